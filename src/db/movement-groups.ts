@@ -2,7 +2,7 @@
 // load, the larger the groups; there is no timer. It must never answer a movement before its commit.
 
 import type { BatchResult, Movement, Statement } from './db'
-import { arrayOfRecords, arrayOfTexts, recordOf } from './movement-records'
+import { arrayOfRecords, arrayOfTexts, movementRecord } from './movement-records'
 
 /** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
 const MOST_MOVEMENTS = 256
@@ -126,7 +126,7 @@ function listOf({ kind, also }: Movement): Place['list'] {
 }
 
 function textOf({ kind, columns, also, statements }: Movement): string {
-  if (kind !== 'other' && also.length === 0) return recordOf(kind, columns)
+  if (kind !== 'other' && also.length === 0) return movementRecord(kind, columns)
   const own = statements()
   if (kind === 'other') return toJson({ from: 0, statements: [...own, ...also].map(serverStatement) })
   const single = { ...columns, place: 1 }

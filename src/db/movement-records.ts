@@ -68,7 +68,7 @@ const RECORDS: Record<'hold' | 'end', readonly Column[]> = {
 }
 
 /** A movement as the text of a record in an array, but for its place. */
-export function recordOf(kind: 'hold' | 'end', columns: Columns): string {
+export function movementRecord(kind: 'hold' | 'end', columns: Columns): string {
   let text = ''
   for (const [name] of RECORDS[kind]) {
     const value = columns[name] ?? null
@@ -79,7 +79,7 @@ export function recordOf(kind: 'hold' | 'end', columns: Columns): string {
   return text
 }
 
-/** An array of records, each from `recordOf`. */
+/** An array of records, each from `movementRecord`. */
 export function arrayOfRecords(records: readonly string[]): string {
   return `{${records.map((record, index) => `"(${index + 1}${record})"`).join(',')}}`
 }
@@ -204,7 +204,7 @@ begin
   return missed;
 end $$`
 
-/** What the holds that fit count in besides their account. */
+/** The function that counts holds which fit in budgets, windows and idempotency keys. */
 const COUNT = `create function count_holds_5(list charge_hold_5[], missed int[]) returns void language plpgsql as $$
 declare
   windows int;
@@ -266,7 +266,7 @@ begin
   return missed;
 end $$`
 
-/** What ends that were made count in besides their account, and the answers that they keep. */
+/** The function that corrects budgets and windows after ends that were made, and keeps their answers. */
 const COUNT_ENDS = `create function count_ends_5(list charge_end_5[], paid bigint[]) returns void language plpgsql as $$
 begin
   update rate_windows w set tokens = w.tokens + sums.tokens

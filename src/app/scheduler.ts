@@ -43,6 +43,8 @@ const STAYING = new Set([END_LATE, FOLLOW_TIME])
 const MINUTE_MS = 60_000
 /** When rare jobs run first: processes that are replaced often must not put them off for ever. */
 const FIRST_MS = 5_000
+/** How often a process tells others which key it encrypts with; a file has no others that would wait for it. */
+const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
 /** Beat of the timer while anything is due soon. */
 const BEAT_MS = 250
 /** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
@@ -146,7 +148,7 @@ function jobsOf(
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },
     { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
     { name: FOLLOW_TIME, everyMs: 15_000, run: () => world.followTime() },
-    { name: 'encrypt rows again', everyMs: MINUTE_MS, run: () => reencryption.beat() },
+    { name: 'encrypt rows again', everyMs: ENCRYPTION_MS[db.kind], run: () => reencryption.beat() },
     { name: 'take over what processes left', everyMs: 1_000, run: () => leftBehind.look() },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.look() },

@@ -30,8 +30,13 @@ interface ReencryptionParts {
 const ROWS = 32
 /** Length of stored texts that are written at a time, in characters: encoding them blocks the process. */
 const BATCH_LENGTH = 262_144
-/** Looks in a row at which an older key must have been unused. Shorter, and another node could still be using it. */
+/**
+ * Looks in a row at which an older key must have been unused. A node that was held up longer notes its key again at its next beat:
+ * then the key counts as used once more, and nothing is lost.
+ */
 const IDLE_LOOKS = 5
+/** Beats from one warning to the next. */
+const WARNING_BEATS = 6
 
 export class Reencryption {
   private readonly db: Db
@@ -39,6 +44,7 @@ export class Reencryption {
   private readonly log: Log
   /** Uses of other keys at the last look, and at how many looks in a row they were the same. */
   private readonly idle = new Map<string, { uses: number; looks: number }>()
+  private beats = 0
   private isStopped = false
 
   constructor({ db, tables, log }: ReencryptionParts) {
@@ -75,7 +81,7 @@ export class Reencryption {
   }
 
   /**
-   * For every minute: tells other processes that the key of this one is in use. When no process uses another key any
+   * For every few seconds: tells other processes that the key of this one is in use. When no process uses another key any
    * more, brings all rows under this one; a file that must be rewritten for it waits for the next start.
    */
   async beat(): Promise<void> {
@@ -85,7 +91,7 @@ export class Reencryption {
     await apply(this.db, [noteUse(codec.currentId)])
     const others = this.otherKeys(used)
     const unknown = others.filter(({ id }) => !codec.knows(id)).map(({ id }) => id)
-    if (unknown.length > 0) {
+    if (unknown.length > 0 && this.beats++ % WARNING_BEATS === 0) {
       const advice =
         'Another process encrypts with a key that this one lacks: add it to secrets.olderKeys here.'
       this.log('encryption_key_unknown', { keys: unknown, advice })
@@ -93,7 +99,7 @@ export class Reencryption {
     const idle = others.filter((key) => this.looksIdle(key))
     if (idle.length === 0 || idle.length < others.length || unknown.length > 0 || this.db.compact) return
     const rows = await this.pass()
-    // A row that cannot be read is not looked for again each minute.
+    // A row that cannot be read is not looked for again at each beat.
     this.idle.clear()
     if (rows !== undefined) await this.forget(others, rows)
   }

@@ -180,11 +180,18 @@ function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {
   return { job: new Reencryption({ ...parts, log: (event, fields) => log.push({ event, fields }) }), log }
 }
 
-/** The minutes of one node, as many as another must have been silent for. */
-export async function reencrypt(db: Db, minutes = 7): Promise<ReencryptionLog> {
+/** The beats of one node, as many as another must have been silent for. */
+export async function reencrypt(db: Db, beats = 7): Promise<ReencryptionLog> {
   const { job, log } = openJob(db)
-  for (let minute = 0; minute < minutes; minute++) await job.beat()
+  for (let beat = 0; beat < beats; beat++) await job.beat()
   return log
+}
+
+/** The beats of nodes in turn. Answers the log of each. */
+export async function reencryptInTurn(...dbs: Db[]): Promise<ReencryptionLog[]> {
+  const jobs = dbs.map(openJob)
+  for (let beat = 0; beat < 14; beat++) for (const { job } of jobs) await job.beat()
+  return jobs.map(({ log }) => log)
 }
 
 /** The start of the only node. */

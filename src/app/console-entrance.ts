@@ -23,7 +23,11 @@ export class ConsoleEntrance {
   private server: Promise<ConsoleServer> | undefined
   private isStopped = false
 
-  constructor(private readonly world: World) {}
+  /** `mark` are headers that tell of simulated vendors. */
+  constructor(
+    private readonly world: World,
+    private readonly mark: Readonly<Record<string, string>> = {},
+  ) {}
 
   /** At the port of the API: this machine only, unless the configuration allows others. */
   readonly atPort: ConsoleAtPort = (request, listener) => {
@@ -78,7 +82,11 @@ export class ConsoleEntrance {
     const server = await this.server
     if (this.isStopped) server.stop()
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
-    if (pathOf(request) === SESSION_PATH) return server.session(request, place)
+    if (pathOf(request) === SESSION_PATH) {
+      const response = await server.session(request, place)
+      for (const [name, value] of Object.entries(this.mark)) response.headers.set(name, value)
+      return response
+    }
     if (request.method !== 'GET') throw onlyGet()
     exempt(listener, request)
     return server.watch(request, place)

@@ -83,7 +83,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const port = { isLeft: false }
   const admin = createAdminApi(world, version)
   const atPort = config.admin?.port === undefined ? adminAtPort(world, admin.api) : undefined
-  const console = new ConsoleEntrance(world)
+  const console = new ConsoleEntrance(world, options.mark)
   const app = createApp(world, gateway, options.mark, port, {
     admin: atPort,
     console: console.atPort,

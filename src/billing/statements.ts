@@ -277,15 +277,24 @@ function hashOf(number: number, before: string, content: string): string {
   return createHash('sha256').update(`${number}\n${before}\n${content}`).digest('hex')
 }
 
-/** Statements by their numbers, after one of them. */
+/** Statements by their numbers, after one of them; the newest first if asked for. */
 export async function listStatements(
   db: Db,
-  filter: { account?: string | undefined; month?: string | undefined; after?: number; limit: number },
+  filter: {
+    account?: string | undefined
+    month?: string | undefined
+    isNewestFirst?: boolean
+    after?: number | undefined
+    limit: number
+  },
 ): Promise<IssuedStatement[]> {
+  const { account = null, month = null, isNewestFirst = false, limit } = filter
+  const { after = isNewestFirst ? Number.MAX_SAFE_INTEGER : 0 } = filter
+  const [beyond, order] = isNewestFirst ? ['<', 'desc'] : ['>', 'asc']
   const rows = await db.query({
-    sql: `select * from statements where number > $1 and (account = $2 or cast($2 as text) is null)
-      and (month = $3 or cast($3 as text) is null) order by number limit $4`,
-    parameters: [filter.after ?? 0, filter.account ?? null, filter.month ?? null, filter.limit],
+    sql: `select * from statements where number ${beyond} $1 and (account = $2 or cast($2 as text) is null)
+      and (month = $3 or cast($3 as text) is null) order by number ${order} limit $4`,
+    parameters: [after, account, month, limit],
   })
   return rows.map(statementOfRow)
 }

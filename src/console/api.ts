@@ -20,6 +20,9 @@ export const operations = {
   listLedger: 'GET /accounts/{account}/ledger',
   creditAccount: 'POST /accounts/{account}/credits',
   adjustAccount: 'POST /accounts/{account}/adjustments',
+  listPlans: 'GET /plans',
+  getPlan: 'GET /plans/{plan}',
+  listPlanAccounts: 'GET /plans/{plan}/accounts',
   listKeys: 'GET /keys',
   getKey: 'GET /keys/{key}',
   createKey: 'POST /keys',
@@ -32,6 +35,10 @@ export const operations = {
   listRequests: 'GET /requests',
   getRequest: 'GET /requests/{id}',
   getUsage: 'GET /usage',
+  listStatements: 'GET /statements',
+  issueStatements: 'POST /statements',
+  verifyStatements: 'GET /statements/verification',
+  getStatement: 'GET /statements/{number}',
   listTasks: 'GET /tasks',
   getTask: 'GET /tasks/{task}',
   cancelTask: 'POST /tasks/{task}/cancel',
@@ -49,7 +56,11 @@ export const operations = {
   reloadConfiguration: 'POST /configuration/reload',
   listBackups: 'GET /backups',
   makeBackup: 'POST /backups',
+  getRetention: 'GET /retention',
+  listMonthsToClose: 'GET /retention/months',
+  closeMonths: 'POST /retention/closings',
   listAdmins: 'GET /admins',
+  createAdmin: 'POST /admins',
   revokeAdmin: 'POST /admins/{admin}/revoke',
   listAudit: 'GET /audit',
 } as const satisfies { [Id in KnownOperation['id']]?: string }
@@ -74,6 +85,8 @@ export interface Session {
   /** Goes with every request that changes something. */
   csrf: string
   expiresAt: string | number
+  /** Whether vendors are simulated. */
+  isSandbox: boolean
 }
 
 /** Who looks: undefined until the server has said it, null for nobody. */
@@ -203,13 +216,19 @@ const SIGNED_IN = 'gateway-console-signed-in'
 export async function readSession(): Promise<void> {
   const isKnown = localStorage.getItem(SIGNED_IN) !== null
   const response = isKnown ? await fetch(urlOf('console/session'), { credentials: 'same-origin' }) : undefined
-  enter(response?.ok ? ((await response.json()) as Session) : null)
+  enter(response?.ok ? await sessionOf(response) : null)
 }
 
 /** Signs in with the token of an admin, the key of a caller, or the one-time link of `gateway console`. */
 export async function signIn(secret: { token: string } | { link: string }): Promise<void> {
   const response = await send('POST', 'console/session', { body: { ...secret, base: basePath() } })
-  enter((await response.json()) as Session)
+  enter(await sessionOf(response))
+}
+
+/** The session of an answer. The header is that of all answers of simulated vendors. */
+async function sessionOf(response: Response): Promise<Session> {
+  const isSandbox = response.headers.get('x-gateway-sandbox') === 'true'
+  return { ...((await response.json()) as Omit<Session, 'isSandbox'>), isSandbox }
 }
 
 export async function signOut(): Promise<void> {

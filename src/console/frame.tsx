@@ -48,6 +48,11 @@ function Header() {
       <a class="product" href={hrefOf(FIRST_PAGE)}>
         {texts.product}
       </a>
+      {session.value?.isSandbox && (
+        <span class="badge" title={texts.sandboxMeans}>
+          {texts.sandbox}
+        </span>
+      )}
       <Search />
       <RangeChoice />
       <label>

@@ -4,6 +4,7 @@
 import type { FunctionComponent } from 'preact'
 import { keyTexts } from './key-texts'
 import type { IconName } from './parts/icon'
+import { sellingTexts } from './selling-texts'
 import { texts } from './texts'
 
 export interface ConsolePage {
@@ -48,6 +49,14 @@ export const pages: readonly ConsolePage[] = [
     load: () => import('./pages/keys'),
   },
   {
+    name: 'plans',
+    title: sellingTexts.plans.title,
+    icon: 'plans',
+    kind: 'admin',
+    letter: 'l',
+    load: () => import('./pages/plans'),
+  },
+  {
     name: 'requests',
     title: texts.requests.title,
     icon: 'requests',
@@ -63,6 +72,14 @@ export const pages: readonly ConsolePage[] = [
     kind: 'admin',
     letter: 'u',
     load: () => import('./pages/usage'),
+  },
+  {
+    name: 'statements',
+    title: sellingTexts.statements.title,
+    icon: 'statements',
+    kind: 'admin',
+    letter: 'e',
+    load: () => import('./pages/statements'),
   },
   {
     name: 'tasks',

@@ -1,11 +1,13 @@
-// The words of the frame, of the parts and of the pages for admins: a page takes its own section. Those of the pages for
-// holders of keys stand in key-texts.ts, because one file of all would be longer than a file may be; no word stands
-// elsewhere. The terms are those of the command line and the docs. A sentence with a figure in it is a function.
+// The words of the frame, of the parts and of the pages for admins: a page takes its own section. Those of plans, statements
+// and retention stand in selling-texts.ts, and those of the pages for holders of keys in key-texts.ts, because one file of all
+// would be longer than a file may be; no word stands elsewhere. The terms are those of the command line and the docs. A sentence with a figure in it is a function.
 
 import type { OperationName } from '../contract/operations'
 
 export const texts = {
   product: 'Gateway',
+  sandbox: 'sandbox',
+  sandboxMeans: 'Vendors are simulated: no real money and no real answers.',
   skip: 'Skip to the page',
   pages: 'Pages',
   page: 'page',
@@ -152,6 +154,13 @@ export const texts = {
     held: 'Held',
     available: 'Available',
     created: 'Created',
+    plan: 'Plan',
+    noPlan: 'none',
+    budget: 'Budget',
+    ownBudget: 'Budget of its own',
+    budgetHint: 'Empty: that of its plan, if any',
+    planAndBudget: 'Plan and budget',
+    planMeans: 'Another plan counts within a second. What is held already keeps its price.',
     empty: 'No accounts yet. Make a key: its account comes with it.',
     note: 'Note',
     topUp: 'Top up',
@@ -253,6 +262,11 @@ export const texts = {
     sameAccount: 'Same account',
     sameMinute: 'Same minute',
     copyId: 'Copy id',
+    copyCurl: 'Copy as curl',
+    curlBody: (file: string, model: string) =>
+      `# ${file} holds the body, with the model ${model}: the gateway keeps no bodies.`,
+    curlFields: (model: string) =>
+      `# Add your fields and files; the model was ${model}. The gateway keeps no bodies.`,
     ownWork: 'gateway',
     keyAndHold: 'key and hold',
     waiting: (upstream: string) => `${upstream} until the first byte`,
@@ -423,7 +437,13 @@ export const texts = {
   },
   settings: {
     title: 'Settings',
-    parts: { configuration: 'Configuration', backups: 'Backups', admins: 'Admins', audit: 'Audit trail' },
+    parts: {
+      configuration: 'Configuration',
+      backups: 'Backups',
+      retention: 'Retention',
+      admins: 'Admins',
+      audit: 'Audit trail',
+    },
     changes: 'What a reload would change',
     check: 'Check again',
     reload: 'Reload…',
@@ -453,7 +473,18 @@ export const texts = {
     revokeMeans: (name: string) =>
       `The token of ${name} is refused from now on, and the name is not used again.`,
     noAdmins: 'No admins yet.',
-    newAdmin: 'A new one is made on the machine of the gateway:',
+    newAdmin: 'New admin',
+    name: 'Name',
+    nameHint: 'Letters, digits, . _ and -. Not used again',
+    roles: [
+      ['viewer', 'viewer: looks'],
+      ['operator', 'operator: accounts, keys, money, tasks'],
+      ['owner', 'owner: also the gateway'],
+    ] as const,
+    expiresUtc: 'Expires, UTC',
+    expiresHint: 'Empty: in 90 days',
+    tokenOf: (name: string) => `The token of ${name}`,
+    backToAdmins: 'All admins',
     who: 'Who',
     action: 'What',
     target: 'Of what',

@@ -1,6 +1,7 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
 import type { ChargeView } from '../billing/usage-report'
+import { operations } from '../contract/operations'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
@@ -39,12 +40,19 @@ export function detailsJson(
   return {
     id,
     request: row ? requestJson(row, nameOf) : null,
+    endpoint: row ? endpointOf(row.operation) : null,
     charges: charges.map(chargeJson),
     archive: closing?.archive ?? null,
     archive_month: closing?.month ?? null,
     task: task ? taskJson(task) : null,
     webhook: webhook ? deliveryJson(webhook) : null,
   }
+}
+
+/** Where requests of an operation go, and in which form; null for what is none any more. */
+function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | null {
+  const found = operations.find((operation) => operation.name === name)
+  return found ? { path: found.path, body: found.body } : null
 }
 
 function chargeJson(charge: ChargeView) {

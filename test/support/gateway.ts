@@ -37,6 +37,8 @@ export interface TestGatewayOptions {
   tokenDelayMs?: number
   /** Reads the configuration for a reload. */
   readConfig?: ReadConfig
+  /** Headers that tell of simulated vendors. */
+  mark?: Readonly<Record<string, string>>
 }
 
 export interface TestGateway {
@@ -146,6 +148,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     dataDir,
     placeOf: ({ server: { port = 0, unixSocket } = {} }) => ({ hostname: '127.0.0.1', port, unixSocket }),
     ...(options.readConfig && { readConfig: options.readConfig }),
+    ...(options.mark && { mark: options.mark }),
     outside: {
       ...outside,
       log: (event, fields) => log.push({ event, fields }),

@@ -28,6 +28,7 @@ import {
   pageOf,
   pageQuery,
   Text,
+  unknownCursor,
 } from '../operation'
 
 const tag = 'Statements'
@@ -71,15 +72,17 @@ const list = operation({
     ...pageQuery,
     account: optionalText('Only those of this account.'),
     month: Type.Optional(Month),
+    order: Type.Optional(OneOf(['number', 'newest'], '`newest` first, or by `number`. Default `number`.')),
   }),
   reply: PageOf(Summary),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const { account, month } = query
-    const after = Number(query.after ?? 0)
-    if (!Number.isSafeInteger(after) || after < 0)
-      throw invalidRequest('after', "Invalid 'after': expected the `next` of another page.")
-    const rows = await listStatements(world.db, { account, month, after, limit: limit + 1 })
+    const { account, month, order } = query
+    const after = query.after === undefined ? undefined : Number(query.after)
+    if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) throw unknownCursor()
+    const isNewestFirst = order === 'newest'
+    const filter = { account, month, isNewestFirst, after, limit: limit + 1 }
+    const rows = await listStatements(world.db, filter)
     return pageOf(rows, limit, summaryJson, ({ number }) => String(number))
   },
 })

@@ -11,6 +11,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, PagedTable, usePages } from '../parts/table'
 import { Time } from '../parts/time'
+import { sellingTexts } from '../selling-texts'
 import { texts } from '../texts'
 
 const words = texts.accounts
@@ -35,6 +36,10 @@ const columns: readonly Column<RowOf<'listAccounts'>>[] = [
   },
   { title: words.held, isNumber: true, cell: ({ held_usd }) => <Money usd={held_usd} /> },
   { title: words.available, isNumber: true, cell: ({ available_usd }) => <Money usd={available_usd} /> },
+  {
+    title: words.plan,
+    cell: ({ plan }) => plan && <a href={hrefOf('plans', {}, plan)}>{plan}</a>,
+  },
   { title: words.created, cell: ({ created_at }) => <Time at={created_at} /> },
 ]
 
@@ -88,6 +93,20 @@ function AccountPanel({ account, onChange }: { account: string; onChange(): void
                 [words.held, <Money usd={found.held_usd} key="held" />],
                 [words.available, <Money usd={found.available_usd} key="available" />],
                 [words.status, <Status state={found.status} key="status" />],
+                [
+                  words.plan,
+                  found.plan === null ? (
+                    words.noPlan
+                  ) : (
+                    <a href={hrefOf('plans', {}, found.plan)} key="plan">
+                      {found.plan}
+                    </a>
+                  ),
+                ],
+                found.budget_usd !== null && [
+                  words.ownBudget,
+                  `${moneyText(found.budget_usd)} ${texts.each(found.budget_period ?? '')}`,
+                ],
                 [words.created, <Time at={found.created_at} key="created" />],
                 found.note !== null && [words.note, found.note],
               ]}
@@ -97,12 +116,14 @@ function AccountPanel({ account, onChange }: { account: string; onChange(): void
               <a href={hrefOf('requests', { account })}>{texts.requests.title}</a>
               <a href={hrefOf('usage', { account, by: 'model' })}>{texts.usage.title}</a>
               <a href={hrefOf('tasks', { account })}>{texts.tasks.title}</a>
+              <a href={hrefOf('statements', { account })}>{sellingTexts.statements.title}</a>
             </p>
             {hasRole('operator') && found.status !== 'closed' && (
               <Transfers account={found} onDone={changed} />
             )}
             {hasRole('operator') && <StateActions account={found} onDone={changed} />}
             <Ledger account={account} balance={found.balance_usd} />
+            {hasRole('operator') && <PlanAndBudget account={found} onDone={changed} />}
             {hasRole('operator') && <Names account={found} onDone={changed} />}
           </>
         )}
@@ -238,6 +259,60 @@ function Ledger({ account, balance }: { account: string; balance: string }) {
         keyOf={({ id }) => id}
         empty={texts.nothingYet}
       />
+    </section>
+  )
+}
+
+/** Which plan an account has, and a budget of its own. */
+function PlanAndBudget({ account, onDone }: { account: Account; onDone(): void }) {
+  const plans = useLoaded((signal) => call('listPlans', { signal }), [])
+  return (
+    <section>
+      <h3>{words.planAndBudget}</h3>
+      <p class="small quiet">{words.planMeans}</p>
+      <Loaded of={plans}>
+        {({ data }) => (
+          <Form
+            action={texts.save}
+            submit={({ plan, budget_usd: budget, budget_period: period }) =>
+              call('updateAccount', {
+                params: { account: account.account },
+                body: {
+                  plan: plan || null,
+                  budget_usd: budget || null,
+                  ...(budget && { budget_period: period as 'day' | 'week' | 'month' }),
+                },
+              })
+            }
+            onDone={onDone}
+          >
+            <div class="fields">
+              <Field
+                name="plan"
+                title={words.plan}
+                value={account.plan}
+                options={[['', words.noPlan], ...data.map(({ plan }) => [plan, plan] as const)]}
+              />
+              <Field
+                name="budget_usd"
+                title={words.ownBudget}
+                value={account.budget_usd}
+                hint={words.budgetHint}
+              />
+              <Field
+                name="budget_period"
+                title={texts.keys.budgetPeriod}
+                value={account.budget_period ?? 'month'}
+                options={[
+                  ['day', texts.keys.day],
+                  ['week', texts.keys.week],
+                  ['month', texts.keys.month],
+                ]}
+              />
+            </div>
+          </Form>
+        )}
+      </Loaded>
     </section>
   )
 }

@@ -2,7 +2,7 @@
 // last byte, its money, its attempts, its error. Bodies are never shown: the gateway keeps none unless told to.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
-import { call, hasRole, type PageOf, type Reply, type RowOf } from '../api'
+import { call, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
@@ -161,11 +161,30 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
         {account && <a href={hrefOf('requests', { account })}>{words.sameAccount}</a>}
         {request?.at && <a href={hrefOf('requests', minuteOf(request.at))}>{words.sameMinute}</a>}
         <Copy text={details.id} title={words.copyId} />
+        {request && details.endpoint && (
+          <Copy text={curlOf(request, details.endpoint)} title={words.copyCurl} />
+        )}
       </p>
       {hasRole('operator') &&
         details.charges.map((charge) => <Refund charge={charge} key={charge.id} onDone={onChange} />)}
     </>
   )
+}
+
+/** A request as a command, without its key and its body: the gateway keeps neither. */
+function curlOf(
+  { model }: LoggedRequest,
+  { path, body }: NonNullable<Reply<'getRequest'>['endpoint']>,
+): string {
+  // As JSON it has no line break that would end the remark.
+  const named = JSON.stringify(model ?? '')
+  const isJson = body === 'json'
+  return [
+    isJson ? words.curlBody('body.json', named) : words.curlFields(named),
+    `curl '${urlOf(path.slice(1))}' \\`,
+    `  -H "Authorization: Bearer $API_KEY" \\`,
+    ...(isJson ? [`  -H 'Content-Type: application/json' \\`, '  --data @body.json'] : ['  -F file=@file']),
+  ].join('\n')
 }
 
 /** The minute of a request and those at its sides. */

@@ -1,18 +1,21 @@
-// Settings: the configuration in force and what a reload would change, backups, admins, and the trail of changes.
+// Settings: the configuration in force and what a reload would change, backups, retention, admins, and the trail of changes. The
+// token of an admin is shown once, when it is made.
 
 import { useState } from 'preact/hooks'
-import { address, periodQuery, setQuery } from '../address'
+import { address, hrefOfRow, periodQuery, setQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
-import { Action, Danger } from '../parts/form'
+import { Action, Danger, Field, Form, Secret } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
+import { Panel } from '../parts/panel'
+import { Retention } from '../parts/retention'
 import { Status } from '../parts/status'
 import { type Column, PagedTable, Table, usePages } from '../parts/table'
 import { Time } from '../parts/time'
 import { texts } from '../texts'
 
 const words = texts.settings
-const PARTS = ['configuration', 'backups', 'admins', 'audit'] as const
+const PARTS = ['configuration', 'backups', 'retention', 'admins', 'audit'] as const
 type Part = (typeof PARTS)[number]
 
 export default function Settings() {
@@ -36,6 +39,7 @@ export default function Settings() {
       </nav>
       {part === 'configuration' && <Configuration />}
       {part === 'backups' && <Backups />}
+      {part === 'retention' && <Retention />}
       {part === 'admins' && <Admins />}
       {part === 'audit' && <Audit />}
     </>
@@ -152,7 +156,9 @@ function Backups() {
 }
 
 function Admins() {
+  const { id } = address.value
   const [turn, setTurn] = useState(0)
+  const changed = () => setTurn(turn + 1)
   const pages = usePages(
     (after, signal) => call('listAdmins', { query: { after, limit: 50 }, signal }),
     [turn],
@@ -172,7 +178,7 @@ function Admins() {
             title={words.revokeTitle(name)}
             nameToType={name}
             act={() => call('revokeAdmin', { params: { admin: name } })}
-            onDone={() => setTurn(turn + 1)}
+            onDone={changed}
           >
             <p>{words.revokeMeans(name)}</p>
           </Danger>
@@ -181,7 +187,14 @@ function Admins() {
   ]
   return (
     <section class="part">
-      <h2>{words.parts.admins}</h2>
+      <div class="page-head">
+        <h2>{words.parts.admins}</h2>
+        <div class="actions">
+          <a class="button" href={hrefOfRow('new')}>
+            {words.newAdmin}
+          </a>
+        </div>
+      </div>
       <PagedTable
         label={words.parts.admins}
         pages={pages}
@@ -189,10 +202,43 @@ function Admins() {
         keyOf={({ name }) => name}
         empty={words.noAdmins}
       />
-      <p class="quiet">
-        {words.newAdmin} <code>gateway admins create NAME --role operator</code>
-      </p>
+      {id === 'new' && <NewAdmin onDone={changed} />}
     </section>
+  )
+}
+
+function NewAdmin({ onDone }: { onDone(): void }) {
+  const [made, setMade] = useState<Reply<'createAdmin'>>()
+  if (made)
+    return (
+      <Panel title={words.newAdmin}>
+        <Secret title={words.tokenOf(made.name)} text={made.token} />
+        <p>
+          <a href={hrefOfRow(null)}>{words.backToAdmins}</a>
+        </p>
+      </Panel>
+    )
+  return (
+    <Panel title={words.newAdmin}>
+      <Form
+        action={words.newAdmin}
+        submit={async ({ name = '', role, expires_at: expires }) => {
+          const body = {
+            name,
+            role: role as 'viewer' | 'operator' | 'owner',
+            ...(expires && { expires_at: `${expires}Z` }),
+          }
+          setMade(await call('createAdmin', { body }))
+        }}
+        onDone={onDone}
+      >
+        <div class="fields">
+          <Field name="name" title={words.name} hint={words.nameHint} isRequired />
+          <Field name="role" title={words.role} options={words.roles} value="viewer" />
+          <Field name="expires_at" title={words.expiresUtc} type="datetime-local" hint={words.expiresHint} />
+        </div>
+      </Form>
+    </Panel>
   )
 }
 

@@ -12,6 +12,8 @@ const paths = {
   upstreams: 'M5 12a3 3 0 0 1 0-6 4 4 0 0 1 7 1 2.5 2.5 0 0 1 0 5zM8 14v-4m-1.5 1.5L8 10l1.5 1.5',
   settings:
     'M2 5h6m4 0h2M2 11h2m4 0h6M10 5m-2 0a2 2 0 1 0 4 0 2 2 0 1 0-4 0M6 11m-2 0a2 2 0 1 0 4 0 2 2 0 1 0-4 0',
+  statements: 'M4 2h8v12H4zM6.5 5.5h3M6.5 8h3M6.5 10.5h3',
+  plans: 'M2.5 8.5v-6h6l5.5 5.5-6 6zM5.5 5.5h.01',
   playground: 'M5 3l8 5-8 5z',
   home: 'M2.5 7.5 8 3l5.5 4.5V13h-4V9.5h-3V13h-4z',
   connect: 'M6 10l4-4M7 4.5l1-1a3 3 0 0 1 4.5 4.5l-1 1M9 11.5l-1 1A3 3 0 0 1 3.5 8l1-1',

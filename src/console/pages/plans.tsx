@@ -1,0 +1,238 @@
+// Plans: what each gives and who has it. One plan in full: its accounts with what they have used of budget and allowance, and
+// an account that is put into it. Plans themselves stand in the configuration.
+
+import { useState } from 'preact/hooks'
+import { address, hrefOf, hrefOfRow } from '../address'
+import { call, hasRole, type Reply, type RowOf } from '../api'
+import { Field, Form } from '../parts/form'
+import { Loaded, useLoaded } from '../parts/loaded'
+import { dollarsOf, Money, moneyText } from '../parts/money'
+import { Facts, Panel } from '../parts/panel'
+import { Status } from '../parts/status'
+import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { sellingTexts } from '../selling-texts'
+import { texts } from '../texts'
+
+const words = sellingTexts.plans
+type Plan = Reply<'getPlan'>
+
+function Periodic({ usd, period }: { usd: string | null; period: string | null }) {
+  if (usd === null) return <span class="quiet">–</span>
+  return (
+    <>
+      <Money usd={usd} /> {texts.each(period ?? '')}
+    </>
+  )
+}
+
+function priceText({ configured, price_factor, price_factors }: Plan): string {
+  if (!configured) return ''
+  const factor = price_factor === '1' ? words.usualPrice : words.factor(price_factor)
+  return Object.keys(price_factors).length > 0 ? `${factor} …` : factor
+}
+
+function limitsText({ requests_per_minute: requests, tokens_per_minute: tokens, concurrency }: Plan): string {
+  return [
+    requests !== null && words.requestsPerMinute(requests),
+    tokens !== null && words.tokensPerMinute(tokens),
+    concurrency !== null && words.concurrency(concurrency),
+  ]
+    .filter(Boolean)
+    .join(', ')
+}
+
+const columns: readonly Column<Plan>[] = [
+  {
+    title: words.plan,
+    isFirstLine: true,
+    cell: ({ plan, configured }) => (
+      <>
+        {plan} {!configured && <Status state="unavailable">{words.gone}</Status>}
+      </>
+    ),
+  },
+  {
+    title: words.accounts,
+    isNumber: true,
+    cell: ({ accounts }) => accounts.toLocaleString('en'),
+  },
+  { title: words.price, cell: priceText },
+  {
+    title: words.budget,
+    cell: (plan) => plan.configured && <Periodic usd={plan.budget_usd} period={plan.budget_period} />,
+  },
+  {
+    title: words.allowance,
+    cell: (plan) => plan.configured && <Periodic usd={plan.allowance_usd} period={plan.allowance_period} />,
+  },
+  { title: words.limits, cell: limitsText },
+  {
+    title: words.models,
+    cell: ({ configured, models }) => (configured ? (models?.join(', ') ?? texts.all) : ''),
+  },
+]
+
+export default function Plans() {
+  const { id } = address.value
+  const load = useLoaded((signal) => call('listPlans', { signal }), [])
+  return (
+    <>
+      <div class="page-head">
+        <h1>{words.title}</h1>
+      </div>
+      <Loaded of={load}>
+        {({ data }) => (
+          <Table
+            label={words.title}
+            rows={data}
+            columns={columns}
+            keyOf={({ plan }) => plan}
+            hrefOf={({ plan }) => hrefOfRow(plan)}
+            openKey={id}
+            empty={words.empty}
+          />
+        )}
+      </Loaded>
+      {id !== null && <PlanPanel key={id} plan={id} onChange={load.reload} />}
+    </>
+  )
+}
+
+function PlanPanel({ plan, onChange }: { plan: string; onChange(): void }) {
+  const load = useLoaded((signal) => call('getPlan', { params: { plan }, signal }), [plan])
+  const changed = () => {
+    load.reload()
+    onChange()
+  }
+  return (
+    <Panel title={words.one(plan)}>
+      <Loaded of={load}>
+        {(found) => (
+          <>
+            {found.configured ? <PlanFacts plan={found} /> : <p class="failed">{words.goneMeans}</p>}
+            <Members plan={found} />
+            {hasRole('operator') && found.configured && <NewMember plan={plan} onDone={changed} />}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  )
+}
+
+function PlanFacts({ plan }: { plan: Plan }) {
+  return (
+    <Facts
+      facts={[
+        [words.price, plan.price_factor === '1' ? words.usualPrice : words.factor(plan.price_factor)],
+        ...Object.entries(plan.price_factors).map(
+          ([model, factor]) => [words.priceOf(model), words.factor(factor)] as const,
+        ),
+        [words.budgetOfEach, <Periodic usd={plan.budget_usd} period={plan.budget_period} key="budget" />],
+        [
+          words.allowanceOfEach,
+          <Periodic usd={plan.allowance_usd} period={plan.allowance_period} key="allowance" />,
+        ],
+        [words.limitsOfKeys, limitsText(plan) || words.none],
+        [words.models, plan.models?.join(', ') ?? texts.all],
+      ]}
+    />
+  )
+}
+
+type Member = RowOf<'listPlanAccounts'>
+
+/** How much of an amount is used, as a bar with its words. */
+function Used({ title, used, of, text }: { title: string; used: string; of: string; text: string }) {
+  return (
+    <div class="used">
+      <progress aria-label={title} max={dollarsOf(of)} value={Math.min(dollarsOf(used), dollarsOf(of))} />{' '}
+      {text}
+    </div>
+  )
+}
+
+const memberColumns: readonly Column<Member>[] = [
+  {
+    title: words.account,
+    isFirstLine: true,
+    cell: ({ account, display_name }) => (
+      <>
+        <a href={hrefOf('accounts', {}, account)}>{account}</a>{' '}
+        {display_name && <span class="quiet">{display_name}</span>}
+      </>
+    ),
+  },
+  {
+    title: words.available,
+    isNumber: true,
+    isFirstLine: true,
+    cell: ({ available_usd }) => <Money usd={available_usd} />,
+  },
+  {
+    title: words.budgetUsed,
+    cell: ({ account, budget_used_usd: used, budget_in_force_usd: of, budget_in_force_period: period }) =>
+      used !== null &&
+      of !== null && (
+        <Used
+          title={`${words.budgetUsed}: ${account}`}
+          used={used}
+          of={of}
+          text={words.ofBudget(moneyText(used), moneyText(of), period ?? '')}
+        />
+      ),
+  },
+  {
+    title: words.allowanceUsed,
+    cell: ({ account, allowance_used_usd: used, allowance_usd: of }) =>
+      used !== null &&
+      of !== null && (
+        <Used
+          title={`${words.allowanceUsed}: ${account}`}
+          used={used}
+          of={of}
+          text={words.ofAllowance(moneyText(used), moneyText(of))}
+        />
+      ),
+  },
+]
+
+function Members({ plan: { plan, accounts } }: { plan: Plan }) {
+  const pages = usePages(
+    (after, signal) => call('listPlanAccounts', { params: { plan }, query: { after, limit: 50 }, signal }),
+    [plan, accounts],
+  )
+  return (
+    <section>
+      <h3>{words.accounts}</h3>
+      <PagedTable
+        label={words.accounts}
+        pages={pages}
+        columns={memberColumns}
+        keyOf={({ account }) => account}
+        empty={words.noMembers}
+      />
+    </section>
+  )
+}
+
+function NewMember({ plan, onDone }: { plan: string; onDone(): void }) {
+  const [turn, setTurn] = useState(0)
+  return (
+    <section>
+      <h3>{words.add}</h3>
+      <Form
+        key={turn}
+        action={words.addAction(plan)}
+        submit={({ account = '' }) => call('updateAccount', { params: { account }, body: { plan } })}
+        onDone={() => {
+          setTurn(turn + 1)
+          onDone()
+        }}
+      >
+        <div class="fields">
+          <Field name="account" title={words.account} hint={texts.accounts.planMeans} isRequired />
+        </div>
+      </Form>
+    </section>
+  )
+}

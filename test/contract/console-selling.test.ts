@@ -63,7 +63,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** What was bought and used in a month long ago, in the last month, and in this one. */
+/** Makes accounts that bought and used in a month long ago, in the last month, and in this one. */
 async function seed(): Promise<void> {
   const { db } = gateway.server.world
   // The schedule of this process leaves old months to the journey.

@@ -9,84 +9,22 @@ import { folderPlace } from '../src/backup/place'
 import { endOfLedger, ledgerOf } from '../src/billing/account-ledger'
 import { signingKey } from '../src/billing/checkpoint'
 import { usageBy } from '../src/billing/usage-report'
-import { addToTotals, DAY_MS } from '../src/billing/usage-totals'
+import { DAY_MS } from '../src/billing/usage-totals'
 import { verify } from '../src/billing/verify'
-import { apply, type Db } from '../src/db/db'
+import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
 import { openSqlite } from '../src/db/sqlite'
 import { runRetention } from '../src/retention/run'
 import type { HistoryFigures } from './figures'
+import { addCharges, prepareHistory, processorMs } from './history-rows'
 
-const ACCOUNTS = 20
-const KEYS = 3
-const MODELS = 4
-const SERIES = ACCOUNTS * KEYS * MODELS
 const MONTHS = 24
 const KEPT_MONTHS = 12
 const START = Date.UTC(2025, 0)
 const END = Date.UTC(2027, 0)
-const CHUNK = 50_000
 const PAGE = 50
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))
-
-/** Adds what charges share, and accounts with money for all of them. */
-async function prepare(db: Db): Promise<void> {
-  await apply(db, [
-    {
-      sql: `insert into price_lists values (1, 'bench', '[{"pico":{"input_token":250000,"output_token":2000000}}]')`,
-    },
-    {
-      sql: `insert into usage_shapes values (1, 'bench', '{"prompt_tokens":\u0001,"completion_tokens":\u0001}')`,
-    },
-    {
-      sql: `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${SERIES - 1})
-        insert into charge_series (id, account, key_id, model, operation) select i + 1, 'account ' || (i % ${ACCOUNTS}), 'key ' || (i % ${ACCOUNTS * KEYS}),
-          'model ' || (i / ${ACCOUNTS * KEYS}), 'chat' from n`,
-    },
-    {
-      sql: `insert into accounts (name, balance, held, created_at) select account, 4000000000000000, 0, 1
-        from charge_series group by account`,
-    },
-    {
-      sql: `insert into transfers (id, at, kind, from_book, to_book, amount)
-        select 'tr ' || account, 1, 'credit', 'funding', 'account:' || account, 4000000000000000
-        from charge_series group by account`,
-    },
-  ])
-}
-
-/** Charges of all series in turn, spread evenly over a time, and paid by their accounts. */
-async function addCharges(db: Db, count: number, start: number, spanMs: number): Promise<void> {
-  const at = `${start} + cast(i * ${spanMs / count} as integer)`
-  for (let from = 0; from < count; from += CHUNK) {
-    await apply(db, [
-      {
-        sql: `with recursive n(i) as (select ${from} union all select i + 1 from n where i < ${Math.min(from + CHUNK, count) - 1})
-          insert into ended_charges (id, series, price_list, state, held, amount, shortfall, usage_shape, usage,
-            usage_source, ended_by, created_at, ended_at)
-          select 'req_' || printf('%012x', ${at}) || printf('%020x', i + ${start}),
-            1 + (i * 7919) % ${SERIES}, 1, i % 50 > 0, 8000000 + i % 999983,
-            case when i % 50 > 0 then 1000000 + i % 999979 else 0 end, 0, 1,
-            (1000 + i % 3000) || ',' || (i % 900) || ',' || (2000 + i % 3900) || ',' || (i % 512) || ',,' || (i % 300) || ',,,',
-            0, 0, ${at} - 2500, ${at} from n`,
-      },
-      {
-        sql: `update accounts set balance = balance - (select coalesce(sum(amount), 0) from ended_charges join charge_series
-            on charge_series.id = series where account = name and position > (select position from marks where name = 'usage'))`,
-      },
-    ])
-    await addToTotals(db)
-  }
-}
-
-/** Milliseconds of processor time that work takes. */
-async function processorMs(work: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage()
-  await work()
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
-}
 
 /** Bytes of the file that hold something. */
 async function usedBytes(db: Db, tables: string): Promise<number> {
@@ -132,7 +70,7 @@ async function measureReports(db: Db, perDay: number): Promise<HistoryFigures['b
 async function measure(charges: number, folder: string): Promise<HistoryFigures> {
   const db = openSqlite(join(folder, 'gateway.sqlite'), { durable: false })
   await migrate(db)
-  await prepare(db)
+  await prepareHistory(db)
   const perDay = Math.max(1, Math.round(charges / (MONTHS * 30)))
   await addCharges(db, perDay, START, DAY_MS)
   // The first verification reads all; what comes after it is read from there on.

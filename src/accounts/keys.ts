@@ -4,6 +4,7 @@
 import { openAccount } from '../billing/ledger'
 import type { BudgetPeriod, KeyLimits } from '../billing/limits'
 import type { Plan } from '../config/plans'
+import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
@@ -316,12 +317,12 @@ export async function keyNames(db: Db): Promise<Map<string, string>> {
 /** Keys in the order in which they were made, after one of them. */
 export async function listKeysAfter(
   db: Db,
-  { after = '', account, limit }: { after?: string | undefined; account?: string | undefined; limit: number },
+  { after, account, limit }: { after?: string | undefined; account?: string | undefined; limit: number },
 ): Promise<Key[]> {
+  const list = new Conditions().where('keys.id > ?', after).where('keys.account = ?', account)
   const rows = await db.query({
-    sql: `${SELECT_KEYS} where keys.id > $1 and (keys.account = $2 or cast($2 as text) is null)
-      order by keys.id limit $3`,
-    parameters: [after, account ?? null, limit],
+    sql: `${SELECT_KEYS} ${list.sql} order by keys.id limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map(keyOfRow)
 }

@@ -1,6 +1,7 @@
 // The audit trail: who changed what, as it was before and is after. An entry is written in the transaction of its change,
 // so that there is neither without the other. It must never hold a secret.
 
+import { Conditions } from '../db/conditions'
 import type { Db, Row, Statement } from '../db/db'
 import { isoTime } from '../db/iso-time'
 
@@ -99,20 +100,15 @@ export interface AuditFilter {
 
 /** Entries, newest first. */
 export async function listAudit(db: Db, filter: AuditFilter): Promise<AuditEntry[]> {
-  const conditions: string[] = []
-  const parameters: (string | number)[] = []
-  const where = (sql: string, value: string | number | undefined) => {
-    if (value !== undefined) conditions.push(sql.replace('?', `$${parameters.push(value)}`))
-  }
-  where('actor = ?', filter.actor)
-  where('action = ?', filter.action)
-  where('target = ?', filter.target)
-  where('at >= ?', filter.since)
-  where('id < ?', filter.before)
+  const list = new Conditions()
+    .where('actor = ?', filter.actor)
+    .where('action = ?', filter.action)
+    .where('target = ?', filter.target)
+    .where('at >= ?', filter.since)
+    .where('id < ?', filter.before)
   const rows = await db.query({
-    sql: `select * from audit_trail ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-      order by id desc limit $${parameters.push(filter.limit)}`,
-    parameters,
+    sql: `select * from audit_trail ${list.sql} order by id desc limit ${list.place(filter.limit)}`,
+    parameters: list.parameters,
   })
   return rows.map(entryOfRow)
 }

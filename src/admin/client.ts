@@ -135,6 +135,15 @@ function isPassing(error: unknown): boolean {
   return error instanceof CallFailed && PASSING.has(error.status)
 }
 
+/** Codes of certificates that nobody vouches for, that are for another name, or that are out of date. */
+const UNTRUSTED = /CERT|SIGNATURE|ISSUER/
+
+function notReached(reason: string): string {
+  return UNTRUSTED.test(reason)
+    ? `has a certificate that is not trusted here (${reason}): \`gateway contexts add NAME --ca-file FILE\` takes that of its authority`
+    : `cannot be reached (${reason}): look at its address, and whether it runs`
+}
+
 async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Response> {
   const { operation, body, idempotencyKey } = asked
   const signal = AbortSignal.timeout(LONG.has(operation.id) ? LONG_PATIENCE_MS : PATIENCE_MS)
@@ -153,9 +162,7 @@ async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Respon
       signal,
     })
   } catch (error) {
-    const why = signal.aborted
-      ? 'did not answer in time'
-      : `cannot be reached (${reasonOf(error)}): look at its address, and whether it runs`
+    const why = signal.aborted ? 'did not answer in time' : notReached(reasonOf(error))
     const isUnsure = operation.method !== 'GET' && idempotencyKey === null
     const advice = isUnsure ? ' Look whether it was done before you repeat it' : ''
     throw noAnswer(gateway, `${why}.${advice}`.replace(/\.$/, ''))

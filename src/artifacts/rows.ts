@@ -2,6 +2,7 @@
 // removed after the last, so a crash leaves no unknown file. An artifact that was never finished expires like any
 // other, only sooner.
 
+import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, tryApply } from '../db/db'
 
 export interface Artifact {
@@ -133,11 +134,13 @@ export async function listArtifacts(
     limit,
   }: { account?: string | undefined; charge?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<ListedArtifact[]> {
+  const list = new Conditions()
+    .where('account = ?', account)
+    .where('id < ?', after)
+    .where('charge = ?', charge)
   const rows = await db.query({
-    sql: `select * from artifacts where (account = $1 or cast($1 as text) is null)
-      and (id < $2 or cast($2 as text) is null) and (charge = $3 or cast($3 as text) is null)
-      order by id desc limit $4`,
-    parameters: [account ?? null, after ?? null, charge ?? null, limit],
+    sql: `select * from artifacts ${list.sql} order by id desc limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map((row) => ({
     id: row.id as string,

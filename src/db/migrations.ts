@@ -9,6 +9,7 @@ import { CONSOLE_TABLES } from './console-tables'
 import { DatabaseUnavailable, type Db, type Statement } from './db'
 import { EVENT_TABLES } from './event-tables'
 import { IMPORTED_KEYS } from './imported-keys'
+import { LIST_INDEXES } from './list-indexes'
 import { MOVEMENT_FUNCTIONS } from './movement-functions'
 import { MOVEMENT_RECORDS } from './movement-records'
 import { REQUEST_FIGURES } from './request-figures'
@@ -432,6 +433,7 @@ export const migrations: readonly Step[] = [
   // Totals of one account or key, which must not be looked for among those of all.
   ['create index totals_of_series on usage_totals (series, span, start)'],
   MOVEMENT_RECORDS.map((postgres) => ({ postgres })),
+  LIST_INDEXES,
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -1,6 +1,7 @@
 // Finds tasks: for callers, for commands, and for the job that handles abandoned ones. It must never write.
 
-import type { Db, Value } from '../db/db'
+import { Conditions } from '../db/conditions'
+import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import { type Task, taskOfRow } from './task'
 import { type TaskState, UNKNOWN } from './transitions'
@@ -41,30 +42,21 @@ export interface TaskFilter {
 
 /** Tasks, newest first by default. */
 export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
-  const conditions: string[] = []
-  const parameters: Value[] = []
-  const where = (sql: string, value: Value) => {
-    parameters.push(value)
-    conditions.push(sql.replace('?', `$${parameters.length}`))
-  }
-  if (filter.state === UNKNOWN) where(`error_code = ? and state = 'submitted'`, UNKNOWN)
-  else if (filter.state !== undefined) where('state = ?', filter.state)
-  if (filter.model !== undefined) where('model = ?', filter.model)
-  if (filter.account !== undefined) where('account = ?', filter.account)
-  if (filter.keyId !== undefined) where('key_id = ?', filter.keyId)
-  if (filter.since !== undefined) where('created_at >= ?', filter.since)
-  const { after, oldestFirst } = filter
-  if (after) {
-    parameters.push(after.createdAt, after.id)
-    const [createdAt, id] = [`$${parameters.length - 1}`, `$${parameters.length}`]
-    conditions.push(`(created_at, id) ${oldestFirst ? '>' : '<'} (${createdAt}, ${id})`)
-  }
-  parameters.push(filter.limit)
+  const { after, oldestFirst = false, state } = filter
+  const list = new Conditions(...(state === UNKNOWN ? [`state = 'submitted'`] : []))
+    .where('error_code = ?', state === UNKNOWN ? UNKNOWN : undefined)
+    .where('state = ?', state === UNKNOWN ? undefined : state)
+    .where('model = ?', filter.model)
+    .where('account = ?', filter.account)
+    .where('key_id = ?', filter.keyId)
+    .where('created_at >= ?', filter.since)
+  if (after)
+    list.where(`(created_at, id) ${oldestFirst ? '>' : '<'} (${list.place(after.createdAt)}, ?)`, after.id)
   const order = oldestFirst ? 'asc' : 'desc'
   const rows = await db.query({
-    sql: `select * from tasks ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''}
-      order by created_at ${order}, id ${order} limit $${parameters.length}`,
-    parameters,
+    sql: `select * from tasks ${list.sql}
+      order by created_at ${order}, id ${order} limit ${list.place(filter.limit)}`,
+    parameters: list.parameters,
   })
   return rows.map((row) => taskOfRow(db, row))
 }

@@ -2,6 +2,7 @@
 // ends its task, so that no end goes unreported. Events for operators wait in the same table, and are tried in the same
 // way. Nothing here must ever call the network.
 
+import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import type { EncodedTable } from '../db/reencryption'
 
@@ -269,13 +270,15 @@ export async function listEvents(
     limit: number
   },
 ): Promise<SentEvent[]> {
+  const list = new Conditions('recipient is not null')
+    .where('state = ?', state)
+    .where('recipient = ?', recipient)
+    .where('id < ?', after)
   const rows = await db.query({
     sql: `select webhooks.*, a.status as last_status, a.answer as last_answer from webhooks
       left join webhook_attempts a on a.webhook = webhooks.id and a.number = webhooks.attempts
-      where recipient is not null and (state = $1 or cast($1 as text) is null)
-      and (recipient = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
-      order by id desc limit $4`,
-    parameters: [state ?? null, recipient ?? null, after ?? null, limit],
+      ${list.sql} order by id desc limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map((row) => ({
     ...webhookOfRow(row),
@@ -294,11 +297,13 @@ export async function listWebhooks(
     limit,
   }: { state?: string | undefined; account?: string | undefined; after?: string | undefined; limit: number },
 ): Promise<Webhook[]> {
+  const list = new Conditions('recipient is null')
+    .where('state = ?', state)
+    .where('account = ?', account)
+    .where('id < ?', after)
   const rows = await db.query({
-    sql: `select * from webhooks where recipient is null and (state = $1 or cast($1 as text) is null)
-      and (account = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
-      order by id desc limit $4`,
-    parameters: [state ?? null, account ?? null, after ?? null, limit],
+    sql: `select * from webhooks ${list.sql} order by id desc limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map(webhookOfRow)
 }

@@ -325,6 +325,44 @@ test('a saved gateway is worked on until another is named, and its file is for n
   expect(readFileSync(file, 'utf8')).not.toContain(token)
 })
 
+test('a gateway whose certificate an authority of its own vouches for is reached with --ca-file, and not without', async () => {
+  const { installation, server, token } = await siteOf('sqlite')
+  const home = temporaryFolder()
+  const fixture = (name: string) => join(import.meta.dir, '../fixtures/tls', `${name}.pem`)
+  using proxy = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: { cert: readFileSync(fixture('address'), 'utf8'), key: readFileSync(fixture('key'), 'utf8') },
+    fetch: ({ url, method, headers, body }) => {
+      const { pathname, search } = new URL(url)
+      return fetch(new URL(pathname + search, server.url), { method, headers, body, decompress: false })
+    },
+  })
+  const environment = { PATH: process.env.PATH, HOME: home, GATEWAY_ADMIN_TOKEN: token }
+  const shell = openCommandShell(home, environment)
+  const add = (name: string, ...more: string[]) =>
+    shell.run(['contexts', 'add', name, '--server', `${proxy.url}`, ...more])
+  for (const [more, text] of [
+    [[], 'certificate'],
+    [['--ca-file', fixture('certificate')], 'certificate'],
+    [['--ca-file', 'nowhere.pem'], 'cannot be read from'],
+  ] as const) {
+    const refused = await add('rack', ...more)
+    expect({ more, ...refused }).toEqual({ more, code: 1, stdout: '', stderr: expect.stringContaining(text) })
+    expect(refused.stderr).not.toContain(token)
+  }
+  expect((await shell.run(['contexts', 'list'])).stderr).toContain('There are no contexts')
+  expect((await add('rack', '--ca-file', fixture('authority'))).stdout).toContain(
+    'as ada with the role owner',
+  )
+  const made = await shell.run(['keys', 'create', 'behind-authority', '--json'])
+  expect(made.code).toBe(0)
+  expect((await installation.command(['keys', 'show', 'behind-authority'])).code).toBe(0)
+  const [listed] = JSON.parse((await shell.run(['contexts', 'list', '--json'])).stdout)
+  expect(listed).toMatchObject({ name: 'rack', ca_file: fixture('authority') })
+  await shell.end()
+})
+
 test('each command of the page of the admin API runs as it stands', async () => {
   const { installation, server } = await siteOf('sqlite')
   await installation.makeKey('alice', '1')

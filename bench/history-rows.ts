@@ -1,0 +1,69 @@
+// Rows of a long history for measurements: accounts, keys and models, and charges of all of them in turn; and the processor
+// time of work on them.
+
+import { addToTotals } from '../src/billing/usage-totals'
+import { apply, type Db } from '../src/db/db'
+
+export const ACCOUNTS = 20
+const KEYS = 3
+const MODELS = 4
+const SERIES = ACCOUNTS * KEYS * MODELS
+const CHUNK = 50_000
+
+/** Adds what charges share, and accounts with money for all of them. */
+export async function prepareHistory(db: Db): Promise<void> {
+  await apply(db, [
+    {
+      sql: `insert into price_lists values (1, 'bench', '[{"pico":{"input_token":250000,"output_token":2000000}}]')`,
+    },
+    {
+      sql: `insert into usage_shapes values (1, 'bench', '{"prompt_tokens":\u0001,"completion_tokens":\u0001}')`,
+    },
+    {
+      sql: `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${SERIES - 1})
+        insert into charge_series (id, account, key_id, model, operation) select i + 1, 'account ' || (i % ${ACCOUNTS}), 'key ' || (i % ${ACCOUNTS * KEYS}),
+          'model ' || (i / ${ACCOUNTS * KEYS}), 'chat' from n`,
+    },
+    {
+      sql: `insert into accounts (name, balance, held, created_at) select account, 4000000000000000, 0, 1
+        from charge_series group by account`,
+    },
+    {
+      sql: `insert into transfers (id, at, kind, from_book, to_book, amount)
+        select 'tr ' || account, 1, 'credit', 'funding', 'account:' || account, 4000000000000000
+        from charge_series group by account`,
+    },
+  ])
+}
+
+/** Charges of all series in turn, spread evenly over a time, and paid by their accounts. */
+export async function addCharges(db: Db, count: number, start: number, spanMs: number): Promise<void> {
+  const at = `${start} + cast(i * ${spanMs / count} as integer)`
+  for (let from = 0; from < count; from += CHUNK) {
+    await apply(db, [
+      {
+        sql: `with recursive n(i) as (select ${from} union all select i + 1 from n where i < ${Math.min(from + CHUNK, count) - 1})
+          insert into ended_charges (id, series, price_list, state, held, amount, shortfall, usage_shape, usage,
+            usage_source, ended_by, created_at, ended_at)
+          select 'req_' || printf('%012x', ${at}) || '7' || printf('%019x', i),
+            1 + (i * 7919) % ${SERIES}, 1, i % 50 > 0, 8000000 + i % 999983,
+            case when i % 50 > 0 then 1000000 + i % 999979 else 0 end, 0, 1,
+            (1000 + i % 3000) || ',' || (i % 900) || ',' || (2000 + i % 3900) || ',' || (i % 512) || ',,' || (i % 300) || ',,,',
+            0, 0, ${at} - 2500, ${at} from n`,
+      },
+      {
+        sql: `update accounts set balance = balance - (select coalesce(sum(amount), 0) from ended_charges join charge_series
+            on charge_series.id = series where account = name and position > (select position from marks where name = 'usage'))`,
+      },
+    ])
+    await addToTotals(db)
+  }
+}
+
+/** Milliseconds of processor time that work takes. */
+export async function processorMs(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
+}

@@ -25,7 +25,7 @@ const END = Date.UTC(2026, 9)
 const START = END - DAYS * DAY_MS
 const BATCH = 256
 const PAGE = 50
-/** Of so many requests one failed, and one was of a model that is hardly used. */
+/** One request of so many failed, and one was of a model that is hardly used. */
 const FAILED_EVERY = 1_000
 const RARE_EVERY = 100_000
 
@@ -83,7 +83,7 @@ async function fillTasks(db: Db, rows: number): Promise<void> {
   ])
 }
 
-/** What the pages of the console ask. */
+/** The questions of the pages of the console. */
 function questionsOf(db: Db, requests: RequestStore, rows: number): Record<string, () => Promise<unknown>> {
   const list = (filter: RequestFilter, after?: string) =>
     listRequests({ db, requests }, filter, { limit: PAGE, after })

@@ -77,6 +77,9 @@ async function addresses(): Promise<string[]> {
     'keys',
     'keys/ci',
     'keys/new',
+    // Without any; console-selling.test.ts has some.
+    'plans',
+    'statements',
     'requests',
     `requests/${failed?.id}`,
     `requests/${paid?.id}`,
@@ -90,6 +93,7 @@ async function addresses(): Promise<string[]> {
     'upstreams/openai',
     'settings',
     'settings?part=backups',
+    'settings?part=retention',
     'settings?part=admins',
     'settings?part=audit',
   ]

@@ -18,13 +18,12 @@ export const databaseKinds: readonly DatabaseKind[] = process.env.TEST_QUICK
   ? ['sqlite']
   : ['sqlite', 'postgres']
 
-const folders: string[] = []
 let own: Promise<PostgresServer> | undefined
 
 /** A folder that is removed when the tests end. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-test-'))
-  folders.push(folder)
+  whenTestsEnd(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
@@ -35,7 +34,7 @@ export function temporaryFolder(): string {
 export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string> {
   let { TEST_POSTGRES_URL: server } = process.env
   if (server === undefined) {
-    own ??= startPostgres(temporaryFolder())
+    own ??= startOwnServer()
     server = (await own).url
   }
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
@@ -43,6 +42,15 @@ export async function postgresUrl({ template = TEMPLATE } = {}): Promise<string>
   // Without a write-ahead log of its own, which takes longer than the copy.
   await admin.unsafe(`create database ${name} template ${template} strategy file_copy`)
   return new URL(name, server).href
+}
+
+function startOwnServer(): Promise<PostgresServer> {
+  const started = startPostgres(temporaryFolder())
+  whenTestsEnd(async () => {
+    own = undefined
+    await (await started).stop()
+  })
+  return started
 }
 
 /** Where a new, empty database is: the path of a SQLite file, or the URL of a PostgreSQL database. */
@@ -61,8 +69,3 @@ export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
   await migrate(db)
   return db
 }
-
-whenTestsEnd(async () => {
-  if (own) await (await own).stop()
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})

@@ -8,7 +8,10 @@ setDefaultTimeout(180_000)
 
 const works: (() => unknown)[] = []
 
-/** Runs after the last test of the whole run; what came last goes first. */
+/**
+ * Runs once, after the last test of the file that asks for it or of the whole run; what came last goes first. Is to be called
+ * where there is something to clear away, not once by a module: files that run in one process share their modules.
+ */
 export function whenTestsEnd(work: () => unknown): void {
   works.unshift(work)
 }

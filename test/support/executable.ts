@@ -73,13 +73,17 @@ export interface Installation {
 }
 
 let built: Promise<string> | undefined
-const children = new Set<Subprocess>()
 
 /** The path of the executable: that of the whole run, or one that is built when the first test of a file asks for it. */
 export function executable(): Promise<string> {
   const { TEST_EXECUTABLE: shared } = process.env
   if (shared !== undefined) return Promise.resolve(shared)
-  built ??= build()
+  if (!built) {
+    built = build()
+    whenTestsEnd(() => {
+      built = undefined
+    })
+  }
   return built
 }
 
@@ -121,8 +125,10 @@ export async function install(
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    children.add(child)
-    void child.exited.then(() => children.delete(child))
+    whenTestsEnd(() => {
+      child.kill('SIGKILL')
+      return child.exited
+    })
     return child
   }
 
@@ -251,12 +257,6 @@ export function emptyFolder(): string {
   mkdirSync(folder)
   return folder
 }
-
-whenTestsEnd(async () => {
-  const running = [...children]
-  for (const child of running) child.kill('SIGKILL')
-  await Promise.all(running.map((child) => child.exited))
-})
 
 /** Whether a process lives, also one that nobody here has started. */
 export function isAlive(pid: number): boolean {

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { createAdmin, makeToken, type Role } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
-import { type TestGateway, waitFor } from './gateway'
+import type { TestGateway } from './gateway'
 
 export interface Visit {
   page: Page
@@ -20,8 +20,22 @@ export interface Visit {
 }
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
-/** The page has nothing that loads, and its tables and texts are in place. */
-const SETTLED = `Boolean(!document.querySelector('.loading, [aria-busy="true"]') && document.querySelector('main h1'))`
+/**
+ * Waits in the page until nothing loads, and its tables and texts are in place. What was opened is put in place with the next
+ * frame, and asks from there on.
+ */
+const SETTLED = `new Promise((done, fail) => {
+  const late = setTimeout(() => fail(new Error('the page still loads')), 20_000)
+  const look = () => {
+    if (document.querySelector('.loading, [aria-busy="true"]') || !document.querySelector('main h1')) {
+      setTimeout(look, 10)
+      return
+    }
+    clearTimeout(late)
+    done()
+  }
+  requestAnimationFrame(() => setTimeout(look, 30))
+})`
 
 interface Looks {
   width?: number
@@ -71,9 +85,7 @@ export async function visitConsole(
   })
   // Not by a function of playwright that waits: it would evaluate a text, which the policy of the page forbids.
   const settled = async () => {
-    // What was opened is put in place with the next frame, and asks from there on.
-    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 30)))')
-    await waitFor(async () => faults.length > 0 || page.evaluate(SETTLED), 20_000)
+    await page.evaluate(SETTLED).catch((error) => faults.push(String(error)))
   }
   await page.goto(`${url}/console`)
   await page.getByLabel('Token or key').fill(token ?? (await makeAdminToken(gateway, role)))

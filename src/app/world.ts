@@ -38,16 +38,13 @@ import { type Observation, type ObservedRequests, observe, openRequests } from '
 import { type InForce, putInForce } from './running'
 
 /** The parts of the configuration in force are read anew for each request. */
-export interface World extends System, InForce, Observation {
+export interface World extends System, InForce, Observation, MediaWorkers {
   dataDir: string
   db: Db
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
   requestLog: ObservedRequests
   authenticator: Authenticator
-  tokenCounter: TokenCounter
-  audioReader: Pick<AudioReader, 'read' | 'close'>
-  mp3Encoder: Mp3Encoder
   ticker: Ticker
   uploads: Uploads
   /** Null if results are not kept. */
@@ -63,11 +60,19 @@ export interface World extends System, InForce, Observation {
   close(): Promise<void>
 }
 
+/** Threads that start when they are first needed. */
+export interface MediaWorkers {
+  tokenCounter: TokenCounter
+  audioReader: Pick<AudioReader, 'read' | 'close'>
+  mp3Encoder: Mp3Encoder
+}
+
 export interface Outside extends UpstreamWorld {
   after: After
   /** The clock of a database that several machines share, in milliseconds since 1970. */
   databaseTime: (db: Db) => Promise<number>
   lookup: Lookup
+  openWorkers: () => MediaWorkers
   /** Writes lines of ended requests; absent if none are wanted. */
   logRequests?: ReadRows | undefined
 }
@@ -85,6 +90,11 @@ export const outside: Outside = {
   databaseTime: timeOf,
   transport: directTransport,
   lookup: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  openWorkers: () => ({
+    tokenCounter: createTokenCounter(),
+    audioReader: new AudioReader(),
+    mp3Encoder: createMp3Encoder(),
+  }),
   log: (event, fields) => {
     writeLog(formatLine({ at: Date.now(), level: levelOf(event), event, fields }, 'json'))
   },
@@ -191,15 +201,6 @@ async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): 
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
-/** The workers that count tokens, read sounds and make them. */
-function openReaders() {
-  return {
-    tokenCounter: createTokenCounter(),
-    audioReader: new AudioReader(),
-    mp3Encoder: createMp3Encoder(),
-  }
-}
-
 /** The processes that serve from one data directory: more than one while a newer one takes over. */
 export interface Processes {
   /** The name of this one. */
@@ -222,7 +223,7 @@ export async function openWorld(
   const reference = await referenceOf(db, from)
   const { now, followTime } = await openClock(db, reference, { monotonic, log })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now, newId })
-  const readers = openReaders()
+  const workers = from.openWorkers()
   const ticker = createTicker(from)
   const artifacts = await openArtifacts(config, {
     db,
@@ -245,7 +246,7 @@ export async function openWorld(
     process: processes?.own ?? null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic, plan: (name) => inForce.plans.get(name) }),
-    ...readers,
+    ...workers,
     ticker,
     uploads,
     artifacts,
@@ -270,7 +271,7 @@ export async function openWorld(
     async close() {
       ticker.stop()
       for (const upstream of inForce.catalogue.upstreams.values()) upstream.close()
-      for (const reader of Object.values(readers)) reader.close()
+      for (const worker of Object.values(workers)) worker.close()
       await requestLog.close()
       await db.close()
     },

@@ -116,7 +116,9 @@ interface Framing {
 export class ResponseParser {
   private readonly sink: ResponseSink
   private state = State.Head
+  /** An unfinished head, in a buffer that has room for more. */
   private head: Buffer = NO_BYTES
+  private headBytes = 0
   /** Bytes of an unfinished head whose lines have been checked. */
   private checkedBytes = 0
   /** Bytes of the body or chunk that are still to come. */
@@ -151,24 +153,38 @@ export class ResponseParser {
   }
 
   private readHead(bytes: Buffer, at: number): number {
-    const known = this.head.length
-    const head = known === 0 ? bytes : Buffer.concat([this.head, bytes])
+    const known = this.headBytes
+    const head = known === 0 ? bytes : this.keepHead(bytes)
     const end = head.indexOf(HEAD_END, known === 0 ? at : Math.max(0, known - HEAD_END.length + 1))
     if ((end === -1 ? head.length - at : end - at) > MAX_HEAD_BYTES) {
       throw new MalformedResponse('the head of the answer is too large')
     }
     if (end === -1) {
-      this.head = known === 0 ? Buffer.from(bytes.subarray(at)) : head
-      this.checkedBytes = checkUnfinished(this.head, this.checkedBytes)
+      const unfinished = known === 0 ? this.keepHead(bytes.subarray(at)) : head
+      this.checkedBytes = checkUnfinished(unfinished, this.checkedBytes, known)
       return bytes.length
     }
     this.head = NO_BYTES
+    this.headBytes = 0
     this.checkedBytes = 0
     const start = known === 0 ? at : 0
     const text = head.toString('latin1', start, end + LINE_END.length)
     const found = new ResponseHead(text)
     const framing = readFields(head, start, found.lowerCase, text.indexOf('\n') + 1)
     return this.begin(found, framing, bytes, end + HEAD_END.length - known)
+  }
+
+  /** Adds bytes to the unfinished head. Its buffer doubles, so that a head which comes byte by byte is copied few times. */
+  private keepHead(bytes: Buffer): Buffer {
+    const length = this.headBytes + bytes.length
+    if (length > this.head.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.head.length))
+      this.head.copy(larger, 0, 0, this.headBytes)
+      this.head = larger
+    }
+    bytes.copy(this.head, this.headBytes)
+    this.headBytes = length
+    return this.head.subarray(0, length)
   }
 
   /** Decides where the body ends (RFC 9112, section 6.3). Returns the index at which reading continues. */
@@ -407,14 +423,19 @@ function framingKindOf(lowerCase: string, from: number, until: number): keyof Fr
 }
 
 /**
- * Refuses at once bytes that can never become a head, so that nobody waits for their end. Returns where the last whole
- * line ends.
+ * Refuses at once bytes that can never become a head, so that nobody waits for their end. Lines are checked up to `checked`,
+ * and bytes of the last line up to `known`: each byte is read once, however many pieces the head comes in. Returns where the
+ * last whole line ends.
  */
-function checkUnfinished(head: Buffer, checked: number): number {
-  const start = head.toString('latin1', 0, HEAD_START.length)
-  if (!HEAD_START.startsWith(start)) throw new MalformedResponse(NO_STATUS_LINE)
-  const lineEnd = head.lastIndexOf(LINE_END)
-  const end = lineEnd < checked ? checked : lineEnd + LINE_END.length
+function checkUnfinished(head: Buffer, checked: number, known: number): number {
+  if (known < HEAD_START.length) {
+    const start = head.toString('latin1', 0, HEAD_START.length)
+    if (!HEAD_START.startsWith(start)) throw new MalformedResponse(NO_STATUS_LINE)
+  }
+  // The last byte that was known may have been the first of a line end.
+  const last = Math.max(checked, known - 1)
+  const lineEnd = head.subarray(last).lastIndexOf(LINE_END)
+  const end = lineEnd === -1 ? checked : last + lineEnd + LINE_END.length
   if (end > checked) {
     const text = head.toString('latin1', checked, end)
     const isFirst = checked === 0
@@ -425,7 +446,7 @@ function checkUnfinished(head: Buffer, checked: number): number {
       isFirst ? text.indexOf('\n') + 1 : 0,
     )
   }
-  for (let at = end; at < head.length; at++) {
+  for (let at = Math.max(end, last); at < head.length; at++) {
     const isLineEnd = head[at] === CR && at === head.length - 1
     if (!isLineEnd && ((CLASSES[head[at] as number] as number) & IN_VALUE) === 0)
       throw new MalformedResponse(CONTROL_CHARACTER)

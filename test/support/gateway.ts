@@ -5,7 +5,7 @@ import { expect } from 'bun:test'
 import { createKey, type KeySettings, makeSecret, unlimited } from '../../src/accounts/keys'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { newId, type Outside, outside } from '../../src/app/world'
+import { type MediaWorkers, newId, type Outside, outside } from '../../src/app/world'
 import { type Audit, audit } from '../../src/billing/audit'
 import { type Balance, balanceOf } from '../../src/billing/balances'
 import { addCredit } from '../../src/billing/ledger'
@@ -14,6 +14,8 @@ import type { Config, ModelConfig, RouteConfig } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { parseUsd } from '../../src/lib/money'
+import { AudioReader } from '../../src/media/audio'
+import { createTokenCounter } from '../../src/media/token-counter'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
@@ -136,6 +138,13 @@ export const videoModels: Record<string, ModelConfig> = {
   }),
 }
 
+/** One of each for all gateways of a process, because the tables of the tokenizer take half a second to load. */
+const [tokenCounter, audioReader] = [createTokenCounter(), new AudioReader()]
+const sharedWorkers: Pick<MediaWorkers, 'tokenCounter' | 'audioReader'> = {
+  tokenCounter: { count: tokenCounter.count, close() {} },
+  audioReader: { read: (file, signal) => audioReader.read(file, signal), close() {} },
+}
+
 export async function startTestGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const sandbox = options.sandbox ?? startOwnSandbox(options)
   const databaseUrl =
@@ -151,6 +160,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     ...(options.mark && { mark: options.mark }),
     outside: {
       ...outside,
+      openWorkers: () => ({ ...outside.openWorkers(), ...sharedWorkers }),
       log: (event, fields) => log.push({ event, fields }),
       ...clocksOf(options.outside?.now),
       ...options.outside,

@@ -125,10 +125,7 @@ export async function install(
       stdout: 'pipe',
       stderr: 'pipe',
     })
-    whenTestsEnd(() => {
-      child.kill('SIGKILL')
-      return child.exited
-    })
+    whenTestsEnd(() => killed(child))
     return child
   }
 
@@ -256,6 +253,11 @@ export function emptyFolder(): string {
   const folder = join(temporaryFolder(), 'empty')
   mkdirSync(folder)
   return folder
+}
+
+function killed(child: Subprocess): Promise<number> {
+  child.kill('SIGKILL')
+  return child.exited
 }
 
 /** Whether a process lives, also one that nobody here has started. */

@@ -55,7 +55,8 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
     over: () => 'There is a new backup.',
   },
   'books.wrong': {
-    on: ({ problems }) => `The books do not add up: ${listed(problems)}`,
+    on: ({ problems }) =>
+      `The books do not add up: ${listed(problems)}. Stop selling, keep a copy of the database, and run gateway balance verify.`,
     over: () => 'The books add up.',
   },
   'configuration.refused': {

@@ -4,7 +4,8 @@
 import { describe, expect, test } from 'bun:test'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { createKey, unlimited } from '../../src/accounts/keys'
-import { outside } from '../../src/app/world'
+import { createAdmin, makeToken } from '../../src/admin/admins'
+import { outside, randomBytes } from '../../src/app/world'
 import { addCredit } from '../../src/billing/ledger'
 import { type EventsEntry, eventSettingsOf } from '../../src/config/events'
 import { faultsOf } from '../../src/config/schema'
@@ -491,5 +492,59 @@ test('a gateway tells of itself: a balance that requests have used up reaches th
   })
   expect(mail.received[0]?.text).toContain('Account alice has $0.999')
   expect(JSON.stringify(gateway.log)).not.toContain(MAIL_PASSWORD)
+  await gateway.close()
+})
+
+test('books that a backup finds wrong reach the mailbox, with what is wrong and what helps', async () => {
+  await using mail = await startMailServer()
+  let ahead = 0
+  const gateway = await startTestGateway({
+    balance: '1',
+    outside: { now: () => Date.now() + ahead },
+    config: {
+      events: { to: { ops: mailbox }, smtp: smtpTo(mail.port) },
+      backup: { folder: temporaryFolder() },
+    },
+  })
+  const { world } = gateway.server
+  const token = makeToken(randomBytes)
+  await createAdmin(world.db, {
+    id: 'adm_1',
+    name: 'ada',
+    role: 'owner',
+    token,
+    expiresAt: null,
+    createdAt: 1,
+  })
+  const backUp = () =>
+    fetch(`${gateway.url}/admin/v1/backups`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+    })
+  const shift = (nano: number) =>
+    apply(world.db, [
+      { sql: `update accounts set balance = balance + $1 where name = 'alice'`, parameters: [nano] },
+    ])
+  const told = async () => {
+    ahead += 5 * SECOND
+    await watchEvents(world)
+    const sent = await listEvents(world.db, { limit: 10 })
+    return sent.length
+  }
+  expect((await backUp()).status).toBe(200)
+  expect(await told()).toBe(0)
+  // As a hand in the database would leave them.
+  await shift(1)
+  expect((await backUp()).status).toBe(200)
+  await waitFor(async () => (await told()) > 0 && mail.received.length > 0)
+  // Without the line breaks of its transfer encoding.
+  const letter = mail.received[0]?.text.replaceAll('=\r\n', '') ?? ''
+  expect(letter).toContain(
+    'account alice: balance 1000000001 differs from its ledger 1000000000. Stop selling',
+  )
+  expect(letter).toContain('gateway balance verify')
+  // The backup is there all the same: it is what is looked at.
+  expect(gateway.log.filter(({ event }) => event === 'backup_made')).toHaveLength(2)
+  await shift(-1)
   await gateway.close()
 })

@@ -19,6 +19,7 @@ import { type Controlled, openControl } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { notifySystemd } from '../lib/notify-systemd'
+import { takePassedSocket } from '../lib/passed-socket'
 import { registerProcess } from '../lib/processes'
 import { lockDataDir } from '../lib/serve-lock'
 import {
@@ -99,21 +100,23 @@ export const serve = defineCommand({
     const { log, requests } = logOf(config)
     const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
     const flagHost = args.host || process.env.GATEWAY_HOST
-    const sockets = openSockets()
+    const passed = takePassedSocket(process.env)
+    const sockets = openSockets(passed?.descriptor)
     const server = await listen({
       config: inForce(config),
       dataDir,
       placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
-        hostname: flagHost || host,
+        hostname: passed?.hostname ?? (flagHost || host),
         // Port 0 stays the one that the system chose for the first of them.
-        port: (flagPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0,
-        unixSocket: flagHost || flagPort !== undefined ? undefined : unixSocket,
+        port: passed?.port ?? ((flagPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0),
+        unixSocket: passed || flagHost || flagPort !== undefined ? undefined : unixSocket,
       }),
       readConfig: readerOf({ ...args, config: file }, inForce),
       processes: registerProcess(dataDir),
       beside: predecessor,
       outside: { ...network(), environment: process.env, log, logRequests: requests },
       sockets,
+      passed,
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
@@ -121,7 +124,7 @@ export const serve = defineCommand({
     const leaving = Promise.withResolvers<void>()
     const closeControl = openControl(
       dataDir,
-      controlsOf(server, file, leaving, () => unlock?.()),
+      controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
       log,
     )
     notifySystemd(`MAINPID=${process.pid}\nREADY=1`)
@@ -209,12 +212,15 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
   }
 }
 
+const HELD_BY_SYSTEMD =
+  'systemd holds the port: `systemctl restart gateway.service` replaces this process, and who connects meanwhile waits for the next one'
+
 /** A running server as commands reach it. `leaving` ends when another process has taken its place. */
 function controlsOf(
   server: Server,
   file: string | undefined,
   leaving: PromiseWithResolvers<void>,
-  unlock: () => void,
+  { unlock, isPassed }: { unlock(): void; isPassed: boolean },
 ): Controlled {
   const successors = new Successors()
   let restartedBy: string | null = null
@@ -253,6 +259,7 @@ function controlsOf(
       leaving.resolve()
     },
     restart(by) {
+      if (isPassed) return Promise.resolve({ fault: HELD_BY_SYSTEMD })
       restartedBy = by
       return successors.start(leaving.promise).finally(() => {
         restartedBy = null

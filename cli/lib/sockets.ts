@@ -25,8 +25,8 @@ const BYTES_RECEIVED = 128
 const DATA_SEGMENTS_SENT = 156
 const TCP_INFO_BYTES = 160
 
-/** The sockets; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
-export function openSockets(): Sockets | undefined {
+/** The sockets but for one that was passed, which stays open; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
+export function openSockets(passed?: number): Sockets | undefined {
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined
   const limit = descriptorLimit()
   const c = limit === undefined ? undefined : openLibrary()
@@ -77,7 +77,7 @@ export function openSockets(): Sockets | undefined {
       if (descriptor === undefined) return false
       return c.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, ptr(program), 16) === 0
     },
-    listeners: listenersAt,
+    listeners: (place) => listenersAt(place).filter((listener) => listener !== passed),
     stopListening(listeners) {
       const idle = c.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)
       // Bun closes each number once more, later: until then a socket that nobody can reach has it.

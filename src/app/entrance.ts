@@ -7,7 +7,7 @@ import { bodyLimitsOf } from '../http/body'
 import { headersTimeoutSeconds } from '../http/connection'
 import type { Log } from '../lib/system'
 import { guardConnections, type Sockets } from './connection-guard'
-import { type ListenApp, type Listening, type ListenSettings, listen } from './listening'
+import { type ListenApp, type Listening, type ListenSettings, listen, type PassedSocket } from './listening'
 
 /** Where a process listens that another one takes the place of. */
 export interface Predecessor {
@@ -20,6 +20,8 @@ interface EntranceOptions {
   placeOf(config: Config): Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
   sockets?: Sockets | undefined
   processes?: { own: string } | undefined
+  /** The socket of the gateway that was opened for this process. */
+  passed?: PassedSocket | undefined
   /** The process whose place this one takes. */
   beside?: Predecessor | undefined
 }
@@ -40,12 +42,13 @@ export class ListeningSide {
   ) {
     const { config } = world
     this.settings = this.settingsOf(config)
-    const { sockets, processes, beside } = options
+    const { sockets, processes, beside, passed } = options
     this.listening = listen(app, this.settings, {
       canShare: sockets !== undefined,
       name: processes?.own ?? 'alone',
       beside: beside?.url,
       sockets,
+      passed,
       steer: (port) => {
         if (!sockets?.steer(port)) world.log('connections_not_steered', { port })
       },

@@ -64,6 +64,8 @@ interface ListenOptions {
   sockets?: Pick<Sockets, 'listeners' | 'stopListening' | 'hasCallers'> | undefined
   /** Sends all new connections of a port to the socket that came last. */
   steer?(port: number): void
+  /** Listens on this one, whatever the settings say of the place. It stays open while nothing is accepted. */
+  passed?: PassedSocket | undefined
 }
 
 /**
@@ -77,6 +79,15 @@ export const SETTLE_MS = 1_500
  */
 const IDLE_MS = 5_000
 const LOOK_MS = 250
+
+/** A listening socket that another program has opened and passed to this one. */
+export interface PassedSocket {
+  readonly hostname: string
+  readonly port: number
+  readonly descriptor: number
+  /** Puts it in the place of a socket of this process that listens. False if that cannot be done. */
+  replace(listener: number): boolean
+}
 
 /** Opens the listening side. Throws if the address cannot be used. */
 export function listen(app: ListenApp, settings: ListenSettings, options: ListenOptions): Listening {
@@ -130,10 +141,11 @@ class Doorway implements Listening {
     } = this
     const options = {
       ...app.config.serve,
-      ...optionsOf({ ...settings, port }, canShare, name),
+      ...optionsOf(this.ownPlace({ ...settings, port }), canShare, name),
       fetch: app.fetch,
     }
     this.current = Bun.serve(options as Bun.Serve.Options<unknown>)
+    this.usePassed(this.current)
     this.placed = placedOf(settings, name)
     app.server = this.current
     this.isOpen = true
@@ -180,12 +192,27 @@ class Doorway implements Listening {
   private begin(settings: ListenSettings, beside: boolean): BunServer {
     const { app } = this
     const { canShare, name } = this.options
-    if (!beside && canShare) assertFree(settings)
-    app.listen(optionsOf(settings, canShare, name))
+    if (!beside && canShare && !this.options.passed) assertFree(settings)
+    app.listen(optionsOf(this.ownPlace(settings), canShare, name))
     if (!app.server) throw new Error('the server did not start')
+    this.usePassed(app.server)
     this.placed = placedOf(settings, name)
-    this.port = app.server.port ?? settings.port
+    this.port = this.options.passed?.port ?? app.server.port ?? settings.port
     return app.server
+  }
+
+  /** The settings, with a port that nobody knows in place of one that is passed. */
+  private ownPlace(settings: ListenSettings): ListenSettings {
+    return this.options.passed ? { ...settings, hostname: '127.0.0.1', port: 0 } : settings
+  }
+
+  private usePassed(server: BunServer): void {
+    const { passed, sockets } = this.options
+    if (!passed) return
+    const [listener] = sockets?.listeners(server.port ?? 0) ?? []
+    if (listener !== undefined && passed.replace(listener)) return
+    void server.stop(true)
+    throw new Error('the socket that was passed cannot be listened on: mount /proc')
   }
 
   /** The port, or the path by which the system knows a unix socket. */
@@ -198,7 +225,7 @@ class Doorway implements Listening {
   private async settle(place: number | string): Promise<void> {
     const { canShare, steer } = this.options
     if (!canShare || typeof place === 'string') return
-    steer?.(place)
+    if (!this.options.passed) steer?.(place)
     await Bun.sleep(SETTLE_MS)
   }
 

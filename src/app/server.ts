@@ -17,7 +17,7 @@ import { Discovery } from './discovery'
 import { encodedTables } from './encoded-tables'
 import { ListeningSide, type Predecessor } from './entrance'
 import { LeftBehind } from './left-behind'
-import { type ListenSettings, SETTLE_MS } from './listening'
+import { type ListenSettings, type PassedSocket, SETTLE_MS } from './listening'
 import { listenForMetrics, type MetricsListener, watchState } from './metrics-listener'
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
@@ -63,6 +63,8 @@ interface ServerOptions {
   processes?: Processes
   /** The process whose place this one takes. */
   beside?: Predecessor | undefined
+  /** The socket of the gateway that was opened for this process. */
+  passed?: PassedSocket | undefined
   /** Absent: connections are not counted. */
   sockets?: Sockets | undefined
   /** Absent: they are not shown. */

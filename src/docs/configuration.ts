@@ -87,6 +87,7 @@ const environment = `## Environment
 | \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\`, \`OTEL_SERVICE_NAME\`, \`OTEL_TRACES_SAMPLER_ARG\` | the collector of traces and logs, as \`telemetry\` |
 | \`OTEL_SDK_DISABLED\` | \`true\`: none of these is read |
 | \`AWS_ACCESS_KEY_ID\`, \`AWS_SECRET_ACCESS_KEY\`, \`AWS_SESSION_TOKEN\`, \`AWS_PROFILE\`, \`AWS_SHARED_CREDENTIALS_FILE\`, \`AWS_WEB_IDENTITY_TOKEN_FILE\`, \`AWS_ROLE_ARN\`, \`AWS_ROLE_SESSION_NAME\`, \`AWS_REGION\`, \`AWS_ENDPOINT_URL_STS\`, \`AWS_CONTAINER_CREDENTIALS_RELATIVE_URI\`, \`AWS_CONTAINER_CREDENTIALS_FULL_URI\`, \`AWS_CONTAINER_AUTHORIZATION_TOKEN\`, \`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE\`, \`AWS_EC2_METADATA_DISABLED\`, \`AWS_EC2_METADATA_SERVICE_ENDPOINT\` | credentials of AWS, read for an upstream with \`credentials: 'aws'\` only |
+| \`LISTEN_FDS\`, \`LISTEN_PID\`, \`LISTEN_FDNAMES\` | set by systemd with a socket that it has opened for the gateway |
 | \`NO_COLOR\` | output without colours |
 
 A flag wins over a variable, and a variable over the configuration. \`gateway serve --help\` lists the flags.`

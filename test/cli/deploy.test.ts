@@ -53,11 +53,11 @@ describe('the systemd unit', () => {
 
   test.skipIf(!Bun.which('systemd-analyze'))('is understood by systemd, and exposes little', async () => {
     const file = join(folder, 'gateway.service')
-    const verified = Bun.spawnSync(['systemd-analyze', 'verify', file])
+    const verified = Bun.spawnSync(['systemd-analyze', 'verify', file, join(folder, 'gateway.socket')])
     const remarks = verified.stderr
       .toString()
       .split('\n')
-      .filter((line) => line.includes('gateway.service'))
+      .filter((line) => /gateway\.(service|socket)/.test(line))
     // The executable is not installed here.
     expect(remarks.filter((line) => !line.includes('is not executable'))).toEqual([])
     const judged = Bun.spawnSync(['systemd-analyze', 'security', '--offline=true', '--threshold=20', file])

@@ -46,6 +46,8 @@ export interface StartOptions {
   flags?: string[]
   /** Lines for a shell that then becomes the executable, such as limits of the process. */
   before?: string
+  /** A descriptor of this process that it gets as its third. */
+  passed?: number
 }
 
 /** A place where the executable is installed: its configuration, its data, and simulated vendors. */
@@ -114,16 +116,14 @@ export async function install(
 
   function run(
     words: string[],
-    { cwd = folder, environment = {}, before = '' }: StartOptions = {},
+    { cwd = folder, environment = {}, before = '', passed }: StartOptions = {},
   ): Subprocess {
     const command = [path, ...words, ...settings]
     const child = Bun.spawn(before ? ['sh', '-c', `${before}\nexec "$@"`, 'sh', ...command] : command, {
       cwd,
       // Nothing of the tester's own environment: a key or a data directory in it would change what is tested.
       env: { PATH: process.env.PATH, HOME: folder, ...environment },
-      stdin: 'ignore',
-      stdout: 'pipe',
-      stderr: 'pipe',
+      stdio: ['ignore', 'pipe', 'pipe', ...(passed === undefined ? [] : [passed])],
     })
     whenTestsEnd(() => killed(child))
     return child

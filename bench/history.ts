@@ -35,7 +35,7 @@ async function usedBytes(db: Db, tables: string): Promise<number> {
 }
 
 const CHARGES = `'ended_charges'`
-const SUMS = `'usage_totals', 'closings', 'closing_entries'`
+const SUMS = `'usage_totals', 'totals_of_series', 'closings', 'closing_entries'`
 
 async function checkBooks(db: Db): Promise<void> {
   const key = await signingKey(db, randomBytes, END)

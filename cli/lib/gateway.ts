@@ -5,6 +5,7 @@ import type { AdminClient, OperationCall, OperationId, ReplyOf } from '../../src
 import { CallFailed, createLocalClient } from '../../src/admin/client'
 import type { AdminWorld, ProcessControl } from '../../src/admin/operation'
 import { gatewayTime } from '../../src/app/clock'
+import { openReports } from '../../src/app/reports'
 import { openRequestReader } from '../../src/app/request-store'
 import { newId, outside, randomBytes } from '../../src/app/world'
 import { openPlace } from '../../src/backup/schedule'
@@ -91,29 +92,30 @@ async function onDatabase<Result>(
   let opened: Promise<RequestReader> | undefined
   const open = () =>
     (opened ??= openRequestReader(config, { db, dataDir, transport: outside.transport, now }))
+  const requestLog: AdminWorld['requestLog'] = {
+    list: async (filter, wish) => (await open()).list(filter, wish),
+    find: async (id) => (await open()).find(id),
+    // The process that serves has them.
+    storeFigures: async () => {},
+  }
+  const { after, log, monotonic } = { ...outside, log: () => {} }
+  const reports = openReports(config, { db, requestLog, now, monotonic, after, log }, { patient: true })
   const world: AdminWorld = {
     db,
+    reportSource: reports.source,
     dataDir,
     config,
     get catalogue() {
       return buildCatalogue(config, outside)
     },
     artifacts: null,
-    requestLog: {
-      list: async (filter, wish) => (await open()).list(filter, wish),
-      find: async (id) => (await open()).find(id),
-      // The process that serves has them.
-      storeFigures: async () => {},
-    },
+    requestLog,
     randomBytes,
     now,
-    monotonic: () => performance.now(),
-    after(milliseconds, run) {
-      const timer = setTimeout(run, milliseconds)
-      return () => clearTimeout(timer)
-    },
+    monotonic,
+    after,
     newId,
-    log: () => {},
+    log,
   }
   const actor = commandLineActor()
   const { name } = actor
@@ -131,6 +133,7 @@ async function onDatabase<Result>(
     return await work(gatewayOf(client, { db, config, dataDir }, flags))
   } finally {
     await (await opened)?.close()
+    await reports.close()
   }
 }
 

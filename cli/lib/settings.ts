@@ -105,8 +105,15 @@ export async function loadConfig(flags: SettingsFlags, options: LoadOptions = {}
  */
 function inForce(written: unknown, flags: SettingsFlags): unknown {
   if (typeof written !== 'object' || written === null) return written
-  const { database: fileDatabase, artifacts, secrets: fileSecrets, ...config } = written as Partial<Config>
-  const database = databaseUrl() ?? fileDatabase
+  const {
+    database: fileDatabase,
+    databaseReplica: fileReplica,
+    artifacts,
+    secrets: fileSecrets,
+    ...config
+  } = written as Partial<Config>
+  const database = urlIn('GATEWAY_DATABASE_URL') ?? fileDatabase
+  const replica = urlIn('GATEWAY_DATABASE_REPLICA_URL') ?? fileReplica
   const secrets = secretsKey() ? { ...keylessOf(fileSecrets), key: secretsKey() } : fileSecrets
   const telemetry = telemetryOf(config.telemetry)
   const { s3, ...onDisk } = artifacts ?? {}
@@ -115,6 +122,7 @@ function inForce(written: unknown, flags: SettingsFlags): unknown {
     ...config,
     ...(telemetry !== undefined && { telemetry }),
     ...(database !== undefined && !flags.sandbox && { database }),
+    ...(replica !== undefined && !flags.sandbox && { databaseReplica: replica }),
     ...(kept !== undefined && { artifacts: kept }),
     // What is simulated needs no protection, and is to be tried on machines that have no key.
     ...(secrets !== undefined && !flags.sandbox && { secrets }),
@@ -222,10 +230,10 @@ export function nameOfDatabase({ database }: Config, dataDir: string): string {
   return `${url.protocol}//${url.username && `${url.username}@`}${url.host}${url.pathname}`
 }
 
-function databaseUrl(): string | undefined {
-  const url = process.env.GATEWAY_DATABASE_URL
+function urlIn(variable: string): string | undefined {
+  const url = process.env[variable]
   if (url && !/^postgres(ql)?:\/\//.test(url)) {
-    throw new CommandFailed('GATEWAY_DATABASE_URL must begin with postgres://.')
+    throw new CommandFailed(`${variable} must begin with postgres://.`)
   }
   return url || undefined
 }

@@ -21,9 +21,17 @@ import type { RetentionReport } from '../retention/run'
 import type { Admin, Role } from './admins'
 import { type Actor, type RecordedChange, record, recording } from './audit-trail'
 
+/** The rows of one report. They may be behind by seconds: nothing is decided by them. */
+export interface ReportSource {
+  db: Db
+  requestLog: Pick<RequestStore, 'list' | 'find'>
+}
+
 /** Everything of a running gateway that operators see and change. */
 export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
   db: Db
+  /** Where a report reads, such as a replica: all of it there. */
+  reportSource(): Promise<ReportSource>
   dataDir: string
   readonly config: Config
   readonly catalogue: Catalogue

@@ -35,12 +35,15 @@ import type { WebhookWorld } from '../webhooks/sender'
 import { followDatabase, openClock, type Reference, timeOf } from './clock'
 import { formatLine } from './log-lines'
 import { type Observation, type ObservedRequests, observe, openRequests } from './observation'
+import { openReports, type Reports } from './reports'
 import { type InForce, putInForce } from './running'
 
 /** The parts of the configuration in force are read anew for each request. */
 export interface World extends System, InForce, Observation, MediaWorkers {
   dataDir: string
   db: Db
+  /** Where a report of an operator reads: a replica, where there is one. */
+  reportSource: Reports['source']
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
   requestLog: ObservedRequests
@@ -223,26 +226,17 @@ export async function openWorld(
   const reference = await referenceOf(db, from)
   const { now, followTime } = await openClock(db, reference, { monotonic, log })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now, newId })
+  const reports = openReports(config, { ...from, db, requestLog, now, log })
   const workers = from.openWorkers()
   const ticker = createTicker(from)
-  const artifacts = await openArtifacts(config, {
-    db,
-    dataDir,
-    uploads,
-    ticker,
-    newId,
-    randomBytes,
-    now,
-    monotonic,
-    after,
-    transport,
-    log,
-  })
+  const results = { ...from, ...observation, db, dataDir, uploads, ticker, newId, randomBytes, now }
+  const artifacts = await openArtifacts(config, results)
   const inForce = putInForce(config, { ...from, log })
   return Object.assign(inForce, {
     ...observation,
     dataDir,
     db,
+    reportSource: reports.source,
     process: processes?.own ?? null,
     requestLog,
     authenticator: createAuthenticator(db, { now, monotonic, plan: (name) => inForce.plans.get(name) }),
@@ -273,6 +267,7 @@ export async function openWorld(
       for (const upstream of inForce.catalogue.upstreams.values()) upstream.close()
       for (const worker of Object.values(workers)) worker.close()
       await requestLog.close()
+      await reports.close()
       await db.close()
     },
   })

@@ -15,7 +15,16 @@ export interface Change {
 }
 
 /** Settings that are read once, when a process starts: its database, the keys of that, where results lie, its log and metrics. */
-const AT_START = ['database', 'secrets', 'artifacts', 'log', 'metrics', 'telemetry', 'admin'] as const
+const AT_START = [
+  'database',
+  'databaseReplica',
+  'secrets',
+  'artifacts',
+  'log',
+  'metrics',
+  'telemetry',
+  'admin',
+] as const
 
 /** Parts whose values may be shown: nobody has a reason to write a secret there. */
 const OPEN_PARTS = new Set([

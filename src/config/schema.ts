@@ -241,6 +241,10 @@ const ConfigSchema = Type.Object(
       '`postgres://…`: any number of equal nodes share keys, money, limits and tasks. Several servers and poolers: docs/operate/scale.md. Default: SQLite in the data directory.',
       Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
     ),
+    databaseReplica: optionalSetting(
+      '`postgres://…`: a streaming replica of `database` that usage, ledgers, statements and look-ups of requests are read from, for operators. Default: all is read from `database`.',
+      Type.Union([Type.String({ pattern: '^postgres(ql)?://' }), Type.Undefined()]),
+    ),
     admin: optionalSetting(
       'Where the admin API is served. Default: at the port of `server`, for this machine only.',
       AdminEntry,
@@ -368,6 +372,7 @@ export function faultsOf(value: unknown): string[] {
     log,
     secrets,
     database,
+    databaseReplica,
     upstreams,
     models,
     aliases,
@@ -376,6 +381,9 @@ export function faultsOf(value: unknown): string[] {
   const ids = new Map(Object.entries(asObject(models)))
   const names = new Set(Object.keys(asObject(upstreams)))
   const others = [
+    ...(databaseReplica !== undefined && database === undefined
+      ? ['databaseReplica: it is a copy of `database`, which is not set']
+      : []),
     ...networkFaults('server.trustedProxies', asObject(server).trustedProxies),
     ...tlsFaults(asObject(server).tls),
     ...networkFaults('webhooks.allow', asObject(webhooks).allow),

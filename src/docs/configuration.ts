@@ -78,6 +78,7 @@ const environment = `## Environment
 | \`GATEWAY_CONFIG\` | the configuration file, as \`--config\` |
 | \`GATEWAY_DATA_DIR\` | the data directory, as \`--data-dir\` |
 | \`GATEWAY_DATABASE_URL\` | the database, as \`database\` |
+| \`GATEWAY_DATABASE_REPLICA_URL\` | its replica, as \`databaseReplica\` |
 | \`GATEWAY_SECRETS_KEY\` | the key that encrypts, as \`secrets.key\` |
 | \`GATEWAY_HOST\`, \`GATEWAY_PORT\` | the address and port to listen on, as \`--host\` and \`--port\` |
 | \`GATEWAY_ADMIN_URL\`, \`GATEWAY_ADMIN_TOKEN\` | the gateway that commands work on over its admin API, as \`--server\` and \`--token\` |

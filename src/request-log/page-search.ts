@@ -20,6 +20,8 @@ const ROWS_A_TURN = 512
 /** Pages and rows that a list looks at in vain or not, at most. */
 const MOST_PAGES = 50_000
 const MOST_ROWS = 200_000
+/** Pages that may stand in another order than they ended in, because several nodes store them. */
+const NEIGHBOURS = 64
 /** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
 const CLOCKS_MS = 60_000
 /** How long nearly all requests last, and how long one lasts at most, in milliseconds: pages are in the order in which they end. */
@@ -150,12 +152,14 @@ async function rangeOf(
   return { from: first, to: last ?? ALL.to }
 }
 
+/** The lowest number of the pages that ended first from a time on; undefined if none did. */
 export async function firstEndedAt(db: Db, at: number): Promise<number | undefined> {
   const [row] = await db.query({
-    sql: 'select number from request_pages where ended_at >= $1 order by ended_at, number limit 1',
+    sql: `select min(number) as number from (select number from request_pages
+      where ended_at >= $1 order by ended_at, number limit ${NEIGHBOURS}) as nearest`,
     parameters: [at],
   })
-  return row?.number as number | undefined
+  return (row?.number as number | null) ?? undefined
 }
 
 async function* slices(

@@ -13,7 +13,7 @@ import { chunksOf, readChunks } from '../support/chat-chunks'
 import { type Fixture, fixtures } from '../support/fixtures'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { type GeneratedMessage, messageStream } from '../support/message-streams'
-import { createRandom, seedOf } from '../support/random'
+import { casesOf, createRandom, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import { metered } from '../support/relaying'
 import type { Json } from '../support/scenario'
@@ -93,13 +93,14 @@ const textOf = (events: readonly unknown[]) =>
 /** Asks for a completion; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const [charges, logRows] = [await gateway.charges(), await gateway.requestLog()]
+  const newest = ((await gateway.charges()).at(-1)?.id ?? '') as string
+  const logRow = ((await gateway.requestLog()).at(-1)?.number ?? 0) as number
   const whole = { model: 'test-messages', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/chat/completions', whole, headers)
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('x-request-id')
-  const chargeOf = async () => (await gateway.charges()).find((row) => row.id === id)
+  const chargeOf = async () => (await gateway.charges(newest)).find((row) => row.id === id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   const showsUsage = (body.stream_options as Json)?.include_usage === true
   return {
@@ -113,8 +114,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
     paths: gateway.sandbox.calls.slice(calls).map(({ path }) => path),
-    charges: (await gateway.charges()).length - charges.length,
-    logRows: (await gateway.requestLog()).slice(logRows.length),
+    charges: (await gateway.charges(newest)).length,
+    logRows: await gateway.requestLog(logRow),
   }
 }
 
@@ -245,7 +246,7 @@ describe('on record', () => {
 describe(`random streams (CHAT_SEED=${seed})`, () => {
   test('say the same, call the same and cost the same in the other form', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 1_000; round++) {
+    for (let round = 0; round < casesOf(1_000); round++) {
       const stream = messageStream(random)
       const { chunks, meter } = translated(stream.text)
       try {
@@ -267,7 +268,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
 
   test('are the same wherever the network cuts them', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < casesOf(200); round++) {
       const { text } = messageStream(random)
       const bytes = Buffer.byteLength(text)
       const cuts = Array.from({ length: 1 + random.below(40) }, () => random.below(bytes))
@@ -278,7 +279,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
   test('that break off anywhere are a beginning of the whole, and not complete', () => {
     const random = createRandom(seed)
     let broken = 0
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { text } = messageStream(random)
       const { chunks, meter } = translated(text.slice(0, random.below(text.length)))
       expect(translated(text).chunks).toStartWith(chunks)
@@ -288,7 +289,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
       // What the gateway ends it with.
       readChunks(`${chunks}data: {"error":{}}\n\n`, true)
     }
-    expect(broken).toBeGreaterThan(200)
+    expect(broken).toBeGreaterThan(casesOf(200))
   })
 })
 

@@ -12,7 +12,7 @@ import { chatStream } from '../support/chat-streams'
 import { type Fixture, fixtures } from '../support/fixtures'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { eventsOf, type ReadMessage, readEvents } from '../support/message-events'
-import { createRandom, seedOf } from '../support/random'
+import { casesOf, createRandom, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import { metered } from '../support/relaying'
 import type { Json } from '../support/scenario'
@@ -82,14 +82,15 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
 /** Asks for a message; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const [charges, logRows] = [await gateway.charges(), await gateway.requestLog()]
+  const newest = ((await gateway.charges()).at(-1)?.id ?? '') as string
+  const logRow = ((await gateway.requestLog()).at(-1)?.number ?? 0) as number
   const whole = { model: 'test-chat', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/messages', whole, headers)
   const { status } = response
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('request-id')
-  const chargeOf = async () => (await gateway.charges()).find((row) => row.id === id)
+  const chargeOf = async () => (await gateway.charges(newest)).find((row) => row.id === id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   return {
     status,
@@ -100,8 +101,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     message: isStream ? readEvents(text) : undefined,
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
-    charges: (await gateway.charges()).length - charges.length,
-    logRows: (await gateway.requestLog()).slice(logRows.length),
+    charges: (await gateway.charges(newest)).length,
+    logRows: await gateway.requestLog(logRow),
   }
 }
 
@@ -179,7 +180,7 @@ describe('on record', () => {
 describe(`random streams (MESSAGES_SEED=${seed})`, () => {
   test('say the same, call the same and cost the same in the other form', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 1_000; round++) {
+    for (let round = 0; round < casesOf(1_000); round++) {
       const stream = chatStream(random)
       const { events, meter } = translated(stream.text)
       try {
@@ -195,7 +196,7 @@ describe(`random streams (MESSAGES_SEED=${seed})`, () => {
 
   test('are the same wherever the network cuts them', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < casesOf(200); round++) {
       const { text } = chatStream(random)
       const bytes = Buffer.byteLength(text)
       const cuts = Array.from({ length: 1 + random.below(40) }, () => random.below(bytes))
@@ -205,7 +206,7 @@ describe(`random streams (MESSAGES_SEED=${seed})`, () => {
 
   test('that break off anywhere are whole up to there, or not complete', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { text } = chatStream(random)
       const { events, meter } = translated(text.slice(0, random.below(text.length)))
       if (meter.isComplete()) readEvents(events)

@@ -9,7 +9,7 @@ import { createEventsOfChat } from '../../src/families/responses/via-chat/stream
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { chatStream } from '../support/chat-streams'
-import { createRandom, interleavings, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, interleavings, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
@@ -52,7 +52,7 @@ function piece(index: number, text: string, head: Json = {}): Json {
 describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
   test('say the same, call the same and cost the same as a response', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 1_000; round++) {
+    for (let round = 0; round < casesOf(1_000); round++) {
       const stream = chatStream(random)
       const { events, meter, answer } = translated(stream.text)
       try {
@@ -68,7 +68,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
 
   test('are the same wherever the network cuts them', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < casesOf(200); round++) {
       const { text } = chatStream(random)
       const bytes = Buffer.byteLength(text)
       const cuts = Array.from({ length: 1 + random.below(40) }, () => random.below(bytes))
@@ -78,7 +78,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
 
   test('that break off anywhere fail with all that came, and nothing twice', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { text } = chatStream(random)
       const translator = createEventsOfChat(responsesRequest(), model)
       let events = ''
@@ -107,7 +107,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
 
   test('give the same response as whole completions (litellm/11204)', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { message, deltas } = messageInPieces(random)
       const finish = random.pick(['stop', 'length', 'tool_calls', 'content_filter', null])
       const figures = { prompt_tokens: 9, completion_tokens: 7, total_tokens: 16 }

@@ -9,7 +9,7 @@ import { createEventsOfMessages } from '../../src/families/responses/via-message
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { messageStream } from '../support/message-streams'
-import { createRandom, interleavings, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, interleavings, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
@@ -63,7 +63,7 @@ function sealedIn({ encrypted_content: sealed }: Json): Json {
 describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
   test('say the same, call the same and cost the same as a response', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 1_000; round++) {
+    for (let round = 0; round < casesOf(1_000); round++) {
       const stream = messageStream(random)
       const { events, meter, answer } = translated(stream.text)
       try {
@@ -79,7 +79,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
 
   test('are the same wherever the network cuts them', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < casesOf(200); round++) {
       const { text } = messageStream(random)
       const bytes = Buffer.byteLength(text)
       const cuts = Array.from({ length: 1 + random.below(40) }, () => random.below(bytes))
@@ -89,7 +89,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
 
   test('that break off anywhere fail with all that came, and nothing twice', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { text } = messageStream(random)
       const translator = createEventsOfMessages(responsesRequest(), model)
       let events = ''
@@ -120,7 +120,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
 
   test('give the same response as whole messages', () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const { content, blocks } = contentInPieces(random)
       const end = {
         stop_reason: random.pick(['end_turn', 'tool_use', 'max_tokens', 'refusal']),

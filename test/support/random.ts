@@ -10,6 +10,11 @@ export interface Random {
 /** Whether this run tries every generated case, or a sample that its seeds choose. */
 export const isWholeRun = process.env.TEST_WHOLE !== undefined
 
+/** How many of so many random cases this run tries: all of them in a whole run, else a fifth. The seed says which. */
+export function casesOf(count: number): number {
+  return isWholeRun ? count : Math.ceil(count / 5)
+}
+
 /** The seed of this run: an environment variable's, to repeat a failure, or a new one. */
 export function seedOf(variable: string): number {
   return Number(process.env[variable] ?? crypto.getRandomValues(new Uint32Array(1))[0])

@@ -6,9 +6,9 @@ import { Type } from '@sinclair/typebox'
 import { countMembers, findDuplicate, findVariant, fold, knownNamesOf } from '../../src/lib/field-names'
 import { type JsonLimit, type JsonLimits, MAX_DEPTH, scanObject } from '../../src/lib/json'
 import { JsonCounter } from '../../src/lib/json-counter'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
-const ROUNDS = 3_000
+const ROUNDS = casesOf(3_000)
 const firstSeed = seedOf('NAMES_SEED')
 
 const spaces = ['', '', '', ' ', '\n', '\t\r\n']

@@ -18,7 +18,7 @@ import { type PictureFormat, picture } from '../../src/sandbox/pictures'
 import { encodeForm } from '../../src/upstreams/multipart'
 import { temporaryFolder } from '../support/databases'
 import { waitFor } from '../support/gateway'
-import { createRandom, seedOf } from '../support/random'
+import { casesOf, createRandom, seedOf } from '../support/random'
 import { RawCaller } from '../support/raw-caller'
 import { BOUNDARY, type RawPart, rawForm, typeOf } from '../support/raw-form'
 import { rejection } from '../support/rejection'
@@ -647,7 +647,7 @@ describe('however it comes', () => {
     const seed = seedOf('FORMS_SEED')
     const random = createRandom(seed)
     const expected = await read(whole, typeOf())
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < casesOf(300); round++) {
       const characters = random.pick(['-', "abcXYZ0189'()+_,-./:=?"])
       const boundary = Array.from({ length: 1 + random.below(60) }, () => random.pick([...characters])).join(
         '',
@@ -692,7 +692,7 @@ describe('however it comes', () => {
     const seed = seedOf('FORMS_SEED')
     const random = createRandom(seed)
     let refused = 0
-    for (let round = 0; round < 1_000; round++) {
+    for (let round = 0; round < casesOf(1_000); round++) {
       const damaged = Buffer.from(whole)
       for (let hits = 1 + random.below(4); hits > 0; hits--) {
         const at = random.below(damaged.length)
@@ -715,7 +715,7 @@ describe('however it comes', () => {
       })
       if (outcome === 'refused') refused++
     }
-    expect(refused).toBeGreaterThan(100)
+    expect(refused).toBeGreaterThan(casesOf(100))
     expect(readdirSync(folder)).toEqual([])
   })
 })

@@ -14,9 +14,9 @@ import {
   scanObject,
 } from '../../src/lib/json'
 import { createValidator } from '../../src/lib/validate'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
-const ROUNDS = 3_000
+const ROUNDS = casesOf(3_000)
 const firstSeed = seedOf('JSON_SEED')
 
 const spaces = ['', '', '', ' ', '\n', '\t', '\r\n', '  \n  ']

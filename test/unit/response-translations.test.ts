@@ -15,7 +15,7 @@ import { createValidator } from '../../src/lib/validate'
 import { checkFields } from '../../src/request/fields'
 import { fixtures } from '../support/fixtures'
 import { branchesOf, withValue } from '../support/json-paths'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 import { bridgedModel, responsesRequest } from '../support/response-bridges'
 import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
 import {
@@ -142,7 +142,7 @@ for (const [name, { family, upstreamModel, reasoning, samples, isRight }] of Obj
     const seed = seedOf('TRANSLATIONS_SEED')
     test(`with items of several in any order (TRANSLATIONS_SEED=${seed})`, () => {
       const items = requests.flatMap(({ input }) => (Array.isArray(input) ? input : []))
-      for (let round = 0; round < 2_000; round++) {
+      for (let round = 0; round < casesOf(2_000); round++) {
         const random = createRandom(seed + round)
         const body = { input: mixed(items, random), tools: random.pick(requests).tools }
         try {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { type Conversation, conversationOf, type Turn } from '../../src/families/responses/turns'
 import { GatewayError } from '../../src/lib/errors'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
 type Item = Record<string, unknown>
 
@@ -495,7 +495,7 @@ describe('random conversations', () => {
   const seed = seedOf('TURNS_SEED')
 
   test(`nothing is lost, and nothing changes its order (TURNS_SEED=${seed})`, () => {
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < casesOf(500); round++) {
       const random = createRandom(seed + round)
       const { items, said, results } = conversation(random)
       const { turns } = read(items)
@@ -526,7 +526,7 @@ describe('random conversations', () => {
   })
 
   test(`broken ones are an error with a place, never a crash (TURNS_SEED=${seed})`, () => {
-    for (let round = 0; round < 3_000; round++) {
+    for (let round = 0; round < casesOf(3_000); round++) {
       const random = createRandom(seed + round)
       const { items } = conversation(random)
       const broken = mutated(items, random)

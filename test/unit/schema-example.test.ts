@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import { exampleOf } from '../../src/sandbox/schema-example'
-import { createRandom, type Random, seedOf } from '../support/random'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
 const seed = seedOf('SCHEMA_SEED')
 const ajv = new Ajv2020({ strict: false })
@@ -93,7 +93,7 @@ describe('a value fits', () => {
 
   test(`random schemas (SCHEMA_SEED=${seed})`, () => {
     const random = createRandom(seed)
-    for (let round = 0; round < 2_000; round++) expectFits(schemaOf(random, 0))
+    for (let round = 0; round < casesOf(2_000); round++) expectFits(schemaOf(random, 0))
   })
 })
 

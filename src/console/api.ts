@@ -209,13 +209,20 @@ async function errorOf(response: Response): Promise<ApiError> {
   )
 }
 
-/** Whether somebody has signed in with this browser: the cookie itself is not for scripts to read. */
+/** Who has signed in with this browser, an admin or the holder of a key: the cookie itself is not for scripts to read. */
 const SIGNED_IN = 'gateway-console-signed-in'
+
+/** The kind of who has signed in with this browser, who may have been signed out since; null for nobody. */
+export function kindBefore(): Session['kind'] | null {
+  const kind = localStorage.getItem(SIGNED_IN)
+  return kind === 'admin' || kind === 'key' ? kind : null
+}
 
 /** Asks who looks. Nobody signed in is no error. */
 export async function readSession(): Promise<void> {
-  const isKnown = localStorage.getItem(SIGNED_IN) !== null
-  const response = isKnown ? await fetch(urlOf('console/session'), { credentials: 'same-origin' }) : undefined
+  const response = kindBefore()
+    ? await fetch(urlOf('console/session'), { credentials: 'same-origin' })
+    : undefined
   enter(response?.ok ? await sessionOf(response) : null)
 }
 
@@ -242,7 +249,7 @@ function basePath(): string {
 }
 
 function enter(who: Session | null): void {
-  if (who) localStorage.setItem(SIGNED_IN, 'yes')
+  if (who) localStorage.setItem(SIGNED_IN, who.kind)
   else localStorage.removeItem(SIGNED_IN)
   session.value = who
 }

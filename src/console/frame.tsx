@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { DEFAULT_RANGE, FIRST_PAGE, hrefOf, period, RANGES, setQuery } from './address'
 import { ApiError, session, signOut } from './api'
 import { useKeyboard } from './keyboard'
-import { type ConsolePage, pages } from './pages'
+import { type ConsolePage, pageOf, pages } from './pages'
 import { Dialog } from './parts/form'
 import { Icon } from './parts/icon'
 import { Failed, Waiting } from './parts/loaded'
@@ -19,7 +19,7 @@ const loadedPages = new Map<string, FunctionComponent>()
 export function Frame({ page: name }: { page: string }) {
   const { kind } = session.value ?? {}
   const own = pages.filter((page) => page.kind === kind)
-  const page = own.find((each) => each.name === name) ?? own[0]
+  const page = kind && pageOf(kind, name)
   const [isHelpOpen, setHelpOpen] = useState(false)
   useKeyboard(own, () => setHelpOpen(true))
   const title = page?.title ?? ''

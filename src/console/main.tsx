@@ -6,8 +6,9 @@
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { address, clock } from './address'
-import { readSession, session, signIn } from './api'
+import { kindBefore, readSession, session, signIn } from './api'
 import { Frame } from './frame'
+import { pageOf } from './pages'
 import { SignIn } from './sign-in'
 import { texts } from './texts'
 import './theme'
@@ -37,13 +38,23 @@ function Console() {
       document.removeEventListener('visibilitychange', wake)
     }
   }, [])
-  if (session.value === undefined) return null
-  return session.value === null ? <SignIn /> : <Frame key={session.value.name} page={address.value.page} />
+  return session.value ? <Frame key={session.value.name} page={address.value.page} /> : <SignIn />
 }
 
 const place = document.getElementById('console')
 if (!place) throw new Error('the page has no place for the console')
-render(<Console />, place)
-enter().catch(() => {
-  place.textContent = texts.notReached
-})
+// The page comes while it is asked who looks, and what the document itself shows stays until that is known.
+const kind = kindBefore()
+if (kind)
+  pageOf(kind, address.value.page)
+    ?.load()
+    .catch(() => {})
+enter().then(
+  () => {
+    place.replaceChildren()
+    render(<Console />, place)
+  },
+  () => {
+    place.textContent = texts.notReached
+  },
+)

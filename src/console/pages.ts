@@ -160,3 +160,9 @@ export const pages: readonly ConsolePage[] = [
     load: () => import('./pages/connect'),
   },
 ]
+
+/** The page of a name for who looks; the first one of theirs for an unknown name. */
+export function pageOf(kind: ConsolePage['kind'], name: string): ConsolePage | undefined {
+  const own = pages.filter((page) => page.kind === kind)
+  return own.find((page) => page.name === name) ?? own[0]
+}

@@ -102,3 +102,35 @@ test('below a path of a proxy it loads, signs in, asks and signs out', async () 
   expect(visit.faults).toEqual([])
   await context.close()
 })
+
+test('the first paint waits for no script, and the page for no answer on who looks', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  const held = Promise.withResolvers<void>()
+  const asked: string[] = []
+  let isHolding = true
+  // The script at first, and then who looks: what is asked meanwhile does not wait for it.
+  await page.route('**/*.js', async (route) => {
+    if (isHolding) await held.promise
+    await route.continue()
+  })
+  await page.reload({ waitUntil: 'commit' })
+  const painted = `performance.getEntriesByName('first-contentful-paint').length > 0`
+  await waitFor(() => page.evaluate<boolean>(painted))
+  expect(await page.locator('.header').textContent()).toBe('Gateway')
+  expect(await page.locator('nav').count()).toBe(0)
+  const answered = Promise.withResolvers<void>()
+  await page.route('**/console/session', async (route) => {
+    await answered.promise
+    await route.continue()
+  })
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  isHolding = false
+  held.resolve()
+  await waitFor(() => asked.includes('/console/session') && asked.some((path) => path.endsWith('.js')))
+  expect(await page.locator('nav').count()).toBe(0)
+  answered.resolve()
+  await visit.settled()
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})

@@ -86,8 +86,7 @@ for (const width of [1280, 400]) {
     ]) {
       await visited.open(place)
       expect({ place, axe: await visited.axe() }).toEqual({ place, axe: [] })
-      const wide = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
-      expect({ place, isWide: await page.evaluate(wide) }).toEqual({ place, isWide: false })
+      expect({ place, tooWide: await visited.tooWide() }).toEqual({ place, tooWide: [] })
     }
     expect(faults).toEqual([])
     await page.context().close()
@@ -187,6 +186,28 @@ test('a holder replaces the key and goes on, and other browsers are signed out',
   await waitFor(async () => (await other.page.getByLabel('Token or key').count()) > 0)
   await page.context().close()
   await other.page.context().close()
+})
+
+test('a holder replaces the webhook secret, which is shown once', async () => {
+  const { secret } = await gateway.makeKey('hooked', '1')
+  const visited = await visitConsole(browser, gateway, { token: secret })
+  const { page } = visited
+  await visited.open('connect?client=webhook')
+  await page.getByRole('button', { name: 'Replace the webhook secret' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Webhooks are signed with both secrets for a day').waitFor()
+  expect(await visited.axe()).toEqual([])
+  await dialog.getByRole('button', { name: 'Replace the webhook secret' }).click()
+  await waitFor(async () => (await page.locator('.secret code').count()) > 0)
+  expect(await page.locator('.secret code').textContent()).toMatch(/^whsec_[\w+/=]{20,}$/)
+  const made = await page.locator('.secret code').textContent()
+  expect(await visited.axe()).toEqual([])
+  // No other page has it, nor this one after it was opened anew.
+  await page.reload()
+  await visited.settled()
+  expect(await page.content()).not.toContain(made as string)
+  expect(visited.faults).toEqual([])
+  await page.context().close()
 })
 
 test('a link of gateway console signs in, leaves the address, and works once', async () => {

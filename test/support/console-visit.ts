@@ -17,6 +17,8 @@ export interface Visit {
   settled(): Promise<void>
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
+  /** Widths between 400 and 2560 pixels at which what is shown scrolls sideways. */
+  tooWide(): Promise<number[]>
 }
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
@@ -36,6 +38,10 @@ const SETTLED = `new Promise((done, fail) => {
   }
   requestAnimationFrame(() => setTimeout(look, 30))
 })`
+
+/** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
+const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
+const BEYOND = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 interface Looks {
   width?: number
@@ -95,6 +101,15 @@ export async function visitConsole(
     page,
     faults,
     settled,
+    async tooWide() {
+      const wide: number[] = []
+      for (const each of WIDTHS) {
+        await page.setViewportSize({ width: each, height: 900 })
+        if (Number(await page.evaluate(BEYOND)) > 0) wide.push(each)
+      }
+      await page.setViewportSize({ width, height: 900 })
+      return wide
+    },
     async open(address) {
       await page.evaluate(`location.hash = ${JSON.stringify(`#/${address}`)}`)
       await settled()

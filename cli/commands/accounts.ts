@@ -4,7 +4,7 @@
 import { defineCommand } from 'citty'
 import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
 import type { ReplyOf } from '../../src/admin/client'
-import { BUDGET_PERIODS } from '../../src/billing/limits'
+import { BUDGET_PERIODS } from '../../src/contract/budgets'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'

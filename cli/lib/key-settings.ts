@@ -1,7 +1,7 @@
 // The flags that set what a key may do. An absent flag must never change anything; the word `none` removes a limit.
 
-import { BUDGET_PERIODS } from '../../src/billing/limits'
 import type { Config } from '../../src/config/schema'
+import { BUDGET_PERIODS } from '../../src/contract/budgets'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { parseDurationMs } from '../view/times'

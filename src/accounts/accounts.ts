@@ -2,8 +2,8 @@
 // account stands in the ledger and must never change; what it is shown as may.
 
 import { type Balance, balanceJson } from '../billing/balances'
-import type { Budget } from '../billing/limits'
 import type { Config } from '../config/schema'
+import type { Budget } from '../contract/budgets'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { conflict, invalidRequest, notFound } from '../lib/errors'

@@ -2,8 +2,9 @@
 // made. A key must never be looked up or compared by a part of its secret.
 
 import { openAccount } from '../billing/ledger'
-import type { BudgetPeriod, KeyLimits } from '../billing/limits'
+import type { KeyLimits } from '../billing/limits'
 import type { Plan } from '../config/plans'
+import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
@@ -120,7 +121,7 @@ export function createAuthenticator(
     plan = () => undefined,
   }: { now: () => number; monotonic: () => number; plan?: (name: string) => Plan | undefined },
 ): Authenticator {
-  const mayBeImported = importsOf(db, monotonic)
+  const isImported = importsOf(db, monotonic)
   // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
   const cache = new Map<string, { key: Key; readAt: number }>()
   /** Keys that are being read: of all requests that wait for one, the first asks. */
@@ -137,8 +138,9 @@ export function createAuthenticator(
 
   async function readKey(authorization: string | null): Promise<Key> {
     const secret = secretOf(authorization)
-    // Both are looked up in the same way: by the hash of the whole.
-    if (!isSecret(secret) && !(isImportableSecret(secret) && (await mayBeImported()))) {
+    // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
+    // check digits, and of foreign ones the hashes are known.
+    if (!isSecret(secret) && !(isImportableSecret(secret) && (await isImported(hashSecret(secret))))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
     const readAt = monotonic()
@@ -176,19 +178,30 @@ export function createAuthenticator(
   }
 }
 
-/** How often it is looked whether keys have been imported, in milliseconds. */
+/** How often it is looked whether more keys have been imported, in milliseconds. */
 const IMPORTS_MS = 10_000
 
-/** Tells whether there are imported keys. Without any, secrets of foreign forms are refused without a look-up. */
-function importsOf(db: Db, monotonic: () => number): () => boolean | Promise<boolean> {
-  let known = { areThere: false, until: Number.NEGATIVE_INFINITY }
-  return () => {
-    const at = monotonic()
-    if (known.areThere || at < known.until) return known.areThere
-    return db.query({ sql: 'select 1 as found from keys where imported = 1 limit 1' }).then((rows) => {
-      known = { areThere: rows.length > 0, until: at + IMPORTS_MS }
-      return known.areThere
+/** Tells whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
+function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<boolean> {
+  let hashes = new Set<string>()
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let looking: Promise<void> | undefined
+  async function look(): Promise<void> {
+    const [row] = await db.query({ sql: 'select count(*) as count from keys where imported = 1' })
+    if (row?.count !== hashes.size) {
+      const rows = await db.query({ sql: 'select hash from keys where imported = 1' })
+      hashes = new Set(rows.map(({ hash }) => hash as string))
+    }
+    lookedAt = monotonic()
+  }
+  return async (hash) => {
+    if (hashes.has(hash)) return true
+    if (monotonic() - lookedAt < IMPORTS_MS) return false
+    looking ??= look().finally(() => {
+      looking = undefined
     })
+    await looking
+    return hashes.has(hash)
   }
 }
 

@@ -1,8 +1,9 @@
 // Accounts of a plan: what each may still spend in its period, and what is left of its allowance. It must never write.
 
 import { bookOf } from '../billing/balances'
-import { BUDGET_PERIODS, type Budget, calendarPeriod } from '../billing/limits'
+import { calendarPeriod } from '../billing/limits'
 import { usageBy } from '../billing/usage-report'
+import { BUDGET_PERIODS, type Budget } from '../contract/budgets'
 import type { Db } from '../db/db'
 import { type Account, listAccounts } from './accounts'
 

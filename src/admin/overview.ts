@@ -3,6 +3,7 @@
 
 import { type KeyLimits, periodOf } from '../billing/limits'
 import { totalUsage, type Usage, usageBy } from '../billing/usage-report'
+import { BUDGET_PERIODS } from '../contract/budgets'
 import type { Db, Row } from '../db/db'
 import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
 
@@ -170,9 +171,7 @@ export interface KeyAtLimit {
 
 /** Keys that have spent or hold nine tenths of their budget or more, the fullest first. */
 export async function keysAtLimit(db: Db, now: number): Promise<KeyAtLimit[]> {
-  const periods = (['day', 'week', 'month'] as const).map(
-    (budgetPeriod) => periodOf({ budgetPeriod } as KeyLimits, now).name,
-  )
+  const periods = BUDGET_PERIODS.map((budgetPeriod) => periodOf({ budgetPeriod } as KeyLimits, now).name)
   const rows = await db.query({
     sql: `select keys.name, keys.budget_period, keys.budget, budgets.committed from keys
       join budgets on budgets.key_id = keys.id

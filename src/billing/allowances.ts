@@ -2,10 +2,11 @@
 // entries of the ledger, each made once, whoever makes them how often. It must never take more than is available, nor more than
 // was given and not spent.
 
+import type { Budget } from '../contract/budgets'
 import { type Db, type Statement, tryApply } from '../db/db'
 import { MAX_NANO } from '../lib/money'
 import { bookOf } from './balances'
-import { type Budget, calendarPeriod } from './limits'
+import { calendarPeriod } from './limits'
 import { usageBy } from './usage-report'
 
 /** How long after its end a period is settled, in milliseconds: what was ending then has ended, on every node. */

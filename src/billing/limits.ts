@@ -2,6 +2,7 @@
 // They are conditions of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
 // nothing, and so has no hold, must ever be counted apart from it.
 
+import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../contract/budgets'
 import { inFlightOnly, needOf, tooLittle } from '../contract/failures'
 import { type Db, type Statement, tryApply } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
@@ -25,15 +26,6 @@ export interface KeyLimits {
   budgetPeriod: BudgetPeriod | null
   /** Shared by all keys of the account. */
   accountBudget: Budget | null
-}
-
-export type BudgetPeriod = 'day' | 'week' | 'month'
-export const BUDGET_PERIODS: readonly BudgetPeriod[] = ['day', 'week', 'month']
-
-/** The most that may be spent in a period of the calendar, in UTC. */
-export interface Budget {
-  amountNano: number
-  period: BudgetPeriod
 }
 
 /** Whether the key's requests or tokens are counted by the minute. */

@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
+import type { Budget } from '../contract/budgets'
 import type { Model } from '../contract/family'
 import { FACTOR_DECIMALS, tariffOfVariant, timesFactor } from '../contract/prices'
 import { parseDecimal, parseUsd } from '../lib/money'
@@ -48,19 +49,13 @@ export const PlanEntry = Type.Object(
   closed,
 )
 
-/** An amount of each period. */
-export interface PeriodicAmount {
-  amountNano: number
-  period: 'day' | 'week' | 'month'
-}
-
 export interface Plan {
   name: string
   requestsPerMinute: number | null
   tokensPerMinute: number | null
   concurrency: number | null
-  budget: PeriodicAmount | null
-  allowance: PeriodicAmount | null
+  budget: Budget | null
+  allowance: Budget | null
   mayUse(modelId: string): boolean
   /** The model at the price of the plan. The same object each time, as tariffs are made once. */
   priced(model: Model): Model
@@ -137,7 +132,7 @@ function atFactor(model: Model, factor: string | undefined): Model {
   return { ...model, priceList, tariff: tariffOfVariant(priceList, [], model.costList) }
 }
 
-function amountOf(entry: Static<typeof AmountEntry> | undefined): PeriodicAmount | null {
+function amountOf(entry: Static<typeof AmountEntry> | undefined): Budget | null {
   return entry ? { amountNano: parseUsd(entry.usd) as number, period: entry.per } : null
 }
 

@@ -6,6 +6,7 @@ import { calendarPeriod } from '../billing/limits'
 import { DAY_MS, HOUR_MS } from '../billing/usage-totals'
 import type { EventSettings } from '../config/events'
 import type { Config } from '../config/schema'
+import { BUDGET_PERIODS } from '../contract/budgets'
 import type { EventName } from '../contract/events'
 import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
@@ -128,7 +129,7 @@ type PlanBudget = NonNullable<Plans[string]['budget']>
 
 /** The names of this day, week and month. */
 function periodNames(now: number): string[] {
-  return (['day', 'week', 'month'] as const).map((period) => calendarPeriod(period, now).name)
+  return BUDGET_PERIODS.map((period) => calendarPeriod(period, now).name)
 }
 
 function budgetJson(row: Row): Record<string, unknown> {

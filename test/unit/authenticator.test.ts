@@ -1,7 +1,14 @@
 // The look-up of keys: requests that wait for the same key ask the database once, and no failure stays.
 
 import { expect, test } from 'bun:test'
-import { createAuthenticator, createKey, makeSecret, revokeKey } from '../../src/accounts/keys'
+import {
+  createAuthenticator,
+  createKey,
+  hashSecret,
+  importKey,
+  makeSecret,
+  revokeKey,
+} from '../../src/accounts/keys'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { openTestDatabase } from '../support/databases'
 import { rejection } from '../support/rejection'
@@ -77,5 +84,40 @@ test('a key that is revoked while it is read is refused within the age of a read
   await read
   await revokeKey(inner, 'key_1', 2)
   expect((await rejection(ask())).message).toContain('revoked')
+  await inner.close()
+})
+
+test('guesses of imported keys cost no look-up, and one that is imported later works', async () => {
+  const { inner, state, ask } = await start()
+  const guess = (number: number) => `Bearer sk-guessed-secret-of-another-gateway-${number}`
+  const bring = (name: string) =>
+    importKey(inner, {
+      id: `key_${name}`,
+      name,
+      account: 'a',
+      hash: hashSecret(`sk-theirs-${name}-0123456789abcdef0123456789`),
+      hint: 'theirs',
+      webhookSecret: 'whsec_2',
+      createdAt: 1,
+      pausedAt: null,
+      models: null,
+      requestsPerMinute: null,
+      tokensPerMinute: null,
+      concurrency: null,
+      budgetNano: null,
+      budgetPeriod: null,
+      expiresAt: null,
+    })
+  const theirs = (name: string) => `Bearer sk-theirs-${name}-0123456789abcdef0123456789`
+  await bring('early')
+  expect(await ask(theirs('early'))).toMatchObject({ id: 'key_early' })
+  const { reads } = state
+  for (let number = 0; number < 100; number++)
+    expect(await rejection(ask(guess(number)))).toMatchObject({ status: 401 })
+  expect(state.reads).toBe(reads)
+  expect(await bring('late')).toBe(true)
+  state.at += 10_000
+  expect(await ask(theirs('late'))).toMatchObject({ id: 'key_late' })
+  expect(await ask(theirs('early'))).toMatchObject({ id: 'key_early' })
   await inner.close()
 })

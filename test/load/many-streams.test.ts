@@ -1,18 +1,21 @@
 // Two thousand streams at a time through one gateway, with its sandbox in the same process: each caller gets every frame
-// of its own answer, in order, and pays exactly for it.
+// of its own answer, in order, and pays exactly for it. Videos are followed and told of meanwhile, as if it did nothing else.
 
 import { expect, test } from 'bun:test'
 import type { Socket } from 'bun'
 import type { ModelConfig } from '../../src/config/schema'
-import { say, testModels, waitFor } from '../support/gateway'
+import { say, testModels, videoModels, waitFor } from '../support/gateway'
 import { chatRequest } from '../support/raw-caller'
-import { startServing } from '../support/serving'
+import { type Serving, startServing } from '../support/serving'
+import { videoBody } from '../support/task-vendor'
+import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
 
 const STREAMS = 2_000
 /** Connections are opened in steps, as a listening socket has a short queue. */
 const STEP = 200
 const TOKENS = 30
 const PROMPT_TOKENS = 10
+const VIDEOS = 100
 // In nano-dollars, of the test models.
 const PRICE = PROMPT_TOKENS * 1_000 + TOKENS * 2_000
 const END_OF_ANSWER = '\r\n0\r\n\r\n'
@@ -89,13 +92,34 @@ function framesOf(caller: Caller): string[] {
   })
 }
 
+/** Begins videos that end soon, each with a webhook. */
+async function beginVideos({ url, key }: Serving, webhook: string): Promise<void> {
+  const body = videoBody('[sandbox task_ms=500]', { webhook_url: webhook })
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const begun = Array.from({ length: VIDEOS }, async () => {
+    const options = { method: 'POST', headers, body: JSON.stringify(body) }
+    const answer = await fetch(`${url}/v1/videos/generations`, options)
+    expect([answer.status, await answer.text()]).toEqual([202, expect.any(String)])
+  })
+  await Promise.all(begun)
+}
+
 const nameOf = (index: number) => `caller-${String(index).padStart(4, '0')}`
 
-test(`${STREAMS} streams at once lose no frame`, async () => {
+test(`${STREAMS} streams at once lose no frame, and hold up no video or webhook`, async () => {
   const gateway = await startServing({
-    upstreams: { openai: { kind: 'openai', apiKey: 'replaced by the sandbox' } },
-    models: { 'test-chat': testModels['test-chat'] as ModelConfig },
+    upstreams: {
+      openai: { kind: 'openai', apiKey: 'replaced by the sandbox' },
+      dashscope: { kind: 'dashscope', apiKey: 'replaced by the sandbox' },
+    },
+    models: {
+      'test-chat': testModels['test-chat'] as ModelConfig,
+      'vidw2.6-t2v': videoModels['vidw2.6-t2v'] as ModelConfig,
+    },
+    webhooks: { allow: [RECEIVER_NETWORK] },
+    server: { maxRequestsPerKey: STREAMS + VIDEOS },
   })
+  using receiver = startReceiver()
   const callers: Caller[] = []
   while (callers.length < STREAMS) {
     const names = Array.from({ length: STEP }, (_none, index) => nameOf(callers.length + index))
@@ -104,6 +128,9 @@ test(`${STREAMS} streams at once lose no frame`, async () => {
   await waitFor(() => open.now > STREAMS * 0.75)
   // In the middle of it all others are served as ever.
   expect((await fetch(`${gateway.url}/health`)).status).toBe(200)
+  await beginVideos(gateway, receiver.url)
+  await waitFor(() => idsOf(receiver).length === VIDEOS)
+  expect(open.now).toBeGreaterThan(STREAMS / 2)
   await waitFor(() => open.ended === STREAMS)
 
   expect(open.most).toBeGreaterThan(STREAMS * 0.75)
@@ -118,7 +145,7 @@ test(`${STREAMS} streams at once lose no frame`, async () => {
     expect(framesOf(caller).join('')).toBe(text.replaceAll(nameOf(0), caller.name))
   }
   const charges = await gateway.rows(
-    'select state, ended_by, usage_source, amount, count(*) as count from charges group by 1, 2, 3, 4',
+    "select state, ended_by, usage_source, amount, count(*) as count from charges where operation = 'chat' group by 1, 2, 3, 4",
   )
   expect(charges).toEqual([
     { state: 'settled', ended_by: 'done', usage_source: 'upstream', amount: PRICE, count: STREAMS },

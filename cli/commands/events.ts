@@ -143,7 +143,7 @@ function answerOf(status: number | null, text: string): string {
 }
 
 function recipientsOf({ events }: Config, name: string | undefined): string[] {
-  if (!events) throw new CommandFailed(`${NO_EVENTS} docs/operate/notifications.md says how to set them up.`)
+  if (!events) throw new CommandFailed(`${NO_EVENTS} docs/operate/events.md says how to set them up.`)
   const names = Object.keys(events.to)
   if (name === undefined) return names
   if (names.includes(name)) return [name]

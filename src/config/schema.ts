@@ -256,7 +256,7 @@ const ConfigSchema = Type.Object(
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
     events: optionalSetting(
-      'What operators are told of, and how: low balances, vendors that are down, backups that fail (docs/operate/notifications.md). Default: nothing.',
+      'What operators are told of, and how: low balances, vendors that are down, backups that fail (docs/operate/events.md). Default: nothing.',
       EventsEntry,
     ),
     retention: optionalSetting(

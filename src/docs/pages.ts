@@ -6,11 +6,11 @@ import { upstreamKinds } from '../upstreams/kinds'
 import { configurationPage } from './configuration'
 import { dialectsPage } from './dialects'
 import { errorCodesPage } from './error-codes'
-import { eventsPage } from './events'
+import { logPage } from './log'
 
 export const pages: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': () => configurationPage(families, upstreamKinds),
   'docs/dialects.md': () => dialectsPage(families),
   'docs/operate/error-codes.md': errorCodesPage,
-  'docs/operate/events.md': eventsPage,
+  'docs/operate/log.md': logPage,
 }

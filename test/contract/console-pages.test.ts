@@ -58,6 +58,15 @@ async function seed(): Promise<void> {
   await gateway.server.world.requestLog.flush()
 }
 
+/** The element that has the focus: its label or text, and whether the style shows it. */
+const FOCUSED = `(() => {
+  const at = document.activeElement
+  const text = (at.labels?.[0]?.querySelector('span') ?? at.labels?.[0] ?? at).textContent.trim()
+  const shows = (style) => (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== 'none'
+  const isSeen = at === document.body || shows(getComputedStyle(at)) || shows(getComputedStyle(at, '::after'))
+  return { name: text, isSeen, html: at.outerHTML.slice(0, 120) }
+})()`
+
 interface Listed {
   data: { id: string; status?: number; model?: string | null; amount_usd?: string }[]
 }
@@ -350,6 +359,40 @@ test('the keyboard: search, help, pages, and a way back', () =>
     await page.keyboard.press('t')
     await page.waitForURL('**#/tasks*')
     await settled()
+  }))
+
+test('by keyboard alone: an account is found, topped up and left, and the focus is always seen', () =>
+  visiting('operator', async ({ page, open, settled }) => {
+    await open('overview')
+    await page.keyboard.press('g')
+    await page.keyboard.press('a')
+    await page.waitForURL('**#/accounts*')
+    await settled()
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+    await settled()
+    const before = (await gateway.balance()).balanceNano
+    const unseen: string[] = []
+    /** Goes on until a field or button has the focus. */
+    const tabTo = async (name: string) => {
+      for (let presses = 0; presses < 100; presses++) {
+        await page.keyboard.press('Tab')
+        const focused = (await page.evaluate(FOCUSED)) as { name: string; isSeen: boolean; html: string }
+        if (!focused.isSeen) unseen.push(focused.html)
+        if (focused.name === name) return
+      }
+      throw new Error(`no key reaches ${name}`)
+    }
+    await tabTo('Dollars')
+    await page.keyboard.type('0.25')
+    await tabTo('Add dollars')
+    await page.keyboard.press('Enter')
+    await page.getByRole('cell', { name: '$0.25' }).first().waitFor()
+    expect((await gateway.balance()).balanceNano - before).toBe(250_000_000)
+    expect(unseen).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.getByRole('heading', { name: 'Account alice' }).waitFor({ state: 'detached' })
   }))
 
 test('signing out ends the session, and the address leads back after the next sign-in', () =>

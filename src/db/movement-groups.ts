@@ -1,5 +1,6 @@
 // Movements that wait at one moment go to PostgreSQL together: one call, one commit, one after the other. The larger the
-// load, the larger the groups; there is no timer. It must never answer a movement before its commit.
+// load, the larger the groups. Under load a group that is small yet waits for more, because a call costs as much as twenty
+// movements. It must never answer a movement before its commit.
 
 import type { BatchResult, Movement, Statement } from './db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './movement-records'
@@ -7,6 +8,12 @@ import { arrayOfRecords, arrayOfTexts, movementRecord } from './movement-records
 /** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
 const MOST_MOVEMENTS = 256
 const MOST_LENGTH = 8 * 1024 * 1024
+
+/** A group of so many movements tells of load. */
+const LOAD_MOVEMENTS = 8
+/** Movements for which a call is no longer worth a pause, and the longest pause; none is longer than the call before it. */
+const ENOUGH_MOVEMENTS = 32
+const LONGEST_PAUSE_MS = 5
 
 interface Waiting {
   movement: Movement
@@ -45,6 +52,8 @@ export interface MovementServer {
 export class MovementGroups {
   private waiting: Waiting[] = []
   private running: Promise<void> | undefined
+  /** Ends the pause that there is. */
+  private endPause: (() => void) | undefined
 
   constructor(private readonly server: MovementServer) {}
 
@@ -52,6 +61,7 @@ export class MovementGroups {
     return new Promise<BatchResult>((resolve, reject) => {
       this.waiting.push({ movement, text: textOf(movement), resolve, reject })
       this.running ??= this.run()
+      if (this.waiting.length >= ENOUGH_MOVEMENTS) this.endPause?.()
     })
   }
 
@@ -63,8 +73,25 @@ export class MovementGroups {
   private async run(): Promise<void> {
     // What comes in the same turn of the event loop goes along.
     await new Promise(setImmediate)
-    while (this.waiting.length > 0) await this.send(this.nextGroup())
+    while (this.waiting.length > 0) {
+      const group = this.nextGroup()
+      const begunAt = performance.now()
+      await this.send(group)
+      const tookMs = performance.now() - begunAt
+      if (group.length >= LOAD_MOVEMENTS && this.waiting.length < ENOUGH_MOVEMENTS) await this.pause(tookMs)
+    }
     this.running = undefined
+  }
+
+  private pause(longestMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.endPause?.(), Math.min(longestMs, LONGEST_PAUSE_MS))
+      this.endPause = () => {
+        clearTimeout(timer)
+        this.endPause = undefined
+        resolve()
+      }
+    })
   }
 
   private nextGroup(): Waiting[] {

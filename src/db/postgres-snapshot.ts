@@ -1,9 +1,10 @@
 // Reads a PostgreSQL database as it is at one moment, while others go on writing. It must never write, nor keep its
 // transaction open after the work is done: the server cannot clean up behind it.
 
-import { SQL } from 'bun'
+import type { TransactionSQL } from 'bun'
 import type { Row, Statement } from './db'
 import { toRow } from './postgres'
+import { PostgresServers } from './postgres-servers'
 import { FIRST_ROWS, nextLimit, type Table, type TableSource } from './table-copy'
 
 export interface Snapshot extends TableSource {
@@ -17,9 +18,16 @@ export async function withSnapshot<Result>(
   url: string,
   work: (snapshot: Snapshot) => Promise<Result>,
 ): Promise<Result> {
-  const sql = new SQL(url, { max: 1, bigint: true, connectionTimeout: CONNECT_TIMEOUT_SECONDS })
+  const servers = new PostgresServers(url, {
+    poolSize: 1,
+    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    session: {},
+  })
+  const reading = 'isolation level repeatable read read only'
+  const use = <Result>(inTransaction: (transaction: TransactionSQL) => Promise<Result>) =>
+    servers.use(({ pool }) => pool.begin(reading, inTransaction))
   try {
-    return await sql.begin('isolation level repeatable read read only', async (transaction) => {
+    return await use(async (transaction) => {
       const query = async ({ sql: text, parameters = [] }: Statement) =>
         ((await transaction.unsafe(text, [...parameters])) as Parameters<typeof toRow>[0][]).map(toRow)
       return await work({
@@ -40,6 +48,6 @@ export async function withSnapshot<Result>(
       })
     })
   } finally {
-    await sql.close({ timeout: CONNECT_TIMEOUT_SECONDS })
+    await servers.close(CONNECT_TIMEOUT_SECONDS)
   }
 }

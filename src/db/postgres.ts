@@ -17,6 +17,8 @@ import { MOVE_MONEY } from './movement-records'
 import { PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
+/** Connections of a command, which asks one thing after another. */
+const PATIENT_POOL_SIZE = 2
 const CONNECT_TIMEOUT_SECONDS = 5
 /** Longest statement: row locks that it holds keep others waiting. */
 const STATEMENT_TIMEOUT_MS = 5_000
@@ -45,10 +47,10 @@ class Missed extends Error {
   }
 }
 
-/** Opens a pool. With `patient`, statements have no time limit, but still wait only a limited time for a lock. */
+/** Opens a pool. With `patient`, for commands, it is small, and statements have no time limit but for locks. */
 export function openPostgres(url: string, { patient = false, codec = clearCodec } = {}): Db {
   const servers = new PostgresServers(url, {
-    poolSize: POOL_SIZE,
+    poolSize: patient ? PATIENT_POOL_SIZE : POOL_SIZE,
     connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
     session: {
       statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,

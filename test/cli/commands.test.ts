@@ -42,7 +42,7 @@ const config = {
 }
 writeFileSync(configFile, `export default ${JSON.stringify(config)}\n`)
 
-const { environment, call, run, json, allFail } = createCommandLine(folder, dataDir)
+const { environment, call, run, json, inShell, allFail } = createCommandLine(folder, dataDir)
 
 /** A process that keeps the database of its own folder from being written to, from the start of the tests on. */
 const lockedDir = join(folder, 'locked')
@@ -93,7 +93,7 @@ const leaves = [
 test('every command explains itself, with examples and without colour', async () => {
   await Promise.all(
     leaves.map(async (path) => {
-      const help = await call([...path.split(' '), '--help'])
+      const help = await inShell.call([...path.split(' '), '--help'])
       expect({ path, code: help.code, stderr: help.stderr }).toEqual({ path, code: 0, stderr: '' })
       for (const words of [
         `Usage  gateway ${path}`,

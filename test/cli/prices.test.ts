@@ -15,7 +15,7 @@ import type { Json } from '../support/scenario'
 setDefaultTimeout(180_000)
 
 const folder = temporaryFolder()
-const { json, run, allFail } = createCommandLine(folder)
+const { json, run, inShell, allFail } = createCommandLine(folder)
 
 const tokens = { per_1m_input_tokens: '0.25', per_1m_output_tokens: '2.00' }
 const imageTokens = { ...tokens, per_1m_input_image_tokens: '8', per_1m_output_image_tokens: '30' }
@@ -283,7 +283,7 @@ const priced: [line: string, answer: Json][] = [
 ]
 
 test.each(priced)('models price %s', async (line, answer) => {
-  expect(await json(`models price ${line}`)).toMatchObject(answer)
+  expect(await inShell.json(`models price ${line}`)).toMatchObject(answer)
 })
 
 test('people read a table whose rows add up', async () => {

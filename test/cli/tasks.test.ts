@@ -39,12 +39,12 @@ let alice: Json
 beforeAll(async () => {
   serving = await startServing(config)
   line = createCommandLine(serving.folder, serving.dataDir)
-  alice = await line.json('keys create alice --balance 50')
+  alice = await line.inShell.json('keys create alice --balance 50')
 })
 
 afterAll(async () => {
   // Those that would take ten minutes.
-  const open: Json[] = await line.json('tasks list --state submitted')
+  const open: Json[] = await line.inShell.json('tasks list --state submitted')
   await Promise.all(open.map(({ id }) => line.run(`tasks cancel ${id}`)))
   await serving.stop()
 })
@@ -73,7 +73,7 @@ async function submitted(body: object): Promise<string> {
   return task.id
 }
 
-const show = (id: string): Promise<Json> => line.json(`tasks show ${id}`)
+const show = (id: string): Promise<Json> => line.inShell.json(`tasks show ${id}`)
 
 // Waits ask the database: a process for each look takes longer than the task on a busy machine.
 const waitUntil = (id: string, state: string) =>
@@ -111,7 +111,8 @@ describe('looking', () => {
   })
 
   test('list shows the newest first, and what is asked for', async () => {
-    const ids = async (flags: string) => (await line.json(`tasks list ${flags}`)).map(({ id }: Json) => id)
+    const ids = async (flags: string) =>
+      (await line.inShell.json(`tasks list ${flags}`)).map(({ id }: Json) => id)
     const [all, open, failed, byModel, byAccount, ofNobody, ofToday, one] = await Promise.all([
       ids(''),
       ids('--state submitted'),
@@ -198,9 +199,9 @@ describe('a task that runs', () => {
     expect(ran.code).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ id: quiet, state: 'succeeded', amount_usd: '0.04' })
     const lines = ran.stderr.trimEnd().split('\n')
-    expect(lines[0]).toMatch(/^submitted(, 0 polls| \d+ %, \d polls?)$/)
-    expect(lines).toContainEqual(expect.stringMatching(/^submitted \d+ %, \d polls?$/))
-    expect(lines.at(-1)).toMatch(/^succeeded 100 %, \d polls$/)
+    expect(lines[0]).toMatch(/^submitted(, \d+ polls?| \d+ %, \d+ polls?)$/)
+    expect(lines).toContainEqual(expect.stringMatching(/^submitted \d+ %, \d+ polls?$/))
+    expect(lines.at(-1)).toMatch(/^succeeded 100 %, \d+ polls$/)
     expect(new Set(lines).size).toBe(lines.length)
     // One line that changes, and nothing of it left above the result.
     const shown = terminal.slice(0, terminal.indexOf(`${watched}`))
@@ -227,7 +228,7 @@ describe('stopping', () => {
   test('a task that has not begun: the hold comes back, and the webhook says so', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
-    const ran = await line.json(`tasks cancel ${id}`)
+    const ran = await line.inShell.json(`tasks cancel ${id}`)
     expect(ran).toMatchObject({ id, state: 'failed', held_usd: '0.00', amount_usd: '0.00' })
     expect(ran.error).toMatchObject({ code: 'canceled' })
     const charges = await serving.rows(`select state, amount from charges where id = '${ran.charge}'`)
@@ -255,7 +256,7 @@ describe('stopping', () => {
   test('a task whose id at the vendor is not known', async () => {
     const id = await submit(`a fox ${LOST}`)
     await line.allFail(1, [[`tasks cancel ${id}`, 'see `tasks reconcile`']])
-    await line.json(`tasks reconcile ${id} --not-begun`)
+    await line.inShell.json(`tasks reconcile ${id} --not-begun`)
   })
 
   test('is done by the next server where none runs', async () => {
@@ -294,7 +295,7 @@ describe('stopping', () => {
 describe('a task whose submit had no answer', () => {
   test('is found in the list, and followed under the id that the vendor lists', async () => {
     const id = await submit(`a fox ${LOST}`)
-    const unknown: Json[] = await line.json('tasks list --state unknown')
+    const unknown: Json[] = await line.inShell.json('tasks list --state unknown')
     expect(unknown.map((task) => task.id)).toContain(id)
     const job = {
       durationMs: 0,
@@ -305,7 +306,7 @@ describe('a task whose submit had no answer', () => {
       model: 'wan2.6-t2v',
     } as const
     const upstreamId = jobId('ds-', { ...job, startedAt: Date.now(), echo: {}, pollStatus: undefined })
-    const taken = await line.json(`tasks reconcile ${id} --upstream-id ${upstreamId}`)
+    const taken = await line.inShell.json(`tasks reconcile ${id} --upstream-id ${upstreamId}`)
     expect(taken).toMatchObject({
       state: 'submitted',
       upstream_id: upstreamId,
@@ -319,7 +320,7 @@ describe('a task whose submit had no answer', () => {
       [`tasks reconcile ${id} --not-begun`, `${id} has ended: it succeeded.`],
       [`tasks reconcile ${other} --upstream-id ${upstreamId}`, 'the id belongs to another task'],
     ])
-    await line.json(`tasks reconcile ${other} --not-begun`)
+    await line.inShell.json(`tasks reconcile ${other} --not-begun`)
   })
 
   test('is ended as never begun: nothing is paid, and the webhook says so', async () => {
@@ -391,8 +392,8 @@ describe('a task that failed', () => {
 
   test('because it was stopped, or never begun, is not asked after', async () => {
     const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
-    await line.json(`tasks cancel ${stopped}`)
-    await line.json(`tasks reconcile ${lost} --not-begun`)
+    await line.inShell.json(`tasks cancel ${stopped}`)
+    await line.inShell.json(`tasks reconcile ${lost} --not-begun`)
     const why =
       'was not changed: it was cancelled, its id at the vendor is unknown, its charge is in an archive, or it has changed meanwhile.'
     await line.allFail(1, [
@@ -408,7 +409,7 @@ test('a webhook is delivered again, under the same id', async () => {
   receiver.answer = () => new Response('not now', { status: 503 })
   const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
   await line.allFail(1, [[`tasks redeliver ${id}`, 'it has not ended yet']])
-  await line.json(`tasks cancel ${id}`)
+  await line.inShell.json(`tasks cancel ${id}`)
   // The third is minutes away: it cannot come in between.
   await waitFor(async () => Number((await webhookOf(id))?.attempts) > 1)
   const { stdout } = await line.run(`tasks show ${id}`)
@@ -425,7 +426,10 @@ test('a webhook is delivered again, under the same id', async () => {
   await waitFor(async () => (await webhookOf(id))?.state === 'delivered')
   expect(new Set(receiver.deliveries.map((delivery) => delivery.id)).size).toBe(1)
   expect((await show(id)).webhook.attempts.map(({ status }: Json) => status)).toEqual([503, 503, 200])
-  expect(await line.json(`tasks redeliver ${id}`)).toMatchObject({ id, webhook: { state: 'pending' } })
+  expect(await line.inShell.json(`tasks redeliver ${id}`)).toMatchObject({
+    id,
+    webhook: { state: 'pending' },
+  })
 })
 
 test('the secret of webhooks is shown when it is made, and never again', async () => {
@@ -434,7 +438,7 @@ test('the secret of webhooks is shown when it is made, and never again', async (
   const [secret] = /whsec_\S+(?=,)/.exec(made.stderr) ?? []
   expect(secret).toMatch(SECRET)
   expect(made.stdout).not.toContain('whsec_')
-  const rolled = await line.json('keys roll-webhook signer')
+  const rolled = await line.inShell.json('keys roll-webhook signer')
   expect(rolled).toEqual({
     id: expect.stringMatching(/^key_/),
     name: 'signer',
@@ -450,7 +454,7 @@ test('the secret of webhooks is shown when it is made, and never again', async (
     ['keys show signer', 'keys list', 'keys roll signer'].map((words) => line.run(words)),
   )
   for (const { stdout, stderr } of after) expect(stdout + stderr).not.toContain('whsec_')
-  await line.json('keys revoke signer')
+  await line.inShell.json('keys revoke signer')
   await line.allFail(1, [
     ['keys roll-webhook signer', 'was revoked'],
     ['keys roll-webhook nobody', 'There is no key "nobody"'],
@@ -458,7 +462,7 @@ test('the secret of webhooks is shown when it is made, and never again', async (
 })
 
 test('the newest requests have what their videos have cost, also of those that are deleted', async () => {
-  const bob: Json = await line.json('keys create bob --balance 5')
+  const bob: Json = await line.inShell.json('keys create bob --balance 5')
   const headers = { authorization: `Bearer ${bob.key}` }
   const make = async (prompt: string): Promise<string> => {
     const response = await fetch(`${serving.url}/v1/videos`, {
@@ -478,7 +482,7 @@ test('the newest requests have what their videos have cost, also of those that a
   await fetch(`${serving.url}/v1/videos/${ids[0]}`, { method: 'DELETE', headers })
   let requests: Json[] = []
   await waitFor(async () => {
-    const { rows } = await line.json('requests list --limit 50')
+    const { rows } = await line.inShell.json('requests list --limit 50')
     requests = (rows as Json[]).filter(({ key, operation }) => key === 'bob' && operation === 'video')
     return requests.length === 3
   })

@@ -20,7 +20,7 @@ async function commandsOf(page: string): Promise<string[]> {
 
 test('each command of the pages runs', async () => {
   const serving = await startServing()
-  const cli = createCommandLine(serving.folder, serving.dataDir)
+  const { inShell } = createCommandLine(serving.folder, serving.dataDir)
   await fetch(`${serving.url}/v1/models`, { headers: { authorization: `Bearer ${serving.key}` } })
   const asked = await fetch(`${serving.url}/v1/embeddings`, {
     method: 'POST',
@@ -39,7 +39,7 @@ test('each command of the pages runs', async () => {
   const examine = async (line: string) => {
     const words = line.split(' ')
     if (HELP_ONLY.test(line) || /^\w+ update\b/.test(line)) {
-      const { code, stdout } = await cli.call([
+      const { code, stdout } = await inShell.call([
         ...words.filter((word) => /^[a-z]/.test(word)).slice(0, 2),
         '--help',
       ])
@@ -48,12 +48,12 @@ test('each command of the pages runs', async () => {
       return
     }
     const filled = line.replace(/\b[A-Z]{2,}\b/g, (word) => values[word] ?? word)
-    const { code, stderr } = await cli.run(`${filled} --sandbox`)
+    const { code, stderr } = await inShell.run(`${filled} --sandbox`)
     // A page may name a command without its arguments, and the doctor find something about the machine of the tests.
     const isNamed = /^(Missing required positional argument|--[\w-]+ needs a value)/.test(stderr)
     const isWell = code === 0 || isNamed || (line === 'doctor' && code === 1)
     expect({ line, isWell, stderr: isWell ? '' : stderr }).toEqual({ line, isWell: true, stderr: '' })
   }
-  for (let at = 0; at < lines.length; at += 4) await Promise.all(lines.slice(at, at + 4).map(examine))
+  await Promise.all(lines.map(examine))
   await serving.stop()
 })

@@ -148,9 +148,14 @@ function overdraftTests(kind: DatabaseKind): void {
     expect((await first.charges()).map(({ state, amount }) => [state, amount])).toEqual(
       Array.from({ length: 10 }, () => ['settled', CENT]),
     )
-    const journals = await Promise.all(nodes.map((node) => node.requestLog()))
-    // On PostgreSQL the nodes have one log, which is written by now.
-    expect(kind === 'postgres' ? await first.requestLog() : journals.flat()).toHaveLength(1_000)
+    const logged = async () => {
+      const journals = await Promise.all(nodes.map((node) => node.requestLog()))
+      // On PostgreSQL the nodes have one log.
+      return (kind === 'postgres' ? await first.requestLog() : journals.flat()).length
+    }
+    // A row is written a moment after its answer.
+    await waitFor(async () => (await logged()) >= 1_000)
+    expect(await logged()).toBe(1_000)
     await closeNodes(nodes)
   })
 
@@ -687,7 +692,7 @@ function idempotencyTests(kind: DatabaseKind): void {
 
   test('never replays a stream that a shutdown or a time limit cut', async () => {
     const slow = { messages: say('[sandbox times=1 tokens=400 token_delay_ms=20]'), stream: true }
-    const before = await startTestGateway({ database: kind, upstreams: { openai: { maxDurationMs: 500 } } })
+    const before = await startTestGateway({ database: kind, upstreams: { openai: { maxDurationMs: 3_000 } } })
     const cut = await (await before.chat(slow, { 'idempotency-key': 'timeout' })).text()
     expect(cut).toContain('upstream_timeout')
     const shutdown = { ...slow, messages: say('[sandbox times=1 tokens=401 token_delay_ms=20]') }

@@ -9,6 +9,7 @@ import { addCredit, type Charge, hold, settle } from '../../src/billing/ledger'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
+import { withSnapshot } from '../../src/db/postgres-snapshot'
 import { databaseKinds, postgresUrl } from '../support/databases'
 import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
@@ -82,6 +83,42 @@ group('an address with several servers', () => {
     await second.open()
     expect(await db.query({ sql: 'select 1 as one' })).toEqual([{ one: 1 }])
     await db.close()
+  })
+})
+
+group('connections', () => {
+  const one = { sql: 'select 1 as one' }
+  const rows: [title: string, search: string, isPatient: boolean, most: number][] = [
+    ['are as many as the address allows', '?connection_limit=4', false, 4],
+    ['are few for a command', '', true, 3],
+  ]
+  for (const [title, search, patient, most] of rows) {
+    test(title, async () => {
+      const url = new URL(await postgresUrl())
+      const door = await makeDoor(url)
+      await door.open()
+      const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}${search}`, {
+        patient,
+      })
+      await migrate(db)
+      await Promise.all(Array.from({ length: 30 }, () => db.query(one)))
+      await Promise.all(
+        Array.from({ length: 30 }, (_, place) =>
+          addCredit(db, { id: `tr_${place}`, account: 'alice', amountNano: 1, now: START, note: null }),
+        ),
+      )
+      expect(door.connections).toBeGreaterThan(1)
+      expect(door.connections).toBeLessThanOrEqual(most)
+      await db.close()
+    })
+  }
+
+  test('of a backup are to a server of the address that can be used, with what only the gateway knows of it', async () => {
+    const url = new URL(await postgresUrl())
+    const [first, second] = [await makeDoor(url), await makeDoor(url)]
+    await second.open()
+    const address = `${addressOf(url, [first, second])}&connection_limit=4&pgbouncer=true`
+    expect(await withSnapshot(address, (snapshot) => snapshot.query(one))).toEqual([{ one: 1 }])
   })
 })
 

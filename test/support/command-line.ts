@@ -3,6 +3,8 @@
 
 import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
+import { type CommandShell, openCommandShell } from './command-shell'
+import { whenTestsEnd } from './ending'
 import type { Json } from './scenario'
 
 /** The program under test: the executable of the whole run, or the source if a file runs by itself. */
@@ -21,15 +23,23 @@ export interface RunOptions {
   cwd?: string
 }
 
-export interface CommandLine {
-  environment(more?: Record<string, string>): Record<string, string>
+export interface Lines {
   /** Runs the words as they stand. */
   call(words: string[], options?: RunOptions): Promise<Ran>
   /** A line as it is typed; single quotes hold words together. */
   run(line: string, data?: string): Promise<Ran>
   /** The one document that a command prints with --json. */
   json(line: string, data?: string): Promise<Json>
-  /** Runs lines side by side that must fail, each with its words on standard error and nothing on standard output. */
+}
+
+export interface CommandLine extends Lines {
+  environment(more?: Record<string, string>): Record<string, string>
+  /** One after another in a process that stays, for tables of lines. It reads each file of a configuration once. */
+  inShell: Lines
+  /**
+   * Runs lines that must fail, each with its words on standard error and nothing on standard output: the first as a process of
+   * its own, the others in the shell.
+   */
   allFail(code: number, rows: readonly (readonly [string, string])[], data?: string): Promise<void>
 }
 
@@ -49,7 +59,7 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     ...more,
   })
 
-  const call: CommandLine['call'] = async (words, { env, cwd = folder } = {}) => {
+  const call: Lines['call'] = async (words, { env, cwd = folder } = {}) => {
     if (free > 0) free--
     else await new Promise<void>((resolve) => waiting.push(resolve))
     try {
@@ -61,27 +71,30 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     }
   }
 
-  const run: CommandLine['run'] = (line, data = dataDir) => {
-    const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
-    const end = words.indexOf('--')
-    words.splice(end === -1 ? words.length : end, 0, '--data-dir', data)
-    return call(words)
+  let shell: CommandShell | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  const callInShell = (words: string[]): Promise<Ran> => {
+    if (!shell) {
+      const opened = openCommandShell(folder, environment())
+      whenTestsEnd(() => opened.end())
+      shell = opened
+    }
+    const { run } = shell
+    const ran = last.then(() => run(words))
+    last = ran.catch(() => {})
+    return ran
   }
 
+  const real = linesOf(call, dataDir)
+  const inShell = linesOf(callInShell, dataDir)
   return {
     environment,
-    call,
-    run,
-    async json(line, data) {
-      const { code, stdout, stderr } = await run(`${line} --json`, data)
-      // A command that writes says where, and nothing else.
-      expect({ line, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ line, code: 0, stderr: '' })
-      return JSON.parse(stdout)
-    },
+    ...real,
+    inShell,
     async allFail(code, rows, data) {
       await Promise.all(
-        rows.map(async ([line, words]) => {
-          const ran = await run(line, data)
+        rows.map(async ([line, words], place) => {
+          const ran = await (place === 0 ? real : inShell).run(line, data)
           expect({ line, ...ran }).toEqual({
             line,
             code,
@@ -91,6 +104,25 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
           expect({ line, hasStack: /\n\s+at /.test(ran.stderr) }).toEqual({ line, hasStack: false })
         }),
       )
+    },
+  }
+}
+
+function linesOf(call: Lines['call'], dataDir: string): Lines {
+  const run: Lines['run'] = (line, data = dataDir) => {
+    const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+    const end = words.indexOf('--')
+    words.splice(end === -1 ? words.length : end, 0, '--data-dir', data)
+    return call(words)
+  }
+  return {
+    call,
+    run,
+    async json(line, data) {
+      const { code, stdout, stderr } = await run(`${line} --json`, data)
+      // A command that writes says where, and nothing else.
+      expect({ line, code, stderr: stderr.replace(WRITTEN, '') }).toEqual({ line, code: 0, stderr: '' })
+      return JSON.parse(stdout)
     },
   }
 }

@@ -5,7 +5,7 @@ import { expect } from 'bun:test'
 import { createKey, type KeySettings, makeSecret, unlimited } from '../../src/accounts/keys'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { type MediaWorkers, newId, type Outside, outside } from '../../src/app/world'
+import { databaseFile, type MediaWorkers, newId, type Outside, outside } from '../../src/app/world'
 import { type Audit, audit } from '../../src/billing/audit'
 import { type Balance, balanceOf } from '../../src/billing/balances'
 import { addCredit } from '../../src/billing/ledger'
@@ -19,7 +19,7 @@ import { createTokenCounter } from '../../src/media/token-counter'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
-import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { copyTables, type DatabaseKind, postgresUrl, temporaryFolder, withFewConnections } from './databases'
 import { TABLES } from './postgres'
 
 export interface TestGatewayOptions {
@@ -151,6 +151,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     options.databaseUrl ??
     (options.database === 'postgres' ? await postgresUrl({ template: TABLES }) : undefined)
   const dataDir = options.dataDir ?? temporaryFolder()
+  if (options.dataDir === undefined && databaseUrl === undefined) await copyTables(databaseFile(dataDir))
   const log: TestGateway['log'] = []
   const server = await startServer({
     config: testConfig(sandbox, options, databaseUrl),
@@ -299,7 +300,7 @@ export function testConfig(
   }
   const config: Config = {
     ...options.config,
-    ...(databaseUrl ? { database: databaseUrl } : {}),
+    ...(databaseUrl ? { database: withFewConnections(databaseUrl) } : {}),
     upstreams,
     models,
   }

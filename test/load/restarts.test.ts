@@ -11,6 +11,7 @@ import { isWholeRun } from '../support/random'
 
 setDefaultTimeout(300_000)
 
+const onLinux = process.platform === 'linux' ? test.concurrent : test.skip
 const RESTARTS = isWholeRun ? 20 : 4
 const NEW_CONNECTIONS_A_SECOND = 100
 /** Longer than a start takes, so that a stream of each process outlives it. */
@@ -19,7 +20,7 @@ const STREAM = { stream: true, messages: say('[sandbox tokens=160 token_delay_ms
 const serveAt = (installation: Installation, port: number, ...flags: string[]) =>
   installation.serve({ port, flags })
 
-test.skipIf(process.platform !== 'linux')(
+onLinux(
   `${RESTARTS} restarts under streams and ${NEW_CONNECTIONS_A_SECOND} new connections a second`,
   async () => {
     const installation = await install()
@@ -62,7 +63,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test.skipIf(process.platform !== 'linux')(
+onLinux(
   'a process that is killed while it drains: what it held is given back, and what runs at the newer one is left alone',
   async () => {
     const installation = await install()
@@ -85,7 +86,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test('a second gateway on the data directory, or on the port, is refused without --take-over', async () => {
+test.concurrent('a second gateway on the data directory, or on the port, is refused without --take-over', async () => {
   const installation = await install()
   const port = await freePort()
   const server = await serveAt(installation, port)
@@ -99,7 +100,7 @@ test('a second gateway on the data directory, or on the port, is refused without
   await stopWell(installation, server)
 })
 
-test('--take-over where nothing serves is a plain start, and a broken configuration leaves the old gateway serving', async () => {
+test.concurrent('--take-over where nothing serves is a plain start, and a broken configuration leaves the old gateway serving', async () => {
   const installation = await install()
   const port = await freePort()
   const server = await serveAt(installation, port, '--take-over')

@@ -134,6 +134,7 @@ export const keyTexts = {
     picturesHint: 'Up to four, of 8 MB each.',
     tooLarge: 'A picture may have 8 MB at most.',
     notPicture: 'Only pictures can be sent here.',
+    toolsTitle: 'Tools',
     tools: 'Tools as JSON',
     toolsHint:
       'A function that the model may call, or a list. What it calls is shown; you enter what it answers.',

@@ -82,7 +82,7 @@ test('a chat calls a tool, its result is entered by hand, and both requests have
   }
   await open('playground?kind=chat&model=test-chat')
   await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather? [sandbox tool]')
-  await page.getByText('Tools as JSON').first().click()
+  await page.getByText('Tools', { exact: true }).click()
   await page.getByRole('textbox', { name: 'Tools as JSON' }).fill('{')
   await page.getByText('The tools are no JSON').waitFor()
   // A single tool need not stand in a list.

@@ -17,7 +17,7 @@ export interface Visit {
   settled(): Promise<void>
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
-  /** Widths between 400 and 2560 pixels at which what is shown scrolls sideways. */
+  /** Widths between 400 and 2560 pixels at which what is shown scrolls sideways: the page, or on a usual screen a table. */
   tooWide(): Promise<number[]>
 }
 
@@ -39,9 +39,12 @@ const SETTLED = `new Promise((done, fail) => {
   requestAnimationFrame(() => setTimeout(look, 30))
 })`
 
+/** A usual screen, in pixels: on a smaller one a table may scroll by itself. */
+const SCREEN = 1280
 /** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
 const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
-const BEYOND = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
+const BEYOND = `Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
+  .map((each) => each.scrollWidth - each.clientWidth))`
 
 interface Looks {
   width?: number

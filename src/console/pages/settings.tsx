@@ -244,9 +244,9 @@ function NewAdmin({ onDone }: { onDone(): void }) {
 
 const auditColumns: readonly Column<RowOf<'listAudit'>>[] = [
   { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
-  { title: words.who, isFirstLine: true, cell: ({ actor }) => actor },
+  { title: words.who, isFirstLine: true, cell: ({ actor }) => <span class="long">{actor}</span> },
   { title: words.action, cell: ({ action }) => action },
-  { title: words.target, cell: ({ target }) => target },
+  { title: words.target, cell: ({ target }) => <span class="long">{target}</span> },
   { title: words.before, cell: ({ before }) => <Values values={before} /> },
   { title: words.after, cell: ({ after }) => <Values values={after} /> },
   { title: words.from, cell: ({ client_address }) => <span class="quiet">{client_address}</span> },
@@ -257,7 +257,7 @@ function Values({ values }: { values: unknown }) {
   const text = Object.entries(values)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return <span class="small">{text.join(', ')}</span>
+  return <span class="small long">{text.join(', ')}</span>
 }
 
 function Audit() {

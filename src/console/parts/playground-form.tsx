@@ -44,7 +44,7 @@ export function PlaygroundForm(props: PlaygroundFormProps) {
       </div>
       {kind === 'chat' && (
         <details>
-          <summary>{words.tools}</summary>
+          <summary>{words.toolsTitle}</summary>
           <LongText {...props} name="tools" title={words.tools} rows={6} />
           <small class="quiet">{words.toolsHint}</small>
         </details>

@@ -5,7 +5,7 @@
 import type { SavedAnswer } from '../billing/idempotency'
 import { type Measure, measure, type Outcome } from '../billing/metering'
 import { knownError } from '../contract/caught'
-import { endedByOf } from '../contract/failures'
+import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import { noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
@@ -17,6 +17,9 @@ export interface Line {
   world: RequestWorld
   reservations: Reservations
 }
+
+/** Ends of answers that callers are told of as errors, though their status was that of a success. */
+const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdown'])
 
 /**
  * Ends an answered request by paying for the answer. `known` is the usage, if measured already. Returns the paid
@@ -43,6 +46,7 @@ export async function endAnswered(
     })
   }
   logRow.endedBy = outcome.endedBy
+  if (BROKEN_BY.has(outcome.endedBy)) logRow.errorCode ??= cutError(outcome.endedBy).code
   logRow.heldNano = charge.heldNano
   logRow.usageSource = measured?.source ?? null
   logRow.amountNano = paidNano

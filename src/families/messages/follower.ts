@@ -5,6 +5,8 @@ import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../con
 import type { MessagesBody } from './caller-side'
 import { messageUsage } from './usage'
 
+export type MessageEvent = { type: string; [field: string]: unknown }
+
 export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model): StreamFollower {
   let hasBegun = false
   let hasReason = false
@@ -27,17 +29,23 @@ export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model)
 }
 
 function startOf(parsed: ParsedRequest, model: Model, usage: Quantities): string {
+  const id = `msg_${parsed.at.toString(36)}`
+  return messageEvent(messageStart(id, model, { ...messageUsage(usage), output_tokens: 0 }))
+}
+
+/** The event that begins a message. No vendor behind a translation counts before the end: `usage` is what is estimated. */
+export function messageStart(id: string, model: Model, usage: object): MessageEvent {
   const message = {
-    id: `msg_${parsed.at.toString(36)}`,
+    id,
     type: 'message',
     role: 'assistant',
     model: model.id,
     content: [],
     stop_reason: null,
     stop_sequence: null,
-    usage: { ...messageUsage(usage), output_tokens: 0 },
+    usage,
   }
-  return messageEvent({ type: 'message_start', message })
+  return { type: 'message_start', message }
 }
 
 /** The event that says why the message ends. */
@@ -46,6 +54,6 @@ export function cutEvent(usage: Quantities): string {
   return messageEvent({ type: 'message_delta', delta, usage: messageUsage(usage) })
 }
 
-export function messageEvent(event: { type: string; [field: string]: unknown }): string {
+export function messageEvent(event: MessageEvent): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 }

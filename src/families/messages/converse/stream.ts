@@ -7,12 +7,11 @@ import { hasFailed, type Reading } from '../../../contract/reading'
 import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
 import { estimateInput, type MessagesBody, readMessage, readMessageEvent } from '../caller-side'
-import { followMessage, messageEvent } from '../follower'
+import { followMessage, type MessageEvent, messageEvent, messageStart as startEvent } from '../follower'
 import { messageUsage } from '../usage'
 import { asReported, reportedUsage, stopReasonOf } from './reply'
 
 type Fields = Record<string, unknown>
-type MessageEvent = Fields & { type: string }
 
 /** Reads one event; the last one has the figures. */
 export function readConverseEvent(event: unknown): Reading {
@@ -112,17 +111,7 @@ export class ConverseEvents {
   private begin(): MessageEvent[] {
     if (this.hasBegun) return []
     this.hasBegun = true
-    const message = {
-      id: `msg_${this.parsed.at.toString(36)}`,
-      type: 'message',
-      role: 'assistant',
-      model: this.model.id,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      usage: this.usage,
-    }
-    return [{ type: 'message_start', message }]
+    return [startEvent(`msg_${this.parsed.at.toString(36)}`, this.model, this.usage)]
   }
 
   private openBlock(vendorIndex: unknown, block: MessageEvent): MessageEvent[] {

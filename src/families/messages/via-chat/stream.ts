@@ -16,7 +16,7 @@ import {
   reasoningTokens,
 } from '../../chat/answer-parts'
 import { estimateInput, type MessagesBody } from '../caller-side'
-import { cutEvent, messageEvent as eventOf } from '../follower'
+import { cutEvent, messageEvent as eventOf, messageStart } from '../follower'
 import { messageUsage } from '../usage'
 import { madeId, messageId, stopOf } from './reply'
 
@@ -39,18 +39,8 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
   function start(completion: object): string {
     if (started) return ''
     started = true
-    const message = {
-      id: messageId(completion, parsed),
-      type: 'message',
-      role: 'assistant',
-      model: model.id,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      // No vendor of chat counts before the end.
-      usage: messageUsage({ input_token: estimateInput(parsed) }),
-    }
-    return eventOf({ type: 'message_start', message })
+    const usage = messageUsage({ input_token: estimateInput(parsed) })
+    return eventOf(messageStart(messageId(completion, parsed), model, usage))
   }
 
   return {

@@ -12,7 +12,7 @@ import {
   tokensOfThinking,
 } from '../../chat/via-responses/reply'
 import { estimateInput, type MessagesBody } from '../caller-side'
-import { cutEvent, messageEvent } from '../follower'
+import { cutEvent, messageEvent, messageStart } from '../follower'
 import { messageUsage } from '../usage'
 import { signatureOf } from './reasoning'
 import { endOf, idOfMessage, refusalIn } from './reply'
@@ -104,18 +104,8 @@ class MessageEvents implements Translator {
   private start(response: Fields): string {
     if (this.hasBegun) return ''
     this.hasBegun = true
-    const message = {
-      id: idOfMessage(response, this.parsed),
-      type: 'message',
-      role: 'assistant',
-      model: this.model.id,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      // The vendor counts at the end.
-      usage: messageUsage({ input_token: estimateInput(this.parsed) }),
-    }
-    return messageEvent({ type: 'message_start', message })
+    const usage = messageUsage({ input_token: estimateInput(this.parsed) })
+    return messageEvent(messageStart(idOfMessage(response, this.parsed), this.model, usage))
   }
 
   /** The block of an item, queued when it comes first; undefined for an item that a message has no place for. */

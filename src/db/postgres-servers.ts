@@ -1,22 +1,28 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
-// of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. It
-// must never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
+// of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. The
+// connections to one that answers nothing are closed, so that what waits for it fails as with one that is gone. It must
+// never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
 // gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` says how many
 // connections a process may have; Bun opens all of a pool with its first use.
 
 import type { SQL } from 'bun'
+import { SilenceWatch } from './silence'
 
 /** Open connections to one server. */
 export interface Connections {
   pool: SQL
   /** One connection for all groups of movements: its plans are made once. */
   groups: SQL
+  /** Hears of the server's answers. */
+  watch: SilenceWatch
 }
 
 export interface ConnectionOptions {
   /** Connections beside that of the groups, where the address sets no limit. */
   poolSize: number
   connectTimeoutSeconds: number
+  /** How long a server may answer nothing while something is asked of it. */
+  silenceMs: number
   /** Settings of each session. */
   session: Record<string, number>
 }
@@ -57,12 +63,10 @@ export class PostgresServers {
     this.current ??= this.choose()
     const chosen = this.current
     try {
-      return await work(await chosen)
+      const connections = await chosen
+      return await connections.watch.during(() => work(connections))
     } catch (error) {
-      if (this.urls.length > 1 && this.current === chosen && isServerGone(error)) {
-        this.current = undefined
-        void chosen.then(close, () => {})
-      }
+      if (this.urls.length > 1 && isServerGone(error)) this.leave(chosen)
       throw error
     }
   }
@@ -73,16 +77,38 @@ export class PostgresServers {
     if (connections) await close(connections, timeoutSeconds)
   }
 
+  /** The next to use a server chooses one again. What waits for this one fails. */
+  private leave(chosen: Promise<Connections>): void {
+    if (this.current !== chosen) return
+    this.current = undefined
+    void chosen.then(close, () => {})
+  }
+
   private open(url: string): Connections {
-    const { connectTimeoutSeconds, session } = this.options
+    const { connectTimeoutSeconds, silenceMs, session } = this.options
     const kept = this.isPooled ? { prepare: false } : { connection: session }
     const connect = (max: number) =>
       new Bun.SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
-    return { pool: connect(this.poolSize), groups: connect(1) }
+    const connections: Connections = {
+      pool: connect(this.poolSize),
+      groups: connect(1),
+      watch: new SilenceWatch(silenceMs, () => this.leaveSilent(connections)),
+    }
+    return connections
   }
 
-  /** The first server that can be used, in the order of the address. */
+  private leaveSilent(connections: Connections): void {
+    const chosen = this.current
+    const leave = (used: Connections) => {
+      if (chosen && used === connections) this.leave(chosen)
+    }
+    void chosen?.then(leave, () => {})
+  }
+
+  /** The first server that can be used, in the order of the address. One alone is not asked. */
   private async choose(): Promise<Connections> {
+    const [only, second] = this.urls
+    if (only !== undefined && second === undefined) return this.open(only)
     let last: unknown
     for (const url of this.urls) {
       if (this.isClosed) break
@@ -97,9 +123,10 @@ export class PostgresServers {
   }
 
   private async takesChanges(url: string): Promise<boolean> {
-    const { connectTimeoutSeconds } = this.options
+    const { connectTimeoutSeconds, silenceMs } = this.options
     await using probe = new Bun.SQL(url, { max: 1, prepare: false, connectionTimeout: connectTimeoutSeconds })
-    const [row] = await probe.unsafe('show transaction_read_only')
+    const watch = new SilenceWatch(silenceMs, () => void probe.close({ timeout: 0 }))
+    const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
     return row.transaction_read_only === 'off'
   }
 }

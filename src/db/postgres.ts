@@ -2,7 +2,7 @@
 // It must never leave a transaction open between calls.
 
 import type { SQL } from 'bun'
-import { clearCodec } from './codec'
+import { clearCodec, type RowCodec } from './codec'
 import {
   type BatchResult,
   batchOf,
@@ -23,6 +23,10 @@ const CONNECT_TIMEOUT_SECONDS = 5
 /** Longest statement: row locks that it holds keep others waiting. */
 const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
+/** Longest time in which nothing that was asked is answered. A few statements of one transaction take less. */
+const SILENCE_MS = 20_000
+/** The same where statements have no time limit: that of a report or a change of the schema on a large database. */
+const PATIENT_SILENCE_MS = 3_600_000
 /** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
 const MOST_ATTEMPTS = 16
 const FIRST_PAUSE_MS = 4
@@ -47,11 +51,27 @@ class Missed extends Error {
   }
 }
 
-/** Opens a pool. With `patient`, for commands, it is small, and statements have no time limit but for locks. */
-export function openPostgres(url: string, { patient = false, codec = clearCodec } = {}): Db {
+interface PostgresOptions {
+  /** For commands: the pool is small, and statements have no time limit but for locks. */
+  patient?: boolean
+  codec?: RowCodec
+  /** How long the server may answer nothing while something is asked of it, before it counts as gone. */
+  silenceMs?: number
+}
+
+/** Opens a pool. */
+export function openPostgres(
+  url: string,
+  {
+    patient = false,
+    codec = clearCodec,
+    silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS,
+  }: PostgresOptions = {},
+): Db {
   const servers = new PostgresServers(url, {
     poolSize: patient ? PATIENT_POOL_SIZE : POOL_SIZE,
     connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    silenceMs,
     session: {
       statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
       lock_timeout: STATEMENT_TIMEOUT_MS,

@@ -1,5 +1,5 @@
-// Several PostgreSQL servers in one address: the first that takes changes is used, another when that one is gone or takes none
-// any more, and no charge is lost on the way. The servers are doors to one database, which a test opens and shuts.
+// PostgreSQL servers that go away, take no changes any more, or hang: of several in one address the first that takes changes
+// is used, and no charge is lost on the way. The servers are doors to one database, which a test opens, shuts and hushes.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, connect as openSocket, type Server, type Socket } from 'node:net'
@@ -19,6 +19,7 @@ setDefaultTimeout(120_000)
 
 const FUNDS_NANO = 1_000_000_000
 const PRICE_NANO = 400
+const SILENCE_MS = 1_000
 const group = databaseKinds.includes('postgres') ? describe : describe.skip
 const doors: Door[] = []
 afterAll(() => Promise.all(doors.map((door) => door.shut())))
@@ -73,6 +74,24 @@ group('an address with several servers', () => {
     for (const each of [db, admin, writer]) await each.close()
   })
 
+  test('whose first one hangs during load, with open connections: what waits fails in time, and the second is used', async () => {
+    const url = new URL(await postgresUrl())
+    const [first, second] = [await makeDoor(url), await makeDoor(url)]
+    await first.open()
+    await second.open()
+    const db = openPostgres(addressOf(url, [first, second]), { silenceMs: SILENCE_MS })
+    await fund(db)
+    const load = startLoad(db)
+    await waitFor(() => load.settled.length > 100)
+    first.hush(true)
+    const before = load.settled.length
+    await waitFor(() => load.settled.length > before + 100)
+    await load.stop()
+    expect(second.connections).toBeGreaterThan(0)
+    await proveBooks(db, load.settled)
+    await db.close()
+  })
+
   test('of which none is there is down, and says so', async () => {
     const url = new URL(await postgresUrl())
     const [first, second] = [await makeDoor(url), await makeDoor(url)]
@@ -82,6 +101,49 @@ group('an address with several servers', () => {
     expect(String(error)).toContain('no server of the address takes changes')
     await second.open()
     expect(await db.query({ sql: 'select 1 as one' })).toEqual([{ one: 1 }])
+    await db.close()
+  })
+})
+
+group('an address with one server', () => {
+  test('that hangs, with open connections: what waits fails in time, and it is used again when it answers', async () => {
+    const url = new URL(await postgresUrl())
+    const door = await makeDoor(url)
+    await door.open()
+    const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`, {
+      silenceMs: SILENCE_MS,
+    })
+    await fund(db)
+    const load = startLoad(db)
+    await waitFor(() => load.settled.length > 100)
+    door.hush(true)
+    const error = await db.query({ sql: 'select 1 as one' }).catch((fault: unknown) => fault)
+    expect(error).toBeInstanceOf(DatabaseUnavailable)
+    door.hush(false)
+    const before = load.settled.length
+    await waitFor(() => load.settled.length > before + 100)
+    await load.stop()
+    await proveBooks(db, load.settled)
+    await db.close()
+  })
+
+  test('that is slow, but answers, keeps its connections', async () => {
+    const url = new URL(await postgresUrl())
+    const door = await makeDoor(url)
+    await door.open()
+    const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`, {
+      silenceMs: SILENCE_MS,
+    })
+    const slow = db.query({ sql: `select 1 as one from pg_sleep(${(3 * SILENCE_MS) / 1000})` })
+    let isAnswered = false
+    void slow.finally(() => {
+      isAnswered = true
+    })
+    while (!isAnswered) {
+      await db.query({ sql: 'select 2 as two' })
+      await Bun.sleep(20)
+    }
+    expect(await slow).toEqual([{ one: 1 }])
     await db.close()
   })
 })
@@ -128,11 +190,14 @@ interface Door {
   open(): Promise<void>
   /** Ends its connections. */
   cut(): Promise<void>
+  /** Keeps its connections, takes new ones, and passes nothing on. */
+  hush(isHushed: boolean): void
   shut(): Promise<void>
 }
 
 async function makeDoor(to: URL): Promise<Door> {
   let server: Server | undefined
+  let isHushed = false
   const sockets = new Set<Socket>()
   const door: Door = {
     port: await freePort(),
@@ -146,6 +211,7 @@ async function makeDoor(to: URL): Promise<Door> {
           one.on('error', () => other.destroy())
           one.on('close', () => other.destroy())
           one.pipe(other)
+          if (isHushed) one.pause()
         }
       })
       const listening = server.listen(door.port, '127.0.0.1')
@@ -154,6 +220,10 @@ async function makeDoor(to: URL): Promise<Door> {
     async cut() {
       for (const socket of sockets) socket.destroy()
       sockets.clear()
+    },
+    hush(next) {
+      isHushed = next
+      for (const socket of sockets) next ? socket.pause() : socket.resume()
     },
     async shut() {
       server?.close()

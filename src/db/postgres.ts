@@ -25,7 +25,7 @@ const STATEMENT_TIMEOUT_MS = 5_000
 const NO_TIMEOUT = 0
 /** Longest time in which nothing that was asked is answered. A few statements of one transaction take less. */
 const SILENCE_MS = 20_000
-/** The same where statements have no time limit: that of a report or a change of the schema on a large database. */
+/** Longest time without an answer where statements have no limit: a change of the schema takes long on a large database. */
 const PATIENT_SILENCE_MS = 3_600_000
 /** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
 const MOST_ATTEMPTS = 16

@@ -21,6 +21,8 @@ let browser: Browser
 let visit: Visit
 /** The configuration as its file has it. */
 let written: Config | undefined
+/** Its faults, if it has some. */
+let faults: string[] = []
 
 beforeAll(async () => {
   vendor = startTaskVendor()
@@ -38,7 +40,8 @@ beforeAll(async () => {
       },
     },
     config: { artifacts: { keep: '1h' }, webhooks: { allow: [RECEIVER_NETWORK] } },
-    readConfig: async () => ({ config: written ?? gateway.server.world.config }),
+    readConfig: async () =>
+      faults.length > 0 ? { faults } : { config: written ?? gateway.server.world.config },
   })
   browser = await openBrowser()
   visit = await visitConsole(browser, gateway)
@@ -204,5 +207,9 @@ test('a configuration is reloaded after its changes were read, and one with faul
   expect(gateway.server.world.config.models['test-chat']).toMatchObject({ price })
   await open('models/test-chat')
   await page.getByText('$7', { exact: false }).first().waitFor()
+  faults = ['models.test-chat.price: "<b>" is not an amount']
+  await open('settings')
+  await page.getByText(faults[0] as string).waitFor()
+  expect(await page.getByRole('button', { name: 'Reload…' }).count()).toBe(0)
   await inOrder()
 })

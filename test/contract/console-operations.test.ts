@@ -21,7 +21,7 @@ let browser: Browser
 let visit: Visit
 /** The configuration as its file has it. */
 let written: Config | undefined
-/** Its faults, if it has some. */
+/** Faults of the configuration; none by default. */
 let faults: string[] = []
 
 beforeAll(async () => {

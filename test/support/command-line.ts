@@ -34,11 +34,14 @@ export interface Lines {
 
 export interface CommandLine extends Lines {
   environment(more?: Record<string, string>): Record<string, string>
-  /** One after another in a process that stays, for tables of lines. It reads each file of a configuration once. */
+  /**
+   * One after another in a process that stays, for tables of lines. It reads each file of a configuration once,
+   * and keeps what a command locks.
+   */
   inShell: Lines
   /**
    * Runs lines that must fail, each with its words on standard error and nothing on standard output: the first as a process of
-   * its own, the others in the shell.
+   * its own, the others of a long table in the shell.
    */
   allFail(code: number, rows: readonly (readonly [string, string])[], data?: string): Promise<void>
 }
@@ -46,6 +49,8 @@ export interface CommandLine extends Lines {
 /** The line on standard error of a command that writes. */
 export const WRITTEN = /^Written to \S.*\.\n/m
 
+/** A shell costs as much as the starts of a few processes. */
+const TABLE_ROWS_LEAST = 6
 /** More processes at a time would only wait for each other. */
 const PARALLEL = 6
 let free = PARALLEL
@@ -94,7 +99,8 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     async allFail(code, rows, data) {
       await Promise.all(
         rows.map(async ([line, words], place) => {
-          const ran = await (place === 0 ? real : inShell).run(line, data)
+          const isReal = place === 0 || rows.length < TABLE_ROWS_LEAST
+          const ran = await (isReal ? real : inShell).run(line, data)
           expect({ line, ...ran }).toEqual({
             line,
             code,

@@ -249,17 +249,21 @@ export function say(content: string): { role: 'user'; content: string }[] {
   return [{ role: 'user', content }]
 }
 
-/** Waits until something is so. Throws at the deadline, which only bounds what hangs. */
+/** The longest pause between two looks: what looks at a database may open it each time. */
+const LOOK_PAUSE_MS_MOST = 50
+
+/** Waits until something is so, and looks less often the longer it waits. Throws at the deadline, which only bounds what hangs. */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   timeoutMs = 100_000,
 ): Promise<void> {
   // Made here, where its stack still names the test that waits.
   const late = new Error(`not so within ${timeoutMs / 1_000} s: ${condition}`)
-  const deadline = performance.now() + timeoutMs
+  const begun = performance.now()
   while (!(await condition())) {
-    if (performance.now() >= deadline) throw late
-    await Bun.sleep(5)
+    const waitedMs = performance.now() - begun
+    if (waitedMs >= timeoutMs) throw late
+    await Bun.sleep(Math.min(Math.max(5, waitedMs / 20), LOOK_PAUSE_MS_MOST))
   }
 }
 

@@ -65,6 +65,17 @@ async function partsOf(db: Db, folder: string) {
   return { db, place: folderPlace(folder), key, scratch: temporaryFolder(), now: () => NOW }
 }
 
+/** Closes what is old. It is tried again, as the schedule does, where a lock did not come in time on a busy machine. */
+async function closeMonths(db: Db, folder: string) {
+  for (;;) {
+    try {
+      return await runRetention(await partsOf(db, folder), 1)
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailable)) throw error
+    }
+  }
+}
+
 async function expectProved(db: Db, folder: string): Promise<void> {
   const { key } = await partsOf(db, folder)
   const { problems } = await verify(db, { now: NOW, key, whole: true, onProgress() {} })
@@ -126,7 +137,7 @@ for (const kind of databaseKinds) {
     const used = await usageBy(db, 'account', { since: 0, until: NOW })
     const [last] = await endOfLedger(db, 'alice', { until: NOW }, 1)
     const other = connect(address)
-    const runs = [runRetention(await partsOf(db, folder), 1), runRetention(await partsOf(other, folder), 1)]
+    const runs = [db, other].map((each) => closeMonths(each, folder))
     let isDone = false
     const done = Promise.all(runs).finally(() => {
       isDone = true
@@ -148,7 +159,7 @@ for (const kind of databaseKinds) {
     const closed = (await done).flatMap((report) => report.closed)
     await watching
     // A month that both wanted to close may be left to the next run.
-    await runRetention(await partsOf(db, folder), 1)
+    await closeMonths(db, folder)
     expect(reads).toBeGreaterThan(0)
     expect(new Set(closed.map(({ month }) => month)).size).toBe(closed.length)
     await history.noteClosed()

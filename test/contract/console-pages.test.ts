@@ -137,24 +137,19 @@ for (const [width, colours] of [
   })
 }
 
-/** Journeys of a role are made in one page that is signed in, one after another. */
-const visits = new Map<Role, Visit>()
-
 /** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
 async function visiting(
   role: Role,
   journey: (visit: Visit) => Promise<void>,
   refused: readonly number[] = [],
 ) {
-  const visit = visits.get(role) ?? (await visitConsole(browser, gateway, { role }))
-  visits.set(role, visit)
-  visit.faults.splice(0)
-  await visit.open('overview')
+  const visit = await visitConsole(browser, gateway, { role })
   await journey(visit)
   const expected = refused.map((status) =>
     expect.stringContaining(`the server responded with a status of ${status}`),
   )
   expect(visit.faults).toEqual(expected)
+  await visit.page.context().close()
 }
 
 test('overview: each figure leads to its rows', () =>

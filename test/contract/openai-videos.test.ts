@@ -488,11 +488,11 @@ describe('the bytes', () => {
   test('of other accounts are 404, as unknown ones are', async () => {
     const id = await makeFox()
     const nobody = `video_${'0'.repeat(32)}`
-    for (const [one, other] of [
-      [stranger.videos.retrieve(id), stranger.videos.retrieve(nobody)],
-      [stranger.videos.downloadContent(id), stranger.videos.downloadContent(nobody)],
-    ] as const) {
-      const [first, second] = [await failureOf(one), await failureOf(other)]
+    for (const ask of [
+      (video: string) => stranger.videos.retrieve(video),
+      (video: string) => stranger.videos.downloadContent(video),
+    ]) {
+      const [first, second] = [await failureOf(ask(id)), await failureOf(ask(nobody))]
       expect(first).toMatchObject({ status: 404, code: 'task_not_found' })
       expect(first.message.replace(id, '')).toBe(second.message.replace(nobody, ''))
     }

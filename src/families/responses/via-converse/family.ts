@@ -2,15 +2,14 @@
 // one of Converse; answers take the same way back. It must never translate what one of the two translates already.
 
 import type { MadeFamily, Model, ParsedRequest } from '../../../contract/family'
-import { quotedOutput } from '../../body'
-import { outputOfMessages, quoteMessages, textsOfMessages } from '../../messages/caller-side'
+import { outputOfMessages, textsOfMessages } from '../../messages/caller-side'
 import { conversed, readConverse } from '../../messages/converse/reply'
 import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
-import { addedBytes, checkLabels } from '../settings'
+import { checkLabels } from '../settings'
 import { responseOfMessage } from '../via-messages/reply'
-import { unthinkingMessage } from '../via-messages/request'
+import { quoteMessage, unthinkingMessage } from '../via-messages/request'
 import { EventsOfMessages } from '../via-messages/stream'
 import { responsesOnConverseFields } from './fields'
 
@@ -33,19 +32,7 @@ export const responsesOnConverse: MadeFamily<ResponsesBody> = {
     converseRequest(unthinkingMessage(body, model), model)
   },
 
-  quote(parsed, model) {
-    const { body, byteLength } = parsed
-    // A limit of the model is not the caller's: the usual length of answers is held.
-    const most = quotedOutput(body.max_output_tokens ?? undefined, parsed, model)
-    return quoteMessages(
-      {
-        ...parsed,
-        byteLength: byteLength + addedBytes(body),
-        body: { ...unthinkingMessage(body, model), max_tokens: most },
-      },
-      model,
-    )
-  },
+  quote: (parsed, model) => quoteMessage(parsed, model, unthinkingMessage(parsed.body, model)),
 
   output: (body, model) => outputOfMessages(unthinkingMessage(body, model)),
   call: ({ body, outputTokens }, model) => converseCall(unthinkingMessage(body, model), model, outputTokens),

@@ -3,19 +3,12 @@
 // of fields.
 
 import type { MadeFamily } from '../../../contract/family'
-import { quotedOutput } from '../../body'
-import {
-  outputOfMessages,
-  quoteMessages,
-  readMessage,
-  readMessageEvent,
-  textsOfMessages,
-} from '../../messages/caller-side'
+import { outputOfMessages, readMessage, readMessageEvent, textsOfMessages } from '../../messages/caller-side'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
-import { addedBytes, checkLabels } from '../settings'
+import { checkLabels } from '../settings'
 import { responsesOnMessagesFieldRules, responsesOnMessagesFields } from './fields'
 import { responseOfMessage } from './reply'
-import { draftedMessage, messageRequestOf } from './request'
+import { draftedMessage, messageRequestOf, quoteMessage } from './request'
 import { createEventsOfMessages } from './stream'
 
 export const responsesOnMessages: MadeFamily<ResponsesBody> = {
@@ -38,19 +31,7 @@ export const responsesOnMessages: MadeFamily<ResponsesBody> = {
     draftedMessage(body, model)
   },
 
-  quote(parsed, model) {
-    const { body, byteLength } = parsed
-    // A limit of the model is not the caller's: the usual length of answers is held.
-    const most = quotedOutput(body.max_output_tokens ?? undefined, parsed, model)
-    return quoteMessages(
-      {
-        ...parsed,
-        byteLength: byteLength + addedBytes(body),
-        body: { ...draftedMessage(body, model), max_tokens: most },
-      },
-      model,
-    )
-  },
+  quote: (parsed, model) => quoteMessage(parsed, model, draftedMessage(parsed.body, model)),
 
   output: (body, model) => outputOfMessages(draftedMessage(body, model)),
 

@@ -1,12 +1,13 @@
 // Translates a responses request to a messages request: turns, tools, limits, formats and thinking. It must never drop a
 // field silently: what cannot be said is refused, and what is left out is in the table of fields.
 
-import type { Model, ParsedRequest } from '../../../contract/family'
-import type { MessagesBody } from '../../messages/caller-side'
+import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
+import { quotedOutput } from '../../body'
+import { type MessagesBody, quoteMessages } from '../../messages/caller-side'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
 import { askedBody } from '../compaction'
-import { formatOf, hashedUser, verbosityOf } from '../settings'
+import { addedBytes, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { type Conversation, conversationOf } from '../turns'
 import { type DraftMessage, draftMessages, leadingInstructions } from './messages'
@@ -70,6 +71,23 @@ export const unthinkingMessage = translatedOnce((body: ResponsesBody, model): Me
   const { body: drafted, sampling } = draftOf(body, model)
   return { ...drafted, ...sampling }
 })
+
+/** The quote of a responses request that is asked as this message. */
+export function quoteMessage(
+  parsed: ParsedRequest<ResponsesBody>,
+  model: Model,
+  message: MessagesBody,
+): Quantities {
+  const { body, byteLength } = parsed
+  // A limit of the model is not the caller's: the usual length of answers is held.
+  const most = quotedOutput(body.max_output_tokens ?? undefined, parsed, model)
+  const asked = {
+    ...parsed,
+    byteLength: byteLength + addedBytes(body),
+    body: { ...message, max_tokens: most },
+  }
+  return quoteMessages(asked, model)
+}
 
 /** The messages request, with the thinking of earlier turns that this model wrote, as it was. */
 export function messageRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): MessagesBody {

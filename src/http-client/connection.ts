@@ -36,9 +36,8 @@ const TOO_EARLY = 'the server answered before it had been sent the request'
 export class Connection implements ResponseSink, Flow {
   /** How long the connection may wait for another request, if the server has stated it, in milliseconds. */
   idleMs: number | undefined
-  /** When the connection became free, by performance.now(), and in which turn by its owner's count. */
+  /** When the connection became free, by performance.now(). */
   idleSince = 0
-  idleSinceTurn = 0
   /** Partition of the last request. */
   partition: string | undefined
   private readonly owner: ConnectionOwner

@@ -15,9 +15,6 @@ export class IdleConnections implements ConnectionOwner {
   private connections: Connection[] = []
   private sweeper: Timer | undefined
   private isClosed = false
-  /** Counts turns of the event loop in which connections become free. */
-  private turn = 0
-  private isTurning = false
 
   constructor(idleMs: number) {
     this.idleMs = idleMs
@@ -32,13 +29,8 @@ export class IdleConnections implements ConnectionOwner {
     // The connection that has waited longest is needed least.
     if (this.connections.length >= IDLE_MOST) this.connections.shift()?.close()
     connection.idleSince = performance.now()
-    connection.idleSinceTurn = this.turn
     this.connections.push(connection)
     this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref()
-    if (!this.isTurning) {
-      this.isTurning = true
-      setImmediate(this.endTurn)
-    }
   }
 
   closed(connection: Connection): void {
@@ -59,11 +51,6 @@ export class IdleConnections implements ConnectionOwner {
     return undefined
   }
 
-  /** Whether a connection became free in this turn of the event loop, so that nothing has been read since. */
-  isFresh({ idleSinceTurn }: Connection): boolean {
-    return idleSinceTurn === this.turn
-  }
-
   /** Closes waiting connections, and from now on each that becomes free. */
   close(): void {
     this.isClosed = true
@@ -73,11 +60,6 @@ export class IdleConnections implements ConnectionOwner {
     for (const connection of connections) connection.close()
     clearInterval(this.sweeper)
     this.sweeper = undefined
-  }
-
-  private readonly endTurn = (): void => {
-    this.isTurning = false
-    this.turn++
   }
 
   private sweep(): void {

@@ -110,23 +110,21 @@ class DirectOrigin implements Origin {
   /** Bound, because it is passed on. */
   readonly close = (): void => this.idle.close()
 
-  /**
-   * Sends an exchange on a waiting or a new connection. Before a request is written on a used connection, the event
-   * loop reads once everything that has arrived. If there was anything, the connection is closed and another one is
-   * taken: the loop may have been blocked by a commit, and on a connection that became free in this turn nothing has
-   * been read since.
-   */
   private place(exchange: Exchange): void {
     const { body, partition } = exchange
     const isLong = typeof body === 'string' ? body.length > MOST_KEPT_LENGTH : body !== null
     const connection = isLong ? undefined : this.idle.take(partition)
-    if (!connection) void connect(exchange, this.server, this.idle)
-    else if (this.idle.isFresh(connection)) setImmediate(() => this.beginNextTurn(connection, exchange))
-    else this.beginNextTurn(connection, exchange)
+    if (connection) this.beginAfterReading(connection, exchange)
+    else void connect(exchange, this.server, this.idle)
   }
 
-  private beginNextTurn(connection: Connection, exchange: Exchange): void {
-    setImmediate(() => {
+  /**
+   * Sends an exchange on a used connection, after the event loop has read everything that has arrived: the loop may
+   * have stood still, and what waits unread belongs to an earlier request. If there was anything, the connection is
+   * closed, and another one is taken. The loop reads between two rounds of immediates, and not always before the first.
+   */
+  private beginAfterReading(connection: Connection, exchange: Exchange): void {
+    const begin = () => {
       const { signal } = exchange
       if (!connection.isOpen) this.place(exchange)
       else if (!signal.aborted) connection.begin(exchange)
@@ -134,6 +132,7 @@ class DirectOrigin implements Origin {
         this.idle.free(connection)
         exchange.reject(signal.reason)
       }
-    })
+    }
+    setImmediate(() => setImmediate(begin))
   }
 }

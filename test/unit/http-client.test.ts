@@ -20,6 +20,16 @@ import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
 const MEBIBYTE = 1024 * 1024
+/** A vendor that answers each request twice: at once, and some milliseconds later. */
+const TWICE = `
+  const answer = (word) => 'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n' + word.repeat(2)
+  const data = (socket, bytes) => {
+    const text = answer(bytes.toString().slice(-1))
+    socket.write(text)
+    setTimeout(() => socket.write(text), 20)
+  }
+  console.log(Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data } }).port)
+`
 const cleanUps: (() => void)[] = []
 afterEach(() => {
   for (const cleanUp of cleanUps.splice(0)) cleanUp()
@@ -263,6 +273,24 @@ describe('a connection', () => {
     clearInterval(ticks)
     expect(answers.filter((answer) => answer === 'a:bb' || answer === 'b:aa')).toEqual([])
     expect(answers.filter((answer) => answer === 'a:aa' || answer === 'b:bb').length).toBeGreaterThan(20)
+  })
+
+  test('on which something came while the process stood still is not used', async () => {
+    // In a process of its own, so that it goes on meanwhile.
+    const vendor = Bun.spawn([process.execPath, '-e', TWICE], { stdout: 'pipe' })
+    cleanUps.push(() => vendor.kill())
+    const port = new TextDecoder().decode((await vendor.stdout.getReader().read()).value)
+    const origin = openOrigin(`http://127.0.0.1:${port.trim()}/v1`, {})
+    cleanUps.push(origin.close)
+    // In different phases of the event loop.
+    for (const phase of [() => Bun.sleep(1), () => new Promise(setImmediate), async () => {}]) {
+      expect(await send(origin, post('a', { partition: 'a' }))).toBe('aa')
+      await phase()
+      Bun.sleepSync(150)
+      expect(await send(origin, post('b', { partition: 'b' }))).toBe('bb')
+      await phase()
+      Bun.sleepSync(150)
+    }
   })
 
   test('that the server closed while it waited is not chosen', async () => {

@@ -65,8 +65,14 @@ describe('the source keeps', () => {
   })
   test('tests in their folders, and a line for each file that they share', async () => {
     const tests = around.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => path)
-    const folders = /^test\/((unit|contract|scenario|cli|load)\/[^/]+|architecture)\.test\.ts$/
+    const folders = /^test\/((unit|contract|browser|scenario|cli|load)\/[^/]+|architecture)\.test\.ts$/
     expect(tests.filter((path) => !folders.test(path))).toEqual([])
+    // The quick run has no browser.
+    const opening = around
+      .filter(({ text }) => /^import .*\bopenBrowser\b/m.test(text))
+      .map(({ path }) => path)
+    expect(opening.filter((path) => !path.startsWith('test/browser/'))).toEqual([])
+    expect(opening.length).toBeGreaterThan(0)
     const readme = await Bun.file(`${import.meta.dir}/support/README.md`).text()
     const listed = [...readme.matchAll(/^- `([\w-]+\.ts)`: /gm)].map(([, file]) => `test/support/${file}`)
     const shared = around.map(({ path }) => path).filter((path) => path.startsWith('test/support/'))

@@ -1,5 +1,5 @@
-// Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a killed
-// process, nor load. What takes long to make and belongs to no file is made once and named in the environment of all:
+// Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a browser, nor
+// a killed process, nor load. What takes long to make and belongs to no file is made once and named in the environment of all:
 // the executable, a browser, a PostgreSQL server, and one folder for whatever tests leave behind. Further words go to
 // `bun test`.
 
@@ -11,7 +11,7 @@ import { type PostgresServer, startPostgres } from './support/postgres'
 
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture', 'unit/', 'contract/']
-const ALL = ['architecture', 'unit/', 'contract/', 'scenario/', 'cli/']
+const ALL = ['architecture', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
 /** Takes as long as many others together, on processors of its own: it begins with them and does not run on after all others. */
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine by themselves and look at what it still does then. */
@@ -40,7 +40,7 @@ try {
   const preparations = await Promise.allSettled([
     build(),
     isQuick ? undefined : preparePostgres(),
-    process.platform === 'linux' ? unpackBrowser() : undefined,
+    isQuick || process.platform !== 'linux' ? undefined : unpackBrowser(),
   ])
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason

@@ -1,12 +1,13 @@
 // `gateway requests` beside a gateway that serves: a request by its id with its bodies, and requests as they end.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
+import { PROGRAM } from '../support/command-line'
 import { startTestGateway } from '../support/gateway'
 import { completion, startVendor } from '../support/vendor'
 
 setDefaultTimeout(60_000)
 
-const command = ['bun', `${import.meta.dir}/../../cli/main.ts`, 'requests']
+const command = [...PROGRAM, 'requests']
 
 async function run(dataDir: string, ...words: string[]) {
   const child = Bun.spawn([...command, ...words, '--data-dir', dataDir], { stdout: 'pipe', stderr: 'pipe' })

@@ -4,10 +4,10 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import catalogue from '../../gateway.config'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { WRITTEN } from '../support/command-line'
+import { PROGRAM, WRITTEN } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
@@ -15,7 +15,6 @@ import { completion } from '../support/vendor'
 
 setDefaultTimeout(180_000)
 
-const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
 const folder = temporaryFolder()
 const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: join(folder, 'share') }
 
@@ -29,7 +28,7 @@ interface Process {
 }
 
 function start(words: string[], more: Record<string, string> = {}): Process {
-  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+  const child = Bun.spawn([...PROGRAM, ...words], {
     cwd: folder,
     env: { ...env, ...more },
     stdin: 'ignore',
@@ -139,12 +138,12 @@ async function onTerminal(words: string[], untilShown: string, more: Record<stri
     env: { ...env, TERM: 'xterm', NO_COLOR: '1', ...more },
     terminal: { cols: 80, rows: 24, data },
   }
-  const command = [process.execPath, MAIN, 'serve', '--port', '0', ...words]
+  const command = [...PROGRAM, 'serve', '--port', '0', ...words]
   const child = Bun.spawn(command, options as object)
   await waitFor(() => shown.includes(untilShown) || child.exitCode !== null)
   const text = shown.replaceAll('\r\n', '\n')
   // Command lines and files are as long as the folders that they are in.
-  const paths = ['cli/main.ts', folder]
+  const paths = [PROGRAM.at(-1) as string, folder]
   const isTooWide = (line: string) => line.length > 80 && !paths.some((path) => line.includes(path))
   expect(text.split('\n').filter(isTooWide)).toEqual([])
   return {

@@ -1,17 +1,16 @@
-// The gateway as a process of its own, from the source, with its sandbox inside: for what needs more connections than
+// The gateway as a process of its own, with its sandbox inside: for what needs more connections than
 // one process of tests can have.
 
 import { expect } from 'bun:test'
 import { writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { audit } from '../../src/billing/audit'
 import type { Config } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { openSqlite } from '../../src/db/sqlite'
+import { PROGRAM } from './command-line'
 import { temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
-
-const MAIN = resolve(import.meta.dir, '../../cli/main.ts')
 
 export interface Serving {
   url: string
@@ -36,7 +35,7 @@ export async function startServing(config?: Config): Promise<Serving> {
     writeFileSync(file, `export default ${JSON.stringify(config)}\n`)
     words.push('--config', file)
   }
-  const child = Bun.spawn([process.execPath, MAIN, ...words], {
+  const child = Bun.spawn([...PROGRAM, ...words], {
     cwd: folder,
     // Nothing of the tester's own environment: a key or a limit in it would change what is tested.
     env: { PATH: process.env.PATH ?? '', HOME: folder },

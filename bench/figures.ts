@@ -136,17 +136,24 @@ export interface HistoryFigures {
   archiveBytes: number
   /** Processor time of closing: verifying, writing and reading archives back, and removing. */
   closingMs: number
+  /** A verification of all charges. */
+  wholeMs: number
   before: ReportFigures
   after: ReportFigures
 }
 
 export interface ReportFigures {
-  /** Usage by key since ever, and of one month. */
+  /** Usage by key since ever, and of one month by the dimension that takes longest. */
   everMs: number
   monthMs: number
-  /** The last 50 entries of a month in the ledger of one account, and its whole ledger. */
+  /** The last 50 entries of a month in the ledger of one account, those of all, and its whole ledger. */
   pageMs: number
+  newestMs: number
   ledgerMs: number
+  /** One charge of a year ago, by its id. */
+  chargeMs: number
+  /** A hold and a settlement, one at a time. */
+  movementMs: number
   /** A verification after one more day of charges. */
   verifyMs: number
   /** Size in the database: of charges, and of totals and closings. */

@@ -1,7 +1,8 @@
 // Rows of a long history for measurements: accounts, keys and models, and charges of all of them in turn; and the processor
 // time of work on them.
 
-import { addToTotals } from '../src/billing/usage-totals'
+import { addToTotals, highestPosition } from '../src/billing/usage-totals'
+import { makeChargePartitions } from '../src/db/charge-partitions'
 import { apply, type Db } from '../src/db/db'
 
 export const ACCOUNTS = 20
@@ -36,28 +37,43 @@ export async function prepareHistory(db: Db): Promise<void> {
   ])
 }
 
-/** Charges of all series in turn, spread evenly over a time, and paid by their accounts. */
+/** Charges of all series in turn, spread evenly over a time, and paid by their accounts: books that a verification proves. */
 export async function addCharges(db: Db, count: number, start: number, spanMs: number): Promise<void> {
-  const at = `${start} + cast(i * ${spanMs / count} as integer)`
+  const at = `${start} + i * ${spanMs} / ${count}`
+  const hex = (number: string, digits: number) =>
+    db.kind === 'sqlite' ? `printf('%0${digits}x', ${number})` : `lpad(to_hex(${number}), ${digits}, '0')`
+  // What was paid before is not paid again.
+  await addToTotals(db)
+  // No two have one id, whenever they were added.
+  const before = await highestPosition(db)
+  for (let month = new Date(start); month.getTime() <= start + spanMs; month = nextMonth(month))
+    await makeChargePartitions(db, month.getTime())
   for (let from = 0; from < count; from += CHUNK) {
     await apply(db, [
       {
-        sql: `with recursive n(i) as (select ${from} union all select i + 1 from n where i < ${Math.min(from + CHUNK, count) - 1})
+        sql: `with recursive n(i) as (select cast(${from} as bigint) union all select i + 1 from n where i < ${Math.min(from + CHUNK, count) - 1})
           insert into ended_charges (id, series, price_list, state, held, amount, shortfall, usage_shape, usage,
             usage_source, ended_by, created_at, ended_at)
-          select 'req_' || printf('%012x', ${at}) || '7' || printf('%019x', i),
-            1 + (i * 7919) % ${SERIES}, 1, i % 50 > 0, 8000000 + i % 999983,
+          select 'req_' || ${hex(at, 12)} || '7' || ${hex(`i + ${before}`, 19)},
+            1 + (i * 7919) % ${SERIES}, 1, case when i % 50 > 0 then 1 else 0 end, 8000000 + i % 999983,
             case when i % 50 > 0 then 1000000 + i % 999979 else 0 end, 0, 1,
             (1000 + i % 3000) || ',' || (i % 900) || ',' || (2000 + i % 3900) || ',' || (i % 512) || ',,' || (i % 300) || ',,,',
             0, 0, ${at} - 2500, ${at} from n`,
       },
       {
-        sql: `update accounts set balance = balance - (select coalesce(sum(amount), 0) from ended_charges join charge_series
-            on charge_series.id = series where account = name and position > (select position from marks where name = 'usage'))`,
+        // What is behind the mark is this chunk. The cross join keeps SQLite from reading it once for each series.
+        sql: `update accounts set balance = balance - paid from (
+            select account, cast(sum(amount) as bigint) as paid from ended_charges cross join charge_series
+            where position > (select position from marks where name = 'usage') and charge_series.id = series
+            group by account) as paying where account = name`,
       },
     ])
     await addToTotals(db)
   }
+}
+
+function nextMonth(at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1))
 }
 
 /** Milliseconds of processor time that work takes. */

@@ -1,6 +1,6 @@
-// `bun bench/history.ts [CHARGES] [FOLDER]`: fills a SQLite file with two years of charges, and measures what reports on them
-// take, before and after the first year is closed. Times are those of the processor, so that a busy machine changes little.
-// It must never fail because something was slow: it only reports.
+// `bun bench/history.ts [CHARGES] [FOLDER] [sqlite|postgres]`: fills a database with two years of charges, and measures what
+// reports on them take, before and after the first year is closed. Times are those of the processor, with that of the server
+// on PostgreSQL, so that a busy machine changes little. It must never fail because something was slow: it only reports.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,95 +8,180 @@ import { join } from 'node:path'
 import { folderPlace } from '../src/backup/place'
 import { endOfLedger, ledgerOf } from '../src/billing/account-ledger'
 import { signingKey } from '../src/billing/checkpoint'
-import { usageBy } from '../src/billing/usage-report'
+import { type Charge, hold, settle } from '../src/billing/ledger'
+import { chargesOf, usageBy, usageDimensions } from '../src/billing/usage-report'
 import { DAY_MS } from '../src/billing/usage-totals'
 import { verify } from '../src/billing/verify'
 import type { Db } from '../src/db/db'
 import { migrate } from '../src/db/migrations'
+import { openPostgres } from '../src/db/postgres'
 import { openSqlite } from '../src/db/sqlite'
 import { runRetention } from '../src/retention/run'
-import type { HistoryFigures } from './figures'
+import type { HistoryFigures, ReportFigures } from './figures'
 import { addCharges, prepareHistory, processorMs } from './history-rows'
+import { startPostgres } from './postgres-server'
 
-const MONTHS = 24
+const DAYS = 24 * 30
 const KEPT_MONTHS = 12
 const START = Date.UTC(2025, 0)
 const END = Date.UTC(2027, 0)
 const PAGE = 50
+/** Holds and settlements that are measured. */
+const MOVEMENTS = 500
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))
 
-/** Bytes of the file that hold something. */
-async function usedBytes(db: Db, tables: string): Promise<number> {
-  const [row] = await db.query({
-    sql: `select coalesce(sum(pgsize), 0) as bytes from dbstat where name in (${tables})`,
-  })
-  return row?.bytes as number
+/** A database to be filled, and what only its server knows of it. */
+interface Subject {
+  db: Db
+  /** Processor time that its server has taken so far. */
+  serverMs(): number
+  /** Bytes of the tables of charges, and of what is summed of them, with their indexes. */
+  bytes(what: 'charges' | 'sums'): Promise<number>
+  close(): Promise<void>
 }
 
-const CHARGES = `'ended_charges'`
-const SUMS = `'usage_totals', 'totals_of_series', 'closings', 'closing_entries'`
+const SUMS = ['usage_totals', 'closings', 'closing_entries']
 
-async function checkBooks(db: Db): Promise<void> {
+async function openSubject(kind: string, folder: string): Promise<Subject> {
+  if (kind === 'sqlite') {
+    const db = openSqlite(join(folder, 'gateway.sqlite'), { durable: false })
+    const tables = { charges: ['ended_charges'], sums: [...SUMS, 'totals_of_series'] }
+    return {
+      db,
+      serverMs: () => 0,
+      bytes: (what) =>
+        sum(db, `select sum(pgsize) as bytes from dbstat where name in (${quoted(tables[what])})`),
+      close: () => db.close(),
+    }
+  }
+  const server = await startPostgres(folder)
+  const db = openPostgres(server.url, { patient: true })
+  const tables = { charges: `relname like 'ended_charges%'`, sums: `relname in (${quoted(SUMS)})` }
+  return {
+    db,
+    serverMs: server.cpuMs,
+    bytes: (what) =>
+      sum(
+        db,
+        `select cast(sum(pg_total_relation_size(oid)) as bigint) as bytes from pg_class where relkind = 'r' and ${tables[what]}`,
+      ),
+    async close() {
+      await db.close()
+      await server.stop()
+    },
+  }
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(', ')
+}
+
+async function sum(db: Db, sql: string): Promise<number> {
+  const [row] = await db.query({ sql })
+  return (row?.bytes ?? 0) as number
+}
+
+async function checkBooks(db: Db, whole = false): Promise<void> {
   const key = await signingKey(db, randomBytes, END)
-  const { problems } = await verify(db, { now: END, key, whole: false, onProgress() {} })
+  const { problems } = await verify(db, { now: END, key, whole, onProgress() {} })
   if (problems.length > 0) throw new Error(`the books are wrong: ${problems.slice(0, 3).join('; ')}`)
 }
 
 /** Reports on the last year, which is never closed, and on all. */
-async function measureReports(db: Db, perDay: number): Promise<HistoryFigures['before']> {
+async function measureReports(subject: Subject, perDay: number): Promise<ReportFigures> {
+  const { db } = subject
+  const takes = async (name: string, work: () => Promise<unknown>) => {
+    const serverMs = subject.serverMs()
+    const ownMs = await processorMs(work)
+    const ms = ownMs + subject.serverMs() - serverMs
+    console.error(`${name}: ${ms.toFixed(1)} ms`)
+    return ms
+  }
   const month = { since: Date.UTC(2026, 5), until: Date.UTC(2026, 6) }
-  const everMs = await processorMs(() => usageBy(db, 'key', { since: 0 }))
-  const monthMs = await processorMs(() => usageBy(db, 'key', month))
-  const pageMs = await processorMs(() => endOfLedger(db, 'account 1', month, PAGE))
-  const ledgerMs = await processorMs(async () => {
-    for await (const _page of ledgerOf(db, 'account 1'));
+  const monthMs: number[] = []
+  for (const by of usageDimensions)
+    monthMs.push(await takes(`usage by ${by}, a month`, () => usageBy(db, by, month)))
+  const [early] = await db.query({
+    sql: `select id from ended_charges where position = ${Math.round(perDay * DAYS * 0.6)}`,
   })
+  const figures = {
+    everMs: await takes('usage by key since ever', () => usageBy(db, 'key', { since: 0 })),
+    monthMs: Math.max(...monthMs),
+    pageMs: await takes('the last entries of a month', () => endOfLedger(db, 'account 1', month, PAGE)),
+    newestMs: await takes('the newest entries', () => endOfLedger(db, 'account 1', {}, PAGE)),
+    ledgerMs: await takes('a whole ledger', () => readLedger(db)),
+    chargeMs: await takes('one charge by its id', () => chargesOf(db, early?.id as string)),
+    movementMs: (await takes(`${MOVEMENTS} holds and settlements`, () => moveMoney(db))) / MOVEMENTS,
+  }
   await checkBooks(db)
   await addCharges(db, perDay, END - DAY_MS, DAY_MS - 1)
-  const verifyMs = await processorMs(() => checkBooks(db))
-  return {
-    everMs,
-    monthMs,
-    pageMs,
-    ledgerMs,
-    verifyMs,
-    chargeBytes: await usedBytes(db, CHARGES),
-    sumBytes: await usedBytes(db, SUMS),
-    rssMb: process.memoryUsage.rss() / 1e6,
+  const verifyMs = await takes('verification of a day', () => checkBooks(db))
+  const [chargeBytes, sumBytes] = [await subject.bytes('charges'), await subject.bytes('sums')]
+  return { ...figures, verifyMs, chargeBytes, sumBytes, rssMb: process.memoryUsage.rss() / 1e6 }
+}
+
+async function readLedger(db: Db): Promise<void> {
+  for await (const _page of ledgerOf(db, 'account 1'));
+}
+
+/** Holds and settlements one after another, as of requests that come one at a time. */
+async function moveMoney(db: Db): Promise<void> {
+  for (let index = 0; index < MOVEMENTS; index++) {
+    const charge: Charge = {
+      id: `moved ${crypto.randomUUID()}`,
+      account: 'account 1',
+      keyId: 'key 1',
+      model: 'model 0',
+      operation: 'chat',
+      heldNano: 8_000_000,
+      pricesJson: '[{"pico":{"input_token":250000,"output_token":2000000}}]',
+      createdAt: END - DAY_MS,
+      expiresAt: END + DAY_MS,
+      budgetPeriod: null,
+      windowMinute: null,
+      windowTokens: 0,
+    }
+    const settlement = { usageSource: 'upstream', usageJson: null, endedBy: 'done', tokens: 0 } as const
+    await hold(db, charge)
+    await settle(db, charge, { ...settlement, priceNano: 1_000_000, endedAt: END - DAY_MS })
   }
 }
 
-async function measure(charges: number, folder: string): Promise<HistoryFigures> {
-  const db = openSqlite(join(folder, 'gateway.sqlite'), { durable: false })
+async function measure(charges: number, folder: string, kind: string): Promise<HistoryFigures> {
+  const subject = await openSubject(kind, folder)
+  const { db } = subject
   await migrate(db)
   await prepareHistory(db)
-  const perDay = Math.max(1, Math.round(charges / (MONTHS * 30)))
+  const perDay = Math.max(1, Math.round(charges / DAYS))
   await addCharges(db, perDay, START, DAY_MS)
   // The first verification reads all; what comes after it is read from there on.
   await checkBooks(db)
   await addCharges(db, charges - perDay, START + DAY_MS, END - START - 2 * DAY_MS)
-  const before = await measureReports(db, perDay)
+  const before = await measureReports(subject, perDay)
+  const wholeMs = await processorMs(() => checkBooks(db, true))
   const archives = join(folder, 'archive')
   mkdirSync(archives)
   const key = await signingKey(db, randomBytes, END)
   const parts = { db, place: folderPlace(archives), key, scratch: folder, now: () => END }
   let closed = 0
   let archiveBytes = 0
-  const closingMs = await processorMs(async () => {
+  const serverMs = subject.serverMs()
+  const ownMs = await processorMs(async () => {
     for (const closing of (await runRetention(parts, KEPT_MONTHS)).closed) {
       closed += closing.charges
       archiveBytes += closing.archiveBytes
     }
   })
-  const after = await measureReports(db, perDay)
-  await db.close()
-  return { charges, closed, archiveBytes, closingMs, before, after }
+  const closingMs = ownMs + subject.serverMs() - serverMs
+  const after = await measureReports(subject, perDay)
+  await subject.close()
+  return { charges, closed, archiveBytes, closingMs, wholeMs, before, after }
 }
 
 const folder = process.argv[3] ?? mkdtempSync(join(tmpdir(), 'gateway-history-'))
 try {
-  const figures = await measure(Number(process.argv[2] ?? 1_000_000), folder)
+  const figures = await measure(Number(process.argv[2] ?? 1_000_000), folder, process.argv[4] ?? 'sqlite')
   if (process.send) process.send(figures)
   else console.log(JSON.stringify(figures, null, 2))
 } finally {

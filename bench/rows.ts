@@ -346,7 +346,7 @@ function historyRows(history: HistoryFigures | undefined): Row[] {
   if (history === undefined) return []
   const { charges, closed, before, after } = history
   const name = `${charges.toLocaleString('en')} charges, before / after ${closed.toLocaleString('en')} are closed`
-  const ms = (of: ReportFigures, figure: keyof ReportFigures) => of[figure].toFixed(0)
+  const ms = (of: ReportFigures, figure: keyof ReportFigures) => of[figure].toFixed(of[figure] < 1 ? 3 : 0)
   const row = (what: string, figure: keyof ReportFigures, barMs?: number): Row => ({
     figure: `${name}: ${what}`,
     ...(barMs !== undefined && {
@@ -357,11 +357,18 @@ function historyRows(history: HistoryFigures | undefined): Row[] {
   })
   const bytes = (of: ReportFigures, count: number) => (of.chargeBytes / count).toFixed(0)
   return [
-    row('CPU of usage by key, one month', 'monthMs', BAR.usageMs),
+    row('CPU of usage by any dimension, one month', 'monthMs', BAR.usageMs),
     row('CPU of usage by key, since ever', 'everMs'),
     row('CPU of the last 50 entries of a month in a ledger', 'pageMs', BAR.usageMs),
+    row('CPU of the newest 50 entries of a ledger', 'newestMs', BAR.usageMs),
     row('CPU of a whole ledger, 1/20 of all charges', 'ledgerMs'),
+    row('CPU of one charge by its id', 'chargeMs', BAR.usageMs),
+    row('CPU of a hold and a settlement, one at a time', 'movementMs'),
     row('CPU of verify after one more day', 'verifyMs', BAR.verifyMs),
+    {
+      figure: `${name}: CPU of verify --whole`,
+      cells: { gateway: `${(history.wholeMs / 1000).toFixed(0)} s` },
+    },
     {
       figure: `${name}: bytes of a charge in the database / in an archive`,
       bar: `≤ ${BAR.chargeBytes}`,

@@ -46,6 +46,8 @@ export class References {
   private readonly recentShapes = new Map<number, readonly Shape[]>()
   /** Numbers that are asked for at this moment: many requests of one kind begin together. */
   private readonly asked = new Map<string, Promise<unknown>>()
+  /** Losses of the server of which nothing is remembered any more. */
+  private losses = 0
 
   constructor(db: Db) {
     this.db = db
@@ -53,6 +55,7 @@ export class References {
 
   /** The number of a series; a promise only where it is not known yet. */
   seriesId({ account, keyId, model, operation, metadataId = 0 }: Series): number | Promise<number> {
+    this.forgetWhatWasLost()
     const plain = `${keyId}\n${model}\n${operation}\n${account}`
     const name = metadataId === 0 ? plain : `${plain}\n${metadataId}`
     return (
@@ -71,6 +74,7 @@ export class References {
 
   /** The number of a price list; a promise only where it is not known yet. */
   priceListId(pricesJson: string): number | Promise<number> {
+    this.forgetWhatWasLost()
     return (
       this.priceLists.get(pricesJson) ??
       this.remember(this.priceLists, pricesJson, textReference('price_lists', 'prices', pricesJson))
@@ -82,6 +86,7 @@ export class References {
    * where a shape is not known yet.
    */
   usage(series: number, usageJson: string): StoredUsage | Promise<StoredUsage> {
+    this.forgetWhatWasLost()
     const recent = this.recentShapes.get(series) ?? []
     for (const { id, pieces } of recent) {
       const figures = figuresIn(usageJson, pieces)
@@ -102,7 +107,17 @@ export class References {
    * The number of a set of metadata; a promise only where it is not known yet. Beyond the most, all are one.
    */
   metadataId(content: string, most: number): number | Promise<number> {
+    this.forgetWhatWasLost()
     return this.metadata.get(content) ?? this.once(content, () => this.rememberMetadata(content, most))
+  }
+
+  /** A promoted copy may have lost the last rows, and give their numbers to others. */
+  private forgetWhatWasLost(): void {
+    const losses = this.db.losses?.() ?? 0
+    if (losses === this.losses) return
+    this.losses = losses
+    for (const known of [this.series, this.priceLists, this.metadata, this.usageShapes, this.recentShapes])
+      known.clear()
   }
 
   private async rememberMetadata(content: string, most: number): Promise<number> {

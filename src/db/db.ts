@@ -56,6 +56,11 @@ export interface Db {
    * where a server has the files.
    */
   compact?(): Promise<void>
+  /**
+   * How often the server was lost. What answers since may be a copy that never had the last changes, so what was remembered
+   * of the rows must be read again. Absent where rows cannot go: in a file.
+   */
+  losses?(): number
   /** Called with the milliseconds of each commit; absent if nobody measures. */
   onCommit?: (milliseconds: number) => void
   close(): Promise<void>

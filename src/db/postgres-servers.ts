@@ -1,7 +1,8 @@
 // The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
 // of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. The
 // connections to one that answers nothing are closed, so that what waits for it fails as with one that is gone. It must
-// never repeat what was sent: only who sent it knows whether that can be done twice. `pgbouncer=true` says that a pooler
+// never repeat what was sent: only who sent it knows whether that can be done twice. Nor must it go back to a server that a
+// promoted copy has replaced: what is paid there is paid twice. `pgbouncer=true` says that a pooler
 // gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` says how many
 // connections a process may have; Bun opens all of a pool with its first use.
 
@@ -30,17 +31,39 @@ export interface ConnectionOptions {
 /** Which servers may be used: any, or one that takes changes. */
 type Target = 'any' | 'read-write'
 
+/** Where a server stands in the life of its database: a copy begins a new timeline when it is promoted. */
+interface Descent {
+  /** The name that a database keeps in all its copies. */
+  system: string
+  timeline: number
+}
+
+/** A server that may be used. */
+interface Found {
+  url: string
+  /** Undefined where the server knows no timelines, or takes no changes. */
+  descent: Descent | undefined
+}
+
 const DEFAULT_PORT = '5432'
+/** How long servers have to say that they are newer, once one has answered that can be used. */
+const NEWER_MS = 1_000
+const DESCENT = `select cast(system_identifier as text) as system,
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline from pg_control_system()`
 /** Parameters of an address that servers do not know. */
 const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer', 'connection_limit']
 
 export class PostgresServers {
   /** Whether settings and prepared statements of a session are lost with each transaction. */
   readonly isPooled: boolean
+  /** How often a server was lost while it worked. */
+  losses = 0
   private readonly urls: string[]
   private readonly target: Target
   private readonly poolSize: number
   private current: Promise<Connections> | undefined
+  /** The newest server that was ever used. */
+  private newest: Descent | undefined
   private isClosed = false
 
   constructor(
@@ -66,7 +89,10 @@ export class PostgresServers {
       const connections = await chosen
       return await connections.watch.during(() => work(connections))
     } catch (error) {
-      if (this.urls.length > 1 && isServerGone(error)) this.leave(chosen)
+      if (isServerGone(error)) {
+        this.losses++
+        if (this.urls.length > 1) this.leave(chosen)
+      }
       throw error
     }
   }
@@ -105,30 +131,77 @@ export class PostgresServers {
     void chosen?.then(leave, () => {})
   }
 
-  /** The first server that can be used, in the order of the address. One alone is not asked. */
+  /** The newest server that can be used, else the first in the order of the address. One alone is not asked. */
   private async choose(): Promise<Connections> {
     const [only, second] = this.urls
     if (only !== undefined && second === undefined) return this.open(only)
-    let last: unknown
-    for (const url of this.urls) {
-      if (this.isClosed) break
-      try {
-        if (this.target === 'any' || (await this.takesChanges(url))) return this.open(url)
-      } catch (error) {
-        last = error
-      }
+    const { found, refusal } = await this.askAll()
+    const best = found
+      .filter(({ descent }) => !isOlder(descent, this.newest))
+      .reduce(
+        (one, other) => (one && !isOlder(one.descent, other.descent) ? one : other),
+        undefined as Found | undefined,
+      )
+    if (best && !this.isClosed) {
+      this.newest = best.descent ?? this.newest
+      return this.open(best.url)
     }
-    const message = 'no server of the address takes changes'
-    throw Object.assign(new Error(message, { cause: last }), { code: 'ECONNREFUSED' })
+    const message =
+      found.length > 0
+        ? 'the servers of the address that take changes were replaced by one that was promoted, which does not answer'
+        : 'no server of the address takes changes'
+    throw Object.assign(new Error(message, { cause: refusal }), { code: 'ECONNREFUSED' })
   }
 
-  private async takesChanges(url: string): Promise<boolean> {
-    const { connectTimeoutSeconds, silenceMs } = this.options
-    await using probe = new Bun.SQL(url, { max: 1, prepare: false, connectionTimeout: connectTimeoutSeconds })
-    const watch = new SilenceWatch(silenceMs, () => void probe.close({ timeout: 0 }))
-    const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
-    return row.transaction_read_only === 'off'
+  /** The servers that can be used, in the order of the address, and why another cannot. */
+  private async askAll(): Promise<{ found: Found[]; refusal: unknown }> {
+    const { connectTimeoutSeconds } = this.options
+    const found: (Found | undefined)[] = []
+    let refusal: unknown
+    const enough = Promise.withResolvers<void>()
+    let timer: Timer | undefined
+    const probes = this.urls.map(
+      (url) =>
+        new Bun.SQL(url, { max: 1, bigint: true, prepare: false, connectionTimeout: connectTimeoutSeconds }),
+    )
+    const asked = probes.map(async (probe, place) => {
+      try {
+        const url = this.urls[place] as string
+        const descent = await this.ask(probe)
+        if (descent === 'read-only') return
+        found[place] = { url, descent }
+        timer ??= setTimeout(enough.resolve, NEWER_MS)
+      } catch (error) {
+        refusal = error
+      }
+    })
+    await Promise.race([Promise.all(asked), enough.promise])
+    clearTimeout(timer)
+    for (const probe of probes) void probe.close({ timeout: 0 }).catch(() => {})
+    return { found: found.filter((each) => each !== undefined), refusal }
   }
+
+  /** Where a server stands that can be used. */
+  private async ask(probe: SQL): Promise<Descent | 'read-only' | undefined> {
+    const watch = new SilenceWatch(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
+    const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
+    if (row.transaction_read_only !== 'off') return this.target === 'any' ? undefined : 'read-only'
+    try {
+      const [{ system, timeline }] = await watch.during(() => probe.unsafe(DESCENT))
+      return { system, timeline: Number.parseInt(timeline, 16) }
+    } catch (error) {
+      // Engines that speak PostgreSQL may have no timelines.
+      if (isServerGone(error)) throw error
+      return undefined
+    }
+  }
+}
+
+/** Whether a promoted copy has taken the place of a server. False where it is not known. */
+function isOlder(one: Descent | undefined, other: Descent | undefined): boolean {
+  return (
+    one !== undefined && other !== undefined && one.system === other.system && one.timeline < other.timeline
+  )
 }
 
 /** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */

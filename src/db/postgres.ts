@@ -80,7 +80,6 @@ export function openPostgres(
 
   /** Limits of time that a session of its own would have. */
   const limits = servers.isPooled && !patient ? LIMITS : undefined
-
   async function batch(statements: readonly Statement[]): Promise<BatchResult> {
     try {
       return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
@@ -123,6 +122,7 @@ export function openPostgres(
     },
     batch,
     move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement))),
+    losses: () => servers.losses,
     async close() {
       await groups.whenIdle()
       await servers.close(CONNECT_TIMEOUT_SECONDS)

@@ -177,7 +177,7 @@ async function handle(
     const idempotencyKey = idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
     const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
     // 5. Hold the most that the request can cost. 402, 429.
-    const reserved = saved ?? (await reserve(world, request, idempotencyKey, logRow, incoming))
+    const reserved = saved ?? (await reserve(line, request, idempotencyKey, logRow, incoming))
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved

@@ -49,6 +49,8 @@ export interface Reservation extends CheckedRequest, Member {
 interface PendingEnd {
   charge: string
   work(): Promise<unknown>
+  /** Present where the hold may just as well expire: a process that stops does not wait for this end. */
+  canExpire?: true
 }
 
 /** How long `drain` waits for cut requests to be settled, in milliseconds. */
@@ -56,6 +58,8 @@ const SETTLE_MS = 5_000
 const DRAIN_LOOK_MS = 20
 /** Pause between tries to store the ends of charges while the gateway stops, in milliseconds. */
 const PENDING_LOOK_MS = 500
+/** Ends that wait at most before a lost hold is left to its expiry: a database that is away refuses every request. */
+const MOST_TAKEN_BACK = 1_000
 
 export class Reservations {
   /** True when the gateway stops: no request begins any more. */
@@ -133,6 +137,17 @@ export class Reservations {
     reservation.logRow.upstream = model.upstream.name
   }
 
+  /**
+   * Takes back what a hold may have taken whose answer was lost with the database: nothing is sent for it, and until then its
+   * money and its Idempotency-Key are not free.
+   */
+  takeBack(charge: Charge, task: NewTask | undefined, error: unknown): void {
+    if (!(error instanceof DatabaseUnavailable) || this.pending.length >= MOST_TAKEN_BACK) return
+    const also = [freeKey(charge.id), ...(task ? [deleteTask(task.id)] : [])]
+    const work = () => release(this.world.db, charge, { endedBy: 'expired', endedAt: this.world.now() }, also)
+    this.pending.push({ charge: charge.id, work, canExpire: true })
+  }
+
   /** Runs a change of the database, and repeats it until the database accepts it. False if that is still to come. */
   async persist({ charge }: Reservation, work: () => Promise<unknown>): Promise<boolean> {
     try {
@@ -165,7 +180,7 @@ export class Reservations {
     }
     await this.waitUntilEmpty(SETTLE_MS)
     await this.endLater()
-    while (this.pending.length > 0 && monotonic() < endsAt) {
+    while (this.pending.some(({ canExpire }) => !canExpire) && monotonic() < endsAt) {
       await new Promise<void>((resolve) => after(PENDING_LOOK_MS, resolve))
       await this.endLater()
     }

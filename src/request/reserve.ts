@@ -26,9 +26,9 @@ import { formatUsd } from '../lib/money'
 import type { RequestLogRow } from '../request-log/row'
 import { insertTask, type NewTask } from '../tasks/rows'
 import type { CheckedRequest } from './check'
+import type { Line } from './ending'
 import type { Reservation } from './reservation'
 import { firstTokens, withOutput } from './stream-hold'
-import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
 interface Wishes {
@@ -50,12 +50,13 @@ const HOLD_MARGIN_SHARE = 0.25
  * Throws 402 for an account with too little money, and 429 for a key over its limits.
  */
 export async function reserve(
-  world: RequestWorld,
+  line: Line,
   request: CheckedRequest,
   idempotencyKey: IdempotencyKey | null,
   logRow: RequestLogRow,
   from: Wishes,
 ): Promise<Reservation | SavedAnswer> {
+  const { world } = line
   const { db } = world
   const { key, family } = request
   const now = world.now()
@@ -71,14 +72,17 @@ export async function reserve(
   if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
   const task =
     family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
-  const result = await hold(db, charge, conditions, task ? [insertTask(task)] : [])
+  const result = await hold(db, charge, conditions, task ? [insertTask(task)] : []).catch((error) => {
+    line.reservations.takeBack(charge, task, error)
+    throw error
+  })
   if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
   const { refusedBy } = result
   if (refusedBy === 'balance' || refusedBy === 'budget' || refusedBy === 'account budget') {
     const outputTokens = world.config.limitToBalance ? await affordableTokens(db, request, charge) : undefined
     if (outputTokens !== undefined) {
       request.parsed.outputTokens = outputTokens
-      return reserve(world, request, idempotencyKey, logRow, from)
+      return reserve(line, request, idempotencyKey, logRow, from)
     }
   }
   const isStep = firstTokens(request.parsed, request.model) !== undefined
@@ -90,7 +94,7 @@ export async function reserve(
   }
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
-  return twin ?? reserve(world, request, idempotencyKey, logRow, from)
+  return twin ?? reserve(line, request, idempotencyKey, logRow, from)
 }
 
 /** The part of a request that is held before it is sent. */

@@ -6,14 +6,17 @@ import { createServer, connect as openSocket, type Server, type Socket } from 'n
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import { addCredit, type Charge, hold, settle } from '../../src/billing/ledger'
+import { referencesOf } from '../../src/billing/references'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { withSnapshot } from '../../src/db/postgres-snapshot'
 import { databaseKinds, postgresUrl } from '../support/databases'
 import { freePort } from '../support/free-port'
-import { waitFor } from '../support/gateway'
+import { say, startTestGateway, waitFor } from '../support/gateway'
 import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { rejection } from '../support/rejection'
+import { startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
 
 setDefaultTimeout(120_000)
 
@@ -125,6 +128,58 @@ group('an address with one server', () => {
     await load.stop()
     await proveBooks(db, load.settled)
     await db.close()
+  })
+
+  test('that comes back as a copy without the last rows: what was remembered of them is read again', async () => {
+    const url = new URL(await postgresUrl())
+    const door = await makeDoor(url)
+    await door.open()
+    const db = openPostgres(`postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`)
+    await fund(db)
+    const charge = makeCharge(1_000)
+    const number = await referencesOf(db).seriesId(charge)
+    await door.shut()
+    expect(await rejection(db.query({ sql: 'select 1 as one' }))).toBeInstanceOf(DatabaseUnavailable)
+    // The number is another's there.
+    const admin = openPostgres(url.href)
+    const give = `update charge_series set account = 'bob' where id = $1`
+    await admin.batch([{ sql: give, parameters: [number], guard: true }])
+    await door.open()
+    await hold(db, charge)
+    await settle(db, charge, makeSettlement(PRICE_NANO))
+    await proveBooks(db, [charge.id])
+    expect(await admin.query({ sql: 'select account from charges' })).toEqual([{ account: 'alice' }])
+    for (const each of [db, admin]) await each.close()
+  })
+
+  test('whose answer to a hold is lost: what it took is given back, and the request can be repeated', async () => {
+    using vendor = startTaskVendor()
+    const upstreams = { dashscope: vendor.upstream }
+    const gateway = await startTestGateway({ database: 'postgres', upstreams })
+    const { db } = gateway.server.world
+    const { move } = db
+    const requests = [
+      ['/v1/chat/completions', { model: 'test-chat', messages: say('Hello!') }],
+      ['/v1/videos/generations', videoBody('one')],
+    ] as const
+    for (const [path, body] of requests) {
+      db.move = async (movement) => {
+        db.move = move
+        await db.move(movement)
+        throw new DatabaseUnavailable('the connection was closed')
+      }
+      const ask = () => gateway.post(path, body, { 'idempotency-key': path })
+      const refused = await ask()
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+      expect((await gateway.balance()).heldNano).toBeGreaterThan(0)
+      // Long before the hold expires.
+      await waitFor(async () => (await gateway.balance()).heldNano === 0)
+      expect((await ask()).ok).toBe(true)
+    }
+    expect(vendor.submits).toHaveLength(1)
+    expect((await db.query({ sql: 'select id from tasks' })).length).toBe(1)
+    vendor.answerPoll = succeeded
+    await gateway.close()
   })
 
   test('that is slow, but answers, keeps its connections', async () => {

@@ -1,5 +1,5 @@
-// Reports on a real streaming replica of PostgreSQL: read there while it follows, from the database itself while it does not,
-// and nothing that decides about money ever from there.
+// A real streaming replica of PostgreSQL. Reports are read there while it follows, from the database itself while it does not,
+// and nothing that decides about money ever from there. When the database dies it is promoted in its place, and nodes go on.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -7,21 +7,24 @@ import { noteTime } from '../../src/app/clock'
 import { openReports, type Reports } from '../../src/app/reports'
 import { newId, outside, randomBytes } from '../../src/app/world'
 import { faultsOf } from '../../src/config/schema'
-import type { Db } from '../../src/db/db'
+import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { openPostgres } from '../../src/db/postgres'
 import { createCommandLine } from '../support/command-line'
 import { databaseKinds, temporaryFolder } from '../support/databases'
-import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { type PostgresServer, startPostgres, TABLES } from '../support/postgres'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { type PostgresReplica, type PostgresServer, startPostgres, TABLES } from '../support/postgres'
+import { rejection } from '../support/rejection'
+import { startTaskVendor, succeeded, VIDEO_NANO, videoBody } from '../support/task-vendor'
 
 setDefaultTimeout(180_000)
 
 const group = databaseKinds.includes('postgres') ? describe : describe.skip
 
-group('reports of a gateway with a replica', () => {
-  let server: PostgresServer
-  let replica: Awaited<ReturnType<PostgresServer['replicate']>>
-  const addressOf = ({ url }: { url: string }) => new URL(TABLES, url).href
+let server: PostgresServer
+let replica: PostgresReplica
+const addressOf = ({ url }: { url: string }) => new URL(TABLES, url).href
+
+group('a replica of PostgreSQL', () => {
   beforeAll(async () => {
     server = await startPostgres(temporaryFolder(), { durable: true })
     replica = await server.replicate(temporaryFolder())
@@ -31,6 +34,13 @@ group('reports of a gateway with a replica', () => {
     await server.stop()
   })
 
+  describe('that reports are read from', reportContract)
+  describe('that is behind or away: reports', absenceContract)
+  // Last, because there is no way back.
+  describe('that takes the place of its server', failoverContract)
+})
+
+function reportContract(): void {
   test('are as old as the replica, while money is taken by the database', async () => {
     const config = { databaseReplica: addressOf(replica) }
     const gateway = await startTestGateway({ databaseUrl: addressOf(server), config, balance: '1' })
@@ -59,7 +69,14 @@ group('reports of a gateway with a replica', () => {
     await gateway.close()
   })
 
-  test('go to the database while the replica is behind or away, also in the middle of one, and come back', async () => {
+  test('need a database that the replica is a copy of', () => {
+    const faults = faultsOf({ upstreams: {}, models: {}, databaseReplica: 'postgres://127.0.0.1/copy' })
+    expect(faults).toEqual(['databaseReplica: it is a copy of `database`, which is not set'])
+  })
+}
+
+function absenceContract(): void {
+  test('go to the database, also in the middle of one, and come back', async () => {
     const primary = openPostgres(addressOf(server))
     const events: string[] = []
     const time = { now: Date.now(), monotonic: 0 }
@@ -105,12 +122,143 @@ group('reports of a gateway with a replica', () => {
     await reports.close()
     await primary.close()
   })
+}
 
-  test('need a database that the replica is a copy of', () => {
-    const faults = faultsOf({ upstreams: {}, models: {}, databaseReplica: 'postgres://127.0.0.1/copy' })
-    expect(faults).toEqual(['databaseReplica: it is a copy of `database`, which is not set'])
+const BALANCE_NANO = 100e9
+
+function failoverContract(): void {
+  test('during load: no charge is lost or doubled, and callers are told to repeat', async () => {
+    await makeSynchronous()
+    using vendor = startTaskVendor()
+    vendor.answerPoll = succeeded
+    const gateway = await startTestGateway({
+      databaseUrl: addressOfBoth(),
+      upstreams: { dashscope: vendor.upstream },
+    })
+    const { db } = gateway.server.world
+    const { secret } = await gateway.makeKey('bob', '100')
+    const load = startLoad(gateway, { authorization: `Bearer ${secret}` })
+    await waitFor(() => load.answered('chat') > 30 && load.answered('video') > 5)
+    await server.kill()
+    await waitFor(() => load.refusals.size > 0)
+    await replica.promote()
+    const before = { chat: load.answered('chat'), video: load.answered('video') }
+    await waitFor(() => load.answered('chat') > before.chat + 30 && load.answered('video') > before.video + 5)
+    await load.stop()
+    expect(await serverBehind(db)).toBe(replica)
+    // The latter where the answer to a hold was lost, until what it took is given back.
+    const clear = [
+      '503 database_unavailable, repeat after 1 s',
+      '409 idempotency_key_in_use, repeat after 1 s',
+    ]
+    expect([...load.refusals].filter((refusal) => !clear.includes(refusal))).toEqual([])
+
+    const [chats, videos] = [load.answered('chat'), load.answered('video')]
+    const tasks = () => db.query({ sql: 'select state, count(*) as count from tasks group by state' })
+    await waitFor(async () => Bun.deepEquals(await tasks(), [{ state: 'succeeded', count: videos }]))
+    expect(vendor.submits.map(({ prompt }) => prompt).toSorted()).toEqual(load.prompts.toSorted())
+    await waitFor(async () => (await db.query({ sql: 'select id from open_charges' })).length === 0)
+    const charges = (await gateway.charges()).filter(
+      ({ account, state }) => account === 'bob' && state === 'settled',
+    )
+    const paid = (operation: string) => charges.filter((charge) => charge.operation === operation)
+    expect({ chats: paid('chat').length, videos: paid('video').length }).toEqual({ chats, videos })
+    expect(paid('video').every(({ amount }) => amount === VIDEO_NANO)).toBe(true)
+    const paidNano = charges.reduce((sum, { amount }) => sum + Number(amount), 0)
+    expect(await gateway.balance('bob')).toMatchObject({ balanceNano: BALANCE_NANO - paidNano, heldNano: 0 })
+    await gateway.close()
   })
-})
+
+  test('is used by everybody, and never again the one whose place it took', async () => {
+    // As when a machine comes back and starts what it ran before.
+    await server.start()
+    const old = openPostgres(addressOf(server), { silenceMs: 500 })
+    const isWritable = { sql: 'select cast(not pg_is_in_recovery() as int) as is_writable' }
+    expect(await old.query(isWritable)).toEqual([{ is_writable: 1 }])
+    // A synchronous server promises nothing without its replica.
+    expect(await rejection(noteTime(old, { at: 1, reference: 1 }))).toBeInstanceOf(DatabaseUnavailable)
+    await old.close()
+
+    const db = openPostgres(addressOfBoth())
+    expect(await serverBehind(db)).toBe(replica)
+    await replica.stop()
+    // The first to ask finds the connections closed.
+    const errors = [await rejection(db.query(isWritable)), await rejection(db.query(isWritable))]
+    for (const error of errors) expect(error).toBeInstanceOf(DatabaseUnavailable)
+    expect(String(errors[1])).toContain('were replaced by one that was promoted')
+    await db.close()
+  })
+}
+
+/** From now on a change is promised when the replica has it too. */
+async function makeSynchronous(): Promise<void> {
+  const db = openPostgres(addressOf(server))
+  await db.query({ sql: `alter system set synchronous_standby_names = '*'` })
+  await db.query({ sql: 'select pg_reload_conf()' })
+  const state = { sql: 'select cast(sync_state as text) as state from pg_stat_replication' }
+  await waitFor(async () => (await db.query(state))[0]?.state === 'sync')
+  await db.close()
+}
+
+/** One address of both servers. */
+function addressOfBoth(): string {
+  return addressOf(server).replace(/(?<=@)[^/]+/, (host) => `${host},${new URL(replica.url).host}`)
+}
+
+/** The server that a database is read from. */
+async function serverBehind(db: Db): Promise<PostgresReplica | PostgresServer> {
+  const [row] = await db.query({ sql: 'select inet_server_port() as port' })
+  return Number(new URL(replica.url).port) === row?.port ? replica : server
+}
+
+/** Callers that repeat each request under its own idempotency key until it is answered. */
+function startLoad({ post }: TestGateway, authorization: { authorization: string }) {
+  const answers = { chat: 0, video: 0 }
+  const refusals = new Set<string>()
+  const prompts: string[] = []
+  let isStopped = false
+  let keys = 0
+  const ask = async (kind: keyof typeof answers, path: string, body: unknown) => {
+    const headers = { ...authorization, 'idempotency-key': `call ${++keys}` }
+    for (;;) {
+      const reply = await post(path, body, headers)
+      const text = await reply.text()
+      if (reply.ok) {
+        if (!text.startsWith('{')) expect(text).toEndWith('data: [DONE]\n\n')
+        answers[kind]++
+        return
+      }
+      const after = reply.headers.get('retry-after')
+      refusals.add(`${reply.status} ${JSON.parse(text).error.code}, repeat after ${after} s`)
+      await Bun.sleep(20)
+    }
+  }
+  const chat = async (stream: boolean) => {
+    const messages = say('Hello! [sandbox tokens=10 token_delay_ms=5]')
+    while (!isStopped) await ask('chat', '/v1/chat/completions', { model: 'test-chat', messages, stream })
+  }
+  const video = async () => {
+    while (!isStopped) {
+      const prompt = `film ${prompts.length}`
+      prompts.push(prompt)
+      await ask('video', '/v1/videos/generations', videoBody(prompt))
+    }
+  }
+  const calls = Promise.all([
+    ...[true, true, true, true, false, false, false, false].map(chat),
+    video(),
+    video(),
+  ])
+  return {
+    answered: (kind: keyof typeof answers) => answers[kind],
+    refusals,
+    prompts,
+    async stop() {
+      isStopped = true
+      await calls
+    },
+  }
+}
 
 /** Asks the admin API as an operator. */
 async function operatorOf({ url, server }: TestGateway) {

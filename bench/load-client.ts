@@ -15,7 +15,7 @@ import type {
   SteadyJob,
   SteadyReport,
 } from './load-job'
-import { cpuMs, rssMb } from './process-meter'
+import { fineCpuMs, rssMb } from './process-meter'
 import type { PerTarget, Target } from './targets'
 
 const RSS_EVERY_MS = 100
@@ -103,10 +103,10 @@ export class LoadClient {
     job: Omit<LoopJob, 'kind' | 'port' | 'headers'>,
   ): Promise<Metered> {
     const { port, headers, pid } = target
-    const before = cpuMs(pid)
+    const before = fineCpuMs(pid)
     const report = (await this.run(target, { kind: 'loop', port, headers, ...job })) as LoopReport
     this.note(target, report.errors, report.replies, report.faults)
-    return { report, cpuMs: cpuMs(pid) - before }
+    return { report, cpuMs: fineCpuMs(pid) - before }
   }
 
   private async run(target: Target, job: LoadJob): Promise<LoadReport> {

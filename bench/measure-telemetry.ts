@@ -1,6 +1,6 @@
 // Processor time per request with metrics and a JSON log line of each, beside two gateways without both,
-// whose difference is the error of the measure. They take turns in one run, and each round begins with another one, so that a
-// slow minute of the machine falls on all.
+// whose difference is the error of the measure. They take turns in one run, each round in another order, so that a slow minute of the
+// machine falls on all, and none always follows the same.
 import { join } from 'node:path'
 import { freePort } from './children'
 import { WHOLE } from './exchange'
@@ -37,7 +37,8 @@ export async function measureTelemetry(
   const names = Object.keys(gateways) as (keyof TelemetryFigures)[]
   for (let round = 0; round < amounts.telemetryRounds; round++) {
     const first = round % names.length
-    for (const name of [...names.slice(first), ...names.slice(0, first)]) {
+    const order = [...names.slice(first), ...names.slice(0, first)]
+    for (const name of round % 2 === 0 ? order : order.toReversed()) {
       const { report, cpuMs } = await load.loop(gateways[name].target, WHOLE, false, size)
       figures[name].push((cpuMs * 1000) / report.replies)
     }

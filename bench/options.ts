@@ -77,7 +77,7 @@ const FULL: Amounts = {
   endingTasks: 5000,
   chatBeforeMs: 10_000,
   hostileMs: 10_000,
-  telemetryRounds: 60,
+  telemetryRounds: 120,
   telemetryMs: 600,
   nodeRounds: 4,
   nodesMs: 4000,

@@ -5,6 +5,13 @@ export function median(values: readonly number[]): number {
   return quantile([...values].sort(ascending), 0.5)
 }
 
+/** How far the median of so many values is likely off: its standard error, from the median of their distances to it. */
+export function medianError(values: readonly number[]): number {
+  const middle = median(values)
+  const deviation = 1.4826 * median(values.map((value) => Math.abs(value - middle)))
+  return (1.2533 * deviation) / Math.sqrt(values.length)
+}
+
 /** `sorted` ascends. */
 export function quantile(sorted: ArrayLike<number>, share: number): number {
   if (sorted.length === 0) return Number.NaN

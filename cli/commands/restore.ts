@@ -1,7 +1,6 @@
 // gateway restore: brings the database back from a backup, into an empty place. It must never overwrite anything.
 
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { defineCommand } from 'citty'
 import { databaseFile } from '../../src/app/world'
@@ -9,6 +8,7 @@ import { BackupDamaged } from '../../src/backup/backup'
 import { restore as restoreBackup, TargetFilled } from '../../src/backup/restore'
 import { openPlace, placeOf } from '../../src/backup/schedule'
 import type { Config } from '../../src/config/schema'
+import { withScratchFolder } from '../../src/db/scratch-folder'
 import { noteHere } from '../lib/actor'
 import { CommandFailed, failedFor } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
@@ -43,10 +43,11 @@ export const restore = defineCommand({
     const onProgress = (table: string, rows: number) => {
       if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
     }
-    const folder = await mkdtemp(join(dataDir, 'fetched-'))
     try {
-      const packed = await fetchBackup(args.backup, config, dataDirOf(args), join(folder, 'backup'))
-      const findings = await restoreBackup(packed, target, { scratch: dataDir, now: Date.now(), onProgress })
+      const findings = await withScratchFolder(dataDir, async (folder) => {
+        const packed = await fetchBackup(args.backup, config, dataDirOf(args), join(folder, 'backup'))
+        return restoreBackup(packed, target, { scratch: dataDir, now: Date.now(), onProgress })
+      })
       status.clear()
       const { accounts, charges, problems } = findings
       await noteHere(config, dataDir, {
@@ -63,8 +64,6 @@ export const restore = defineCommand({
       if (error instanceof BackupDamaged || error instanceof TargetFilled)
         throw new CommandFailed(error.message)
       throw error
-    } finally {
-      await rm(folder, { recursive: true, force: true })
     }
   },
 })

@@ -15,7 +15,7 @@ import { logFault } from '../../src/db/sqlite-file'
 import { isLoopback } from '../../src/lib/url-host'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
-import { type Controlled, openControl } from '../lib/control-channel'
+import { type Controlled, openControl, type Status } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
 import { notifySystemd } from '../lib/notify-systemd'
@@ -120,14 +120,14 @@ export const serve = defineCommand({
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
-    if (predecessor) unlock = await orStopped(server, () => succeed(dataDir))
+    if (predecessor) unlock = await orStopped(server, () => succeedAsMain(dataDir, predecessor))
     const leaving = Promise.withResolvers<void>()
     const closeControl = openControl(
       dataDir,
       controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
       log,
     )
-    notifySystemd(`MAINPID=${process.pid}\nREADY=1`)
+    notifySystemd('READY=1')
     const stopped = stopOnSignal(server, sandbox, leaving.promise)
     // Also sent when the terminal closes, which must not cut running answers.
     process.on('SIGHUP', () => void server.reload('SIGHUP'))
@@ -238,7 +238,7 @@ function controlsOf(
     config: () => server.world.offered,
     compare: () => server.compare(),
     async reload(by) {
-      const reloaded = await server.reload('command')
+      const reloaded = await server.reload(by ?? 'command')
       if (!('faults' in reloaded))
         await recordFor(server, by, {
           action: 'configuration.reload',
@@ -275,6 +275,20 @@ async function recordFor({ world }: Server, by: string | null, change: RecordedC
   await record(world, actor, change).catch((error) =>
     world.log('audit_entry_lost', { action: change.action, actor: by, reason: lineOf(error) }),
   )
+}
+
+/**
+ * Takes the place of another process, also as the one that systemd takes for the service: before that one ends, because the service
+ * ends with it. Returns how to unlock the data directory.
+ */
+async function succeedAsMain(dataDir: string, predecessor: Status): Promise<() => void> {
+  notifySystemd(`MAINPID=${process.pid}`)
+  try {
+    return await succeed(dataDir)
+  } catch (error) {
+    notifySystemd(`MAINPID=${predecessor.pid}`)
+    throw error
+  }
 }
 
 /** Runs what a server needs to be complete; without it, the server is stopped. */

@@ -12,6 +12,7 @@ import { addToTotals } from '../billing/usage-totals'
 import { makeChargePartitions } from '../db/charge-partitions'
 import { apply } from '../db/db'
 import type { Reencryption } from '../db/reencryption'
+import { removeAbandoned } from '../db/scratch-folder'
 import { watchEvents } from '../events/watch'
 import type { Gateway } from '../request/line'
 import { forgetFigures } from '../request-log/figures'
@@ -150,6 +151,14 @@ function jobsOf(
     { name: FOLLOW_TIME, everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: ENCRYPTION_MS[db.kind], run: () => reencryption.beat() },
     { name: 'take over what processes left', everyMs: 1_000, run: () => leftBehind.look() },
+    {
+      name: 'remove temporary files',
+      everyMs: MINUTE_MS,
+      async run() {
+        world.uploads.removeAbandoned()
+        await removeAbandoned(world.dataDir)
+      },
+    },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.look() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },

@@ -2,7 +2,7 @@
 // never leave a file under its name that was not read back and found right.
 
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
@@ -10,6 +10,7 @@ import { audit } from '../billing/audit'
 import { apply } from '../db/db'
 import { migrate, migrations } from '../db/migrations'
 import { withSnapshot } from '../db/postgres-snapshot'
+import { withScratchFolder } from '../db/scratch-folder'
 import { openSqlite } from '../db/sqlite'
 import { copySqlite, fileFault } from '../db/sqlite-file'
 import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
@@ -39,8 +40,7 @@ export async function makeBackup(
   name: string,
   { scratch, now }: { scratch: string; now: number },
 ): Promise<BackupReport> {
-  const folder = await mkdtemp(join(scratch, 'backup-'))
-  try {
+  return await withScratchFolder(scratch, async (folder) => {
     const copy = join(folder, 'copy.sqlite')
     if ('file' in source) copySqlite(source.file, copy)
     else await copyPostgres(source.url, copy)
@@ -57,9 +57,7 @@ export async function makeBackup(
     const findings = await checkBooks(again, now)
     await place.put(packed, name)
     return { name, bytes, databaseBytes, ...findings }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Thrown where a copy is not what it should be; the message says why. */

@@ -1,7 +1,7 @@
 // Where backups and archives are kept: a folder of this machine, or a bucket of an S3-compatible store. It must never overwrite one,
 // nor show one under its name that is not whole.
 
-import { access, chmod, copyFile, link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { access, chmod, copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { S3Client } from 'bun'
 import type { Bucket } from '../artifacts/blob-store'
@@ -21,6 +21,11 @@ export interface BackupPlace {
 
 const NAME = /^gateway-\d{8}T\d{6}Z\.sqlite\.zst$/
 const PART_BYTES = 8 * 1024 * 1024
+/** The end of the name of a file that is on its way from another disk. */
+const ON_ITS_WAY = '.part'
+/** Such a file of a backup or an archive that has not grown for so long is of a process that was killed, in milliseconds. */
+const ABANDONED_MS = 86_400_000
+const ABANDONED = /^(gateway-\d{8}T\d{6}Z\.sqlite|charges-\d{4}-\d\d-[0-9a-f]{64}\.ndjson)\.zst\.part$/
 
 /** The name of a backup that is made at a moment, in milliseconds since 1970. Names sort by time. */
 export function nameOfBackup(at: number): string {
@@ -41,6 +46,7 @@ export function folderPlace(folder: string): BackupPlace {
     title: folder,
     async put(path, name) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
+      await removeAbandoned(folder, (await stat(path)).mtimeMs)
       await moveNew(path, join(folder, name))
     },
     bring: (name, path) => copyFile(join(folder, name), path),
@@ -57,27 +63,40 @@ export function folderPlace(folder: string): BackupPlace {
   }
 }
 
+/** Removes what processes that were killed long before a moment have left of files on their way from another disk. */
+async function removeAbandoned(folder: string, now: number): Promise<void> {
+  for (const name of (await readdir(folder)).filter((each) => ABANDONED.test(each))) {
+    const path = join(folder, name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (now - mtimeMs > ABANDONED_MS) await rm(path, { force: true })
+  }
+}
+
 /**
  * Moves a file to a path where nothing stands, on the same disk or another one, readable by its owner alone and synced.
  * Throws EEXIST if something stands there.
  */
 export async function moveNew(path: string, to: string): Promise<void> {
-  const part = `${to}.part`
-  await rename(path, part).catch(async (error) => {
+  await linkSynced(path, to).catch(async (error) => {
     if (error.code !== 'EXDEV') throw error
-    await copyFile(path, part)
-    await rm(path)
+    const part = to + ON_ITS_WAY
+    try {
+      await copyFile(path, part)
+      await linkSynced(part, to)
+    } finally {
+      await rm(part, { force: true })
+    }
   })
-  try {
-    await chmod(part, 0o600)
-    const handle = await open(part, 'r+')
-    await handle.sync().finally(() => handle.close())
-    // A link, unlike a rename, replaces nothing.
-    await link(part, to)
-    await syncFolder(dirname(to))
-  } finally {
-    await rm(part, { force: true })
-  }
+  await rm(path)
+  await syncFolder(dirname(to))
+}
+
+/** Gives a file a second name. A link, unlike a rename, replaces nothing. */
+async function linkSynced(path: string, to: string): Promise<void> {
+  await chmod(path, 0o600)
+  const handle = await open(path, 'r+')
+  await handle.sync().finally(() => handle.close())
+  await link(path, to)
 }
 
 /** Makes the names in a folder durable. */

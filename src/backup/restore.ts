@@ -2,12 +2,12 @@
 // or mix what is there. What is in place in the end was read back and found the same.
 
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { audit } from '../billing/audit'
 import type { Db } from '../db/db'
 import { migrate } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
+import { withScratchFolder } from '../db/scratch-folder'
 import { openSqlite } from '../db/sqlite'
 import { fileFault } from '../db/sqlite-file'
 import {
@@ -40,8 +40,7 @@ export async function restore(
   { scratch, now, onProgress }: { scratch: string; now: number; onProgress: OnProgress },
 ): Promise<BackupFindings> {
   if ('file' in target) requireAbsent(target.file)
-  const folder = await mkdtemp(join(scratch, 'restore-'))
-  try {
+  return await withScratchFolder(scratch, async (folder) => {
     const file = join(folder, 'copy.sqlite')
     await decompress(packed, file)
     const fault = fileFault(file)
@@ -51,9 +50,7 @@ export async function restore(
     requireAbsent(target.file)
     await moveNew(file, target.file)
     return result
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 /**

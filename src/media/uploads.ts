@@ -9,6 +9,8 @@ import { GatewayError } from '../lib/errors'
 export interface Uploads {
   /** Writes the pieces to a new file, no faster than the disk accepts them. Errors of the pieces pass through. */
   save(pieces: AsyncIterable<Uint8Array>): Promise<SavedFile>
+  /** Removes the files of other processes that have been killed. */
+  removeAbandoned(): void
 }
 
 export interface SavedFile {
@@ -19,6 +21,12 @@ export interface SavedFile {
   remove(): Promise<void>
 }
 
+/** The processes that have folders for uploads beside each other, by name. */
+interface Processes {
+  own: string
+  others(): string[]
+}
+
 /**
  * Opens the folder and deletes everything in it: those files belong to a process that was killed. With `processes` each has
  * a folder in it, and those of others that live are left.
@@ -26,16 +34,13 @@ export interface SavedFile {
 export function openUploads(
   parent: string,
   newId: (prefix: string) => string,
-  processes?: { own: string; others(): string[] },
+  processes: Processes = { own: '', others: () => [] },
 ): Uploads {
-  const living = new Set(processes?.others())
   mkdirSync(parent, { recursive: true, mode: 0o700 })
   // It may be there with another mode.
   chmodSync(parent, 0o700)
-  for (const name of readdirSync(parent)) {
-    if (!living.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
-  }
-  const folder = join(parent, processes?.own ?? '')
+  removeAbandoned(parent, processes)
+  const folder = join(parent, processes.own)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     async save(pieces) {
@@ -51,7 +56,19 @@ export function openUploads(
         throw error
       }
     },
+    removeAbandoned() {
+      if (processes.own !== '') removeAbandoned(parent, processes)
+    },
   }
+}
+
+/** Removes what belongs to no process that lives. */
+function removeAbandoned(parent: string, { own, others }: Processes): void {
+  // Read first: a process has its name before it has its folder.
+  const names = readdirSync(parent)
+  const living = new Set([own, ...others()])
+  for (const name of names)
+    if (!living.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
 }
 
 async function write(handle: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<string> {

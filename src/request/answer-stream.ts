@@ -45,7 +45,10 @@ export async function answerStream(
     : undefined
   const hold = createStreamHold(world, reservation)
   const translator = translatorOf(reservation)
-  const meter = meterOf(reservation, translator, candidates, hold)
+  // Made once, because the operator's part of it is logged.
+  let reported: GatewayError | undefined
+  const errorOf = (event: object) => (reported ??= model.upstream.errorOf(400, event))
+  const meter = meterOf(reservation, translator, { candidates, hold, errorOf })
   const silence = family.dialect === 'messages' ? PING : KEEP_ALIVE
   const body = relayEvents(source, {
     model,
@@ -63,6 +66,8 @@ export async function answerStream(
     ...(capture && { capture }),
     async finish(outcome) {
       done()
+      const failure = meter.failure()
+      if (failure) logRow.errorCode = codeOfFailure(errorOf(failure))
       await hold?.whenNoted()
       let closing: Uint8Array | undefined
       await endStream(line, reservation, outcome, (usage) => {
@@ -88,11 +93,23 @@ function translatorOf({ family, parsed, model }: Reservation): Translator | unde
   return family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
 }
 
+/** The code of an error that a vendor reports in a stream. It had taken the request: what has no code is its own failure. */
+function codeOfFailure({ code }: GatewayError): string {
+  return code === 'upstream_refused' || code === 'upstream_empty' ? 'upstream_error' : code
+}
+
+interface MeterParts {
+  /** Streams of the vendor in the source. */
+  candidates: number
+  hold: StreamHold | undefined
+  /** The caller's error of an event with which the vendor reports one. */
+  errorOf(event: object): GatewayError
+}
+
 function meterOf(
   reservation: Reservation,
   translator: Translator | undefined,
-  candidates: number,
-  hold: StreamHold | undefined,
+  { candidates, hold, errorOf }: MeterParts,
 ): StreamMeter {
   const { family, parsed, model } = reservation
   const options = {
@@ -101,7 +118,7 @@ function meterOf(
     follower: family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
     hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
     judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
-    translateError: (json: object) => errorEvent(model.upstream.errorOf(400, json), reservation, translator),
+    translateError: (json: object) => errorEvent(errorOf(json), reservation, translator),
   }
   if (!translator) return createStreamMeter(options)
   const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, parsed, model)

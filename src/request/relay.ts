@@ -240,7 +240,7 @@ class Relay implements BodySink {
 
   private explain(): void {
     const { endedBy } = this
-    if (endedBy === 'done' || this.options.meter.failed()) return
+    if (endedBy === 'done' || this.options.meter.failure()) return
     this.send(Buffer.from(this.options.errorEvent(endedBy)))
   }
 

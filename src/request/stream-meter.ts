@@ -46,8 +46,8 @@ export interface StreamMeter {
   close(): Buffer
   /** Whether the answer is whole, even if the stream lacked its closing event. */
   isComplete(): boolean
-  /** Whether the vendor has reported an error to the caller. */
-  failed(): boolean
+  /** The event with which the vendor has reported an error to the caller; undefined if it has not. */
+  failure(): object | undefined
   outcome(endedBy: EndedBy): Outcome
   /** Most output tokens that were passed on, without reading anything. */
   mostTokens(): number
@@ -141,7 +141,7 @@ class PassingMeter implements StreamMeter {
 
   finish(usage: Quantities): Buffer {
     const { tally, closing } = this
-    if (!this.asksUsage || tally.hasFigures() || tally.failed() || !this.isComplete()) return closing
+    if (!this.asksUsage || tally.hasFigures() || tally.failure() || !this.isComplete()) return closing
     this.readUnread()
     return Buffer.concat([Buffer.from(this.options.follower?.usageEvent?.(usage) ?? ''), closing])
   }
@@ -206,8 +206,8 @@ class PassingMeter implements StreamMeter {
     return this.tally.finished()
   }
 
-  failed(): boolean {
-    return this.tally.failed()
+  failure(): object | undefined {
+    return this.tally.failure()
   }
 
   outcome(endedBy: EndedBy): Outcome {
@@ -215,7 +215,7 @@ class PassingMeter implements StreamMeter {
     // Text is only needed if the vendor's own figures, or their price tier, are missing.
     const isTold =
       tally.isMeasured() && (tally.isTierKnown() || this.options.model.priceList.tables.length === 1)
-    if (!isTold || tally.failed() || endedBy !== 'done') this.readUnread()
+    if (!isTold || tally.failure() || endedBy !== 'done') this.readUnread()
     else this.unread.forget()
     return tally.outcome(endedBy)
   }

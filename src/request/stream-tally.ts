@@ -43,7 +43,8 @@ export class StreamTally {
   private output: Made['kind'] | undefined
   private made: Quantities | undefined
   private readonly calls: Quantities = {}
-  private isFailed = false
+  /** The first event with which the vendor reported an error. */
+  private errorEvent: object | undefined
   private isFinished = false
   private readonly isHeld: boolean
   /** Length of the text of all output, and of that in items that have ended, in characters. */
@@ -77,7 +78,7 @@ export class StreamTally {
     if (usage && this.isHeld) this.noteTokens(usage)
     if (output) this.output = worthMore(this.output, output.kind)
     this.serviceTier = reading.serviceTier ?? this.serviceTier
-    this.isFailed ||= hasFailed(reading)
+    if (hasFailed(reading)) this.errorEvent ??= json
     this.isFinished ||= hasFinished(reading)
     return reading
   }
@@ -144,8 +145,8 @@ export class StreamTally {
     return this.output === 'shown' || this.output === 'words'
   }
 
-  failed(): boolean {
-    return this.isFailed
+  failure(): object | undefined {
+    return this.errorEvent
   }
 
   finished(): boolean {
@@ -153,7 +154,7 @@ export class StreamTally {
   }
 
   outcome(endedBy: EndedBy): Outcome {
-    const { serviceTier, output, calls, made, isFailed: failed } = this
+    const { serviceTier, output, calls, made } = this
     return {
       endedBy,
       ...this.usage.summary(this.calls),
@@ -162,7 +163,7 @@ export class StreamTally {
       output,
       calls,
       made,
-      failed,
+      failed: this.errorEvent !== undefined,
     }
   }
 

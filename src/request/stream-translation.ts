@@ -94,8 +94,8 @@ class TranslatingMeter implements StreamMeter {
     return this.ended
   }
 
-  failed(): boolean {
-    return this.tallies.some((tally) => tally.failed())
+  failure(): object | undefined {
+    return this.tallies.find((tally) => tally.failure())?.failure()
   }
 
   mostTokens(): number {

@@ -3,13 +3,14 @@
 
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib'
 import type { BackupPlace } from '../backup/place'
 import type { ArchivedCharge } from '../billing/charge-rows'
 import { type Closing, hashOfEntries } from '../billing/closings'
+import { withScratchFolder } from '../db/scratch-folder'
 import { EntrySums } from './entry-sums'
 
 /** Writes lines to a new file. Returns the hash of the lines. */
@@ -84,26 +85,22 @@ export async function archiveFault(
   closing: Pick<Closing, 'month' | 'archive' | 'charges' | 'entriesHash'>,
   { scratch, linesHash }: { scratch: string; linesHash?: string },
 ): Promise<string | undefined> {
-  const folder = await mkdtemp(join(scratch, 'archive-'))
-  try {
-    const path = join(folder, 'archive.zst')
+  return await withScratchFolder(scratch, async (folder) => {
     try {
-      await place.bring(closing.archive, path)
+      const path = join(folder, 'archive.zst')
+      const fault = await place.bring(closing.archive, path).catch((error: Error) => error.message)
+      if (fault !== undefined) return `cannot be read in ${place.title}: ${fault}`
+      if ((await nameOfArchive(closing.month, path)).archive !== closing.archive)
+        return 'was changed: its hash is not that of its name'
+      const content = await readArchive(path)
+      if (linesHash !== undefined && content.hash !== linesHash)
+        return 'does not have the charges that were written'
+      if (content.charges !== closing.charges) return `has ${content.charges} charges, not ${closing.charges}`
+      if (hashOfEntries(content.sums.entries()) !== closing.entriesHash)
+        return 'does not add up to the entries of its month'
+      return undefined
     } catch (error) {
-      return `cannot be read in ${place.title}: ${(error as Error).message}`
+      return `cannot be unpacked: ${(error as Error).message}`
     }
-    if ((await nameOfArchive(closing.month, path)).archive !== closing.archive)
-      return 'was changed: its hash is not that of its name'
-    const content = await readArchive(path)
-    if (linesHash !== undefined && content.hash !== linesHash)
-      return 'does not have the charges that were written'
-    if (content.charges !== closing.charges) return `has ${content.charges} charges, not ${closing.charges}`
-    if (hashOfEntries(content.sums.entries()) !== closing.entriesHash)
-      return 'does not add up to the entries of its month'
-    return undefined
-  } catch (error) {
-    return `cannot be unpacked: ${(error as Error).message}`
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }

@@ -3,7 +3,6 @@
 // the charges are closed, wherever the process ends.
 
 import { strict as assert } from 'node:assert'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BackupPlace } from '../backup/place'
 import { archivedCharge, pagesOfCharges, RowsHash, readReferences } from '../billing/charge-rows'
@@ -26,6 +25,7 @@ import {
 import { FIGURES } from '../billing/usage-figures'
 import { verify } from '../billing/verify'
 import type { Db } from '../db/db'
+import { withScratchFolder } from '../db/scratch-folder'
 import { archiveFault, nameOfArchive, writeArchive } from './archive'
 import { EntrySums } from './entry-sums'
 import type { MonthToClose } from './months'
@@ -66,8 +66,7 @@ export async function closeMonth(
   const [closings, checkpoints] = [await closingsOf(db), await checkpointsOf(db)]
   if ((await closedPart(db)).position !== month.after) return undefined
   assert(areSigned(closings, checkpoints, key), 'what was verified is signed')
-  const folder = await mkdtemp(join(scratch, 'closing-'))
-  try {
+  return await withScratchFolder(scratch, async (folder) => {
     const path = join(folder, 'archive.zst')
     const reading = new MonthReading(db, month, checkpoints)
     parts.onProgress?.(`Reading the charges up to ${month.month}.`)
@@ -88,9 +87,7 @@ export async function closeMonth(
     if (fault !== undefined) throw new NotClosed(`The archive ${closing.archive} ${fault}.`)
     const isWritten = await writeClosing(db, { closing, entries, closings, checkpoints, kept }, key)
     return isWritten ? (await closingsOf(db)).at(-1) : undefined
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 function pick({ month, position, endedBefore }: MonthToClose) {

@@ -15,7 +15,11 @@ const LAG_MS = 250
 
 export class Metrics {
   private readonly requests: RequestMetrics
-  private readonly events = new Counter('gateway_events_total', 'Lines of the log by their event.', ['event'])
+  private readonly lines = new Counter(
+    'gateway_log_lines_total',
+    'Lines of the log by their name, also those that the level of the log leaves out; not those of requests.',
+    ['event'],
+  )
   private readonly commits = new Histogram(
     'gateway_database_commit_seconds',
     'Time of a commit, which several requests may share.',
@@ -43,7 +47,7 @@ export class Metrics {
   /** A log whose lines are counted. */
   counted(log: Log): Log {
     return (event, fields) => {
-      this.events.of(event).value++
+      this.lines.of(event).value++
       log(event, fields)
     }
   }
@@ -66,7 +70,7 @@ export class Metrics {
   }
 
   all(): readonly Metric[] {
-    return [...this.requests.all, this.events, this.commits, this.lag, ...this.state]
+    return [...this.requests.all, this.lines, this.commits, this.lag, ...this.state]
   }
 
   /** The metrics in the form that a reader accepts. */

@@ -121,9 +121,11 @@ onLinux('gateway restart', () => {
       port: await freePort(),
       environment: { NOTIFY_SOCKET: receiver.path },
     })
-    await waitFor(() => receiver.take() === `MAINPID=${server.pid}\nREADY=1`)
+    await waitFor(() => receiver.take() === 'READY=1')
     const { pid } = await restart(installation)
-    await waitFor(() => receiver.take() === `MAINPID=${pid}\nREADY=1`)
+    // Said before the older one is asked to leave: with the end of its main process the whole service would end.
+    await waitFor(() => receiver.take() === `MAINPID=${pid}`)
+    await waitFor(() => receiver.take() === 'READY=1')
     await stop(pid)
     receiver.close()
   })

@@ -224,7 +224,7 @@ const journey: Step[] = [
   { id: 'revokeAdmin', path: '/admins/spare/revoke', writes: 'admin.revoke' },
   { id: 'listAudit', path: '/audit' },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
-  { id: 'testUpstream', path: '/upstreams/openai/test', writes: 'upstream.test' },
+  { id: 'testUpstream', path: '/upstreams/openai/test' },
   { id: 'getOverview', path: '/overview' },
   { id: 'search', path: '/search?q=an' },
   { id: 'closeAccount', path: '/accounts/ann/close', writes: 'account.close' },

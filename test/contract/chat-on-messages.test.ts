@@ -252,7 +252,7 @@ describe(`random streams (CHAT_SEED=${seed})`, () => {
       try {
         expectSame(stream, chunks)
         expect(meter.isComplete()).toBe(true)
-        expect(meter.failed()).toBe(false)
+        expect(meter.failure()).toBeUndefined()
         const { input, cached, written, output } = stream.usage
         expect(meter.outcome('done').usage).toMatchObject({
           input_token: input,
@@ -623,7 +623,7 @@ describe('an error', () => {
     const broken = [...events.slice(0, 4), { type: 'error', error: { type: 'api_error', message: 'Out' } }]
     const { chunks, meter } = translated(textOf([...broken, ...events]))
     expect(readChunks(chunks, true).error).toMatchObject({ message: 'Out' })
-    expect(meter.failed()).toBe(true)
+    expect(meter.failure()).toBeDefined()
   })
 
   test('of a vendor that breaks off is a chunk too', async () => {

@@ -602,6 +602,8 @@ describe('streams', () => {
   })
 
   interface Ending {
+    /** The vendor's own error, by its code in the request log. */
+    reported?: string
     name: string
     body: string
     state: 'settled' | 'released'
@@ -668,6 +670,7 @@ describe('streams', () => {
       state: 'released',
       paid: {},
       error: null,
+      reported: 'gateway_timeout',
     },
     {
       name: 'failed at the end',
@@ -675,6 +678,7 @@ describe('streams', () => {
       state: 'released',
       paid: {},
       error: null,
+      reported: 'upstream_error',
     },
     {
       name: 'failed after an image',
@@ -682,13 +686,17 @@ describe('streams', () => {
       state: 'settled',
       paid: quoted,
       error: null,
+      reported: 'upstream_error',
     },
   ]
-  for (const { name, body, state, paid, error, logged = false } of endings) {
+  for (const { name, body, state, paid, error, reported, logged = false } of endings) {
     test(name, async () => {
       vendor.answer = () => eventStream(body)
       const logs = gateway.log.length
-      const played = await interact({ model: odd, stream: true }, { logRows: 1 })
+      const played = await interact(
+        { model: odd, stream: true },
+        { logRows: 1, ...(reported && { reported }) },
+      )
       const [charge] = played.charges
       const amount = paid === quoted ? charge?.held : price(paid)
       expect(charge).toMatchObject({ state, amount, shortfall: 0 })

@@ -391,7 +391,8 @@ describe('a stream', () => {
   for (const [directive, count, code, state] of broken) {
     test(`that breaks by ${directive} says so, and is ${state}`, async () => {
       const body = { prompt: `[sandbox ${directive}] fox`, stream: true, partial_images: 2 }
-      const { text, charges } = await generate(body, { words: [code] })
+      const reported = code === 'upstream_cut' ? {} : { reported: code }
+      const { text, charges } = await generate(body, { words: [code], ...reported })
       expect(eventsIn(text)).toHaveLength(count)
       expect(charges).toMatchObject([{ state, amount: state === 'settled' ? charges[0]?.held : 0 }])
     })

@@ -641,7 +641,7 @@ describe('an answer ends', () => {
       // A client runs a call that is done.
       expect(read.items[1]).toBeUndefined()
       expect(answer).toEqual(read.response)
-      expect(meter.failed()).toBe(true)
+      expect(meter.failure()).toBeDefined()
     }
   })
 

@@ -2,6 +2,9 @@
 // and a configuration with faults changes nothing.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createAdmin, makeToken } from '../../src/admin/admins'
+import { listAudit } from '../../src/admin/audit-trail'
+import { randomBytes } from '../../src/app/world'
 import type { Config, ModelConfig } from '../../src/config/schema'
 import { BREAKER_FAILURES } from '../../src/upstreams/breaker'
 import { freePort } from '../support/free-port'
@@ -83,6 +86,28 @@ test('a configuration with faults, or one that cannot be put in force, leaves al
   expect(gateway.server.world.catalogue).toBe(before)
   expect((await gateway.chat()).status).toBe(200)
   expect(gateway.log.filter(({ event }) => event === 'config_not_reloaded')).toHaveLength(2)
+  await gateway.close()
+})
+
+test('an admin who reloads is in the audit trail, and in the log where the configuration has faults: then nothing has changed', async () => {
+  const { gateway, fail } = await start()
+  const { db } = gateway.server.world
+  const token = makeToken(randomBytes)
+  await createAdmin(db, { id: 'adm_1', name: 'ada', role: 'owner', token, expiresAt: null, createdAt: 1 })
+  const reload = async () => {
+    const headers = { authorization: `Bearer ${token}` }
+    const url = `${gateway.url}/admin/v1/configuration/reload`
+    return (await fetch(url, { method: 'POST', headers })).json()
+  }
+  fail('models.x.price: missing')
+  expect(await reload()).toEqual({ ok: false, faults: ['models.x.price: missing'], changes: [] })
+  expect(gateway.log.at(-1)).toMatchObject({ event: 'config_not_reloaded', fields: { cause: 'admin ada' } })
+  expect(await listAudit(db, { limit: 10 })).toEqual([])
+  fail()
+  expect(await reload()).toEqual({ ok: true, faults: [], changes: [] })
+  expect(await listAudit(db, { limit: 10 })).toMatchObject([
+    { actor: 'ada', action: 'configuration.reload', after: { changes: [] } },
+  ])
   await gateway.close()
 })
 

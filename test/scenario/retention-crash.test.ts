@@ -2,7 +2,7 @@
 // who report and settle, and a database that is brought back from before or from the middle.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeBackup } from '../../src/backup/backup'
 import { folderPlace } from '../../src/backup/place'
@@ -16,6 +16,7 @@ import { verify } from '../../src/billing/verify'
 import { makeChargePartitions } from '../../src/db/charge-partitions'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
+import { removeAbandoned } from '../../src/db/scratch-folder'
 import { closeMonth } from '../../src/retention/close'
 import { monthsToClose } from '../../src/retention/months'
 import { faultsOfArchives } from '../../src/retention/prove'
@@ -107,7 +108,8 @@ async function partitionsOf(db: Db): Promise<string[]> {
 for (const kind of databaseKinds) {
   test(`a process that is killed at any step loses and doubles nothing, on ${kind} (RETENTION_SEED=${seed})`, async () => {
     const { address, db, history, folder } = await filled(kind)
-    const words = [address, folder, temporaryFolder(), String(NOW)]
+    const scratch = temporaryFolder()
+    const words = [address, folder, scratch, String(NOW)]
     let kills = 0
     for (; !(await runKilled(words, kills + 1)); kills++) {
       await history.noteClosed()
@@ -124,12 +126,11 @@ for (const kind of databaseKinds) {
     })
     expect(left?.first).toBe((closings.at(-1)?.position ?? 0) + 1)
     if (kind === 'postgres') expect(await partitionsOf(db)).toEqual(['2025_05', '2025_06', '2025_07'])
-    // What a killed process has left half is no archive.
-    expect(
-      readdirSync(folder)
-        .filter((name) => name.endsWith('.zst'))
-        .sort(),
-    ).toEqual(closings.map(({ archive }) => archive))
+    // Neither an archive nor a temporary file is left of what was killed, as soon as it is old enough.
+    expect(readdirSync(folder).sort()).toEqual(closings.map(({ archive }) => archive))
+    for (const name of readdirSync(scratch)) utimesSync(join(scratch, name), 0, 0)
+    await removeAbandoned(scratch)
+    expect(readdirSync(scratch)).toEqual([])
   })
 
   test(`two nodes close each month once, beside reports and settlements, on ${kind}`, async () => {

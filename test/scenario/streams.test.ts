@@ -402,7 +402,13 @@ async function playCase(gateway: TestGateway, row: Case, stream: boolean): Promi
   const logged = gateway.log.slice(logBefore).map(({ event }) => event)
   expect(logged).toEqual(row.logged ? ['upstream_usage_invalid'] : [])
   const [entry] = (await gateway.requestLog()).filter(({ id }) => id === answer.id)
-  expect(entry).toMatchObject({ status: 200, amount: price(paid), ended_by: row.endedBy ?? 'done' })
+  expect(entry).toMatchObject({
+    status: 200,
+    // An error of the vendor's own is logged as such.
+    error_code: row.error === undefined ? null : (row.error ?? 'upstream_error'),
+    amount: price(paid),
+    ended_by: row.endedBy ?? 'done',
+  })
 }
 
 /** Complete streams end by their closing event, the others by the reason; usage shows only to those who asked. */

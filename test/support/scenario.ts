@@ -32,6 +32,8 @@ export interface Scenario {
   vendorCalls?: number
   charges?: number
   logRows?: number
+  /** The error that the vendor itself reports in a stream, by its code in the request log. */
+  reported?: string
 }
 
 export interface Played {
@@ -75,7 +77,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
   for (const row of played.logRows) {
     const { id, status, error_code, ended_by: endedBy } = row
     // A stream that breaks off has had its status before.
-    const cut = response.ok && endedBy === 'upstream' ? 'upstream_cut' : null
+    const cut = scenario.reported ?? (response.ok && endedBy === 'upstream' ? 'upstream_cut' : null)
     expect({ id, status, error_code }).toEqual({
       id: requestId,
       status: response.status,

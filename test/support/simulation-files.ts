@@ -36,6 +36,7 @@ export function openFiles(
           remove: async () => void folder.delete(path),
         }
       },
+      removeAbandoned() {},
     },
     blobStore: {
       name: 's3',

@@ -74,7 +74,7 @@ const packageOwners: Record<string, RegExp> = {
   mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
-  'bun:sqlite': /^(src\/db\/sqlite(-file)?\.ts$|cli\/)/,
+  'bun:sqlite': /^(src\/db\/(sqlite(-file)?|file-lock)\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
   // A schema becomes code when it is first used: a start must not wait for those of everything.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,

@@ -90,7 +90,13 @@ const reloadConfiguration = operation({
   reply: ChangesReply,
   async run(asked) {
     const result = changesJson(await asked.control.reload(`admin ${asked.admin.name}`))
-    await recordOnly(asked, { action: 'configuration.reload', target: 'configuration', after: result })
+    // A refused one has changed nothing, and is in the log.
+    if (result.ok)
+      await recordOnly(asked, {
+        action: 'configuration.reload',
+        target: 'configuration',
+        after: { changes: result.changes },
+      })
     return result
   },
 })

@@ -1,5 +1,5 @@
 // What operators try before callers do: the price of some usage, and whether an upstream answers. A try must never cost
-// anything at a vendor.
+// anything at a vendor, nor change anything: the audit trail has none of them.
 
 import { Type } from '@sinclair/typebox'
 import { costListOf } from '../../config/costs'
@@ -12,7 +12,7 @@ import { CancelToken } from '../../lib/cancel-token'
 import { GatewayError, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { upstreamKinds } from '../../upstreams/kinds'
-import { type AdminWorld, Nullable, open, operation, optionalText, recordOnly } from '../operation'
+import { type AdminWorld, Nullable, open, operation, optionalText } from '../operation'
 
 const tag = 'Models and upstreams'
 const PROBE_MS = 20_000
@@ -87,13 +87,10 @@ const testUpstream = operation({
     { state: Type.String(), duration_ms: Type.Integer(), reason: Nullable(Type.String()) },
     open,
   ),
-  async run(asked) {
-    const { world, params } = asked
+  async run({ world, params }) {
     const startedAt = world.monotonic()
     const found = await probe(world, params.upstream ?? '')
-    const result = { ...found, duration_ms: Math.round(world.monotonic() - startedAt) }
-    await recordOnly(asked, { action: 'upstream.test', target: `upstream:${params.upstream}`, after: result })
-    return result
+    return { ...found, duration_ms: Math.round(world.monotonic() - startedAt) }
   },
 })
 

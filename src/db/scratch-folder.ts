@@ -1,0 +1,56 @@
+// Folders for temporary files in the data directory. Each has a lock of the process that works in it, by which what a killed
+// one has left is told from what a living one needs. It must never remove a folder that somebody works in.
+
+import { statSync } from 'node:fs'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isLocked, lockFile } from './file-lock'
+
+const PREFIX = 'temporary-'
+const LOCK = 'lock'
+/** Age in milliseconds below which a folder may not be locked yet, by the clock of the disk. */
+const YOUNG_MS = 60_000
+
+/** Does work in a new folder, which only the owner of the process can read, and removes it. */
+export async function withScratchFolder<Result>(
+  parent: string,
+  work: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(parent, PREFIX))
+  let unlock = () => {}
+  try {
+    unlock = lockFile(join(folder, LOCK))
+    await removeLeft(parent, madeAt(folder))
+    return await work(folder)
+  } finally {
+    unlock()
+    await remove(folder)
+  }
+}
+
+/** Removes the folders of processes that have ended. */
+export async function removeAbandoned(parent: string): Promise<void> {
+  if ((await foldersIn(parent)).length > 0) await withScratchFolder(parent, async () => {})
+}
+
+async function removeLeft(parent: string, now: number): Promise<void> {
+  for (const folder of await foldersIn(parent)) {
+    if (now - madeAt(folder) < YOUNG_MS || isLocked(join(folder, LOCK))) continue
+    await remove(folder)
+  }
+}
+
+async function foldersIn(parent: string): Promise<string[]> {
+  const names = await readdir(parent).catch(() => [])
+  return names.filter((name) => name.startsWith(PREFIX)).map((name) => join(parent, name))
+}
+
+/** When something was last put into a folder; 0 if it has gone. */
+function madeAt(folder: string): number {
+  return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** Removes a folder. What cannot be removed now is removed later: no reason to fail what was done in it. */
+async function remove(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true }).catch(() => {})
+}

@@ -1,0 +1,107 @@
+// What a killed process leaves on the disk: temporary files of backups, restores and archives, uploads, and files on their way to
+// another disk. They are removed, and those of a living process are not.
+
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { registerProcess } from '../../cli/lib/processes'
+import { newId } from '../../src/app/world'
+import { folderPlace } from '../../src/backup/place'
+import { removeAbandoned, withScratchFolder } from '../../src/db/scratch-folder'
+import { openUploads } from '../../src/media/uploads'
+import { temporaryFolder } from '../support/databases'
+import { startTestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+const WORKER = join(import.meta.dir, '../support/stay-until-killed.ts')
+const running: Bun.Subprocess[] = []
+afterEach(async () => {
+  for (const child of running.splice(0)) await kill(child)
+})
+
+/** A process in a data directory, and the paths of what it works on. */
+async function startProcess(dataDir: string) {
+  const child = Bun.spawn([process.execPath, WORKER, dataDir], { stdout: 'pipe', stderr: 'inherit' })
+  running.push(child)
+  const { value } = await child.stdout.getReader().read()
+  const { scratch, uploads } = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>
+  return { child, scratch: scratch as string, uploads: uploads as string }
+}
+
+async function kill(child: Bun.Subprocess): Promise<void> {
+  child.kill('SIGKILL')
+  await child.exited
+}
+
+/** Makes a file or a folder as old as what was left some days ago. */
+function age(path: string): void {
+  const days = Date.now() / 1000 - 3 * 86_400
+  utimesSync(path, days, days)
+}
+
+test('temporary files are removed once their process was killed, and never while it lives', async () => {
+  const dataDir = temporaryFolder()
+  const { child, scratch } = await startProcess(dataDir)
+  expect(readdirSync(scratch).sort()).toEqual(['copy.sqlite', 'lock'])
+  expect(statSync(scratch).mode & 0o777).toBe(0o700)
+  age(scratch)
+  // A clean-up by itself, and the one of whoever needs a folder next.
+  await removeAbandoned(dataDir)
+  await withScratchFolder(dataDir, async (own) => {
+    age(own)
+    await removeAbandoned(dataDir)
+    expect(existsSync(own)).toBe(true)
+  })
+  expect(readdirSync(scratch).sort()).toEqual(['copy.sqlite', 'lock'])
+  await kill(child)
+  await withScratchFolder(dataDir, async () => expect(existsSync(scratch)).toBe(false))
+  expect(readdirSync(dataDir).filter((name) => name.startsWith('temporary-'))).toEqual([])
+})
+
+test('a folder that was just made stays: its process may not have locked it yet', async () => {
+  const dataDir = temporaryFolder()
+  const young = join(dataDir, 'temporary-young')
+  mkdirSync(young)
+  await removeAbandoned(dataDir)
+  expect(existsSync(young)).toBe(true)
+  age(young)
+  await removeAbandoned(dataDir)
+  expect(existsSync(young)).toBe(false)
+})
+
+test('uploads of a process that is killed while another one serves are removed by that one', async () => {
+  const dataDir = temporaryFolder()
+  const other = await startProcess(dataDir)
+  const uploads = openUploads(join(dataDir, 'uploads'), newId, registerProcess(dataDir))
+  expect(readdirSync(other.uploads)).toHaveLength(1)
+  await kill(other.child)
+  uploads.removeAbandoned()
+  expect(existsSync(other.uploads)).toBe(false)
+  expect(readdirSync(join(dataDir, 'uploads'))).toHaveLength(1)
+})
+
+test('a gateway removes what was left, soon after its start', async () => {
+  const dataDir = temporaryFolder()
+  const { child, scratch } = await startProcess(dataDir)
+  await kill(child)
+  age(scratch)
+  const gateway = await startTestGateway({ dataDir })
+  await waitFor(() => !existsSync(scratch))
+  await gateway.close()
+})
+
+test('a file on its way from another disk is removed by a later backup, unless it still grows', async () => {
+  const folder = temporaryFolder()
+  const backup = 'gateway-20261122T060000Z.sqlite.zst.part'
+  const growing = 'gateway-20261123T060000Z.sqlite.zst.part'
+  const archive = `charges-2026-01-${'0'.repeat(64)}.ndjson.zst.part`
+  for (const name of [backup, growing, archive, 'mine.part']) writeFileSync(join(folder, name), 'half')
+  for (const name of [backup, archive, 'mine.part']) age(join(folder, name))
+  const made = join(temporaryFolder(), 'made')
+  writeFileSync(made, 'whole')
+  await folderPlace(folder).put(made, 'gateway-20261124T060000Z.sqlite.zst')
+  expect(readdirSync(folder).sort()).toEqual(
+    [growing, 'gateway-20261124T060000Z.sqlite.zst', 'mine.part'].sort(),
+  )
+})

@@ -117,7 +117,7 @@ onLinux('gateway restart', () => {
   test('tells systemd that it serves, and which process does', async () => {
     const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
     const installation = await install()
-    const server = await installation.serve({
+    await installation.serve({
       port: await freePort(),
       environment: { NOTIFY_SOCKET: receiver.path },
     })

@@ -1,10 +1,10 @@
 // The state of a gateway at a glance: figures of a period by hour or day, what stands open now, and what wants somebody's
 // attention. Money comes from the charges, times from the figures of requests. It must never write.
 
-import { type KeyLimits, periodOf } from '../billing/limits'
+import { fullAccounts, fullKeys } from '../billing/full-budgets'
 import { totalUsage, type Usage, usageBy } from '../billing/usage-report'
-import { BUDGET_PERIODS } from '../contract/budgets'
-import type { Db, Row } from '../db/db'
+import type { Budget } from '../contract/budgets'
+import type { Db, Row, Statement } from '../db/db'
 import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
 
 export interface Period {
@@ -162,26 +162,41 @@ export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
     .slice(0, MOST_LISTED)
 }
 
-export interface KeyAtLimit {
-  key: string
+/** A budget that is full, of a key or of an account, with the key's or the account's name. */
+export interface FullBudget {
+  name: string
+  /** The plan that the budget is of; null where it is the account's or the key's own. */
+  plan: string | null
   period: string
   committedNano: number
   budgetNano: number
 }
 
+/** From when on a budget wants attention, in percent. */
+const FULL_PERCENT = 90
+
 /** Keys that have spent or hold nine tenths of their budget or more, the fullest first. */
-export async function keysAtLimit(db: Db, now: number): Promise<KeyAtLimit[]> {
-  const periods = BUDGET_PERIODS.map((budgetPeriod) => periodOf({ budgetPeriod } as KeyLimits, now).name)
+export function keysAtLimit(db: Db, now: number): Promise<FullBudget[]> {
+  return fullestOf(db, fullKeys({ percent: FULL_PERCENT, now }))
+}
+
+/** Accounts that have spent or hold nine tenths of their budget, their own or else that of their plan. */
+export function accountsAtLimit(
+  db: Db,
+  ofPlans: ReadonlyMap<string, Budget>,
+  now: number,
+): Promise<FullBudget[]> {
+  return fullestOf(db, fullAccounts(ofPlans, { percent: FULL_PERCENT, now }))
+}
+
+async function fullestOf(db: Db, { sql, parameters = [] }: Statement): Promise<FullBudget[]> {
   const rows = await db.query({
-    sql: `select keys.name, keys.budget_period, keys.budget, budgets.committed from keys
-      join budgets on budgets.key_id = keys.id
-        and budgets.period = case keys.budget_period when 'day' then $1 when 'week' then $2 else $3 end
-      where keys.revoked_at is null and keys.budget > 0 and budgets.committed * 10 >= keys.budget * 9
-      order by budgets.committed * 1.0 / keys.budget desc limit ${MOST_LISTED}`,
-    parameters: periods,
+    sql: `select * from (${sql}) full_ones order by committed * 1.0 / budget desc, name limit ${MOST_LISTED}`,
+    parameters,
   })
   return rows.map((row) => ({
-    key: row.name as string,
+    name: row.name as string,
+    plan: (row.plan ?? null) as string | null,
     period: row.budget_period as string,
     committedNano: row.committed as number,
     budgetNano: row.budget as number,

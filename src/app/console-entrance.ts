@@ -61,7 +61,7 @@ export class ConsoleEntrance {
       if (request.method !== 'GET' && request.method !== 'HEAD') throw notServed()
       this.files ??= readFiles()
       const answer = (await this.files)(request)
-      if (answer) return answer
+      if (answer) return this.marked(answer)
       throw notServed()
     } catch (error) {
       return errorResponse(error, 'openai', world.newId('req'), world.log)
@@ -82,14 +82,15 @@ export class ConsoleEntrance {
     const server = await this.server
     if (this.isStopped) server.stop()
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
-    if (pathOf(request) === SESSION_PATH) {
-      const response = await server.session(request, place)
-      for (const [name, value] of Object.entries(this.mark)) response.headers.set(name, value)
-      return response
-    }
+    if (pathOf(request) === SESSION_PATH) return this.marked(await server.session(request, place))
     if (request.method !== 'GET') throw onlyGet()
     exempt(listener, request)
     return server.watch(request, place)
+  }
+
+  private marked(response: Response): Response {
+    for (const [name, value] of Object.entries(this.mark)) response.headers.set(name, value)
+    return response
   }
 }
 

@@ -15,6 +15,7 @@ import { type Artifact, findArtifact } from './rows'
 /** The owner of a result, and the way to get it. */
 export interface Source {
   account: string
+  keyId: string
   charge: string
   fetchFile: FetchFile
   /** Origin at which callers reach this gateway: `https://gateway.example`. */
@@ -27,6 +28,8 @@ export interface Artifacts {
   keep(url: string, source: Source): Promise<string>
   /** Copies several files. Returns the new address of each; files that cannot be copied are logged and left out. */
   keepAll(urls: readonly string[], source: Source): Promise<Map<string, string>>
+  /** The signed address of an artifact, at the origin where callers reach this gateway. */
+  addressOf(artifact: Pick<Artifact, 'id' | 'expiresAt'>, gatewayUrl: string): string
   /** The artifact of a signed address; undefined alike for a wrong signature, an expired address and an unknown id. */
   find(id: string, expires: string, signature: string): Promise<Artifact | undefined>
   /** The bytes from `start` to before `end`; undefined if the file is gone. */
@@ -85,6 +88,10 @@ class KeptArtifacts implements Artifacts {
     }
     await Promise.all([...new Set(urls)].map(keepOne))
     return kept
+  }
+
+  addressOf({ id, expiresAt }: Pick<Artifact, 'id' | 'expiresAt'>, gatewayUrl: string): string {
+    return this.world.addresses.of(gatewayUrl, id, expiresAt)
   }
 
   async find(id: string, expires: string, signature: string): Promise<Artifact | undefined> {

@@ -95,13 +95,14 @@ export class Copying {
     signal: AbortSignal,
   ): Promise<string> {
     const { db, stores, addresses, now, newId, keepMs } = this.world
-    const { account, charge, gatewayUrl } = source
+    const { account, keyId, charge, gatewayUrl } = source
     const [store] = stores
     const id = newId('art')
     const createdAt = now()
     const expiresAt = createdAt + keepMs
     const bytes = saved.file.size
-    await beginArtifact(db, { id, account, charge, contentType, bytes, place: store.name, createdAt })
+    const owner = { account, keyId, charge }
+    await beginArtifact(db, { id, ...owner, contentType, bytes, place: store.name, createdAt })
     await this.makeRoom()
     await orAborted(store.take(saved.path, id, contentType), signal)
     await finishArtifact(db, id, { sha256: saved.sha256, expiresAt })

@@ -17,6 +17,7 @@ export interface Artifact {
 interface NewArtifact {
   id: string
   account: string
+  keyId: string
   charge: string
   contentType: string
   bytes: number
@@ -29,12 +30,15 @@ const UNFINISHED_MS = 3_600_000
 
 /** Writes the row of an artifact whose file is being stored; its size counts from here on. */
 export async function beginArtifact(db: Db, artifact: NewArtifact): Promise<void> {
-  const { id, account, charge, contentType, bytes, place, createdAt } = artifact
+  const { id, account, keyId, charge, contentType, bytes, place, createdAt } = artifact
   await apply(db, [
     {
-      sql: `insert into artifacts (id, account, charge, content_type, bytes, created_at, expires_at, place)
-        values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-      parameters: [id, account, charge, contentType, bytes, createdAt, createdAt + UNFINISHED_MS, place],
+      sql: `insert into artifacts (id, account, key_id, charge, content_type, bytes, created_at, expires_at, place)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      parameters: [
+        ...[id, account, keyId, charge, contentType, bytes],
+        ...[createdAt, createdAt + UNFINISHED_MS, place],
+      ],
     },
   ])
 }
@@ -113,10 +117,12 @@ function toArtifact(row: Row): Artifact {
   }
 }
 
-/** A row as operators see it; also of an artifact that is being stored. */
+/** A row of a list. */
 export interface ListedArtifact {
   id: string
   account: string
+  /** Null for one that was kept by an earlier release. */
+  keyId: string | null
   charge: string
   contentType: string
   bytes: number
@@ -124,20 +130,28 @@ export interface ListedArtifact {
   expiresAt: number
 }
 
-/** Artifacts, newest first, before the one with the id `after`. */
+export interface ArtifactFilter {
+  account?: string | undefined
+  keyId?: string | undefined
+  charge?: string | undefined
+  /** Only those that can be read at this time; default: also those that are being stored or have expired. */
+  readableAt?: number
+  /** Only those before the one with this id. */
+  after?: string | undefined
+  limit: number
+}
+
+/** Artifacts, newest first. */
 export async function listArtifacts(
   db: Db,
-  {
-    account,
-    charge,
-    after,
-    limit,
-  }: { account?: string | undefined; charge?: string | undefined; after?: string | undefined; limit: number },
+  { account, keyId, charge, readableAt, after, limit }: ArtifactFilter,
 ): Promise<ListedArtifact[]> {
-  const list = new Conditions()
+  const list = new Conditions(...(readableAt === undefined ? [] : ['sha256 is not null']))
     .where('account = ?', account)
+    .where('key_id = ?', keyId)
     .where('id < ?', after)
     .where('charge = ?', charge)
+    .where('expires_at > ?', readableAt)
   const rows = await db.query({
     sql: `select * from artifacts ${list.sql} order by id desc limit ${list.place(limit)}`,
     parameters: list.parameters,
@@ -145,6 +159,7 @@ export async function listArtifacts(
   return rows.map((row) => ({
     id: row.id as string,
     account: row.account as string,
+    keyId: row.key_id as string | null,
     charge: row.charge as string,
     contentType: row.content_type as string,
     bytes: row.bytes as number,

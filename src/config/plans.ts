@@ -102,6 +102,16 @@ export function plansOf(plans: Readonly<Record<string, PlanEntry>> = {}): Readon
   return new Map(Object.entries(plans).map(([name, entry]) => [name, planOf(name, entry)]))
 }
 
+/** The budgets that plans of a configuration without faults give to each of their accounts, by the names of the plans. */
+export function budgetsOf(plans: Readonly<Record<string, PlanEntry>> = {}): ReadonlyMap<string, Budget> {
+  return new Map(
+    Object.entries(plans).flatMap(([name, entry]) => {
+      const budget = amountOf(entry.budget)
+      return budget ? [[name, budget]] : []
+    }),
+  )
+}
+
 export type PlanEntry = Static<typeof PlanEntry>
 
 function planOf(name: string, entry: PlanEntry): Plan {

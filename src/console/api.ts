@@ -85,12 +85,13 @@ export interface Session {
   /** Goes with every request that changes something. */
   csrf: string
   expiresAt: string | number
-  /** Whether vendors are simulated. */
-  isSandbox: boolean
 }
 
 /** Who looks: undefined until the server has said it, null for nobody. */
 export const session = signal<Session | null | undefined>(undefined)
+
+/** Whether vendors are simulated. */
+export const isSandbox = signal(false)
 
 const ROLES = ['viewer', 'operator', 'owner'] as const
 
@@ -218,24 +219,26 @@ export function kindBefore(): Session['kind'] | null {
   return kind === 'admin' || kind === 'key' ? kind : null
 }
 
-/** Asks who looks. Nobody signed in is no error. */
+/** Asks who looks, and what gateway it is. Nobody signed in is no error. */
 export async function readSession(): Promise<void> {
-  const response = kindBefore()
+  const isKnown = kindBefore() !== null
+  const response = isKnown
     ? await fetch(urlOf('console/session'), { credentials: 'same-origin' })
-    : undefined
-  enter(response?.ok ? await sessionOf(response) : null)
+    : await fetch(urlOf('console'), { method: 'HEAD' })
+  noteSandbox(response)
+  enter(isKnown && response.ok ? ((await response.json()) as Session) : null)
 }
 
 /** Signs in with the token of an admin, the key of a caller, or the one-time link of `gateway console`. */
 export async function signIn(secret: { token: string } | { link: string }): Promise<void> {
   const response = await send('POST', 'console/session', { body: { ...secret, base: basePath() } })
-  enter(await sessionOf(response))
+  noteSandbox(response)
+  enter((await response.json()) as Session)
 }
 
-/** The session of an answer. The header is that of all answers of simulated vendors. */
-async function sessionOf(response: Response): Promise<Session> {
-  const isSandbox = response.headers.get('x-gateway-sandbox') === 'true'
-  return { ...((await response.json()) as Omit<Session, 'isSandbox'>), isSandbox }
+/** The header is that of all answers of a gateway whose vendors are simulated. */
+function noteSandbox({ headers }: Response): void {
+  isSandbox.value = headers.get('x-gateway-sandbox') === 'true'
 }
 
 export async function signOut(): Promise<void> {

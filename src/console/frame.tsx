@@ -10,6 +10,7 @@ import { type ConsolePage, pageOf, pages } from './pages'
 import { Dialog } from './parts/form'
 import { Icon } from './parts/icon'
 import { Failed, Waiting } from './parts/loaded'
+import { SandboxBadge } from './parts/sandbox-badge'
 import { Search } from './search'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
@@ -48,11 +49,7 @@ function Header() {
       <a class="product" href={hrefOf(FIRST_PAGE)}>
         {texts.product}
       </a>
-      {session.value?.isSandbox && (
-        <span class="badge" title={texts.sandboxMeans}>
-          {texts.sandbox}
-        </span>
-      )}
+      <SandboxBadge />
       <Search />
       <RangeChoice />
       <label>

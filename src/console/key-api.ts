@@ -60,6 +60,15 @@ export interface OwnRequestDetails {
   charges: OwnCharge[]
   task: OwnTask | null
 }
+export interface OwnArtifact {
+  id: string
+  request: string
+  content_type: string
+  bytes: number
+  created_at: string
+  expires_at: string
+  url: string
+}
 export interface Hold {
   id: string
   model: string
@@ -118,6 +127,8 @@ export const askTasks = (query: QueryValues, signal?: AbortSignal) =>
   get<PageOf<OwnTask>>('v1/tasks', query, signal)
 export const askTask = (id: string, signal?: AbortSignal) =>
   get<OwnTask>(`v1/tasks/${encodeURIComponent(id)}`, {}, signal)
+export const askArtifacts = (query: QueryValues, signal?: AbortSignal) =>
+  get<PageOf<OwnArtifact>>('v1/artifacts', query, signal)
 export const askQuote = (of: { path: string; body: object; plain?: boolean }, signal?: AbortSignal) =>
   post<Quote>('v1/quotes', of, signal)
 export const redeem = (code: string) =>

@@ -2,13 +2,16 @@
 
 import { signIn } from './api'
 import { Field, Form } from './parts/form'
+import { SandboxBadge } from './parts/sandbox-badge'
 import { texts } from './texts'
 
 export function SignIn() {
   const words = texts.signIn
   return (
     <main class="sign-in">
-      <h1>{words.title}</h1>
+      <h1>
+        {words.title} <SandboxBadge />
+      </h1>
       <p class="quiet">{words.intro}</p>
       <Form action={words.action} submit={({ token = '' }) => signIn({ token })}>
         <Field name="token" title={words.token} type="password" isRequired hint={words.hint} />

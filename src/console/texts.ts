@@ -142,6 +142,10 @@ export const texts = {
       `${account} has ${available} left: ${hours} h at the rate of the last day`,
     atLimit: (key: string, percent: number, period: string) =>
       `Key ${key} has used ${percent} % of its budget of the ${period}`,
+    accountAtLimit: (account: string, percent: number, period: string) =>
+      `${account} has used ${percent} % of its budget of the ${period}`,
+    planAtLimit: (account: string, percent: number, plan: string, period: string) =>
+      `${account} has used ${percent} % of what plan ${plan} lets it spend in a ${period}`,
     failedWebhooks: (count: number) =>
       count === 1 ? '1 webhook was given up' : `${count} webhooks were given up`,
   },
@@ -379,6 +383,7 @@ export const texts = {
     video: 'Kept video',
     sound: 'Kept sound',
     file: (type: string, bytes: number) => `${type}, ${(bytes / 1e6).toFixed(2)} MB`,
+    until: 'kept until',
   },
   models: {
     title: 'Models',

@@ -6,6 +6,7 @@ import { CHARGE_COSTS } from './charge-costs'
 import { CLOSING_TABLES } from './closing-tables'
 import { COMPACT_CHARGES } from './compact-charges'
 import { CONSOLE_TABLES } from './console-tables'
+import { CONVERSATION_TABLES } from './conversation-tables'
 import { DatabaseUnavailable, type Db, type Statement } from './db'
 import { EVENT_TABLES } from './event-tables'
 import { IMPORTED_KEYS } from './imported-keys'
@@ -302,31 +303,7 @@ export const migrations: readonly Step[] = [
   ],
   // Each settlement with an idempotency key finds its answer by the charge.
   [`create index saved_answers_of_charge on saved_answers (charge)`],
-  [
-    `create table conversations (
-      id text not null unique,
-      account text not null,
-      metadata text not null,
-      metadata_bytes bigint not null,
-      items bigint not null,
-      bytes bigint not null,
-      next_position bigint not null,
-      created_at bigint not null,
-      expires_at bigint not null
-    )`,
-    `create index conversations_of_account on conversations (account, expires_at)`,
-    `create index conversations_by_end on conversations (expires_at)`,
-    // Large texts stand between keys: see responses. An id may be there twice, because callers and vendors give them.
-    `create table conversation_items (
-      conversation text not null,
-      position bigint not null,
-      id text not null,
-      content text not null,
-      bytes bigint not null,
-      unique (conversation, position)
-    )`,
-    `create index items_of_conversation on conversation_items (conversation, id, position)`,
-  ],
+  CONVERSATION_TABLES,
   MOVEMENT_FUNCTIONS.map((postgres) => ({ postgres })),
   COMPACT_CHARGES,
   [
@@ -434,6 +411,13 @@ export const migrations: readonly Step[] = [
   ['create index totals_of_series on usage_totals (series, span, start)'],
   MOVEMENT_RECORDS.map((postgres) => ({ postgres })),
   LIST_INDEXES,
+  [
+    // Whose key has made a kept result. Those that are there stay without until they expire: no index finds their charges.
+    `alter table artifacts add column key_id text`,
+    `create index artifacts_of_key on artifacts (key_id, id)`,
+  ],
+  // Budgets that are full are looked for among those of the periods that run.
+  [`create index budgets_of_period on budgets (period)`],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

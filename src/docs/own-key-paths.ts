@@ -155,6 +155,15 @@ const ownHold = object({
   created_at: text,
   expires_at: text,
 })
+const ownArtifact = object({
+  id: text,
+  request: { ...text, description: 'The request that has made it.' },
+  content_type: text,
+  bytes: count,
+  created_at: text,
+  expires_at: { ...text, description: 'When it is deleted, or sooner if the gateway needs the room.' },
+  url: { ...text, description: 'Where it can be read until then, without a key.' },
+})
 const pageOf = (rows: Schema) =>
   object({ object: { const: 'list' }, data: { type: 'array', items: rows }, next: maybeText })
 const pages = [
@@ -282,6 +291,12 @@ export const ownKeyPaths = {
     'listOwnHolds',
     'What is held for requests of this key that have not ended',
     object({ object: { const: 'list' }, data: { type: 'array', items: ownHold } }),
+  ),
+  '/v1/artifacts': describedGet(
+    'listOwnArtifacts',
+    'Pictures, videos and sounds of this key that are kept, newest first',
+    pageOf(ownArtifact),
+    { parameters: [query('request', 'Only those of this request.', text), ...pages] },
   ),
   '/v1/quotes': {
     post: {

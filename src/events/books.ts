@@ -2,15 +2,15 @@
 // that expire, shortfalls, webhooks that were given up. It reads rows that are there anyway; requests must never wait
 // for it.
 
-import { calendarPeriod } from '../billing/limits'
+import { fullAccounts, fullKeys } from '../billing/full-budgets'
 import { DAY_MS, HOUR_MS } from '../billing/usage-totals'
 import type { EventSettings } from '../config/events'
+import { budgetsOf } from '../config/plans'
 import type { Config } from '../config/schema'
-import { BUDGET_PERIODS } from '../contract/budgets'
 import type { EventName } from '../contract/events'
 import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { formatUsd, parseUsd } from '../lib/money'
+import { formatUsd } from '../lib/money'
 import { endOthers, newAmong, see, UNTIL_OVER } from './conditions'
 
 /** A state that a query finds: its rows have a subject, an account, and figures for the message. */
@@ -50,38 +50,18 @@ const bookConditions: readonly BookCondition[] = [
   },
   {
     type: 'budget.reached',
-    current({ budgetPercent }, now) {
-      return {
-        sql: `select k.name as subject, account, id, committed, budget, budget_period
-          from keys k join budgets b on b.key_id = k.id
-            and b.period = case budget_period when 'day' then $1 when 'week' then $2 else $3 end
-          where revoked_at is null and (expires_at is null or expires_at > $4)
-            and committed * 100 >= budget * cast($5 as bigint)`,
-        parameters: [...periodNames(now), now, budgetPercent],
-      }
+    current({ budgetPercent: percent }, now) {
+      const { sql, parameters = [] } = fullKeys({ percent, now })
+      return { sql: `select full_keys.name as subject, full_keys.* from (${sql}) full_keys`, parameters }
     },
     details: (row) => ({ key_id: row.id, ...budgetJson(row) }),
   },
   {
     type: 'account_budget.reached',
-    current({ budgetPercent }, now, plans) {
-      const parameters: Value[] = [...periodNames(now), budgetPercent]
-      const ofPlan = (own: string, type: string, amountOf: (budget: PlanBudget) => Value) => {
-        const cases = Object.entries(plans).flatMap(([name, { budget }]) => {
-          if (!budget) return []
-          return `when $${parameters.push(name)} then cast($${parameters.push(amountOf(budget))} as ${type})`
-        })
-        return cases.length === 0 ? own : `coalesce(${own}, case plan ${cases.join(' ')} end)`
-      }
-      const budget = ofPlan('account_budget', 'bigint', ({ usd: amount }) => parseUsd(amount) ?? null)
-      const period = ofPlan('account_budget_period', 'text', ({ per }) => per)
+    current({ budgetPercent: percent }, now, plans) {
+      const { sql, parameters = [] } = fullAccounts(budgetsOf(plans), { percent, now })
       return {
-        sql: `select d.subject, d.subject as account, committed, budget, budget_period
-          from (select name as subject, ${budget} as budget, ${period} as budget_period from account_details
-            where closed_at is null) d
-          join budgets b on b.key_id = 'account:' || d.subject
-            and b.period = case budget_period when 'day' then $1 when 'week' then $2 else $3 end
-          where committed * 100 >= budget * cast($4 as bigint)`,
+        sql: `select name as subject, name as account, full_accounts.* from (${sql}) full_accounts`,
         parameters,
       }
     },
@@ -124,13 +104,6 @@ const bookConditions: readonly BookCondition[] = [
     details: ({ failed }) => ({ webhooks: Number(failed) }),
   },
 ]
-
-type PlanBudget = NonNullable<Plans[string]['budget']>
-
-/** The names of this day, week and month. */
-function periodNames(now: number): string[] {
-  return BUDGET_PERIODS.map((period) => calendarPeriod(period, now).name)
-}
 
 function budgetJson(row: Row): Record<string, unknown> {
   return {

@@ -55,6 +55,7 @@ async function store(
   if (!artifacts) return undefined
   const source = {
     account: key.account,
+    keyId: key.id,
     charge: requestId,
     fetchFile: async () => fileOf(bytes, mimeType),
     gatewayUrl: gatewayUrl(),

@@ -27,6 +27,7 @@ export async function keepResults(
   try {
     const source: Source = {
       account: charge.account,
+      keyId: charge.keyId,
       charge: charge.id,
       fetchFile: (url, signal) => inlineFile(url) ?? model.upstream.fetchFile(url, signal),
       gatewayUrl: from.gatewayUrl(),

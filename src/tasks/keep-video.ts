@@ -35,6 +35,7 @@ export async function keepVideo(
   const links = family.kind === 'task' ? (family.links?.(document) ?? []) : []
   const kept = await artifacts.keepAll([videoUrl, ...links], {
     account: task.account,
+    keyId: task.keyId,
     charge: task.charge,
     fetchFile: upstream.fetchFile,
     gatewayUrl: task.gatewayUrl,

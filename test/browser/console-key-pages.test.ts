@@ -10,6 +10,7 @@ import { createCodes, makeCode } from '../../src/billing/codes'
 import { openBrowser } from '../support/browser'
 import { type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { postMessage, toolMessage } from '../support/mcp'
 
 setDefaultTimeout(180_000)
 
@@ -77,6 +78,7 @@ for (const width of [1280, 400]) {
       'activity',
       `activity/${last?.id}`,
       'activity?show=tasks',
+      'activity?show=results',
       'models',
       'models/test-messages',
       'connect',
@@ -161,6 +163,69 @@ test('the playground makes all kinds, tells the price before and the cost after,
     await page.evaluate('Object.keys(localStorage).filter((key) => key.includes("playground"))'),
   ).toEqual([])
   await page.context().close()
+})
+
+test('a holder sees the pictures, plays the videos and hears the sounds that are kept, page by page', async () => {
+  const { secret } = await gateway.makeKey('maker', '5')
+  const visited = await visitConsole(browser, gateway, { token: secret })
+  const { page, faults } = visited
+  await visited.open('activity')
+  await page.getByRole('link', { name: 'Kept results' }).click()
+  await page.getByText('No pictures, videos or sounds are kept for this key.').waitFor()
+  const post = (path: string, body: object) =>
+    fetch(`${gateway.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const draw = { model: 'test-image', input: { messages: [{ role: 'user', content: [{ text: 'a fox' }] }] } }
+  const drawn = await post('/v1/images/generations', draw)
+  expect(drawn.status).toBe(200)
+  // It comes by itself, as what follows.
+  await page.getByRole('img', { name: 'Kept picture' }).waitFor()
+  await waitFor(async () => page.evaluate('document.querySelector(".results img").naturalWidth > 0'))
+  await page.getByText('kept until').waitFor()
+  await post('/v1/videos/generations', {
+    model: 'vidw2.6-t2v',
+    input: { prompt: 'A cat [sandbox task_ms=0]' },
+  })
+  await page.locator('.results video[controls]').waitFor()
+  // Of speech a tool keeps what is too long to stand in its answer.
+  const speech = { model: 'test-speech', input: 'Hello! '.repeat(80), response_format: 'wav' }
+  const spoken = await postMessage(gateway.url, secret, toolMessage('speak', speech))
+  expect(await spoken.text()).toContain('resource_link')
+  await page.locator('.results audio[controls]').waitFor()
+  for (const [medium, type] of [
+    ['video', 'video/mp4'],
+    ['audio', 'audio/wav'],
+  ]) {
+    const place = (await page.locator(`.results ${medium}`).getAttribute('src')) ?? ''
+    const file = await page.request.get(place, { headers: { range: 'bytes=4-7' } })
+    expect([file.status(), file.headers()['content-type']]).toEqual([206, type as string])
+  }
+  expect(await visited.axe()).toEqual([])
+  expect(await visited.tooWide()).toEqual([])
+  // A picture leads to its request, which shows it too.
+  await page
+    .locator('figure', { has: page.locator('img') })
+    .getByRole('link', { name: 'Its request' })
+    .click()
+  await page.locator('.panel .results img').waitFor()
+  expect(await textOf(visited, '.panel')).toContain(drawn.headers.get('x-request-id') ?? 'no id')
+  for (let count = 0; count < 12; count++) await (await post('/v1/images/generations', draw)).text()
+  await visited.open('activity?show=results')
+  expect(await page.locator('.results figure').count()).toBe(12)
+  await page.getByRole('button', { name: 'Show more' }).click()
+  await page.getByText('15 rows').waitFor()
+  expect(await page.locator('.results figure').count()).toBe(15)
+  // Another key has none of them.
+  const other = await gateway.makeKey('maker', '5')
+  const stranger = await visitConsole(browser, gateway, { token: other.secret })
+  await stranger.open('activity?show=results')
+  await stranger.page.getByText('No pictures, videos or sounds are kept for this key.').waitFor()
+  expect([...faults, ...stranger.faults]).toEqual([])
+  await page.context().close()
+  await stranger.page.context().close()
 })
 
 test('a holder replaces the key and goes on, and other browsers are signed out', async () => {

@@ -133,6 +133,22 @@ async function visiting(
   await visit.page.context().close()
 }
 
+test('simulated vendors are told of before somebody signs in, and behind it', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(`${gateway.url}/console`)
+  await page.getByLabel('Token or key').waitFor()
+  await page.getByText('sandbox', { exact: true }).waitFor()
+  await page.getByLabel('Token or key').fill(owner)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('seeder').waitFor()
+  await page.getByText('sandbox', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('Token or key').waitFor()
+  await page.getByText('sandbox', { exact: true }).waitFor()
+  await context.close()
+})
+
 test('plans: who is in which and what is used; an account is given another', () =>
   visiting(
     'operator',
@@ -164,6 +180,40 @@ test('plans: who is in which and what is used; an account is given another', () 
     },
     [404],
   ))
+
+test('overview: full budgets lead to the account, or to the plan that gives it', async () => {
+  const { db } = gateway.server.world
+  const day = calendarPeriod('day', NOW).name
+  const month = calendarPeriod('month', NOW).name
+  const budget = { amountNano: 2e9, period: 'day' as const }
+  for (const [account, plan] of [
+    ['tight', null],
+    ['full', 'team'],
+    ['easy', 'team'],
+  ] as const) {
+    const credit = { id: account, account, amountNano: 1e9, now: NOW, note: null }
+    await addCredit(db, credit)
+    await describeAccount(db, { account, displayName: null, note: null, plan, budget: plan ? null : budget })
+  }
+  const used = [
+    committed('tight', day, 1_900e6),
+    committed('full', month, 19e9),
+    committed('easy', month, 5e9),
+  ]
+  await db.batch(used.map(({ statement }) => statement))
+  await visiting('viewer', async ({ page, open, axe }) => {
+    await open('overview')
+    expect(await axe()).toEqual([])
+    await page.getByRole('link', { name: 'tight has used 95 % of its budget of the day' }).click()
+    await page.getByRole('heading', { name: 'Account tight' }).waitFor()
+    await open('overview')
+    expect(await page.getByRole('link', { name: /easy has/ }).count()).toBe(0)
+    await page
+      .getByRole('link', { name: 'full has used 95 % of what plan team lets it spend in a month' })
+      .click()
+    await page.getByText('$19.00 of $20.00 this month').waitFor()
+  })
+})
 
 test('statements: a month is issued, and one is opened to print, as a table and as JSON', () =>
   visiting('operator', async ({ page, faults, open, settled, axe }) => {

@@ -4,15 +4,37 @@
 import { afterAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
+import { beginArtifact, finishArtifact } from '../../src/artifacts/rows'
 import { hold, release } from '../../src/billing/ledger'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { makeCharge } from '../support/ledger-rows'
+import { startObjectStore, storeKey } from '../support/object-store'
 
 const gateways = new Map<string, TestGateway>()
-for (const database of databaseKinds) gateways.set(database, await startTestGateway({ database }))
+const store = startObjectStore()
+const s3 = {
+  bucket: 'results',
+  endpoint: store.endpoint,
+  region: 'eu-central-1',
+  accessKeyId: storeKey,
+  secretAccessKey: 'secret',
+}
+const models = {
+  'test-image': {
+    family: 'dashscope-images',
+    upstream: 'dashscope',
+    upstreamModel: 'qwen-image-max',
+    price: { per_image: '0.075' },
+  },
+}
+for (const database of databaseKinds) {
+  const artifacts = { keep: '1h', ...(database === 'postgres' && { s3 }) }
+  gateways.set(database, await startTestGateway({ database, models, config: { artifacts } }))
+}
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
+  await store.stop()
 }, 30_000)
 
 async function ask(
@@ -116,6 +138,53 @@ for (const [database, gateway] of gateways) {
     const theirs = (await ask(gateway, '/v1/holds', other.secret)).body.data
     expect(theirs.some(({ id }: { id: string }) => id === charge.id)).toBe(false)
     await release(db, charge, { endedBy: 'expired', endedAt: charge.createdAt + 1 })
+  })
+
+  test(`a key lists the results that are kept for it, and reads them (${database})`, async () => {
+    const own = await gateway.makeKey('painters', '5')
+    const other = await gateway.makeKey('painters', '5')
+    const listed = async (query = '', secret = own.secret) =>
+      (await ask(gateway, `/v1/artifacts${query}`, secret)).body
+    expect(await listed()).toEqual({ object: 'list', data: [], next: null })
+    const picture = {
+      model: 'test-image',
+      input: { messages: [{ role: 'user', content: [{ text: 'A cat' }] }] },
+    }
+    for (const { secret } of [own, own, other])
+      expect((await ask(gateway, '/v1/images/generations', secret, 'POST', picture)).status).toBe(200)
+    const whole = await listed()
+    const shape = { content_type: 'image/png', bytes: expect.any(Number) }
+    expect(whole.data).toMatchObject([shape, shape])
+    const [newest, oldest] = whole.data
+    expect(Date.parse(newest.expires_at) - Date.parse(newest.created_at)).toBe(3_600_000)
+    expect(newest.url).toStartWith(`${gateway.url}/v1/artifacts/${newest.id}?`)
+    const file = await fetch(newest.url)
+    expect([file.status, (await file.bytes()).byteLength]).toEqual([200, newest.bytes])
+    const first = await listed('?limit=1')
+    expect([first.data, first.next]).toEqual([[newest], newest.id])
+    expect(await listed(`?limit=1&after=${first.next}`)).toEqual({
+      object: 'list',
+      data: [oldest],
+      next: null,
+    })
+    expect((await listed(`?request=${oldest.request}`)).data).toEqual([oldest])
+    const made = await ask(gateway, `/v1/requests/${oldest.request}`, own.secret)
+    expect(made.body.charges).toMatchObject([{ state: 'settled', amount_usd: '0.075' }])
+    // Another key of the same account has its own only, and nobody those that expired or are not whole.
+    const [theirs] = (await listed('', other.secret)).data
+    expect(whole.data.map(({ id }: { id: string }) => id)).not.toContain(theirs.id)
+    expect((await listed(`?request=${theirs.request}`)).data).toEqual([])
+    const { db, now } = gateway.server.world
+    for (const expiresAt of [now() - 1, null]) {
+      const id = newId('art')
+      const row = { id, account: 'painters', keyId: own.id, charge: 'req_1', contentType: 'image/png' }
+      await beginArtifact(db, { ...row, bytes: 5, place: 'disk', createdAt: now() })
+      if (expiresAt !== null) await finishArtifact(db, id, { sha256: '00', expiresAt })
+    }
+    expect(await listed()).toEqual(whole)
+    for (const wrong of ['after=x', 'limit=0', 'request=%00'])
+      expect((await ask(gateway, `/v1/artifacts?${wrong}`, own.secret)).status).toBe(400)
+    expect((await ask(gateway, '/v1/artifacts', 'sk-none')).status).toBe(401)
   })
 
   test(`a quote is what would be held, and refuses what would be refused (${database})`, async () => {

@@ -4,7 +4,7 @@
 import { expect, test } from 'bun:test'
 import { listKeysAfter } from '../../src/accounts/keys'
 import { listAudit } from '../../src/admin/audit-trail'
-import { openNow } from '../../src/admin/overview'
+import { accountsAtLimit, keysAtLimit, openNow } from '../../src/admin/overview'
 import { listArtifacts } from '../../src/artifacts/rows'
 import { usageBy } from '../../src/billing/usage-report'
 import type { Db, Statement } from '../../src/db/db'
@@ -29,6 +29,9 @@ const lists: Record<string, (db: Db) => Promise<unknown>> = {
   'events of a later page': (db) => listEvents(db, { after: 'x', limit: 50 }),
   'kept results of a request': (db) => listArtifacts(db, { charge: 'req_1', limit: 50 }),
   'kept results of an account': (db) => listArtifacts(db, { account: 'alice', limit: 50 }),
+  'kept results of a key': (db) => listArtifacts(db, { keyId: 'key-1', readableAt: 5, limit: 50 }),
+  'kept results of a key and a request': (db) =>
+    listArtifacts(db, { keyId: 'key-1', charge: 'req_1', readableAt: 5, limit: 50 }),
   'kept results of a later page': (db) => listArtifacts(db, { after: 'x', limit: 50 }),
   'keys of an account': (db) => listKeysAfter(db, { account: 'alice', limit: 50 }),
   'keys of a later page': (db) => listKeysAfter(db, { after: 'x', limit: 50 }),
@@ -36,13 +39,16 @@ const lists: Record<string, (db: Db) => Promise<unknown>> = {
   'changes of a kind': (db) => listAudit(db, { action: 'key.create', limit: 50 }),
   'changes of one thing': (db) => listAudit(db, { target: 'key:x', limit: 50 }),
   'changes of a later page': (db) => listAudit(db, { before: 'x', limit: 50 }),
+  'keys at their budgets': (db) => keysAtLimit(db, 5),
+  'accounts at their budgets': (db) =>
+    accountsAtLimit(db, new Map([['team', { amountNano: 5, period: 'day' }]]), 5),
   'what is open now': (db) => openNow(db),
   'usage by model and day': (db) => usageBy(db, 'model', { since: 5, until: 9_000_000_000 }, 'day'),
 }
 
 /** A table that can have a million rows, read from its beginning, or from its end without a place to begin. */
 const WHOLE =
-  /\b(SCAN|Seq Scan on) (tasks|webhooks|artifacts|keys|audit_trail|ended_charges\w*|usage_totals)\b/
+  /\b(SCAN|Seq Scan on) (tasks|webhooks|artifacts|keys|budgets|account_details|audit_trail|ended_charges\w*|usage_totals)\b/
 
 /** The lines of the plan of a statement. */
 async function planOf(db: Db, { sql, parameters = [] }: Statement): Promise<string[]> {

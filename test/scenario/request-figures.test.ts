@@ -54,14 +54,20 @@ for (const database of databaseKinds) {
   })
 
   test(`the overview counts each request once, and its spend is what the ledger says (${database})`, async () => {
-    const gateway = await startTestGateway({ database, balance: '10' })
-    const authorization = `Bearer ${await makeAdminToken(gateway, 'operator')}`
+    const budgetOf = (usd: string) => ({ budget: { usd, per: 'month' as const } })
+    const plans = { wide: budgetOf('1'), tight: budgetOf('0.00014') }
+    const gateway = await startTestGateway({ database, balance: '10', config: { plans } })
+    const authorization = `Bearer ${await makeAdminToken(gateway, 'owner')}`
     const read = async (path: string) =>
       (await (await fetch(`${gateway.url}/admin/v1${path}`, { headers: { authorization } })).json()) as {
         total: { requests: number; failed: number; amount_usd: string }
         spans: { requests: number }[]
         spend: { model: string; amounts_usd: string[] }[]
-        attention: { low_balances: { account: string }[]; keys_at_limit: { key: string; percent: number }[] }
+        attention: {
+          low_balances: { account: string }[]
+          keys_at_limit: { key: string; percent: number }[]
+          accounts_at_limit: object[]
+        }
       }
     const change = async (method: string, path: string, body: object) => {
       const headers = { authorization, 'content-type': 'application/json' }
@@ -73,26 +79,42 @@ for (const database of databaseKinds) {
       expect(response.status).toBe(200)
     }
     const poor = await gateway.makeKey('poor', '1', { budgetNano: 1_000_000_000, budgetPeriod: 'day' })
-    const asPoor = { authorization: `Bearer ${poor.secret}` }
-    for (let index = 0; index < 8; index++)
-      expect((await gateway.chat({ max_tokens: 4 }, asPoor)).status).toBe(200)
+    const planned = await gateway.makeKey('planned', '1')
+    // Before their first requests, which count in the budgets that are there.
+    await change('PATCH', '/accounts/poor', { budget_usd: '1', budget_period: 'week' })
+    await change('PATCH', '/accounts/planned', { plan: 'wide' })
+    for (const { secret } of [poor, planned])
+      for (let index = 0; index < 8; index++) {
+        const response = await gateway.chat({ max_tokens: 4 }, { authorization: `Bearer ${secret}` })
+        expect(response.status).toBe(200)
+      }
     await gateway.chat({ max_tokens: 4 })
     await gateway.chat({ model: 'nobody' })
     // Of this budget nine tenths are used already, and what is left on the account lasts for less than a day.
     await change('PATCH', `/keys/${poor.id}`, { budget_usd: '0.00014', budget_period: 'day' })
+    await change('PATCH', '/accounts/poor', { budget_usd: '0.00014', budget_period: 'week' })
+    await change('PATCH', '/accounts/planned', { plan: 'tight' })
     await change('POST', '/accounts/poor/adjustments', { amount_usd: '-0.9998', note: 'spent elsewhere' })
     const overview = await read('/overview')
-    expect(overview.total).toMatchObject({ requests: 10, failed: 1 })
-    expect(overview.spans.reduce((sum, { requests }) => sum + requests, 0)).toBe(10)
+    expect(overview.total).toMatchObject({ requests: 18, failed: 1 })
+    expect(overview.spans.reduce((sum, { requests }) => sum + requests, 0)).toBe(18)
     const paid = (await gateway.charges()).reduce((sum, { amount }) => sum + (amount as number), 0)
     const nano = (usd: string) => Math.round(Number(usd) * 1e9)
     expect(nano(overview.total.amount_usd)).toBe(paid)
     expect(
       overview.spend.flatMap(({ amounts_usd }) => amounts_usd).reduce((sum, usd) => sum + nano(usd), 0),
     ).toBe(paid)
-    expect(await read('/overview')).toMatchObject({ total: { requests: 10 } })
+    expect(await read('/overview')).toMatchObject({ total: { requests: 18 } })
     expect(overview.attention.low_balances.map(({ account }) => account)).toEqual(['poor'])
     expect(overview.attention.keys_at_limit).toMatchObject([{ percent: 91 }])
+    expect(overview.attention.accounts_at_limit).toMatchObject([
+      { account: 'planned', plan: 'tight', budget_period: 'month', budget_usd: '0.00014', percent: 91 },
+      { account: 'poor', plan: null, budget_period: 'week', percent: 91 },
+    ])
+    // Neither a budget that has room again, nor an account that is closed.
+    await change('PATCH', '/accounts/planned', { plan: 'wide' })
+    await change('POST', '/accounts/poor/close', {})
+    expect((await read('/overview')).attention.accounts_at_limit).toEqual([])
     for (const query of ['since=2026-01-01&until=2025-01-01', 'since=2000-01-01'])
       expect(
         (await fetch(`${gateway.url}/admin/v1/overview?${query}`, { headers: { authorization } })).status,

@@ -1,13 +1,15 @@
 // The overview and the search of the console. It must never write, nor call a vendor.
 
 import { Type } from '@sinclair/typebox'
-import type { Db } from '../../db/db'
+import { budgetsOf } from '../../config/plans'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { open, operation, periodQuery } from '../operation'
+import { type Asked, open, operation, periodQuery } from '../operation'
 import {
+  accountsAtLimit,
+  type FullBudget,
   failedWebhooks,
   keysAtLimit,
   lowBalances,
@@ -69,7 +71,7 @@ const overview = operation({
       spendOf(db, { since: period.since - length, until: period.since }),
       speedsOf(db, period),
       openNow(db),
-      attentionOf(db, now, period.since),
+      attentionOf(world, now, period.since),
     ])
     const spans = spanStarts(period)
     return {
@@ -110,10 +112,11 @@ function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
   return speed ? speedJson(speed) : NONE
 }
 
-async function attentionOf(db: Db, now: number, since: number) {
-  const [balances, keys, webhooks] = await Promise.all([
+async function attentionOf({ db, config }: Asked['world'], now: number, since: number) {
+  const [balances, keys, accounts, webhooks] = await Promise.all([
     lowBalances(db, now),
     keysAtLimit(db, now),
+    accountsAtLimit(db, budgetsOf(config.plans), now),
     failedWebhooks(db, since),
   ])
   return {
@@ -122,14 +125,22 @@ async function attentionOf(db: Db, now: number, since: number) {
       available_usd: formatUsd(availableNano),
       hours_left: Math.floor(hoursLeft * 10) / 10,
     })),
-    keys_at_limit: keys.map(({ key, period, committedNano, budgetNano }) => ({
-      key,
-      budget_period: period,
-      budget_used_usd: formatUsd(committedNano),
-      budget_usd: formatUsd(budgetNano),
-      percent: Math.floor((committedNano / budgetNano) * 100),
+    keys_at_limit: keys.map((each) => ({ key: each.name, ...fullBudgetJson(each) })),
+    accounts_at_limit: accounts.map((each) => ({
+      account: each.name,
+      plan: each.plan,
+      ...fullBudgetJson(each),
     })),
     failed_webhooks: webhooks,
+  }
+}
+
+function fullBudgetJson({ period, committedNano, budgetNano }: FullBudget) {
+  return {
+    budget_period: period,
+    budget_used_usd: formatUsd(committedNano),
+    budget_usd: formatUsd(budgetNano),
+    percent: Math.floor((committedNano / budgetNano) * 100),
   }
 }
 

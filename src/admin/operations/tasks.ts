@@ -222,6 +222,7 @@ const artifacts = operation({
     const json = (artifact: (typeof rows)[number]) => ({
       id: artifact.id,
       account: artifact.account,
+      key_id: artifact.keyId,
       charge: artifact.charge,
       content_type: artifact.contentType,
       bytes: artifact.bytes,

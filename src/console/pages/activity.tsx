@@ -1,8 +1,9 @@
-// Requests and tasks of a key, for who holds it: lists that are followed live, and one of them in full.
+// Requests, tasks and kept results of a key, for who holds it: lists that are followed live, and one request or task in full.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery } from '../address'
 import { urlOf } from '../api'
 import {
+  askArtifacts,
   askRequest,
   askRequests,
   askTask,
@@ -16,15 +17,25 @@ import { keyTexts } from '../key-texts'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { type Filter, FilterBar } from '../parts/filter-bar'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Empty, Loaded, useLoaded } from '../parts/loaded'
 import { Money } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
+import { OwnResults } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
-import { type Column, PagedTable, usePages } from '../parts/table'
+import { type Column, Paged, PagedTable, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 
 const words = keyTexts.activity
 const LIMIT = 50
+/** Pictures and players on a page. */
+const RESULTS_LIMIT = 12
+
+/** The lists of this page; the first is shown unless the address names another. */
+const LISTS = {
+  requests: { title: words.requests, List: Requests },
+  tasks: { title: words.tasks, List: Tasks },
+  results: { title: words.results, List: KeptResults },
+} as const
 
 const filters: readonly Filter[] = [
   { name: 'model', title: words.model },
@@ -40,25 +51,26 @@ const filters: readonly Filter[] = [
 
 export default function Activity() {
   const { id, query } = address.value
-  const isTasks = query.show === 'tasks'
+  const shown = Object.hasOwn(LISTS, query.show ?? '') ? (query.show as keyof typeof LISTS) : 'requests'
+  const { List } = LISTS[shown]
   return (
     <>
       <div class="page-head">
         <h1>{words.title}</h1>
         <nav class="actions" aria-label={words.title}>
-          <a class="button" href={hrefOf('activity')} aria-current={isTasks ? undefined : 'true'}>
-            {words.requests}
-          </a>
-          <a
-            class="button"
-            href={hrefOf('activity', { show: 'tasks' })}
-            aria-current={isTasks ? 'true' : undefined}
-          >
-            {words.tasks}
-          </a>
+          {Object.entries(LISTS).map(([show, { title }]) => (
+            <a
+              class="button"
+              key={show}
+              href={hrefOf('activity', show === 'requests' ? {} : { show })}
+              aria-current={show === shown ? 'true' : undefined}
+            >
+              {title}
+            </a>
+          ))}
         </nav>
       </div>
-      {isTasks ? <Tasks openId={id} /> : <Requests openId={id} />}
+      <List openId={id} key={shown} />
     </>
   )
 }
@@ -121,7 +133,7 @@ function RequestPanel({ id }: { id: string }) {
   )
 }
 
-function RequestDetails({ details: { request, charges, task } }: { details: OwnRequestDetails }) {
+function RequestDetails({ details: { id, request, charges, task } }: { details: OwnRequestDetails }) {
   return (
     <>
       {request ? (
@@ -146,9 +158,15 @@ function RequestDetails({ details: { request, charges, task } }: { details: OwnR
       {charges.map((charge) => (
         <Charge charge={charge} key={charge.id} />
       ))}
-      {task && <TaskDetails task={task} />}
+      {task ? <TaskDetails task={task} /> : <ResultsOf request={id} />}
     </>
   )
+}
+
+/** Kept results of a request that has no task: the video of a task is shown with the task. */
+function ResultsOf({ request }: { request: string }) {
+  const load = useLoaded((signal) => askArtifacts({ request, limit: LIMIT }, signal), [request])
+  return <OwnResults artifacts={load.data?.data ?? []} />
 }
 
 function Charge({ charge }: { charge: OwnCharge }) {
@@ -255,5 +273,34 @@ function TaskDetails({ task }: { task: OwnTask }) {
         </p>
       )}
     </>
+  )
+}
+
+function KeptResults() {
+  // A picture is made by a request, a video by a task.
+  const news = [useLive('request'), useLive('task')]
+  const pages = usePages((after, signal) => askArtifacts({ after, limit: RESULTS_LIMIT }, signal), news)
+  return (
+    <Paged pages={pages}>
+      {(artifacts) =>
+        artifacts.length === 0 ? (
+          <Empty>
+            {words.noResults}{' '}
+            <a href={hrefOf('playground', { kind: 'image' })}>{keyTexts.playground.title}</a>
+          </Empty>
+        ) : (
+          <div class="gallery">
+            <OwnResults
+              artifacts={artifacts}
+              more={({ request, created_at }) => (
+                <>
+                  <Time at={created_at} /> <a href={hrefOf('activity', {}, request)}>{words.madeBy}</a>
+                </>
+              )}
+            />
+          </div>
+        )
+      }
+    </Paged>
   )
 }

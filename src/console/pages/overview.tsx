@@ -210,6 +210,11 @@ function Attention({ figures: { attention, open, upstreams } }: { figures: Figur
       ({ key, percent, budget_period }) =>
         [hrefOf('keys', {}, key), words.atLimit(key, percent, budget_period)] as const,
     ),
+    ...attention.accounts_at_limit.map(({ account, plan, percent, budget_period }) =>
+      plan === null
+        ? ([hrefOf('accounts', {}, account), words.accountAtLimit(account, percent, budget_period)] as const)
+        : ([hrefOf('plans', {}, plan), words.planAtLimit(account, percent, plan, budget_period)] as const),
+    ),
     ...(attention.failed_webhooks > 0
       ? [[hrefOf('tasks'), words.failedWebhooks(attention.failed_webhooks)] as const]
       : []),

@@ -1,36 +1,89 @@
-// Pictures and players of what a request has made, where results are kept. Nothing is shown of a request that has none.
+// Pictures and players of what requests have made, where results are kept: for operators those of one request, for holders of
+// keys their own. Nothing is shown of a request that has none.
 
-import { call, fileAddress } from '../api'
+import type { ComponentChildren } from 'preact'
+import { call, fileAddress, urlOf } from '../api'
+import type { OwnArtifact } from '../key-api'
 import { texts } from '../texts'
 import { useLoaded } from './loaded'
+import { Time } from './time'
 
 const words = texts.results
 
+/** The kept results of a charge, for operators. */
 export function Results({ charge, isEnded }: { charge: string; isEnded: boolean }) {
   const load = useLoaded((signal) => call('listArtifacts', { query: { charge }, signal }), [charge, isEnded])
   const artifacts = load.data?.data ?? []
   if (artifacts.length === 0) return null
   return (
     <div class="results">
-      {artifacts.map(({ id, content_type: type, bytes }) => {
-        const address = fileAddress('getArtifactContent', { params: { artifact: id } })
-        return (
-          <figure key={id}>
-            {type.startsWith('image/') && <img src={address} alt={words.picture} loading="lazy" />}
-            {type.startsWith('video/') && (
-              <video src={address} controls preload="metadata" aria-label={words.video} />
-            )}
-            {type.startsWith('audio/') && (
-              <audio src={address} controls preload="metadata" aria-label={words.sound} />
-            )}
-            <figcaption>
-              <a href={address} download>
-                {words.file(type, bytes)}
-              </a>
-            </figcaption>
-          </figure>
-        )
-      })}
+      {artifacts.map(({ id, content_type, bytes, expires_at }) => (
+        <Result
+          key={id}
+          type={content_type}
+          bytes={bytes}
+          expiresAt={expires_at}
+          address={fileAddress('getArtifactContent', { params: { artifact: id } })}
+        />
+      ))}
     </div>
+  )
+}
+
+/** Kept results of the holder of a key. `more` is what to say of each besides. */
+export function OwnResults({
+  artifacts,
+  more,
+}: {
+  artifacts: readonly OwnArtifact[]
+  more?: (artifact: OwnArtifact) => ComponentChildren
+}) {
+  if (artifacts.length === 0) return null
+  return (
+    <div class="results">
+      {artifacts.map((artifact) => (
+        <Result
+          key={artifact.id}
+          type={artifact.content_type}
+          bytes={artifact.bytes}
+          expiresAt={artifact.expires_at}
+          // The signature of the address, at the address of this page: the gateway cannot see the path of a proxy.
+          address={urlOf(`v1/artifacts/${artifact.id}${new URL(artifact.url).search}`)}
+        >
+          {more?.(artifact)}
+        </Result>
+      ))}
+    </div>
+  )
+}
+
+interface ResultProps {
+  type: string
+  bytes: number
+  expiresAt: string | null
+  address: string
+  children?: ComponentChildren
+}
+
+function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
+  return (
+    <figure>
+      {type.startsWith('image/') && <img src={address} alt={words.picture} loading="lazy" />}
+      {type.startsWith('video/') && (
+        <video src={address} controls preload="metadata" aria-label={words.video} />
+      )}
+      {type.startsWith('audio/') && (
+        <audio src={address} controls preload="metadata" aria-label={words.sound} />
+      )}
+      <figcaption>
+        {children}
+        <a href={address} download>
+          {words.file(type, bytes)}
+        </a>
+        <span class="quiet">
+          {words.until} <Time at={expiresAt} />
+        </span>
+      </figcaption>
+    </figure>
   )
 }

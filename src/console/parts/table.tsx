@@ -130,13 +130,24 @@ export function usePages<Row>(
 
 /** A table of a list that is loaded by cursor. */
 export function PagedTable<Row>({ pages, ...table }: { pages: Pages<Row> } & Omit<TableProps<Row>, 'rows'>) {
+  return <Paged pages={pages}>{(rows) => <Table {...table} rows={rows} />}</Paged>
+}
+
+/** The rows of a list that is loaded by cursor, in any form, and what loads more of them. */
+export function Paged<Row>({
+  pages,
+  children,
+}: {
+  pages: Pages<Row>
+  children: (rows: readonly Row[]) => ComponentChildren
+}) {
   const { load, rows, hasMore, more, moreError, isLoadingMore } = pages
   if (load.error && !load.data) return <Failed error={load.error} retry={load.reload} />
   if (!load.data) return <Waiting />
   return (
     <div aria-busy={load.isLoading}>
       {load.error && <Failed error={load.error} retry={load.reload} />}
-      <Table {...table} rows={rows} />
+      {children(rows)}
       {moreError && <Failed error={moreError} />}
       {rows.length > 0 && (
         <p class="list-end">

@@ -1,13 +1,17 @@
-// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, with one of each by its id, and /v1/holds. It must never write,
-// nor tell of another key, of an upstream, or of what the operator pays.
+// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, with one of each by its id, /v1/holds, and /v1/artifacts for
+// the results that are kept. It must never write, nor tell of another key, of an upstream, or of what the operator pays.
 
 import { Elysia } from 'elysia'
 import type { Key } from '../../accounts/keys'
+import { ARTIFACTS_PATH } from '../../artifacts/addresses'
+import type { Artifacts } from '../../artifacts/artifacts'
+import { listArtifacts } from '../../artifacts/rows'
 import type { ChargeView } from '../../billing/usage-report'
 import type { Db } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
+import type { System } from '../../lib/system'
 import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
 import { findRequest, listRequests } from '../../request-log/look-up'
 import { ownRequestJson } from '../../request-log/own-request'
@@ -16,6 +20,8 @@ import type { RequestStore } from '../../request-log/request-log'
 import { findTask, listTasks, type TaskFilter } from '../../tasks/find'
 import type { Task } from '../../tasks/task'
 import { progressOf, taskStateOf } from '../../tasks/task-json'
+import type { Listener } from '../connection'
+import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
 import { limitOfQuery } from '../query-limit'
 import { periodOfQuery } from '../query-time'
@@ -27,23 +33,39 @@ const MAX_HOLDS = 200
 const MAX_WORD_LENGTH = 256
 const TASK_STATES = ['submitted', 'succeeded', 'failed'] as const
 
-type OwnRecordsWorld = KeyedWorld & { db: Db; requestLog: Pick<RequestStore, 'list' | 'find'> }
+const ARTIFACT_ID = /^art_[0-9a-f]{32}$/
+
+type OwnRecordsWorld = KeyedWorld &
+  Pick<System, 'now'> & {
+    db: Db
+    requestLog: Pick<RequestStore, 'list' | 'find'>
+    /** Null if results are not kept. */
+    artifacts: Artifacts | null
+  }
+
+/** A request of a key's holder for some of these records. */
+interface Asked {
+  request: Request
+  /** The id in the path; empty for a list. */
+  id: string
+  server: Listener | null
+}
 
 export function ownRecordRoutes(world: OwnRecordsWorld) {
   const app = new Elysia({ name: 'own-records' })
-  const get = (path: string, show: (key: Key, request: Request, id: string) => Promise<object>) => {
+  const get = (path: string, show: (key: Key, asked: Asked) => Promise<object>) => {
     for (const each of tolerated(path))
-      app.get(each, ({ request, params }) =>
-        answerIdentified(world, request, (key) =>
-          show(key, request, (params as { id?: string } | undefined)?.id ?? ''),
-        ),
-      )
+      app.get(each, ({ request, params, server }) => {
+        const id = (params as { id?: string } | undefined)?.id ?? ''
+        return answerIdentified(world, request, (key) => show(key, { request, id, server }))
+      })
   }
-  get('/v1/requests', (key, request) => listOwnRequests(world, key, queryOf(request)))
-  get('/v1/requests/:id', (key, _request, id) => showOwnRequest(world, key, id))
-  get('/v1/tasks', (key, request) => listOwnTasks(world, key, queryOf(request)))
-  get('/v1/tasks/:id', (key, _request, id) => showOwnTask(world, key, id))
+  get('/v1/requests', (key, { request }) => listOwnRequests(world, key, queryOf(request)))
+  get('/v1/requests/:id', (key, { id }) => showOwnRequest(world, key, id))
+  get('/v1/tasks', (key, { request }) => listOwnTasks(world, key, queryOf(request)))
+  get('/v1/tasks/:id', (key, { id }) => showOwnTask(world, key, id))
   get('/v1/holds', (key) => listOwnHolds(world, key))
+  get(ARTIFACTS_PATH, (key, asked) => listOwnArtifacts(world, key, asked))
   return app
 }
 
@@ -189,6 +211,33 @@ async function listOwnHolds({ db }: OwnRecordsWorld, { id: keyId }: Key): Promis
     expires_at: isoTime(row.expires_at as number),
   }))
   return { object: 'list', data }
+}
+
+/** Results of this key that are kept, each with the signed address at which it can be read until it expires. */
+async function listOwnArtifacts(
+  { db, artifacts, config, now }: OwnRecordsWorld,
+  { id: keyId }: Key,
+  { request, server }: Asked,
+): Promise<object> {
+  const query = queryOf(request)
+  const limit = limitOfQuery(query, LIMITS)
+  const charge = wordOfQuery('request', query)
+  const after = query.get('after') ?? undefined
+  if (after !== undefined && !ARTIFACT_ID.test(after)) throw unknownPage()
+  if (!artifacts) return { object: 'list', data: [], next: null }
+  const rows = await listArtifacts(db, { keyId, charge, readableAt: now(), after, limit: limit + 1 })
+  const shown = rows.slice(0, limit)
+  const gatewayUrl = gatewayUrlOf(config.server?.publicUrl, request, server)
+  const data = shown.map((artifact) => ({
+    id: artifact.id,
+    request: artifact.charge,
+    content_type: artifact.contentType,
+    bytes: artifact.bytes,
+    created_at: isoTime(artifact.createdAt),
+    expires_at: isoTime(artifact.expiresAt),
+    url: artifacts.addressOf(artifact, gatewayUrl),
+  }))
+  return { object: 'list', data, next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
 }
 
 /** A text to compare with. No database keeps one with a NUL. */

@@ -1,0 +1,13 @@
+// Says that vendors are simulated, where they are. It must stand on every page.
+
+import { isSandbox } from '../api'
+import { texts } from '../texts'
+
+export function SandboxBadge() {
+  if (!isSandbox.value) return null
+  return (
+    <span class="badge" title={texts.sandboxMeans}>
+      {texts.sandbox}
+    </span>
+  )
+}

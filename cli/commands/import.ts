@@ -57,6 +57,7 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
       examples: [
         `gateway import ${flavor} /srv/${flavor}/one-api.db`,
         `gateway import ${flavor} /srv/${flavor}/one-api.db --write-config gateway.config.ts --write-env upstreams.env`,
+        `gateway import ${flavor} mysql://reader@db.example.com/oneapi`,
         `gateway import ${flavor} postgres://reader@db.example.com/oneapi --yes`,
       ],
     },

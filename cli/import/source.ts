@@ -3,11 +3,12 @@
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
-import { SQL } from 'bun'
+import { type ReservedSQL, SQL } from 'bun'
 import { CommandFailed, lineOf } from '../lib/errors'
 
 export type SourceRow = Readonly<Record<string, unknown>>
 
+/** The other gateway may serve on while it is read: all that is read belongs to the moment of the first row. */
 export interface SourceDatabase {
   /** All rows of a table in the order of a column; none if there is no such table, unless it must be there. */
   rows(table: string, orderBy: string, need?: 'needed'): Promise<SourceRow[]>
@@ -34,6 +35,7 @@ function openFile(file: string): SourceDatabase {
   return {
     async rows(table, orderBy, need) {
       try {
+        if (!database.inTransaction) database.run('begin')
         const known = database.query('select 1 from sqlite_master where name = ?').get(table)
         if (!known) return without(table, need)
         return database.query(`select * from "${table}" order by "${orderBy}"`).all() as SourceRow[]
@@ -48,24 +50,46 @@ function openFile(file: string): SourceDatabase {
   }
 }
 
+/** The statement that begins a snapshot in which nothing can be written, the condition for tables of the address, and quotes of names. */
+const SERVERS = {
+  postgres: {
+    begin: 'begin isolation level repeatable read read only',
+    own: 'table_schema = any (current_schemas(false))',
+    quote: '"',
+  },
+  mysql: {
+    begin: 'start transaction with consistent snapshot, read only',
+    own: 'table_schema = database()',
+    quote: '`',
+  },
+} as const
+
 function openServer(address: string): SourceDatabase {
   const database = new SQL(address, { max: 1 })
-  const quote = address.startsWith('postgres') ? '"' : '`'
+  const { begin, own, quote } = SERVERS[address.startsWith('postgres') ? 'postgres' : 'mysql']
   const quoted = (name: string) => `${quote}${name}${quote}`
+  let snapshot: Promise<ReservedSQL> | undefined
+  async function beginSnapshot(): Promise<ReservedSQL> {
+    const connection = await database.reserve()
+    await connection.unsafe(begin)
+    return connection
+  }
   return {
     async rows(table, orderBy, need) {
       try {
-        const known = await database.unsafe(
-          `select 1 as known from information_schema.tables where table_name = '${table}' limit 1`,
+        snapshot ??= beginSnapshot()
+        const connection = await snapshot
+        const known = await connection.unsafe(
+          `select 1 as known from information_schema.tables where table_name = '${table}' and ${own} limit 1`,
         )
         if (known.length === 0) return without(table, need)
-        return await database.unsafe(`select * from ${quoted(table)} order by ${quoted(orderBy)}`)
+        return await connection.unsafe(`select * from ${quoted(table)} order by ${quoted(orderBy)}`)
       } catch (error) {
         if (error instanceof CommandFailed) throw error
         throw new CommandFailed(`The other gateway's database cannot be read: ${hidden(error, address)}.`)
       }
     },
-    close: () => database.close(),
+    close: () => database.close({ timeout: 0 }),
   }
 }
 

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
+import { openSource } from '../../cli/import/source'
 import { startServer } from '../../src/app/server'
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
@@ -12,7 +13,17 @@ import { type Config, faultsOf } from '../../src/config/schema'
 import { startSandbox } from '../../src/sandbox'
 import { createCommandLine } from '../support/command-line'
 import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
-import { litellmConfig, makeLitellm, makeOneApi, theirSecrets } from '../support/other-gateways'
+import { hasMariadb } from '../support/mariadb'
+import {
+  emptyDatabase,
+  litellmConfig,
+  makeLitellm,
+  makeOneApi,
+  runAll,
+  type TheirDatabase,
+  theirSecrets,
+} from '../support/other-gateways'
+import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(240_000)
@@ -21,6 +32,13 @@ const sandbox = startSandbox({ anyModel: true })
 afterAll(() => sandbox.stop())
 /** As their channels write it: without the path of the version. */
 const base = sandbox.baseUrls.openai.replace(/\/v1$/, '')
+
+/** Databases of other gateways; that of MySQL only where its server can be had. */
+const hasPostgres = databaseKinds.includes('postgres')
+const hasMysql = hasPostgres && (await hasMariadb())
+const theirKinds: readonly TheirDatabase[] = hasMysql ? [...databaseKinds, 'mysql'] : databaseKinds
+if (!hasMysql)
+  test.skip('from MySQL (skipped: there is no MariaDB here, or these are the quick tests)', () => {})
 
 /** A folder with commands on a database of a kind. */
 async function place(kind: 'sqlite' | 'postgres') {
@@ -138,10 +156,10 @@ function expectModels(config: Config, flavor: string): void {
 }
 
 for (const flavor of ['one-api', 'new-api'] as const) {
-  for (const kind of databaseKinds) {
+  for (const kind of theirKinds) {
     test(`${flavor} on ${kind} moves in once, and its keys go on working`, async () => {
       const theirs = await makeOneApi(kind, flavor, base)
-      const { folder, dataDir, database, run, json } = await place(kind)
+      const { folder, dataDir, database, run, json } = await place(kind === 'mysql' ? 'sqlite' : kind)
       const [configFile, envFile] = [join(folder, 'moved.config.ts'), join(folder, 'upstreams.env')]
       const looked = await json(
         'import',
@@ -251,6 +269,43 @@ test('LiteLLM moves in by the hashes of its keys, with what is left of its budge
   expect(await statusOf(callAs(theirSecrets.bob, 'best', server))).toBe(403)
 })
 
+for (const kind of theirKinds)
+  test(`what is read of ${kind} is of one moment and of one database`, async () => {
+    const theirs = await makeOneApi(kind, 'one-api', base)
+    // Otherwise SQLite has writers wait for readers.
+    if (kind === 'sqlite') await runAll(theirs, ['pragma journal_mode = wal'])
+    const source = openSource(theirs)
+    const users = await source.rows('users', 'id')
+    // The other gateway serves on.
+    await runAll(theirs, ['update users set quota = 0', 'delete from tokens'])
+    expect((await source.rows('tokens', 'id')).length).toBe(5)
+    expect(await source.rows('users', 'id')).toEqual(users)
+    expect(await source.rows('logs', 'id')).toEqual([])
+    await source.close()
+    const later = openSource(theirs)
+    expect(await later.rows('tokens', 'id')).toEqual([])
+    await later.close()
+    if (kind === 'sqlite') return
+    // The tables of other databases of the server are not its own.
+    const empty = openSource(await emptyDatabase(kind))
+    expect((await rejection(empty.rows('users', 'id', 'needed'))).message).toContain('it has no table users')
+    await empty.close()
+  })
+
+test.if(hasPostgres)('the password of an address may stand in the environment', async () => {
+  const folder = temporaryFolder()
+  const { call, environment } = createCommandLine(folder)
+  for (const kind of theirKinds.filter((each) => each !== 'sqlite')) {
+    const address = new URL(await makeOneApi(kind, 'one-api', base))
+    const variable = kind === 'mysql' ? 'MYSQL_PASSWORD' : 'PGPASSWORD'
+    const env = environment({ [variable]: address.password })
+    address.password = ''
+    const { code, stdout } = await call(['import', 'one-api', address.href, '--data-dir', folder], { env })
+    expect({ kind, code }).toEqual({ kind, code: 0 })
+    expect(stdout).toContain('Bob-Muller')
+  }
+})
+
 describe('a command', () => {
   test('adds nothing to an account that is closed, and tells two gateways of one kind apart', async () => {
     const theirs = await makeOneApi('sqlite', 'one-api', base)
@@ -273,6 +328,7 @@ describe('a command', () => {
       [['one-api', join(folder, 'nowhere.db')], 'There is no file'],
       [['one-api', empty], 'it has no table users'],
       [['one-api', 'postgres://u:canary@127.0.0.1:1/x'], 'database cannot be read'],
+      [['one-api', 'mysql://u:canary@127.0.0.1:1/x'], 'database cannot be read'],
       [['litellm'], 'Give the address of its database'],
     ]
     for (const [words, text] of rows) {

@@ -1,10 +1,11 @@
-// Databases of other gateways as their published schemas make them: One API and New API by their GORM models, LiteLLM by
-// its schema.prisma. Only the columns that stand there, with people and money that are easy to check.
+// Databases of other gateways as their published schemas make them: One API and New API by their GORM models, on each database
+// that they run on, LiteLLM by its schema.prisma. Only the columns that stand there, with people and money that are easy to check.
 
 import { Database } from 'bun:sqlite'
 import { SQL } from 'bun'
 import { hashSecret } from '../../src/accounts/keys'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { mysqlUrl } from './mariadb'
 
 type Value = string | number | boolean | null
 type Rows = Record<string, Record<string, Value>[]>
@@ -24,36 +25,71 @@ const numbers =
   /^(id|user_id|role|status|quota|used_quota|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time)$/
 const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/
 
+/** Databases that One API and New API run on. */
+export type TheirDatabase = DatabaseKind | 'mysql'
+
+/** How each database writes types, names and values. */
+const DIALECTS = {
+  sqlite: { number: 'integer', switch: 'numeric', time: 'datetime', key: 'text', text: 'text', quote: '"' },
+  postgres: {
+    number: 'bigint',
+    switch: 'boolean',
+    time: 'timestamptz',
+    key: 'varchar(128)',
+    text: 'text',
+    quote: '"',
+  },
+  mysql: {
+    number: 'bigint',
+    switch: 'tinyint(1)',
+    time: 'datetime(3)',
+    key: 'varchar(191)',
+    text: 'longtext',
+    quote: '`',
+  },
+} as const
+
 /** A database with these tables. Answers its file or its address. */
-async function makeDatabase(kind: DatabaseKind, tables: Rows): Promise<string> {
-  const place = kind === 'sqlite' ? `${temporaryFolder()}/one-api.db` : await postgresUrl()
+async function makeDatabase(kind: TheirDatabase, tables: Rows): Promise<string> {
+  const place = await emptyDatabase(kind)
+  const dialect = DIALECTS[kind]
+  const quoted = (name: string) => `${dialect.quote}${name}${dialect.quote}`
   const typeOf = (name: string) => {
-    if (numbers.test(name)) return kind === 'sqlite' ? 'integer' : 'bigint'
-    if (switches.test(name)) return kind === 'sqlite' ? 'numeric' : 'boolean'
-    if (name === 'deleted_at') return kind === 'sqlite' ? 'datetime' : 'timestamptz'
-    return name === 'key' && kind === 'postgres' ? 'varchar(128)' : 'text'
+    if (numbers.test(name)) return dialect.number
+    if (switches.test(name)) return dialect.switch
+    if (name === 'deleted_at') return dialect.time
+    return name === 'key' ? dialect.key : dialect.text
   }
   const statements = Object.entries(tables).flatMap(([table, rows]) => {
     const names = Object.keys(rows[0] ?? {})
-    const columns = names.map((name) => `"${name}" ${typeOf(name)}`)
+    const columns = names.map((name) => `${quoted(name)} ${typeOf(name)}`)
     const inserts = rows.map((row) => {
       const values = names.map((name) => literal(row[name] ?? null, kind))
-      return `insert into "${table}" values (${values.join(', ')})`
+      return `insert into ${quoted(table)} values (${values.join(', ')})`
     })
-    return [`create table "${table}" (${columns.join(', ')})`, ...inserts]
+    return [`create table ${quoted(table)} (${columns.join(', ')})`, ...inserts]
   })
-  await runAll(kind, place, statements)
+  await runAll(place, statements)
   return place
 }
 
-function literal(value: Value, kind: DatabaseKind): string {
-  if (value === null) return 'null'
-  if (typeof value === 'boolean') return kind === 'sqlite' ? String(Number(value)) : String(value)
-  return typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "''")}'`
+/** The file or the address of a database without tables. */
+export function emptyDatabase(kind: TheirDatabase): Promise<string> {
+  if (kind === 'mysql') return mysqlUrl()
+  return kind === 'postgres' ? postgresUrl() : Promise.resolve(`${temporaryFolder()}/one-api.db`)
 }
 
-async function runAll(kind: DatabaseKind, place: string, statements: readonly string[]): Promise<void> {
-  if (kind === 'sqlite') {
+function literal(value: Value, kind: TheirDatabase): string {
+  if (value === null) return 'null'
+  if (typeof value === 'boolean') return kind === 'postgres' ? String(value) : String(Number(value))
+  if (typeof value === 'number') return String(value)
+  const text = value.replaceAll("'", "''")
+  return `'${kind === 'mysql' ? text.replaceAll('\\', '\\\\') : text}'`
+}
+
+/** Runs statements in a SQLite file, or at the address of a server. */
+export async function runAll(place: string, statements: readonly string[]): Promise<void> {
+  if (place.startsWith('/')) {
     using database = new Database(place, { create: true })
     for (const statement of statements) database.run(statement)
     return
@@ -102,8 +138,8 @@ function channels(baseUrl: string, isNew: boolean) {
 }
 
 /** The database of One API (relational models of model/*.go) or of New API, which adds columns. */
-export async function makeOneApi(
-  kind: DatabaseKind,
+export function makeOneApi(
+  kind: TheirDatabase,
   flavor: 'one-api' | 'new-api',
   baseUrl: string,
 ): Promise<string> {
@@ -147,7 +183,7 @@ export async function makeOneApi(
     users: [
       user(1, 'alice', { quota: 1_234_567, group: 'vip' }),
       user(2, 'Bob Müller', { status: 2, quota: 500_000, display_name: 'Bob' }),
-      user(3, 'gone', isNew ? { deleted_at: '2026-01-01 00:00:00+00' } : { status: 3 }),
+      user(3, 'gone', isNew ? { deleted_at: '2026-01-01 00:00:00' } : { status: 3 }),
       user(4, 'debtor', { quota: -10 }),
     ],
     tokens: [
@@ -177,7 +213,7 @@ export async function makeOneApi(
 export async function makeLitellm(): Promise<string> {
   const place = await postgresUrl()
   const hash = (secret: string) => `'${hashSecret(secret)}'`
-  await runAll('postgres', place, [
+  await runAll(place, [
     `create table "LiteLLM_TeamTable" ("team_id" text primary key, "team_alias" text, "max_budget" double precision,
       "spend" double precision not null default 0, "models" text[], "budget_duration" text,
       "blocked" boolean not null default false)`,

@@ -5,9 +5,8 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrations'
-import { openPostgres } from '../../src/db/postgres'
 import { createCommandLine } from '../support/command-line'
-import { postgresUrl, temporaryFolder } from '../support/databases'
+import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
 
 setDefaultTimeout(180_000)
 
@@ -82,7 +81,7 @@ test('the password of a PostgreSQL database is not among what it says', async ()
 test('a report that PostgreSQL needs longer for than a statement that serves still comes', async () => {
   const { call } = commandLine()
   const url = await postgresUrl({ template: 'template1' })
-  const db = openPostgres(url)
+  const db = openAddress(url)
   await migrate(db)
   // As slow as with millions of charges: every look at them takes longer than the five seconds.
   await db.batch([

@@ -8,7 +8,6 @@ import type { ModelConfig } from '../../src/config/schema'
 import type { Family, Model } from '../../src/contract/family'
 import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
-import { openPostgres } from '../../src/db/postgres'
 import { families } from '../../src/families'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { type DatabaseKind, databaseKinds, openAddress } from '../support/databases'
@@ -882,7 +881,7 @@ function outageTests(kind: DatabaseKind): void {
   test('connections that are cut: every answer is paid exactly once, and new requests are served again', async () => {
     const vendor = startHeldVendor()
     const gateway = await startTestGateway({ database: kind, ...heldBy(vendor) })
-    const other = openPostgres(gateway.databaseUrl as string)
+    const other = openAddress(gateway.databaseUrl as string)
     const running = flood(40, () => gateway.chat({ model: 'held-chat' }))
     await waitFor(() => vendor.requests === 40)
     await other.query({

@@ -10,8 +10,7 @@ import { referencesOf } from '../../src/billing/references'
 import { clearCodec } from '../../src/db/codec'
 import type { Db, Statement } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
-import { openPostgres } from '../../src/db/postgres'
-import { databaseKinds, openTestDatabase, postgresUrl } from '../support/databases'
+import { databaseKinds, openAddress, openTestDatabase, postgresUrl } from '../support/databases'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, type Random, seedOf } from '../support/random'
 
@@ -126,7 +125,7 @@ group('a server without the function', () => {
 
   test('whose user may not make it serves one request after the other, with the same books', async () => {
     const url = await postgresUrl()
-    const admin = openPostgres(url)
+    const admin = openAddress(url)
     await admin.batch([
       {
         sql: `do $$ begin create role ${user} login password 'secret'; exception when others then null; end $$`,
@@ -137,7 +136,7 @@ group('a server without the function', () => {
     const address = new URL(url)
     address.username = user
     address.password = 'secret'
-    const db = openPostgres(address.href)
+    const db = openAddress(address.href)
     await migrate(db)
     expect(await db.query({ sql: `select proname from pg_proc where proname like 'move_money%'` })).toEqual(
       [],

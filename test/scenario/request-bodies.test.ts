@@ -6,10 +6,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openBodies, readBodies } from '../../src/app/request-store'
 import type { Config } from '../../src/config/schema'
-import { openPostgres } from '../../src/db/postgres'
-import { openSqlite } from '../../src/db/sqlite'
 import { newLogRow } from '../../src/request-log/row'
-import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)
@@ -125,8 +123,7 @@ describe.each(databaseKinds)('bodies on %s', (database) => {
 
   test('go when they are old, and the oldest when they are too many', async () => {
     const dataDir = temporaryFolder()
-    const db =
-      database === 'sqlite' ? openSqlite(join(dataDir, 'x.sqlite')) : openPostgres(await postgresUrl())
+    const db = openAddress(database === 'sqlite' ? join(dataDir, 'x.sqlite') : await postgresUrl())
     const log = { bodies: { keep: '1h', maxBytes: '10KB' } }
     const bodies = await openBodies({ log }, { db, dataDir }, () => {})
     if (!bodies) throw new Error('bodies are kept')

@@ -3,7 +3,6 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'
-import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
 import { directTransport } from '../../src/http-client/origin'
 import { openClickHouse } from '../../src/request-log/clickhouse'
@@ -19,7 +18,7 @@ import {
   valuesOf,
 } from '../../src/request-log/row'
 import { startClickHouse } from '../support/click-house'
-import { postgresUrl } from '../support/databases'
+import { openAddress, postgresUrl } from '../support/databases'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
 
@@ -75,7 +74,7 @@ afterAll(() => clickHouse.stop())
 
 const openers: Record<string, () => Promise<RequestStore>> = {
   SQLite: () => openPageFile(openSqlite(':memory:', { durable: false }), KEEP_MS),
-  PostgreSQL: async () => openPartitions(openPostgres(await postgresUrl()), KEEP_MS, START),
+  PostgreSQL: async () => openPartitions(openAddress(await postgresUrl()), KEEP_MS, START),
   ClickHouse: () =>
     openClickHouse(
       { url: clickHouse.url, user: 'gateway', password: 'secret' },
@@ -118,7 +117,7 @@ describe.each(Object.keys(openers))('%s', (name) => {
 })
 
 test('PostgreSQL has a partition for each day, and drops whole days', async () => {
-  const db = openPostgres(await postgresUrl())
+  const db = openAddress(await postgresUrl())
   const store = await openPartitions(db, KEEP_MS, START)
   await Promise.all([openPartitions(db, KEEP_MS, START), openPartitions(db, KEEP_MS, START)])
   for (let from = 0; from < rows.length; from += 50) await store.insert(rows.slice(from, from + 50))
@@ -157,7 +156,7 @@ test('PostgreSQL has a partition for each day, and drops whole days', async () =
 })
 
 test('pages of nodes that are stored in another order than they ended in are all listed', async () => {
-  const store = await openPartitions(openPostgres(await postgresUrl()), KEEP_MS, START)
+  const store = await openPartitions(openAddress(await postgresUrl()), KEEP_MS, START)
   const [first, second, third, last] = rows as [RequestLogRow, RequestLogRow, RequestLogRow, RequestLogRow]
   for (const row of [third, second, first, last]) await store.insert([row])
   const listed = async (filter: RequestFilter) =>
@@ -171,7 +170,7 @@ test('pages of nodes that are stored in another order than they ended in are all
 
 test('nodes that write and join pages in PostgreSQL at the same time lose and double no row', async () => {
   const url = await postgresUrl()
-  const dbs = [0, 1, 2].map(() => openPostgres(url))
+  const dbs = [0, 1, 2].map(() => openAddress(url))
   const stores = await Promise.all(dbs.map((db) => openPartitions(db, KEEP_MS, START)))
   await Promise.all(
     stores.map(async (store, node) => {

@@ -7,8 +7,7 @@ import { balanceOf } from '../../src/billing/balances'
 import { addCredit, hold, settle } from '../../src/billing/ledger'
 import { DatabaseUnavailable, type Db, type Statement } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
-import { openPostgres } from '../../src/db/postgres'
-import { databaseKinds, postgresUrl } from '../support/databases'
+import { databaseKinds, openAddress, postgresUrl } from '../support/databases'
 import { createLedgerFuzz } from '../support/ledger-fuzz'
 import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, seedOf } from '../support/random'
@@ -81,7 +80,7 @@ async function failAgain(db: Db): Promise<void> {
 
 /** A database with money, whose function `fail` fails so often; a sequence counts on whatever is undone. */
 async function openFailing(state: string, times: number): Promise<Db> {
-  const db = openPostgres(await postgresUrl())
+  const db = openAddress(await postgresUrl())
   await migrate(db)
   await addCredit(db, { id: 'd', account: 'alice', amountNano: 100, now: START, note: null })
   const raise = `if nextval('tries') <= ${times} then raise exception using errcode = '${state}'; end if;`
@@ -98,11 +97,11 @@ async function openFailing(state: string, times: number): Promise<Db> {
 
 async function openNodes(count: number): Promise<Db[]> {
   const url = await postgresUrl()
-  const admin = openPostgres(url)
+  const admin = openAddress(url)
   const name = new URL(url).pathname.slice(1)
   await admin.batch([{ sql: `alter database ${name} set default_transaction_isolation = 'serializable'` }])
   await admin.close()
-  const nodes = Array.from({ length: count }, () => openPostgres(url))
+  const nodes = Array.from({ length: count }, () => openAddress(url))
   for (const node of nodes) await migrate(node)
   expect(await (nodes[0] as Db).query({ sql: 'show transaction_isolation' })).toEqual([
     { transaction_isolation: 'serializable' },

@@ -6,8 +6,7 @@ import { SQL } from 'bun'
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import type { Db } from '../../src/db/db'
-import { openPostgres } from '../../src/db/postgres'
-import { type DatabaseKind, databaseKinds, postgresUrl } from '../support/databases'
+import { type DatabaseKind, databaseAddress, databaseKinds, openAddress } from '../support/databases'
 import { install } from '../support/executable'
 import { startTestGateway, waitFor } from '../support/gateway'
 import { LEASE_MS, pollHeldBack, START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
@@ -204,7 +203,7 @@ test('tasks of a process that is killed with leases are ended by another node on
   using receiver = startReceiver()
   const late = heldBack(failed)
   vendor.answerPoll = late.answer
-  const databaseUrl = await postgresUrl()
+  const databaseUrl = await databaseAddress('postgres')
   const options = {
     upstreams: { dashscope: vendor.upstream },
     config: { webhooks: { allow: [RECEIVER_NETWORK] } },
@@ -267,7 +266,7 @@ test("a connection to PostgreSQL that is cut when the vendor's id is to be store
   await keeper.unsafe('begin')
   await keeper.unsafe('select id from tasks for update')
   answer.letGo()
-  const watcher = openPostgres(gateway.databaseUrl as string)
+  const watcher = openAddress(gateway.databaseUrl as string)
   const cut = {
     sql: `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'update tasks set upstream_id%'`,

@@ -53,23 +53,33 @@ function startOwnServer(): Promise<PostgresServer> {
   return started
 }
 
-/** Where a new, empty database is: the path of a SQLite file, or the URL of a PostgreSQL database. */
+/** Where a new, empty database is: the path of a SQLite file, or the address of a PostgreSQL database with few connections. */
 export async function databaseAddress(kind: DatabaseKind): Promise<string> {
-  return kind === 'sqlite' ? join(temporaryFolder(), 'gateway.sqlite') : postgresUrl()
+  return kind === 'sqlite'
+    ? join(temporaryFolder(), 'gateway.sqlite')
+    : withFewConnections(await postgresUrl())
 }
 
-/** An address of PostgreSQL for a test that needs some connections at once, not all: each takes ten milliseconds of a processor. */
+/**
+ * An address of PostgreSQL for a test that needs some connections at once, not all: a pool makes all of them with its first
+ * statement, and each takes ten milliseconds of a processor.
+ */
 export function withFewConnections(url: string): string {
-  return `${url}?connection_limit=6`
+  const address = new URL(url)
+  address.searchParams.set('connection_limit', '4')
+  return address.href
 }
 
+/** Opens a SQLite file by its path, or a PostgreSQL database by its URL, with few connections. */
 export function openAddress(address: string, codec = clearCodec): Db {
-  return address.startsWith('postgres:') ? openPostgres(address, { codec }) : openSqlite(address, { codec })
+  return address.startsWith('postgres:')
+    ? openPostgres(withFewConnections(address), { codec })
+    : openSqlite(address, { codec })
 }
 
 /** A new database with the gateway's tables. */
 export async function openTestDatabase(kind: DatabaseKind): Promise<Db> {
-  if (kind === 'postgres') return openAddress(withFewConnections(await postgresUrl({ template: TABLES })))
+  if (kind === 'postgres') return openAddress(await postgresUrl({ template: TABLES }))
   const path = await databaseAddress(kind)
   await copyTables(path)
   return openAddress(path)

@@ -1,7 +1,7 @@
 // What commands that change something without an operation of the admin API leave in the audit trail: who did it, and what.
 // A command that only reads must not be here.
 
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { type Actor, type RecordedChange, record, recording } from '../../src/admin/audit-trail'
 import { gatewayTime } from '../../src/app/clock'
 import { inspectDatabase, newId, openDatabase } from '../../src/app/world'
@@ -9,10 +9,11 @@ import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { say } from '../view/output'
 import { lineOf } from './errors'
+import { userName } from './system-user'
 
 /** The user of the system, and the machine: `cli:ada@rack1`. No admin can have such a name. */
 export function commandLineActor(): Actor {
-  return { name: `cli:${userInfo().username}@${hostname()}`, requestId: null, clientAddress: null }
+  return { name: `cli:${userName()}@${hostname()}`, requestId: null, clientAddress: null }
 }
 
 /** The database for one change by this command: an entry is added to the first transaction that is made with it. */

@@ -1,12 +1,12 @@
 // Finds and reads the configuration file. It must never choose between two files of one folder, nor read an unset
 // variable as an empty text.
 
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { asObject } from '../../src/lib/objects'
 import { isCompiled } from '../program'
 import { CommandFailed, lineOf } from './errors'
+import { homeFolder } from './system-user'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -50,7 +50,7 @@ export function surroundings(): Surroundings {
   return {
     workingDirectory: process.cwd(),
     executableDirectory: isCompiled() ? dirname(process.execPath) : undefined,
-    home: homedir(),
+    home: homeFolder(),
     platform: process.platform,
     environment: process.env,
   }
@@ -60,7 +60,9 @@ export function surroundings(): Surroundings {
 export function findConfig(flag: string | undefined, around: Surroundings = surroundings()): FoundConfig {
   const named = flag || around.environment.GATEWAY_CONFIG
   if (named) return { file: namedFile(named, flag ? '--config' : 'GATEWAY_CONFIG'), lookedIn: [] }
-  const folders = foldersOf(around)
+  const folders = foldersOf(around).filter(
+    ({ folder }) => folder !== around.workingDirectory || canSearch(folder),
+  )
   for (const { folder, names } of folders) {
     const files = names.flatMap((name) => FORMATS.map((format) => join(folder, name + format))).filter(isFile)
     if (files.length > 1) {
@@ -113,6 +115,16 @@ export function ownFolders({ platform, home, environment }: Surroundings): strin
     systems.unshift('/Library/Application Support')
   }
   return [...users, ...systems].map((folder) => join(folder, 'gateway'))
+}
+
+/** Whether this user may look into a folder: not into that of another one, in which a command stands after `sudo -u`. */
+function canSearch(folder: string): boolean {
+  try {
+    accessSync(folder, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function isFile(path: string): boolean {

@@ -2,7 +2,6 @@
 // over defaults.
 
 import { statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
 import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
@@ -15,6 +14,7 @@ import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
 import { CommandFailed, failedFor, lineOf } from './errors'
+import { homeFolder } from './system-user'
 
 /** Flags that every command takes. */
 export const settingsArgs = {
@@ -250,7 +250,7 @@ function keylessOf(secrets: Config['secrets']): Config['secrets'] {
 
 function dataHome(): string {
   if (process.env.XDG_DATA_HOME) return process.env.XDG_DATA_HOME
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support')
-  if (process.platform === 'win32') return process.env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local')
-  return join(homedir(), '.local', 'share')
+  if (process.platform === 'darwin') return join(homeFolder(), 'Library', 'Application Support')
+  if (process.platform === 'win32') return process.env.LOCALAPPDATA ?? join(homeFolder(), 'AppData', 'Local')
+  return join(homeFolder(), '.local', 'share')
 }

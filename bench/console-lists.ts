@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { lowBalances, openNow, spendOf } from '../src/admin/overview'
 import { openRequestStore } from '../src/app/request-store'
-import { endOfLedger } from '../src/billing/account-ledger'
+import { pageOfLedger } from '../src/billing/account-ledger'
 import { usageBy } from '../src/billing/usage-report'
 import { DAY_MS } from '../src/billing/usage-totals'
 import { apply, type Db } from '../src/db/db'
@@ -114,9 +114,9 @@ function questionsOf(db: Db, requests: RequestStore, rows: number): Record<strin
     'tasks: unknown, none': () => tasks({ state: 'unknown' }),
     'tasks: of a model that is rare': () => tasks({ model: 'rare' }),
     'tasks: of an account': () => tasks({ account: 'account 7' }),
-    'ledger: the last entries of an account': () => endOfLedger(db, 'account 7', {}, PAGE),
+    'ledger: the last entries of an account': () => pageOfLedger(db, 'account 7', {}, PAGE),
     'ledger: the last of a month in the middle': () =>
-      endOfLedger(db, 'account 7', { since: middle, until: middle + 30 * DAY_MS }, PAGE),
+      pageOfLedger(db, 'account 7', { since: middle, until: middle + 30 * DAY_MS }, PAGE),
   }
 }
 

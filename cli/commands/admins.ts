@@ -55,7 +55,7 @@ const create = defineCommand({
 })
 
 const list = defineCommand({
-  meta: { name: 'list', description: 'List all admins, oldest first.', examples: ['gateway admins list'] },
+  meta: { name: 'list', description: 'List all admins, newest first.', examples: ['gateway admins list'] },
   args: gatewayArgs,
   async run({ args }) {
     await withGateway(args, async (gateway) => {

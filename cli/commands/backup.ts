@@ -89,7 +89,7 @@ async function backUpThere(gateway: Gateway, { file, keep, list, json }: BackupF
       'A file and --keep are for the machine of the gateway. Over the admin API backups go to the place that its configuration names.',
     )
   if (list) {
-    const rows = (await gateway.rows('listBackups')).toReversed()
+    const rows = await gateway.rows('listBackups')
     return showList(rows, rows[0]?.place ?? 'the place of the gateway', json)
   }
   const { place, database_bytes: databaseBytes, ...made } = await gateway.call('makeBackup')
@@ -110,9 +110,9 @@ interface Listed {
   place: string
 }
 
-/** The backups of a place, oldest first. */
+/** The backups of a place, newest first. */
 async function listOf(place: BackupPlace): Promise<Listed[]> {
-  return (await place.names()).map((name) => ({
+  return (await place.names()).toReversed().map((name) => ({
     name,
     made_at: isoTime(timeOfBackup(name)),
     place: place.title,

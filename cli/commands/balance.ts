@@ -125,7 +125,8 @@ const DEFAULT_LIMIT = 1_000
 const ledger = defineCommand({
   meta: {
     name: 'ledger',
-    description: 'Show the movements of an account, oldest first, with the balance after each.',
+    description:
+      'Show the movements of an account, newest first, with the balance after each. As comma-separated values, oldest first.',
     examples: [
       'gateway balance ledger alice',
       'gateway balance ledger alice --since 7d --limit 20',
@@ -138,7 +139,7 @@ const ledger = defineCommand({
     limit: {
       type: 'string',
       valueHint: 'N',
-      description: `Only the last N (default: ${DEFAULT_LIMIT} in a table, else all)`,
+      description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
     csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
     ...gatewayArgs,
@@ -158,7 +159,7 @@ const ledger = defineCommand({
       if (entries.length === 0) return say(`Account ${args.account} has had no movements.`)
       print(entriesTable(entries))
       if (limit === undefined && entries.length === DEFAULT_LIMIT) {
-        say(`\nThese are the last ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
+        say(`\nThese are the newest ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
       }
     })
   },

@@ -66,7 +66,7 @@ const create = defineCommand({
 const list = defineCommand({
   meta: {
     name: 'list',
-    description: 'List all keys, oldest first.',
+    description: 'List all keys, newest first.',
     examples: [
       'gateway keys list',
       `gateway keys list --json | jq -r '.[] | select(.status == "active") | .name'`,

@@ -48,7 +48,7 @@ const issue = defineCommand({
 const list = defineCommand({
   meta: {
     name: 'list',
-    description: 'List statements by their numbers.',
+    description: 'List statements, newest first.',
     examples: ['gateway statements list --account alice', 'gateway statements list --month 2026-10 --json'],
   },
   args: {

@@ -327,14 +327,14 @@ export async function keyNames(db: Db): Promise<Map<string, string>> {
   return new Map(rows.map(({ id, name }) => [id as string, name as string]))
 }
 
-/** Keys in the order in which they were made, after one of them. */
+/** Keys, newest first, after one of them. */
 export async function listKeysAfter(
   db: Db,
   { after, account, limit }: { after?: string | undefined; account?: string | undefined; limit: number },
 ): Promise<Key[]> {
-  const list = new Conditions().where('keys.id > ?', after).where('keys.account = ?', account)
+  const list = new Conditions().where('keys.id < ?', after).where('keys.account = ?', account)
   const rows = await db.query({
-    sql: `${SELECT_KEYS} ${list.sql} order by keys.id limit ${list.place(limit)}`,
+    sql: `${SELECT_KEYS} ${list.sql} order by keys.id desc limit ${list.place(limit)}`,
     parameters: list.parameters,
   })
   return rows.map(keyOfRow)

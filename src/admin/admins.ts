@@ -91,8 +91,9 @@ export async function requireAdmin(db: Db, nameOrId: string): Promise<Admin> {
   return admin
 }
 
+/** All operators, newest first. */
 export async function listAdmins(db: Db): Promise<Admin[]> {
-  return (await db.query({ sql: 'select * from admins order by id' })).map(adminOfRow)
+  return (await db.query({ sql: 'select * from admins order by id desc' })).map(adminOfRow)
 }
 
 export async function findAdmin(db: Db, nameOrId: string): Promise<Admin | undefined> {

@@ -2,7 +2,7 @@
 // what is asked of one account or key must not read the totals of all.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { endOfLedger, ledgerOf } from '../../src/billing/account-ledger'
+import { ledgerOf, pageOfLedger } from '../../src/billing/account-ledger'
 import { findEndedCharge } from '../../src/billing/ledger'
 import { referencesOf } from '../../src/billing/references'
 import { chargesOf, costsSince, usageBy, usageDimensions } from '../../src/billing/usage-report'
@@ -73,7 +73,9 @@ server('a statement that reads history', () => {
     }
     const since = START + 30 * DAY_MS + 5
     for (const by of usageDimensions) await usageBy(watched, by, { since, until: since + DAY_MS })
-    await endOfLedger(watched, 'alice', { since, until: since + HOUR_MS }, 10)
+    await pageOfLedger(watched, 'alice', { since, until: since + HOUR_MS }, 10)
+    const newest = await pageOfLedger(watched, 'alice', {}, 10)
+    await pageOfLedger(watched, 'alice', {}, 10, newest?.next ?? undefined)
     await costsSince(watched, 'chat', START + (HISTORY_DAYS - 1) * DAY_MS)
     const late = START + (HISTORY_DAYS - 1) * DAY_MS
     await findEndedCharge(watched, 'charge 199000', late)
@@ -137,7 +139,8 @@ describe.each(databaseKinds)('totals of one account on %s', (kind) => {
     const since = START + 50 * DAY_MS
     // The balance before a time is the sum of all days before it.
     expect(await Array.fromAsync(ledgerOf(watched, account, { since, until: since }))).toEqual([])
-    await endOfLedger(watched, account, { since: START, until }, 10)
+    await pageOfLedger(watched, account, { since: START, until }, 10)
+    await pageOfLedger(watched, account, {}, 10, { position: 1, at: since, id: '' })
     for (const by of ['account', 'model', 'day', 'hour'] as const) {
       await usageBy(watched, by, { since: 0, until, account })
       await usageBy(watched, by, { since: 0, keyId: 'key 7' })

@@ -5,7 +5,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { folderPlace } from '../../src/backup/place'
-import { endOfLedger } from '../../src/billing/account-ledger'
+import { pageOfLedger } from '../../src/billing/account-ledger'
 import { balances } from '../../src/billing/balances'
 import { signingKey } from '../../src/billing/checkpoint'
 import { addCredit, adjust, hold, release, releaseExpired, settle } from '../../src/billing/ledger'
@@ -122,7 +122,8 @@ describe.each(databaseKinds)('statements on %s', (database) => {
         for (const { amount_usd: usd } of content.usage) balance -= nano(usd)
         expect(nano(content.closing_usd)).toBe(balance)
         // The same from the ledger's own pages, and as a table.
-        const [entry] = await endOfLedger(db, account, { until: monthOf(month)?.until as number }, 1)
+        const page = await pageOfLedger(db, account, { until: monthOf(month)?.until as number }, 1)
+        const entry = page?.entries[0]
         expect(entry?.balanceAfterNano).toBe(balance)
         const lines = statementLines(statement).filter(([, , , line]) => line !== 'closing' && line !== 'tax')
         expect(lines.reduce((sum, line) => sum + nano(String(line.at(-1))), 0)).toBe(balance)

@@ -1,8 +1,16 @@
 // Charges and keys for tests of the ledger, filled in where a test does not care.
 
+import { expect } from 'bun:test'
 import { type Key, unlimited } from '../../src/accounts/keys'
+import {
+  type LedgerEntry,
+  type LedgerPeriod,
+  type LedgerPlace,
+  pageOfLedger,
+} from '../../src/billing/account-ledger'
 import type { Charge, Settlement } from '../../src/billing/ledger'
 import { accountPeriodOf, budgetPeriodOf, isCounted, windowMinuteOf } from '../../src/billing/limits'
+import type { Db } from '../../src/db/db'
 
 export const START = Date.UTC(2026, 2, 10, 12)
 
@@ -63,5 +71,23 @@ export function countersOf(key: Key, tokens: number, now: number) {
     accountPeriod: accountPeriodOf(key, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? tokens : 0,
+  }
+}
+
+/** The entries of a ledger as its pages have them, newest first. */
+export async function ledgerFromItsEnd(
+  db: Db,
+  account: string,
+  period: LedgerPeriod,
+  limit: number,
+): Promise<LedgerEntry[]> {
+  const all: LedgerEntry[] = []
+  for (let before: LedgerPlace | undefined; ; ) {
+    const page = await pageOfLedger(db, account, period, limit, before)
+    if (!page) throw new Error('the place of a page is gone')
+    all.push(...page.entries)
+    if (page.next === null) return all
+    expect(page.entries.length).toBe(limit)
+    before = page.next
   }
 }

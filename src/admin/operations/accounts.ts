@@ -18,7 +18,7 @@ import {
   requireAccount,
   unfreezeAccount,
 } from '../../accounts/accounts'
-import { endOfLedger, entryJson, type LedgerEntry, ledgerOf } from '../../billing/account-ledger'
+import { entryJson, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/account-ledger'
 import { balanceJson } from '../../billing/balances'
 import { moveMoney, type Transfer, transferId } from '../../billing/transfers'
 import { BUDGET_PERIODS } from '../../contract/budgets'
@@ -41,8 +41,6 @@ import {
   pageOf,
   pageQuery,
   periodQuery,
-  placeOfCursor,
-  timedCursor,
   unknownCursor,
 } from '../operation'
 
@@ -85,8 +83,6 @@ const tag = 'Accounts'
 
 /** Most movements that are the last ones: they are in memory at once. */
 const MOST_LAST = 100_000
-/** How far back a page of the ledger begins to look for the entry before it, in milliseconds: clocks of nodes differ. */
-const CLOCKS_MS = 60_000
 
 const accountOf = ({ world, params }: Asked) => requireAccount(world.db, params.account ?? '')
 
@@ -225,7 +221,7 @@ const ledger = operation({
   path: '/accounts/{account}/ledger',
   role: 'viewer',
   tag,
-  summary: 'Movements of an account, oldest first, with the balance after each',
+  summary: 'Movements of an account, newest first, with the balance after each',
   query: Type.Object({
     ...periodQuery,
     ...pageQuery,
@@ -233,48 +229,45 @@ const ledger = operation({
       Type.Integer({
         minimum: 1,
         maximum: MOST_LAST,
-        description: 'Only so many, the last ones, on one page; without `after`.',
+        description: 'Only so many, the newest, on one page; without `after`.',
       }),
     ),
-    format: Type.Optional(OneOf(['json', 'csv'], '`csv` is the whole period as a file. Default `json`.')),
+    format: Type.Optional(
+      OneOf(
+        ['json', 'csv'],
+        '`csv` is the whole period as a file, in the order of time: oldest first. Default `json`.',
+      ),
+    ),
   }),
   reply: PageOf(EntryReply),
   async run(asked, query) {
-    if (query.last !== undefined && query.after !== undefined) throw unknownCursor()
+    const { last, after, format } = query
+    if (last !== undefined && after !== undefined) throw unknownCursor()
     const { account } = await accountOf(asked)
     const { db } = await asked.world.reportSource()
     const period = periodOfQuery(query, 0)
-    const last = query.last && (await endOfLedger(db, account, period, query.last))
-    if (query.format === 'csv') {
-      const pages = last ? [last] : ledgerOf(db, account, period)
-      return csvResponse(`${account}.csv`, LEDGER_TITLES, pages, ledgerLine)
-    }
-    if (last) return { data: last.map(entryJson), next: null }
-    const limit = limitOf(query)
-    const entries = await entriesAfter(db, account, period, query.after, limit + 1)
-    return pageOf(entries, limit, entryJson, ({ at, id }) => timedCursor(at, id))
+    const file = `${account}.csv`
+    if (format === 'csv' && last === undefined)
+      return csvResponse(file, LEDGER_TITLES, ledgerOf(db, account, period), ledgerLine)
+    const page = await pageOfLedger(db, account, period, last ?? limitOf(query), placeOf(after))
+    if (!page) throw unknownCursor()
+    const { entries, next } = page
+    if (format === 'csv') return csvResponse(file, LEDGER_TITLES, [entries.toReversed()], ledgerLine)
+    return { data: entries.map(entryJson), next: last === undefined && next ? cursorOf(next) : null }
   },
 })
 
-async function entriesAfter(
-  db: Db,
-  account: string,
-  period: { since: number; until?: number },
-  after: string | undefined,
-  most: number,
-): Promise<LedgerEntry[]> {
-  const place = placeOfCursor(after)
-  const since = place ? Math.max(period.since, place.at - CLOCKS_MS) : period.since
-  const entries: LedgerEntry[] = []
-  let isPast = place === undefined
-  for await (const page of ledgerOf(db, account, { ...period, since })) {
-    for (const entry of page) {
-      if (isPast) entries.push(entry)
-      else isPast = entry.id === place?.id
-      if (entries.length === most) return entries
-    }
-  }
-  return entries
+function cursorOf({ position, at, id }: LedgerPlace): string {
+  return `${position}.${at}.${id}`
+}
+
+/** The place that a cursor names. Throws 400 for one that no page has given. */
+function placeOf(after: string | undefined): LedgerPlace | undefined {
+  if (after === undefined) return undefined
+  const [, position, at, id] = /^(\d{1,16})\.(\d{1,16})\.(\P{Cc}{0,200})$/u.exec(after) ?? []
+  const place = { position: Number(position), at: Number(at), id: id ?? '' }
+  if (!Number.isSafeInteger(place.position) || !Number.isSafeInteger(place.at)) throw unknownCursor()
+  return place
 }
 
 const credit = operation({

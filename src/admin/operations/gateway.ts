@@ -156,11 +156,12 @@ const admins = operation({
   path: '/admins',
   role: 'owner',
   tag,
-  summary: 'Operators, oldest first',
+  summary: 'Operators, newest first',
   query: Type.Object(pageQuery),
   reply: PageOf(AdminReply),
   async run({ world }, query) {
-    const rows = (await listAdmins(world.db)).filter(({ id }) => id > (query.after ?? ''))
+    const { after } = query
+    const rows = (await listAdmins(world.db)).filter(({ id }) => after === undefined || id < after)
     return pageOf(
       rows,
       limitOf(query),

@@ -109,7 +109,7 @@ const list = operation({
   path: '/keys',
   role: 'viewer',
   tag,
-  summary: 'Keys, oldest first',
+  summary: 'Keys, newest first',
   query: Type.Object({ ...pageQuery, account: optionalText('Only those of this account.') }),
   reply: PageOf(KeyReply),
   async run({ world }, query) {

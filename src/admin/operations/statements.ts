@@ -67,12 +67,12 @@ const list = operation({
   path: '/statements',
   role: 'viewer',
   tag,
-  summary: 'Statements by their numbers',
+  summary: 'Statements, newest first or by their numbers',
   query: Type.Object({
     ...pageQuery,
     account: optionalText('Only those of this account.'),
     month: Type.Optional(Month),
-    order: Type.Optional(OneOf(['number', 'newest'], '`newest` first, or by `number`. Default `number`.')),
+    order: Type.Optional(OneOf(['number', 'newest'], '`newest` first, or by `number`. Default `newest`.')),
   }),
   reply: PageOf(Summary),
   async run({ world }, query) {
@@ -80,7 +80,7 @@ const list = operation({
     const { account, month, order } = query
     const after = query.after === undefined ? undefined : Number(query.after)
     if (after !== undefined && (!Number.isSafeInteger(after) || after < 0)) throw unknownCursor()
-    const isNewestFirst = order === 'newest'
+    const isNewestFirst = order !== 'number'
     const filter = { account, month, isNewestFirst, after, limit: limit + 1 }
     const { db } = await world.reportSource()
     const rows = await listStatements(db, filter)

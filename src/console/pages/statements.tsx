@@ -36,7 +36,7 @@ export default function Statements() {
   const [turn, setTurn] = useState(0)
   const pages = usePages(
     (after, signal) =>
-      call('listStatements', { query: { account, month, order: 'newest', after, limit: 50 }, signal }),
+      call('listStatements', { query: { account, month, after, limit: 50 }, signal }),
     [account, month, turn],
   )
   return (

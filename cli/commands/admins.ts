@@ -91,14 +91,12 @@ const revoke = defineCommand({
   args: { name: nameArg, ...gatewayArgs },
   async run({ args }) {
     await withGateway(args, async (gateway) => {
-      const before = (await gateway.rows('listAdmins')).find(({ name, id }) => [name, id].includes(args.name))
       const admin = await gateway.call('revokeAdmin', { params: { admin: args.name } })
       if (args.json) return printJson(admin)
-      const revokedAt = before?.revoked_at ?? null
       print(
-        revokedAt === null
-          ? `The token of ${admin.name} is refused from now on.`
-          : `It was revoked before, at ${utcTime(Date.parse(revokedAt))}.`,
+        admin.replayed
+          ? `It was revoked before, at ${utcTime(Date.parse(admin.revoked_at ?? ''))}.`
+          : `The token of ${admin.name} is refused from now on.`,
       )
     })
   },

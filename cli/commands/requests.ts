@@ -11,9 +11,9 @@ import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, needDatabase, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { parseLimit } from '../lib/values'
-import { print, printJson, say } from '../view/output'
+import { print, printJson, printStream, say } from '../view/output'
 import { bodiesText, detailsBlock, requestLine, requestTable } from '../view/request'
-import { timeAgo } from '../view/times'
+import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 1_000
@@ -34,6 +34,11 @@ const filterArgs = {
     valueHint: '429|5xx|failed',
     description: 'Only this status, this class, or all from 400 on',
   },
+  metadata: {
+    type: 'string',
+    valueHint: 'NAME=VALUE',
+    description: 'Only those with this metadata, such as team=search',
+  },
 } as const
 
 interface FilterFlags {
@@ -43,8 +48,7 @@ interface FilterFlags {
   upstream?: string | undefined
   operation?: string | undefined
   status?: string | undefined
-  since?: string | undefined
-  until?: string | undefined
+  metadata?: string | undefined
 }
 
 const list = defineCommand({
@@ -54,26 +58,33 @@ const list = defineCommand({
     examples: [
       'gateway requests list --status failed --since 24h',
       'gateway requests list --key alice --model pgt-5-mini --limit 100',
+      'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
       'gateway requests list --json | jq -r .next',
     ],
   },
   args: {
     ...filterArgs,
-    since: { type: 'string', valueHint: '24h', description: 'Only those that are not older' },
-    until: { type: 'string', valueHint: '1h', description: 'Only those that are older' },
+    ...periodArgs,
     limit: {
       type: 'string',
       valueHint: 'N',
-      description: `How many, at most ${MAX_LIMIT} (default ${DEFAULT_LIMIT})`,
+      description: `How many, at most ${MAX_LIMIT} (default ${DEFAULT_LIMIT}); with --csv any number (default: all)`,
     },
     after: { type: 'string', valueHint: 'NEXT', description: 'Go on after a list, by its `next`' },
+    csv: { type: 'boolean', description: 'Print all that match as comma-separated values with a title line' },
     ...gatewayArgs,
   },
   async run({ args }) {
-    const limit = parseLimit(args, DEFAULT_LIMIT)
-    if (limit > MAX_LIMIT) throw new WrongUsage(`--limit takes at most ${MAX_LIMIT}: go on with --after.`)
+    if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
+    if (args.csv && args.after !== undefined) throw new WrongUsage('--after goes without --csv.')
+    const last = parseLimit(args, undefined)
+    const limit = last ?? DEFAULT_LIMIT
+    if (!args.csv && limit > MAX_LIMIT)
+      throw new WrongUsage(`--limit takes at most ${MAX_LIMIT}: go on with --after, or print all with --csv.`)
+    const filter = { ...queryOf(args), ...periodQueryOf(parsePeriod(args, Date.now())) }
     await withGateway(args, async (gateway) => {
-      const query = { ...queryOf(args), limit, after: args.after }
+      if (args.csv) return printStream(await gateway.csv('listRequests', { query: { ...filter, last } }))
+      const query = { ...filter, limit, after: args.after }
       const { data: rows, next, looked } = await gateway.call('listRequests', { query })
       if (args.json) return printJson({ rows, next, looked })
       if (rows.length > 0) print(requestTable(rows))
@@ -171,13 +182,11 @@ function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): voi
 }
 
 /** The filter of flags, as operations take it. */
-function queryOf({ key, account, model, upstream, operation, status, since, until }: FilterFlags) {
+function queryOf({ key, account, model, upstream, operation, status, metadata }: FilterFlags) {
   if (status !== undefined && !statusRange(status)) {
     throw new WrongUsage(
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )
   }
-  const now = Date.now()
-  const times = { since: timeAgo('since', since, now), until: timeAgo('until', until, now) }
-  return { key, account, model, upstream, operation, status, ...times }
+  return { key, account, model, upstream, operation, status, metadata }
 }

@@ -57,11 +57,9 @@ const revoke = defineCommand({
   },
   async run({ args }) {
     await withGateway(args, async (gateway) => {
-      const before = (await gateway.rows('listSessions')).find(({ id }) => id === args.session)
       const session = await gateway.call('revokeSession', { params: { session: args.session } })
       if (args.json) return printJson(session)
-      const isFirst = before?.status !== 'ended'
-      print(isFirst ? `The session of ${session.name} has ended.` : 'It had ended before.')
+      print(session.replayed ? 'It had ended before.' : `The session of ${session.name} has ended.`)
     })
   },
 })

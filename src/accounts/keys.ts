@@ -321,9 +321,16 @@ export async function listKeys(db: Db): Promise<Key[]> {
   return (await db.query({ sql: `${SELECT_KEYS} order by keys.created_at, keys.name` })).map(keyOfRow)
 }
 
-/** The names of all keys by their ids. */
-export async function keyNames(db: Db): Promise<Map<string, string>> {
-  const rows = await db.query({ sql: 'select id, name from keys' })
+/** The names of keys by their ids: of some, or of all. */
+export async function keyNames(db: Db, ids?: readonly string[]): Promise<Map<string, string>> {
+  const places = ids?.map((_, index) => `$${index + 1}`).join(', ')
+  const rows =
+    places === ''
+      ? []
+      : await db.query({
+          sql: `select id, name from keys ${places === undefined ? '' : `where id in (${places})`}`,
+          parameters: ids ?? [],
+        })
   return new Map(rows.map(({ id, name }) => [id as string, name as string]))
 }
 

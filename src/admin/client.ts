@@ -146,7 +146,10 @@ function notReached(reason: string): string {
 
 async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Response> {
   const { operation, body, idempotencyKey } = asked
-  const signal = AbortSignal.timeout(LONG.has(operation.id) ? LONG_PATIENCE_MS : PATIENCE_MS)
+  const patience = new AbortController()
+  const { signal } = patience
+  const timer = setTimeout(() => patience.abort(), LONG.has(operation.id) ? LONG_PATIENCE_MS : PATIENCE_MS)
+  timer.unref()
   let response: Response
   try {
     response = await gateway.send(addressOf(gateway.url, asked), {
@@ -167,6 +170,8 @@ async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Respon
     const advice = isUnsure ? ' Look whether it was done before you repeat it' : ''
     throw noAnswer(gateway, `${why}.${advice}`.replace(/\.$/, ''))
   }
+  // A file may take longer than this, once it has begun.
+  if (asked.query.format === 'csv') clearTimeout(timer)
   if (response.ok) return response
   throw await errorOf(gateway, asked, response)
 }

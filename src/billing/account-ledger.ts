@@ -55,7 +55,7 @@ type Positions = readonly [after: number, to: number]
 const PAID_BETWEEN = `from ended_charges where position > $1 and position <= $2
   and series in (select id from charge_series where account = $3) and amount > 0 and ended_at >= $4 and ended_at < $5`
 
-/** What is read of a ledger. */
+/** The part of a ledger that is read. */
 interface Stretch extends Required<LedgerPeriod> {
   before: LedgerPlace
   /** No charge before the place ended at this time or later. */
@@ -338,7 +338,15 @@ async function parted(
 ): Promise<{ summed?: Movement; single: readonly Positions[] }> {
   const first = most === undefined ? 0 : await positionOfLast(db, account, { since, until }, ranges, most)
   if (first === 0) return { single: ranges }
-  const summed: Movement = { id: '', at: 0, kind: 'sum', amountNano: 0, charge: null, note: null, position: 0 }
+  const summed: Movement = {
+    id: '',
+    at: 0,
+    kind: 'sum',
+    amountNano: 0,
+    charge: null,
+    note: null,
+    position: 0,
+  }
   for (const [after, to] of ranges) {
     if (after >= first - 1) break
     const [row] = await db.query({

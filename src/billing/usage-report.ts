@@ -264,6 +264,9 @@ export function usageJson(used: Usage) {
 
 /** The price of an ended charge. */
 export interface Cost {
+  /** The id of its request. */
+  request: string
+  createdAt: number
   amountNano: number
   usageSource: string | null
   endedBy: string | null
@@ -273,26 +276,26 @@ export interface Cost {
 const LATE = /:late$/
 
 /**
- * The costs of requests by their ids: of those of an operation that began at `since` or later and whose charges have
- * ended. For requests that are answered before their charge ends, such as videos.
+ * The costs of requests of an operation, whose charges stand from a position on and before another, the last first. For
+ * requests that are answered before their charge ends, such as videos.
  */
-export async function costsSince(db: Db, operation: string, since: number): Promise<Map<string, Cost>> {
+export async function costsBetween(
+  db: Db,
+  operation: string,
+  { from, to, begunBefore }: { from: number; to: number; begunBefore: number },
+): Promise<Cost[]> {
   const rows = await db.query({
-    sql: `select id, amount, usage_source, ended_by from charge_history
-      where position >= $3 and operation = $1 and created_at >= $2 order by ended_at`,
-    parameters: [operation, since, await firstPositionSince(db, since)],
+    sql: `select id, created_at, amount, usage_source, ended_by from charge_history
+      where position >= $1 and position < $2 and operation = $3 and created_at < $4 order by position desc`,
+    parameters: [from, to, operation, begunBefore],
   })
-  // The later of two charges is the one that may have been paid.
-  return new Map(
-    rows.map((row) => [
-      (row.id as string).replace(LATE, ''),
-      {
-        amountNano: row.amount as number,
-        usageSource: row.usage_source as string | null,
-        endedBy: row.ended_by as string | null,
-      },
-    ]),
-  )
+  return rows.map((row) => ({
+    request: (row.id as string).replace(LATE, ''),
+    createdAt: row.created_at as number,
+    amountNano: row.amount as number,
+    usageSource: row.usage_source as string | null,
+    endedBy: row.ended_by as string | null,
+  }))
 }
 
 /** A charge as people look at it. */

@@ -8,6 +8,7 @@ import type { Origin, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import {
   EQUAL_COLUMNS,
+  metadataText,
   type RequestFilter,
   type RequestPage,
   statusRange,
@@ -21,7 +22,7 @@ const TIMEOUT_MS = 10_000
 const ATTEMPTS = 3
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 /** How far the clock that made an id may be from the gateway's, in milliseconds. */
-const CLOCKS_MS = 60_000
+const CLOCKS_MS = 3_600_000
 
 interface Parts {
   keepMs: number
@@ -35,6 +36,8 @@ export async function openClickHouse(
   const server = new ClickHouse(config, transport)
   const { table = 'request_log' } = config
   await server.run(tableOf(table, keepMs))
+  // A table of an earlier version has it not.
+  await server.run(`alter table ${table} add column if not exists metadata Nullable(String)`)
   return {
     insert: (rows) => server.run(`insert into ${table} format JSONEachRow`, {}, linesOf(rows)).then(() => {}),
     async list(filter, { limit, after }): Promise<RequestPage> {
@@ -47,8 +50,9 @@ export async function openClickHouse(
     },
     async find(id) {
       const at = timeOfId(id)
-      const near = at === undefined ? '' : 'and at >= {from:Int64}'
-      const values = { id, ...(at !== undefined && { from: String(at - CLOCKS_MS) }) }
+      const near = at === undefined ? '' : 'and at >= {from:Int64} and at < {to:Int64}'
+      const times = at !== undefined && { from: String(at - CLOCKS_MS), to: String(at + CLOCKS_MS) }
+      const values = { id, ...times }
       const [row] = await server.rows(`select * from ${table} where id = {id:String} ${near} limit 1`, values)
       return row
     },
@@ -90,6 +94,10 @@ function conditionsOf(filter: RequestFilter, after: string | undefined) {
     if (value === undefined) continue
     values[column] = value
     conditions.push(`${column} = {${column}:String}`)
+  }
+  if (filter.metadata !== undefined) {
+    values.metadata = metadataText(filter.metadata)
+    conditions.push('position(metadata, {metadata:String}) > 0')
   }
   const range = filter.status === undefined ? undefined : statusRange(filter.status)
   if (range) conditions.push(`status between ${range[0]} and ${range[1]}`)

@@ -9,12 +9,19 @@ export interface RequestFilter {
   model?: string
   upstream?: string
   operation?: string
+  metadata?: Metadata
   /** A status of HTTP such as `404`, a class such as `4xx`, or `failed` for all from 400 on. */
   status?: string
   /** Arrived at this time or later, in milliseconds since 1970. */
   since?: number
   /** Arrived before this time. */
   until?: number
+}
+
+/** One value of the metadata that usage is counted by. */
+export interface Metadata {
+  name: string
+  value: string
 }
 
 /** One page of rows, newest first. */
@@ -41,6 +48,11 @@ export const EQUAL_COLUMNS = [
   ['operation', 'operation'],
 ] as const
 
+/** The part of the metadata of a row, which is JSON, that says a value: quotes in a value are escaped, so nothing else has it. */
+export function metadataText({ name, value }: Metadata): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(value)}`
+}
+
 /** The words of a filter that a status goes by. */
 export function statusWords(status: number): string[] {
   const words = [String(status), `${Math.floor(status / 100)}xx`]
@@ -58,6 +70,7 @@ export function statusRange(word: string): readonly [from: number, to: number] |
 export function matches(filter: RequestFilter, row: LoggedRequest): boolean {
   return (
     EQUAL_COLUMNS.every(([name, column]) => filter[name] === undefined || row[column] === filter[name]) &&
+    (filter.metadata === undefined || String(row.metadata).includes(metadataText(filter.metadata))) &&
     (filter.status === undefined || statusWords(Number(row.status)).includes(filter.status)) &&
     row.at >= (filter.since ?? 0) &&
     row.at < (filter.until ?? Number.POSITIVE_INFINITY)

@@ -2,7 +2,8 @@
 // for pages alike. It must never write, and never show a body or a secret.
 
 import { type Closing, closingAt } from '../billing/closings'
-import { beginOf, type ChargeView, type Cost, chargesOf, costsSince } from '../billing/usage-report'
+import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/usage-report'
+import { firstPositionSince, highestPosition } from '../billing/usage-totals'
 import type { Db } from '../db/db'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'
@@ -33,6 +34,13 @@ export interface RequestDetails {
 /** How much earlier than its row in the log a charge may have begun, by the clock, in milliseconds. */
 const CLOCKS_MS = 60_000
 
+/** How long a request lasts at most, in milliseconds. */
+const LONGEST_MS = 86_400_000
+/** Positions of charges that are read at once. */
+const POSITIONS = 20_000
+/** Rows that an export reads at once. */
+const EXPORT_ROWS = 1_000
+
 /** One page of requests, newest first, each with what was paid for it in the end. */
 export async function listRequests(
   { db, requests }: LookUpWorld,
@@ -40,7 +48,24 @@ export async function listRequests(
   wish: PageWish,
 ): Promise<RequestPage> {
   const page = await requests.list(filter, wish)
-  return { ...page, rows: await withCosts(db, page.rows) }
+  return { ...page, rows: await new Costs(db).added(page.rows) }
+}
+
+/** All requests that match, newest first, in pages of which one is in memory; at most so many. */
+export async function* exportRequests(
+  { db, requests }: LookUpWorld,
+  filter: RequestFilter,
+  most = Number.MAX_SAFE_INTEGER,
+): AsyncGenerator<LoggedRequest[]> {
+  const costs = new Costs(db)
+  let left = most
+  for (let after: string | undefined; left > 0; ) {
+    const { rows, next } = await requests.list(filter, { limit: Math.min(EXPORT_ROWS, left), after })
+    if (rows.length > 0) yield await costs.added(rows)
+    left -= rows.length
+    if (next === null) return
+    after = next
+  }
 }
 
 /** A request by its id; undefined if nothing is known of it. */
@@ -69,18 +94,49 @@ async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
   return row && findTask(db, null, row.id as string)
 }
 
-/** The rows with what was paid after their request was answered, as for a video. */
-async function withCosts(db: Db, rows: readonly LoggedRequest[]): Promise<LoggedRequest[]> {
-  const open = rows.filter(isUnpaid)
-  const since = open.reduce((first, { at }) => Math.min(first, at), Number.MAX_SAFE_INTEGER)
-  const operations = [...new Set(open.map(({ operation }) => operation as string))]
-  const costs = await Promise.all(operations.map((operation) => costsSince(db, operation, since - CLOCKS_MS)))
-  const byId = new Map<string, Cost>(costs.flatMap((each) => [...each]))
-  return rows.map((row) => {
-    const cost = isUnpaid(row) ? byId.get(row.id) : undefined
-    if (!cost) return row
-    return { ...row, amount: cost.amountNano, usage_source: cost.usageSource, ended_by: cost.endedBy }
-  })
+/**
+ * Finds what was paid for requests after they were answered, as for a video: for pages of rows, each with requests that ended
+ * earlier. Charges are read from the newest on, each once, and those are kept whose request may stand on a later page.
+ */
+class Costs {
+  private readonly kept = new Map<string, Cost>()
+  /** The position from which on the charges of an operation have been read. */
+  private readonly readFrom = new Map<string, number>()
+
+  constructor(private readonly db: Db) {}
+
+  /** The rows with what was paid for them in the end. */
+  async added(rows: readonly LoggedRequest[]): Promise<LoggedRequest[]> {
+    const open = rows.filter(isUnpaid)
+    for (const [operation, group] of Map.groupBy(open, (row) => String(row.operation)))
+      await this.read(operation, group)
+    return rows.map((row) => {
+      const cost = isUnpaid(row) ? this.kept.get(row.id) : undefined
+      if (!cost) return row
+      return { ...row, amount: cost.amountNano, usage_source: cost.usageSource, ended_by: cost.endedBy }
+    })
+  }
+
+  private async read(operation: string, rows: readonly LoggedRequest[]): Promise<void> {
+    const wanted = new Set(rows.map(({ id }) => id))
+    const oldest = rows.reduce((first, { at }) => Math.min(first, at), Number.MAX_SAFE_INTEGER)
+    const newest = rows.reduce((last, { at }) => Math.max(last, at), 0)
+    // Requests of later pages ended before, and so began at most this much later.
+    const begunBefore = newest + LONGEST_MS
+    for (const [id, { createdAt }] of this.kept) if (createdAt >= begunBefore) this.kept.delete(id)
+    const first = await firstPositionSince(this.db, oldest - CLOCKS_MS)
+    let to = this.readFrom.get(operation) ?? (await highestPosition(this.db)) + 1
+    while (to > first) {
+      const from = Math.max(first, to - POSITIONS)
+      for (const cost of await costsBetween(this.db, operation, { from, to, begunBefore })) {
+        const isNear = wanted.has(cost.request) || cost.createdAt < oldest + LONGEST_MS
+        // The later of two charges is the one that may have been paid, and it was read first.
+        if (isNear && !this.kept.has(cost.request)) this.kept.set(cost.request, cost)
+      }
+      to = from
+    }
+    this.readFrom.set(operation, to)
+  }
 }
 
 /** Whether a request was answered, and its row does not say at what price. */

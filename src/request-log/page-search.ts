@@ -4,7 +4,9 @@
 import type { Db, Row, Statement, Value } from '../db/db'
 import {
   EQUAL_COLUMNS,
+  type Metadata,
   matches,
+  metadataText,
   type PageWish,
   type RequestFilter,
   type RequestPage,
@@ -27,6 +29,16 @@ const CLOCKS_MS = 60_000
 /** How long nearly all requests last, and how long one lasts at most, in milliseconds: pages are in the order in which they end. */
 const USUAL_MS = 600_000
 const LONGEST_MS = 86_400_000
+/** How far a clock that is wrong may be from the others, in milliseconds. */
+const WRONG_CLOCK_MS = 3_600_000
+/** Pages whose rows are searched for an id, at most, where its time does not say which: some tenths of a second. */
+const SOME_PAGES = 5_000
+/** Where an id is looked for by its time: how far clocks are apart, how long the request lasted, and pages at most. */
+const LOOKS = [
+  [CLOCKS_MS, USUAL_MS, MOST_PAGES],
+  [CLOCKS_MS, LONGEST_MS, MOST_PAGES],
+  [WRONG_CLOCK_MS, USUAL_MS, SOME_PAGES],
+] as const
 
 /** Lets other work run. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -60,29 +72,31 @@ export async function listPages(
   return { rows: found, next: null, looked: null }
 }
 
-/** A row by its id: first where its time says, then in the newest pages. */
+/**
+ * A row by its id: where its time says, then where the clock of a node that is wrong would have put it. An id that says no
+ * time is no gateway's own: it is looked for in the newest pages.
+ */
 export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {
   const at = timeOfId(id)
-  if (at !== undefined) {
-    for (const longestMs of [USUAL_MS, LONGEST_MS]) {
-      const range = await rangeOf(db, at - CLOCKS_MS, at + CLOCKS_MS, longestMs)
-      const row = await findInRange(db, id, range, at + CLOCKS_MS)
-      if (row) return row
-    }
+  if (at === undefined) return findInRange(db, id, ALL, { mostPages: SOME_PAGES })
+  for (const [clocksMs, longestMs, mostPages] of LOOKS) {
+    const range = await rangeOf(db, at - clocksMs, at + clocksMs, longestMs)
+    const row = await findInRange(db, id, range, { beganBy: at + clocksMs, mostPages })
+    if (row) return row
   }
-  return findInRange(db, id, ALL)
+  return undefined
 }
 
 async function findInRange(
   db: Db,
   id: string,
   range: Range,
-  beganBy = Number.MAX_SAFE_INTEGER,
+  { beganBy = Number.MAX_SAFE_INTEGER, mostPages }: { beganBy?: number; mostPages: number },
 ): Promise<LoggedRequest | undefined> {
   const condition = `oldest_at <= $1 and ${has(db, 'rows', '$2')}`
   let pages = 0
   for await (const { number, fits } of slices(db, range, condition, [beganBy, id])) {
-    if (++pages > MOST_PAGES) return undefined
+    if (++pages > mostPages) return undefined
     if (!fits) continue
     const row = rowsOf(await readPage(db, number)).find((each) => each.id === id)
     if (row) return row
@@ -198,7 +212,12 @@ function termsOf(filter: RequestFilter): string[] {
   const terms = EQUAL_COLUMNS.flatMap(([name, column]) =>
     filter[name] === undefined ? [] : [`${column}=${filter[name]}`],
   )
+  if (filter.metadata !== undefined) terms.push(metadataTerm(filter.metadata))
   return filter.status === undefined ? terms : [...terms, `status=${filter.status}`]
+}
+
+export function metadataTerm({ name, value }: Metadata): string {
+  return `metadata.${name}=${value}`
 }
 
 /** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
@@ -223,13 +242,16 @@ function rowsOf(
 function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean {
   const range = filter.status === undefined ? undefined : statusRange(filter.status)
   const [from = 0, to = Number.MAX_SAFE_INTEGER] = range ?? []
-  const status = COLUMNS.findIndex(([name]) => name === 'status')
+  const placeOf = (column: string) => COLUMNS.findIndex(([name]) => name === column)
+  const [status, metadata] = [placeOf('status'), placeOf('metadata')]
+  const said = filter.metadata && metadataText(filter.metadata)
   const wanted = EQUAL_COLUMNS.flatMap(([name, column]) => {
     const value = filter[name]
-    return value === undefined ? [] : [{ value, place: COLUMNS.findIndex(([each]) => each === column) }]
+    return value === undefined ? [] : [{ value, place: placeOf(column) }]
   })
   return (values) =>
     wanted.every(({ value, place }) => values[place] === value) &&
+    (said === undefined || String(values[metadata]).includes(said)) &&
     Number(values[status]) >= from &&
     Number(values[status]) <= to
 }

@@ -4,7 +4,7 @@
 
 import { type Db, type Statement, tryApply } from '../db/db'
 import { EQUAL_COLUMNS, statusWords } from './filter'
-import { nextTurn } from './page-search'
+import { metadataTerm, nextTurn } from './page-search'
 import { type RequestLogRow, valuesOf } from './row'
 
 /** Rows of a page that small ones are joined to, pages that are looked at for it at a time, and how often in one run. */
@@ -43,6 +43,8 @@ function termsIn(rows: readonly RequestLogRow[]): string {
       if (row[name] !== null) terms.add(`${column}=${row[name]}`)
     }
     for (const word of statusWords(row.status)) terms.add(`status=${word}`)
+    for (const [name, value] of Object.entries(JSON.parse(row.metadata ?? '{}')))
+      terms.add(metadataTerm({ name, value: String(value) }))
   }
   return termLines(terms)
 }

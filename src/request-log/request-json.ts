@@ -11,10 +11,10 @@ import type { FailedAttempt, LoggedColumns, LoggedRequest } from './row'
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null
 
-type Shown = Omit<LoggedColumns, 'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts'>
+type Shown = Omit<LoggedColumns, 'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts' | 'metadata'>
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
-  const { number: _, id, at, stream, amount, held, attempts, ...rest } = row
+  const { number: _, id, at, stream, amount, held, attempts, metadata, ...rest } = row
   return {
     id,
     at: isoTime(at),
@@ -24,6 +24,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     held_usd: usdOf(held),
     amount_usd: usdOf(amount),
     attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
+    metadata: (typeof metadata === 'string' ? JSON.parse(metadata) : null) as Record<string, string> | null,
   }
 }
 

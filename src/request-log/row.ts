@@ -39,6 +39,8 @@ export interface RequestLogRow {
   upstreamRequestId: string | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
+  /** The metadata that its usage is counted by, as JSON; null for none. */
+  metadata: string | null
   /** The trace that the request is a part of; null while nobody traces. Not written. */
   trace: TraceContext | null
 }
@@ -85,6 +87,7 @@ export function newLogRow(
     upstreamMs: 0,
     upstreamRequestId: null,
     attempts: null,
+    metadata: null,
     trace: null,
   }
 }
@@ -157,6 +160,7 @@ export const COLUMNS = [
   ['upstream_request_id', 'text'],
   ['client_address', 'text'],
   ['attempts', 'text'],
+  ['metadata', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -190,6 +194,7 @@ export function valuesOf(logRow: RequestLogRow): Value[] {
     logRow.upstreamRequestId,
     logRow.clientAddress,
     logRow.attempts && JSON.stringify(logRow.attempts),
+    logRow.metadata,
   ]
 }
 

@@ -169,6 +169,7 @@ async function handle(
     request = checkRequest(read, incoming, logRow.at)
     const { metadata: wanted } = world.config.usage ?? {}
     if (wanted) request.metadata = metadataOf(wanted, read.given.body, incoming.metadata?.())
+    logRow.metadata = request.metadata ?? null
     if (!read.answer) beginSealing(world, request)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)

@@ -21,7 +21,7 @@ export function metadataOf(
   for (const name of names) {
     // Clients of messages name their user in a field of their metadata.
     const own = name === 'user' ? (told.user ?? user ?? told.user_id) : told[name]
-    const value = textOf(given?.[name] ?? own)
+    const value = metadataValue(given?.[name] ?? own)
     if (value !== undefined) found.push([name, value])
   }
   if (found.length === 0) return undefined
@@ -45,8 +45,8 @@ function valuesOfHeader(header: string): Record<string, unknown> {
   )
 }
 
-/** A value as one line of bounded length; undefined for what is no plain value, or empty. */
-function textOf(value: unknown): string | undefined {
+/** A value as it is kept: one line of bounded length; undefined for what is no plain value, or empty. */
+export function metadataValue(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)
     .slice(0, 4 * LONGEST_VALUE)

@@ -19,7 +19,7 @@ let browser: Browser
 let admin: (method: string, path: string, body?: object) => Promise<Record<string, never>>
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ balance: '10' })
+  gateway = await startTestGateway({ balance: '10', config: { usage: { metadata: ['team'] } } })
   browser = await openBrowser()
   const token = await makeAdminToken(gateway, 'owner', 'seeder')
   admin = async (method, path, body) => {
@@ -49,8 +49,8 @@ async function seed(): Promise<void> {
   })
   await admin('POST', '/accounts/team/credits', { amount_usd: '5', note: SCRIPT })
   const authorization = { authorization: `Bearer ${key.key}` }
-  await gateway.chat({}, authorization)
-  await gateway.chat()
+  await gateway.chat({}, { ...authorization, 'x-gateway-metadata': 'team=search' })
+  await gateway.chat({}, { 'x-gateway-metadata': JSON.stringify({ team: SCRIPT }) })
   await gateway.chat({ model: SCRIPT })
   const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', "'")}"]`
   await gateway.chat({ messages: [{ role: 'user', content: failing }] })
@@ -95,6 +95,8 @@ async function addresses(): Promise<string[]> {
     `requests/${paid?.id}`,
     'usage?by=day&and=model',
     'usage?by=model&and=key',
+    'usage?by=metadata.team&and=model',
+    'requests?metadata=team%3Dsearch',
     'tasks',
     `tasks/${task?.id}`,
     'models',
@@ -293,6 +295,25 @@ test('usage: two dimensions whose columns add up, as a file too', () =>
     expect((await download).suggestedFilename()).toBe('usage.csv')
   }))
 
+test('usage by metadata leads to its requests, which are a file too', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    await open('usage')
+    await page.getByLabel('Sum by').selectOption('metadata.team')
+    await page.getByRole('link', { name: 'search', exact: true }).click()
+    await settled()
+    expect(page.url()).toContain('metadata=team%3Dsearch')
+    expect(await page.getByLabel('Metadata').inputValue()).toBe('team=search')
+    await waitFor(async () => (await page.locator('main tbody tr').count()) === 1)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'CSV' }).click()
+    const file = await download
+    expect(file.suggestedFilename()).toBe('requests.csv')
+    expect((await Bun.file(await file.path()).text()).trim().split('\r\n').length).toBe(2)
+    await page.locator('main tbody tr a').first().click()
+    await page.getByRole('heading', { name: /^req_/ }).waitFor()
+    await page.getByRole('link', { name: 'search', exact: true }).waitFor()
+  }))
+
 test('models: why one is not there, and what some usage costs', () =>
   visiting('viewer', async ({ page, open }) => {
     await open('models/test-chat')
@@ -389,8 +410,8 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
     await page.keyboard.type('0.25')
     await tabTo('Add dollars')
     await page.keyboard.press('Enter')
-    // The ledger may have more rows than its first page.
-    await waitFor(async () => (await gateway.balance()).balanceNano === before + 250_000_000)
+    await page.getByRole('cell', { name: '$0.25' }).first().waitFor()
+    expect((await gateway.balance()).balanceNano - before).toBe(250_000_000)
     expect(unseen).toEqual([])
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: 'Account alice' }).waitFor({ state: 'detached' })

@@ -260,8 +260,8 @@ test('a key from its making to its end', async () => {
 
   const list = await json('keys list')
   expect(list.map((each: Json) => [each.name, each.account])).toEqual([
-    ['alice', 'team'],
     ['bob', 'bob'],
+    ['alice', 'team'],
   ])
   expect(JSON.stringify(list)).not.toContain(key)
   const shown = await json(`keys show ${id}`)
@@ -338,10 +338,10 @@ test('money in, corrections, the ledger and the proof', async () => {
   const ledger = await json('balance ledger alice', data)
   expect(ledger.map((each: Json) => [each.kind, each.amount_usd, each.balance_after_usd, each.note])).toEqual(
     [
-      ['credit', '5.00', '5.00', 'start'],
-      ['adjust', '-1.50', '3.50', 'cash, "back"'],
-      ['adjust', '0.000000001', '3.500000001', 'goodwill'],
       ['adjust', '-0.50', '3.000000001', 'again'],
+      ['adjust', '0.000000001', '3.500000001', 'goodwill'],
+      ['adjust', '-1.50', '3.50', 'cash, "back"'],
+      ['credit', '5.00', '5.00', 'start'],
     ],
   )
   const csv = await run('balance ledger alice --csv', data)

@@ -68,9 +68,9 @@ test('months are shown before they are closed, closed, and named wherever they a
 
   const entries = await json('balance ledger alice --until 2024-03-01')
   expect(entries).toMatchObject([
-    { kind: 'credit', balance_after_usd: '1.00' },
-    { id: 'closing-2024-01', kind: 'closing', amount_usd: '-0.05', balance_after_usd: '0.95', charge: null },
     { id: 'closing-2024-02', kind: 'closing', at: '2024-02-29T23:59:59.999Z', balance_after_usd: '0.90' },
+    { id: 'closing-2024-01', kind: 'closing', amount_usd: '-0.05', balance_after_usd: '0.95', charge: null },
+    { kind: 'credit', balance_after_usd: '1.00' },
   ])
   expect(entries[1].note).toBe(`1 charges up to 2024-01, in ${archive}`)
   expect(await json('usage --month 2024-02 --by model')).toMatchObject({

@@ -365,8 +365,34 @@ for (const database of databaseKinds) {
       }
       expect(rows).toEqual(whole)
     }
-    const csv = await call('GET', '/accounts/pages/ledger?format=csv')
-    expect(csv.text.trim().split('\r\n').length).toBe(8)
+    const ledger = '/accounts/pages/ledger'
+    const { body: newest } = await call('GET', `${ledger}?limit=2`)
+    expect(newest.data).toMatchObject([
+      { amount_usd: '7.00', balance_after_usd: '28.00' },
+      { amount_usd: '6.00', balance_after_usd: '21.00' },
+    ])
+    // What comes meanwhile is on no older page.
+    await call('POST', '/accounts/pages/credits', { body: { amount_usd: '8' } })
+    const older = await call('GET', `${ledger}?limit=2&after=${encodeURIComponent(newest.next)}`)
+    expect(older.body.data).toMatchObject([
+      { amount_usd: '5.00', balance_after_usd: '15.00' },
+      { amount_usd: '4.00', balance_after_usd: '10.00' },
+    ])
+    for (const after of ['1', '1.2', '9999999999999999.1.x', "' or 1=1"])
+      expect((await call('GET', `${ledger}?after=${encodeURIComponent(after)}`)).status).toBe(400)
+    // A table is in the order of time.
+    const amounts = async (query: string) =>
+      (await call('GET', `${ledger}?format=csv${query}`)).text
+        .trim()
+        .split('\r\n')
+        .slice(1)
+        .map((line) => line.split(',')[3])
+    expect(await amounts('')).toEqual([1, 2, 3, 4, 5, 6, 7, 8].map((dollars) => `${dollars}.00`))
+    expect(await amounts('&last=2')).toEqual(['7.00', '8.00'])
+    const names = (await call('GET', '/keys?account=pages')).body.data.map(
+      ({ name }: { name: string }) => name,
+    )
+    expect(names).toEqual([4, 3, 2, 1, 0].map((index) => `page-${index}`))
     expect((await call('GET', '/usage?by=account&format=csv')).text).toStartWith('account,requests')
   })
 

@@ -5,7 +5,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ledgerOf, pageOfLedger } from '../../src/billing/account-ledger'
 import { findEndedCharge } from '../../src/billing/ledger'
 import { referencesOf } from '../../src/billing/references'
-import { chargesOf, costsSince, usageBy, usageDimensions } from '../../src/billing/usage-report'
+import { chargesOf, costsBetween, usageBy, usageDimensions } from '../../src/billing/usage-report'
 import { addToTotals, DAY_MS, HOUR_MS } from '../../src/billing/usage-totals'
 import { makeChargePartitions } from '../../src/db/charge-partitions'
 import { apply, type Db, type Statement } from '../../src/db/db'
@@ -76,8 +76,8 @@ server('a statement that reads history', () => {
     await pageOfLedger(watched, 'alice', { since, until: since + HOUR_MS }, 10)
     const newest = await pageOfLedger(watched, 'alice', {}, 10)
     await pageOfLedger(watched, 'alice', {}, 10, newest?.next ?? undefined)
-    await costsSince(watched, 'chat', START + (HISTORY_DAYS - 1) * DAY_MS)
     const late = START + (HISTORY_DAYS - 1) * DAY_MS
+    await costsBetween(watched, 'chat', { from: CHARGES - 500, to: CHARGES, begunBefore: late })
     await findEndedCharge(watched, 'charge 199000', late)
     await chargesOf(watched, `req_${late.toString(16).padStart(12, '0')}${'0'.repeat(20)}`)
     await closeSome(watched)

@@ -27,6 +27,7 @@ setDefaultTimeout(120_000)
 const DAY_MS = 86_400_000
 const KEEP_MS = 30 * DAY_MS
 const START = Date.UTC(2026, 10, 20, 12)
+const SETS = [null, '{"team":"search"}', '{"team":"a \\"b\\" c","user":"ann"}', '{"user":"search"}']
 const STATUSES = [200, 200, 200, 202, 400, 402, 429, 500, 503]
 
 const pick = <Item>(items: readonly Item[], random: ReturnType<typeof createRandom>) =>
@@ -49,6 +50,7 @@ function makeRows(count: number): RequestLogRow[] {
       upstream: pick(['east', 'west'], random),
       status: pick(STATUSES, random),
       amountNano: index,
+      metadata: pick(SETS, random),
     }
   })
 }
@@ -65,6 +67,9 @@ const filters: RequestFilter[] = [
   { since: START + DAY_MS },
   { until: START + DAY_MS },
   { since: START + DAY_MS, until: START + 2 * DAY_MS, account: 'alice' },
+  { metadata: { name: 'team', value: 'search' } },
+  { metadata: { name: 'team', value: 'a "b" c' }, status: 'failed' },
+  { metadata: { name: 'team', value: 'a' } },
   { keyId: 'nobody' },
   { keyId: "' or 1=1 --" },
 ]
@@ -197,6 +202,31 @@ test('nodes that write and join pages in PostgreSQL at the same time lose and do
   await Promise.all(dbs.map((each) => each.close()))
 })
 
+test('an id that nobody has is looked for where its time says, and not in all pages', async () => {
+  const db = openSqlite(':memory:', { durable: false })
+  let looked = 0
+  const counting: Db = {
+    ...db,
+    async query(statement) {
+      const found = await db.query(statement)
+      if (statement.sql.includes(' as fits ')) looked += found.length
+      return found
+    },
+  }
+  const store = await openPageFile(counting, KEEP_MS)
+  const idAt = (at: number) => `req_${at.toString(16).padStart(12, '0')}7${'f'.repeat(19)}`
+  // The clock of a node is half an hour wrong.
+  const odd = { ...(rows[350] as RequestLogRow), id: idAt(START + 1.5 * DAY_MS - 1_800_000) }
+  for (const row of rows.with(350, odd)) await store.insert([row])
+  expect(await store.find(idAt(START - 3 * DAY_MS))).toBeUndefined()
+  expect(looked).toBeLessThan(5)
+  expect(await store.find(idAt(START + 10 * 60_000))).toBeUndefined()
+  // All of a day, of which the row of a long request may be the last.
+  expect(looked).toBeLessThan(rows.length / 2)
+  expect(await store.find(odd.id)).toMatchObject({ id: odd.id })
+  await store.close()
+})
+
 test('ClickHouse gets a batch again that may not have arrived, and answers with each row once', async () => {
   const server = startClickHouse()
   const store = await openClickHouse({ url: server.url }, { keepMs: KEEP_MS, transport: directTransport })
@@ -210,6 +240,8 @@ test('ClickHouse gets a batch again that may not have arrived, and answers with 
   await server.stop()
   expect(clickHouse.users).toEqual(new Set(['gateway:secret']))
   expect(server.statements[0]).toContain('interval 2592000 second')
+  // A table that an earlier version has made.
+  expect(server.statements[1]).toContain('add column if not exists metadata')
 })
 
 test('rows are dropped and counted where the store cannot keep up, and their readers get all', async () => {

@@ -73,6 +73,8 @@ function isMet(row: Row, condition: string, value: (text: string) => string | nu
       Number(row.at) < Number(at) || (Number(row.at) === Number(at) && String(row.id) < String(value(id)))
     )
   }
+  const [, said] = /^position\(metadata, (\{\w+:String\})\) > 0$/.exec(condition) ?? []
+  if (said !== undefined) return String(row.metadata ?? '').includes(String(value(said)))
   const [, column = '', operator, right = ''] = /^(\w+) (=|>=|<) (\S+)$/.exec(condition) ?? []
   if (operator === '=') return row[column] === value(right)
   if (operator === '>=') return Number(row[column]) >= Number(value(right))

@@ -39,6 +39,7 @@ function entry(id: string, at = START): RequestLogRow {
     upstreamMs: 6.5,
     upstreamRequestId: 'vendor-1',
     attempts: null,
+    metadata: null,
     trace: null,
   }
 }
@@ -91,6 +92,7 @@ describe('the request log', () => {
         upstream_ms: 7,
         upstream_request_id: 'vendor-1',
         attempts: null,
+        metadata: null,
       },
     ])
     await requestLog.close()

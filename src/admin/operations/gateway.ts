@@ -226,8 +226,8 @@ const revoke = operation({
       target: `admin:${admin.name}`,
       before: { role: admin.role },
     })
-    await revokeAdmin(db, admin.id, world.now())
-    return adminJson(await requireAdmin(world.db, admin.id), world.now())
+    const replayed = !(await revokeAdmin(db, admin.id, world.now()))
+    return { ...adminJson(await requireAdmin(world.db, admin.id), world.now()), replayed }
   },
 })
 

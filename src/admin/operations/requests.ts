@@ -12,13 +12,16 @@ import {
   usageDimensions,
   usageWithCostJson,
 } from '../../billing/usage-report'
+import { METADATA_NAME } from '../../config/usage'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest, notFound } from '../../lib/errors'
-import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
-import { findRequest, listRequests } from '../../request-log/look-up'
+import { metadataValue } from '../../request/metadata'
+import { type Metadata, type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
+import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
 import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
-import { csvResponse } from '../csv'
+import type { LoggedRequest } from '../../request-log/row'
+import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
   type Asked,
   limitOf,
@@ -46,10 +49,16 @@ const filterQuery = {
   upstream: optionalText('Only those of this upstream.'),
   operation: optionalText('Only this operation, such as `chat`.'),
   status: optionalText('A status such as `429`, a class such as `5xx`, or `failed`.'),
+  metadata: optionalText('Only those with this metadata, such as `team=search`.'),
 }
+type FilterQuery = { [Name in keyof (typeof filterQuery & typeof periodQuery)]?: string | undefined }
 
-async function namesOf({ world }: Asked): Promise<NameOf> {
-  const names = await keyNames(world.db)
+const METADATA_PAIR = new RegExp(`^(${METADATA_NAME})=(.+)$`, 's')
+
+/** The names of the keys of some rows, or of all. */
+async function namesOf({ world }: Asked, rows?: readonly LoggedRequest[]): Promise<NameOf> {
+  const ids = rows && [...new Set(rows.map(({ key_id }) => key_id).filter((id) => typeof id === 'string'))]
+  const names = await keyNames(world.db, ids)
   return (id) => names.get(String(id)) ?? null
 }
 
@@ -60,6 +69,34 @@ async function keyIdOf({ world }: Asked, text: string | undefined): Promise<stri
   return key?.id ?? text
 }
 
+/** The filter of a query. Throws 400 for what is none. */
+async function filterOf(asked: Asked, query: FilterQuery): Promise<RequestFilter> {
+  const { key, status, metadata, account, model, upstream, operation, since, until } = query
+  if (status !== undefined && !statusRange(status))
+    throw invalidRequest(
+      'status',
+      "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
+    )
+  const keyId = await keyIdOf(asked, key)
+  const times = periodOfQuery({ since, until })
+  const said = metadata === undefined ? undefined : metadataOfQuery(metadata)
+  const filter = { keyId, status, metadata: said, account, model, upstream, operation, ...times }
+  return Object.fromEntries(
+    Object.entries(filter).filter(([, value]) => value !== undefined),
+  ) as RequestFilter
+}
+
+/** One value of metadata, in the form in which rows have it. */
+function metadataOfQuery(text: string): Metadata {
+  const [, name, value] = METADATA_PAIR.exec(text) ?? []
+  const kept = metadataValue(value)
+  if (name !== undefined && kept !== undefined) return { name, value: kept }
+  throw invalidRequest(
+    'metadata',
+    "Invalid 'metadata': expected a name of usage.metadata and a value, such as team=search.",
+  )
+}
+
 const list = operation({
   id: 'listRequests',
   method: 'GET',
@@ -67,29 +104,38 @@ const list = operation({
   role: 'viewer',
   tag: 'Requests',
   summary: 'Requests, the last that ended first',
-  query: Type.Object({ ...filterQuery, ...periodQuery, ...pageQuery }),
+  query: Type.Object({
+    ...filterQuery,
+    ...periodQuery,
+    ...pageQuery,
+    last: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'With `format=csv`: only so many, the last that ended.' }),
+    ),
+    format: Type.Optional(
+      OneOf(['json', 'csv'], '`csv` is all that match as a file, the last that ended first. Default `json`.'),
+    ),
+  }),
   reply: PageOf(Type.Object({ id: Type.String(), at: Type.String(), status: Type.Integer() }, open)),
   async run(asked, query) {
-    const { key, since, until, limit: _limit, after, status, ...equal } = query
-    if (status !== undefined && !statusRange(status))
-      throw invalidRequest(
-        'status',
-        "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
+    const { last, after, format } = query
+    const filter = await filterOf(asked, query)
+    const { db, requestLog: requests } = await asked.world.reportSource()
+    if (format === 'csv') {
+      if (after !== undefined) throw unknownCursor()
+      const nameOf = await namesOf(asked)
+      const names = asked.world.config.usage?.metadata ?? []
+      const pages = exportRequests({ db, requests }, filter, last)
+      return csvResponse('requests.csv', requestTitles(names), pages, (row) =>
+        requestCells(requestJson(row, nameOf), names),
       )
-    const keyId = await keyIdOf(asked, key)
-    const filter = Object.fromEntries(
-      Object.entries({ ...equal, status, keyId, ...periodOfQuery({ since, until }) }).filter(
-        ([, value]) => value !== undefined,
-      ),
-    ) as RequestFilter
-    const { db, requestLog } = await asked.world.reportSource()
-    const page = await listRequests({ db, requests: requestLog }, filter, {
-      limit: limitOf(query),
-      after,
-    }).catch((error) => {
+    }
+    if (last !== undefined)
+      throw invalidRequest('last', "'last' goes with format=csv: pages take 'limit' and 'after'.")
+    const limit = limitOf(query)
+    const page = await listRequests({ db, requests }, filter, { limit, after }).catch((error) => {
       throw error instanceof UnknownCursor ? unknownCursor() : error
     })
-    const nameOf = await namesOf(asked)
+    const nameOf = await namesOf(asked, page.rows)
     const data = page.rows.map((row) => requestJson(row, nameOf))
     return { data, next: page.next, looked: page.looked }
   },
@@ -108,7 +154,7 @@ const show = operation({
     const { db, requestLog } = await asked.world.reportSource()
     const details = await findRequest({ db, requests: requestLog }, id)
     if (!details) throw notFound('request', id)
-    return detailsJson(id, details, await namesOf(asked))
+    return detailsJson(id, details, await namesOf(asked, details.row ? [details.row] : []))
   },
 })
 
@@ -129,7 +175,7 @@ const usage = operation({
   role: 'viewer',
   tag: 'Usage',
   summary:
-    'Requests and what was paid for them, by one or two of key, account, model, operation, day and hour',
+    'Requests and what was paid for them, by one or two of key, account, model, operation, day, hour and names of metadata',
   query: Type.Object({
     by: Type.Optional(Dimension('What to sum by. Default `key`.')),
     and: Type.Optional(Dimension('A second dimension: a row for each pair. Default: none.')),
@@ -149,7 +195,8 @@ const usage = operation({
     open,
   ),
   async run(asked, query) {
-    const { now } = asked.world
+    const { now, config } = asked.world
+    const metadataNames = config.usage?.metadata ?? []
     const { db } = await asked.world.reportSource()
     const { account } = query
     const by = usageDimensionOf(query.by ?? 'key') ?? 'key'
@@ -185,6 +232,7 @@ const usage = operation({
       until: isoTime(until ?? null),
       by,
       and: and ?? null,
+      dimensions: [...usageDimensions, ...metadataNames.map((name) => `metadata.${name}`)],
       rows,
       total,
     }

@@ -21,8 +21,12 @@ const SessionReply = Type.Object(
 )
 
 /** The names of the owners of sessions. */
-async function ownerNames(db: Db): Promise<(session: Session) => Promise<string>> {
-  const [keys, admins] = await Promise.all([keyNames(db), listAdmins(db)])
+async function ownerNames(
+  db: Db,
+  sessions: readonly Session[],
+): Promise<(session: Session) => Promise<string>> {
+  const ids = [...new Set(sessions.map(({ subject }) => subject))]
+  const [keys, admins] = await Promise.all([keyNames(db, ids), listAdmins(db)])
   const names = new Map([...keys, ...admins.map(({ id, name }) => [id, name] as const)])
   return async ({ subject, createdAt }) =>
     names.get(subject) ?? (await adminOfSubject(db, subject, createdAt))?.name ?? subject
@@ -43,7 +47,7 @@ const list = operation({
   async run({ world }, query) {
     const limit = limitOf(query)
     const rows = await listSessions(world.db, { kind: query.kind, before: query.after, limit: limit + 1 })
-    const nameOf = await ownerNames(world.db)
+    const nameOf = await ownerNames(world.db, rows)
     const named = await Promise.all(rows.map(async (session) => ({ session, name: await nameOf(session) })))
     return pageOf(
       named,
@@ -66,14 +70,14 @@ const revoke = operation({
     const { world, params } = asked
     const found = await findSession(world.db, params.session ?? '')
     if (!found) throw notFound('session', params.session)
-    const name = await (await ownerNames(world.db))(found)
+    const name = await (await ownerNames(world.db, [found]))(found)
     const db = changing(asked, {
       action: 'session.revoke',
       target: `${found.kind}:${name}`,
       before: { id: found.id },
     })
-    await revokeSession(db, found.id, world.now())
-    return sessionJson((await findSession(world.db, found.id)) ?? found, name, world.now())
+    const replayed = !(await revokeSession(db, found.id, world.now()))
+    return { ...sessionJson((await findSession(world.db, found.id)) ?? found, name, world.now()), replayed }
   },
 })
 

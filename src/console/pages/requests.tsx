@@ -2,7 +2,7 @@
 // last byte, its money, its attempts, its error. Bodies are never shown: the gateway keeps none unless told to.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
-import { call, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
+import { call, fileAddress, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
@@ -35,6 +35,7 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   usage_source: string | null
   upstream_request_id: string | null
   client_address: string | null
+  metadata: Record<string, string> | null
 }
 
 const filters = [
@@ -54,6 +55,7 @@ const filters = [
       ['5xx', '5xx'],
     ] as const,
   },
+  { name: 'metadata', title: words.metadata, example: words.metadataExample },
 ]
 
 const columns: readonly Column<LoggedRequest>[] = [
@@ -115,6 +117,13 @@ export default function Requests() {
         <button type="button" aria-pressed={isLive} onClick={() => setQuery({ live: isLive ? null : 'on' })}>
           {isLive ? words.liveOn : words.liveOff}
         </button>
+        <a
+          class="button"
+          href={fileAddress('listRequests', { query: { ...filter, since, until, format: 'csv' } })}
+          download
+        >
+          CSV
+        </a>
       </FilterBar>
       <PagedTable
         label={words.title}
@@ -210,6 +219,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
           request.account && <a href={hrefOf('accounts', {}, request.account)}>{request.account}</a>,
         ],
         [words.tokens, tokensText(request.input_tokens, request.output_tokens) || null],
+        ...metadataFacts(request.metadata ?? {}),
         [words.client, request.client_address],
         [
           words.vendorId,
@@ -217,6 +227,19 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
         ],
       ]}
     />
+  )
+}
+
+/** Each value of metadata, which leads to the requests that have it. */
+function metadataFacts(metadata: Record<string, string>) {
+  return Object.entries(metadata).map(
+    ([name, value]) =>
+      [
+        words.metadataOf(name),
+        <a href={hrefOf('requests', { metadata: `${name}=${value}` })} key={name}>
+          {value}
+        </a>,
+      ] as const,
   )
 }
 

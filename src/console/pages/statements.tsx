@@ -35,8 +35,7 @@ export default function Statements() {
   const { account, month } = query
   const [turn, setTurn] = useState(0)
   const pages = usePages(
-    (after, signal) =>
-      call('listStatements', { query: { account, month, after, limit: 50 }, signal }),
+    (after, signal) => call('listStatements', { query: { account, month, after, limit: 50 }, signal }),
     [account, month, turn],
   )
   return (

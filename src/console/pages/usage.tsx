@@ -13,7 +13,9 @@ import { texts } from '../texts'
 
 const words = texts.usage
 const DIMENSIONS = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
-type Dimension = (typeof DIMENSIONS)[number]
+/** A dimension of all requests, or a name of their metadata. */
+type Dimension = (typeof DIMENSIONS)[number] | `metadata.${string}`
+const METADATA = 'metadata.'
 
 /** Bars that a chart tells apart; the others are one. */
 const MOST_SERIES = 7
@@ -22,7 +24,23 @@ type UsageReply = Reply<'getUsage'>
 type UsageRow = UsageReply['rows'][number] & Partial<Record<Dimension, string>>
 
 function dimensionOf(word: string | undefined): Dimension | undefined {
+  if (word?.startsWith(METADATA)) return word as Dimension
   return DIMENSIONS.find((each) => each === word)
+}
+
+/** The name of the metadata that a dimension is; undefined for another one. */
+function metadataName(dimension: Dimension): string | undefined {
+  return dimension.startsWith(METADATA) ? dimension.slice(METADATA.length) : undefined
+}
+
+/** A text of a dimension, of those for words and for names of metadata. */
+function titleOf(
+  dimension: Dimension,
+  texts: Readonly<Record<string, string>>,
+  ofMetadata: (name: string) => string,
+): string {
+  const name = metadataName(dimension)
+  return name === undefined ? (texts[dimension] ?? '') : ofMetadata(name)
 }
 
 export default function Usage() {
@@ -32,6 +50,9 @@ export default function Usage() {
   const and = chosen === by ? undefined : chosen
   const asked = { by, and, key: query.key, account: query.account, ...periodQuery() }
   const load = useLoaded((signal) => call('getUsage', { query: asked, signal }), [JSON.stringify(asked)])
+  const known = [
+    ...new Set([...(load.data?.dimensions ?? DIMENSIONS), by, ...(and ? [and] : [])]),
+  ] as Dimension[]
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
@@ -41,8 +62,14 @@ export default function Usage() {
           { name: 'account', title: texts.requests.account },
         ]}
       >
-        <DimensionChoice name="by" title={words.by} value={by} />
-        <DimensionChoice name="and" title={words.and} value={and ?? ''} none={words.nothingElse} />
+        <DimensionChoice name="by" title={words.by} value={by} dimensions={known} />
+        <DimensionChoice
+          name="and"
+          title={words.and}
+          value={and ?? ''}
+          dimensions={known}
+          none={words.nothingElse}
+        />
         <MonthChoice />
         <a class="button" href={fileAddress('getUsage', { query: { ...asked, format: 'csv' } })} download>
           CSV
@@ -57,11 +84,13 @@ function DimensionChoice({
   name,
   title,
   value,
+  dimensions,
   none,
 }: {
   name: string
   title: string
   value: string
+  dimensions: readonly Dimension[]
   none?: string
 }) {
   return (
@@ -69,9 +98,11 @@ function DimensionChoice({
       <span class="hidden">{title}</span>
       <select value={value} onChange={(event) => setQuery({ [name]: event.currentTarget.value })}>
         {none !== undefined && <option value="">{none}</option>}
-        {DIMENSIONS.map((word) => (
+        {dimensions.map((word) => (
           <option value={word} key={word}>
-            {none === undefined ? words.byDimension[word] : words.andDimension[word]}
+            {none === undefined
+              ? titleOf(word, words.byDimension, words.byMetadata)
+              : titleOf(word, words.andDimension, words.andMetadata)}
           </option>
         ))}
       </select>
@@ -141,7 +172,7 @@ function columnsOf(
 ): Column<UsageRow>[] {
   const { total } = usage
   const name = (dimension: Dimension, isFirst: boolean): Column<UsageRow> => ({
-    title: words.dimensions[dimension],
+    title: titleOf(dimension, words.dimensions, (each) => each),
     isFirstLine: isFirst,
     cell: (row) => <NameLink dimension={dimension} name={row[dimension] ?? ''} />,
     ...(isFirst && { footer: words.total }),
@@ -176,11 +207,18 @@ function columnsOf(
 }
 
 const LINKED: readonly Dimension[] = ['key', 'account', 'model', 'operation']
+const UNNAMED = /^\((none|other)\)$/
 
 /** A name that leads to its requests. */
 function NameLink({ dimension, name }: { dimension: Dimension; name: string }) {
-  if (!LINKED.includes(dimension)) return name
-  return <a href={hrefOf('requests', { [dimension]: name })}>{name}</a>
+  const { key, account } = address.value.query
+  const link = (filter: Readonly<Record<string, string>>) => (
+    <a href={hrefOf('requests', { key, account, ...filter })}>{name}</a>
+  )
+  const ofMetadata = metadataName(dimension)
+  // Usage counts what has no value, and what came beyond the most, under a word in brackets.
+  if (ofMetadata !== undefined) return UNNAMED.test(name) ? name : link({ metadata: `${ofMetadata}=${name}` })
+  return LINKED.includes(dimension) ? link({ [dimension]: name }) : name
 }
 
 function UsageChart({

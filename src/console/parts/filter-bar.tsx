@@ -10,6 +10,8 @@ export interface Filter {
   title: string
   /** Words to choose from; absent for free text. */
   options?: readonly (readonly [value: string, title: string])[]
+  /** An example of free text; absent: "all". */
+  example?: string
 }
 
 export function FilterBar({
@@ -23,7 +25,7 @@ export function FilterBar({
   const isSet = filters.some(({ name }) => query[name])
   return (
     <search class="filters" aria-label={texts.filters}>
-      {filters.map(({ name, title, options }) => (
+      {filters.map(({ name, title, options, example }) => (
         <label key={name}>
           <span>{title}</span>
           {options ? (
@@ -42,7 +44,7 @@ export function FilterBar({
             <input
               type="search"
               value={query[name] ?? ''}
-              placeholder={texts.all}
+              placeholder={example ?? texts.all}
               size={12}
               spellcheck={false}
               autocomplete="off"

@@ -33,14 +33,9 @@ function metadataName(dimension: Dimension): string | undefined {
   return dimension.startsWith(METADATA) ? dimension.slice(METADATA.length) : undefined
 }
 
-/** A text of a dimension, of those for words and for names of metadata. */
-function titleOf(
-  dimension: Dimension,
-  texts: Readonly<Record<string, string>>,
-  ofMetadata: (name: string) => string,
-): string {
-  const name = metadataName(dimension)
-  return name === undefined ? (texts[dimension] ?? '') : ofMetadata(name)
+/** The name of a dimension as people read it, for a choice. */
+function nameOf(dimension: Dimension): string {
+  return metadataName(dimension) ?? dimension
 }
 
 export default function Usage() {
@@ -100,9 +95,7 @@ function DimensionChoice({
         {none !== undefined && <option value="">{none}</option>}
         {dimensions.map((word) => (
           <option value={word} key={word}>
-            {none === undefined
-              ? titleOf(word, words.byDimension, words.byMetadata)
-              : titleOf(word, words.andDimension, words.andMetadata)}
+            {none === undefined ? words.byDimension(nameOf(word)) : words.andDimension(nameOf(word))}
           </option>
         ))}
       </select>
@@ -172,7 +165,7 @@ function columnsOf(
 ): Column<UsageRow>[] {
   const { total } = usage
   const name = (dimension: Dimension, isFirst: boolean): Column<UsageRow> => ({
-    title: titleOf(dimension, words.dimensions, (each) => each),
+    title: metadataName(dimension) ?? words.dimensions[dimension as keyof typeof words.dimensions],
     isFirstLine: isFirst,
     cell: (row) => <NameLink dimension={dimension} name={row[dimension] ?? ''} />,
     ...(isFirst && { footer: words.total }),

@@ -631,7 +631,8 @@ describe('a stream', () => {
       fox,
       ['stream', 'true'],
     ]
-    const { charges } = await send(parts, { words: ['image_generation_failed'] })
+    const code = 'image_generation_failed'
+    const { charges } = await send(parts, { words: [code], reported: code })
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 })

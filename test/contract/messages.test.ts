@@ -293,10 +293,15 @@ describe('what is paid', () => {
     }
   }
 
+  /** What the log must have of a stream that the simulator ends by an error of its own. */
+  const reportedBy = (directive: string) =>
+    directive.startsWith('error_after') ? { reported: 'upstream_error' } : {}
+
   for (const directive of ['cut_after=35', 'error_after=35', 'no_done']) {
     test(`${directive}: what came before is paid, the input by the vendor's figure`, async () => {
       const played = await ask(
         prompt(`[sandbox prompt_tokens=100 tokens=60 ${directive}] Hello!`, { stream: true }),
+        reportedBy(directive),
       )
       const [charge] = played.charges
       expect(namesOf(played).at(-1)).toBe('error')
@@ -311,7 +316,8 @@ describe('what is paid', () => {
 
   test('an error before any output is free', async () => {
     for (const directive of ['error_after=1', 'cut_after=1']) {
-      const { charges } = await ask(prompt(`[sandbox ${directive}] Hello!`, { stream: true }))
+      const body = prompt(`[sandbox ${directive}] Hello!`, { stream: true })
+      const { charges } = await ask(body, reportedBy(directive))
       expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
     }
   })

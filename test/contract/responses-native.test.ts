@@ -265,7 +265,7 @@ describe('what is paid', () => {
   test('nothing for a failure', async () => {
     const failed = { status: 502, words: ['server_error'.slice(0, 6)] }
     await ask({ input: '[sandbox status=500 soft] Hello' }, failed)
-    await ask({ input: '[sandbox error_after=2] Hello', stream: true })
+    await ask({ input: '[sandbox error_after=2] Hello', stream: true }, { reported: 'upstream_error' })
     expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'released', amount: 0 })
   })
 })

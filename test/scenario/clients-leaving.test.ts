@@ -227,8 +227,11 @@ const moments: readonly Moment[] = [
     words: 'tokens=60000',
     paused: true,
     callers: 10,
-    // Long enough for every buffer on the way to be full, so that the vendor waits too.
-    leavesWhen: () => Bun.sleep(600),
+    leavesWhen: async (_caller, called) => {
+      await waitFor(called)
+      // Long enough for every buffer on the way to be full, so that the vendor waits too.
+      await Bun.sleep(600)
+    },
     vendorCalls: 1,
     logRow: { status: 200, error_code: null, ended_by: 'client' },
     charge: { state: 'settled', usage_source: 'counted' },

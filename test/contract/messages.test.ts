@@ -293,7 +293,7 @@ describe('what is paid', () => {
     }
   }
 
-  /** What the log must have of a stream that the simulator ends by an error of its own. */
+  /** The error that the log must have of a stream, where the simulator ends it by one. */
   const reportedBy = (directive: string) =>
     directive.startsWith('error_after') ? { reported: 'upstream_error' } : {}
 

@@ -322,6 +322,20 @@ export interface ChargeView {
   endedAt: number | null
 }
 
+/** Hours after its begin until which the charges of a request are looked for, one after another. */
+const SEARCHED_HOURS = [2, 12, 72, 300, Number.POSITIVE_INFINITY]
+
+/** Whether no further charge of a request can be behind those that were found: only a video can succeed after it has failed. */
+async function areAll(db: Db, id: string, rows: readonly Row[]): Promise<boolean> {
+  if (rows.some(({ state }) => state === 'settled')) return true
+  const own = rows.find((row) => row.id === id)
+  if (own?.state !== 'released' || own.operation !== 'video' || rows.length > 1) return own !== undefined
+  // A video that succeeds late goes over to the further charge.
+  return (
+    (await db.query({ sql: 'select 1 as one from tasks where charge = $1', parameters: [id] })).length > 0
+  )
+}
+
 /** The charges of a request: that of its answer, and that of a success which came late. */
 export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   const ids = [id, `${id}:late`]
@@ -333,13 +347,17 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
       parameters: [...ids, after, to],
     })
   const begin = beginOf(id)
-  const first = (await firstPositionSince(db, begin)) - 1
-  // Nearly all have ended an hour later.
-  const soon = begin === 0 ? first : await lastPositionBefore(db, begin + 2 * HOUR_MS)
-  const rows = [...open, ...(await ended(first, soon))]
-  // What was paid is not paid again; what was released, or still runs, may have come later.
-  if (!rows.some(({ state }) => state === 'settled')) {
-    rows.push(...(await ended(Math.max(first, soon), Number.MAX_SAFE_INTEGER)))
+  const rows = [...open]
+  let after = (await firstPositionSince(db, begin)) - 1
+  // Nearly all have ended an hour later. An id of another form does not tell when it began.
+  for (const hours of begin === 0 ? [Number.POSITIVE_INFINITY] : SEARCHED_HOURS) {
+    if (await areAll(db, id, rows)) break
+    const to =
+      hours === Number.POSITIVE_INFINITY
+        ? Number.MAX_SAFE_INTEGER
+        : await lastPositionBefore(db, begin + hours * HOUR_MS)
+    rows.push(...(await ended(after, to)))
+    after = Math.max(after, to)
   }
   const sets = [...new Set(rows.map((row) => (row.metadata_id ?? 0) as number))].filter((id) => id > 0)
   const metadata = new Map<number, string>()

@@ -83,14 +83,21 @@ export async function lastPosition(db: Db): Promise<number> {
 /** The lowest position of charges that have ended at a time or later. */
 export async function firstPositionSince(db: Db, at: number): Promise<number> {
   const [row] = await db.query({
-    sql: `select coalesce(
-        (select min(first_position) from usage_totals where span = ${HOUR_MS} and start >= $1),
+    // The hours to the end of a day, and then days, of which there are fewer.
+    sql: `select coalesce((select min(first) from (
+          select min(first_position) as first from usage_totals where span = ${HOUR_MS} and start >= $1 and start < $2
+          union all select min(first_position) from usage_totals where span = ${DAY_MS} and start >= $2) as firsts),
         (select position + 1 from marks where name = 'usage')) as position`,
-    parameters: [at - (((at % HOUR_MS) + HOUR_MS) % HOUR_MS)],
+    parameters: [startOf(HOUR_MS, at), startOf(DAY_MS, at + DAY_MS - 1)],
   })
   // Without the mark no charge would be found at all, and none that fails could be told from one that is not there.
   assert(typeof row?.position === 'number', 'a database has a mark of its totals')
   return row.position
+}
+
+/** The start of the hour or day of a time. */
+function startOf(spanMs: number, at: number): number {
+  return at - (((at % spanMs) + spanMs) % spanMs)
 }
 
 /** Totals of a span that begin at a time or later and before another; both are SQL. */
@@ -210,8 +217,11 @@ export async function positionsBetween(
   const first = (await firstPositionSince(db, since)) - 1
   const [row] = await db.query({
     sql: `select (select position from marks where name = 'usage') as mark,
-      (select coalesce(max(last_position), 0) from usage_totals where span = ${HOUR_MS} and start < $1) as last`,
-    parameters: [until],
+      (select coalesce(max(last), 0) from (
+        select max(last_position) as last from usage_totals where span = ${DAY_MS} and start < $1
+        union all select max(last_position) from usage_totals where span = ${HOUR_MS} and start >= $1 and start < $2)
+        as lasts) as last`,
+    parameters: [startOf(DAY_MS, until), until],
   })
   const { position } = await closedPart(db)
   // What is not in the totals yet may have ended at any time.
@@ -219,6 +229,13 @@ export async function positionsBetween(
     [Math.max(first, position), row?.last as number],
     [Math.max(row?.mark as number, first), end],
   ]
+}
+
+/** A position behind which no charge has ended before a time. */
+export async function lastPositionUntil(db: Db, until: number): Promise<number> {
+  const ranges = await positionsBetween(db, until, until)
+  const [[, last], [mark, end]] = ranges as [readonly [number, number], readonly [number, number]]
+  return last < mark ? last : end
 }
 
 /** The highest position that a charge has. */

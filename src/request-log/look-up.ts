@@ -3,7 +3,7 @@
 
 import { type Closing, closingAt } from '../billing/closings'
 import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/usage-report'
-import { firstPositionSince, highestPosition } from '../billing/usage-totals'
+import { firstPositionSince, lastPositionUntil } from '../billing/usage-totals'
 import type { Db } from '../db/db'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'
@@ -36,6 +36,8 @@ const CLOCKS_MS = 60_000
 
 /** How long a request lasts at most, in milliseconds. */
 const LONGEST_MS = 86_400_000
+/** How long after its request a charge may end, in milliseconds: the longest of `taskDeadlineMs`, and a day. */
+const ENDED_AFTER_MS = 8 * 86_400_000
 /** Positions of charges that are read at once. */
 const POSITIONS = 20_000
 /** Rows that an export reads at once. */
@@ -74,7 +76,8 @@ export async function findRequest(
   id: string,
 ): Promise<RequestDetails | undefined> {
   const row = await requests.find(id)
-  const charges = await chargesOf(db, id)
+  // To find that there is none would take a look at all charges since then.
+  const charges = row && row.held === null ? [] : await chargesOf(db, id)
   const begin = row?.at ?? beginOf(id)
   const closing = charges.length === 0 && begin > 0 ? await closingAt(db, begin) : undefined
   if (!row && charges.length === 0 && !closing) return undefined
@@ -90,7 +93,9 @@ export async function findRequest(
 }
 
 async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
-  const [row] = await db.query({ sql: 'select id from tasks where charge = $1', parameters: [charge] })
+  // One that succeeded late has gone over to the further charge.
+  const sql = 'select id from tasks where charge in ($1, $2)'
+  const [row] = await db.query({ sql, parameters: [charge, `${charge}:late`] })
   return row && findTask(db, null, row.id as string)
 }
 
@@ -125,7 +130,7 @@ class Costs {
     const begunBefore = newest + LONGEST_MS
     for (const [id, { createdAt }] of this.kept) if (createdAt >= begunBefore) this.kept.delete(id)
     const first = await firstPositionSince(this.db, oldest - CLOCKS_MS)
-    let to = this.readFrom.get(operation) ?? (await highestPosition(this.db)) + 1
+    let to = this.readFrom.get(operation) ?? (await lastPositionUntil(this.db, newest + ENDED_AFTER_MS)) + 1
     while (to > first) {
       const from = Math.max(first, to - POSITIONS)
       for (const cost of await costsBetween(this.db, operation, { from, to, begunBefore })) {

@@ -3,7 +3,7 @@
 
 import { closedPart } from '../billing/closings'
 import { calendarPeriod } from '../billing/limits'
-import { addToTotals, firstPositionSince, HOUR_MS } from '../billing/usage-totals'
+import { addToTotals, DAY_MS, firstPositionSince } from '../billing/usage-totals'
 import type { Db } from '../db/db'
 
 /** A month that is to be closed. */
@@ -26,8 +26,8 @@ export async function monthsToClose(db: Db, keepMonths: number, now: number): Pr
   const last = Date.UTC(limit.getUTCFullYear(), limit.getUTCMonth() - keepMonths)
   const closed = await closedPart(db)
   const [row] = await db.query({
-    sql: `select min(start) as first, (select coalesce(max(last_position), 0) from usage_totals where span = ${HOUR_MS}) as highest
-      from usage_totals where span = ${HOUR_MS} and last_position > $1`,
+    sql: `select min(start) as first, (select coalesce(max(last_position), 0) from usage_totals where span = ${DAY_MS}) as highest
+      from usage_totals where span = ${DAY_MS} and last_position > $1`,
     parameters: [closed.position],
   })
   if (row?.first == null) return []

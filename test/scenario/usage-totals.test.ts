@@ -3,8 +3,9 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ledgerOf } from '../../src/billing/account-ledger'
-import { addCredit, hold, release, settle } from '../../src/billing/ledger'
+import { addCredit, type Charge, hold, release, settle } from '../../src/billing/ledger'
 import {
+  chargesOf,
   type UsageDimension,
   type UsagePeriod,
   usageBy,
@@ -15,13 +16,18 @@ import {
   DAY_MS,
   firstPositionSince,
   HOUR_MS,
+  highestPosition,
   markOf,
+  positionsBetween,
   rebuildTotals,
 } from '../../src/billing/usage-totals'
 import type { Db } from '../../src/db/db'
+import { findRequest } from '../../src/request-log/look-up'
+import type { LoggedRequest } from '../../src/request-log/row'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
 import { ledgerFromItsEnd, makeCharge, makeSettlement, START } from '../support/ledger-rows'
 import { createRandom, type Random, seedOf } from '../support/random'
+import { holdTask } from '../support/task-rows'
 
 setDefaultTimeout(120_000)
 
@@ -150,16 +156,21 @@ function totalsContract(kind: DatabaseKind): void {
   test('say where the charges of a time begin', async () => {
     const db = await openTestDatabase(kind)
     await addCredit(db, { id: 'a', account: 'alice', amountNano: 50_000, now: START, note: null })
-    for (const endedAt of [START, START + HOUR_MS, START + 2 * HOUR_MS]) {
+    for (const hours of [0, 1, 2, 26, 76]) {
+      const endedAt = START + hours * HOUR_MS
       const each = makeCharge(10)
       await hold(db, each)
       await settle(db, each, makeSettlement(5, { endedAt }))
     }
     expect(await firstPositionSince(db, START + HOUR_MS)).toBe(1)
     await addToTotals(db)
-    expect(await markOf(db)).toBe(3)
-    const found = [START - DAY_MS, START, START + HOUR_MS + 5, START + DAY_MS]
-    expect(await Promise.all(found.map((at) => firstPositionSince(db, at)))).toEqual([1, 1, 2, 4])
+    expect(await markOf(db)).toBe(5)
+    const found = [-24, 0, 1.5, 3, 25.5, 27, 76.9, 77].map((hours) => START + hours * HOUR_MS)
+    const first = await Promise.all(found.map((at) => firstPositionSince(db, at)))
+    expect(first).toEqual([1, 1, 2, 4, 4, 5, 5, 6])
+    const before = [0, 1, 1.5, 12, 26.5, 77].map((hours) => START + hours * HOUR_MS)
+    const ranges = await Promise.all(before.map((at) => positionsBetween(db, 0, at)))
+    expect(ranges.map(([range]) => range?.[1])).toEqual([0, 1, 2, 3, 4, 5])
     await db.close()
   })
 }
@@ -226,6 +237,81 @@ function ledgerContract(kind: DatabaseKind): void {
   })
 }
 
+const REQUEST_LENGTH = 12
+
+/** A charge under the id of a request that came at a time. */
+async function chargeOfRequest(db: Db, at: number, operation: string, suffix = ''): Promise<Charge> {
+  const id = `req_${at.toString(16).padStart(REQUEST_LENGTH, '0')}${'7'.padEnd(20, '0')}${suffix}`
+  const each = makeCharge(10, { id, operation, createdAt: at })
+  await hold(db, each)
+  return each
+}
+
+function lookUpContract(kind: DatabaseKind): void {
+  test('are found without those behind them, a late one and one that ended late too', async () => {
+    const db = await openTestDatabase(kind)
+    await addCredit(db, { id: 'a', account: 'alice', amountNano: 1e9, now: START, note: null })
+    const times = [0, 1, 2, 3, 4].map((days) => START + days * DAY_MS)
+    const [failed, video, deleted, slow, last] = times as [number, number, number, number, number]
+    const chat = await chargeOfRequest(db, failed, 'chat')
+    await release(db, chat, { endedBy: 'upstream', endedAt: failed })
+    const videos = [
+      await chargeOfRequest(db, video, 'video'),
+      await chargeOfRequest(db, deleted, 'video'),
+    ] as const
+    for (const each of videos) await release(db, each, { endedBy: 'upstream', endedAt: each.createdAt })
+    const slowest = await chargeOfRequest(db, slow, 'chat')
+    const open = await chargeOfRequest(db, last, 'chat')
+    await addToTotals(db)
+    for (const { createdAt } of videos) {
+      const late = await chargeOfRequest(db, createdAt, 'video', ':late')
+      await settle(db, late, makeSettlement(5, { endedAt: last + 40 * DAY_MS }))
+    }
+    await settle(db, slowest, makeSettlement(5, { endedAt: last + 60 * DAY_MS }))
+    await addToTotals(db)
+
+    let furthest = 0
+    const watched: Db = {
+      ...db,
+      query: (statement) => {
+        if (/charge_history/.test(statement.sql))
+          furthest = Math.max(furthest, Number(statement.parameters?.[3]))
+        return db.query(statement)
+      },
+    }
+    const statesOf = async ({ id }: Charge) => {
+      furthest = 0
+      return (await chargesOf(watched, id)).map(({ state }) => state)
+    }
+    expect(await statesOf(chat)).toEqual(['released'])
+    expect(furthest).toBeLessThan(await highestPosition(db))
+    expect(await statesOf(open)).toEqual(['held'])
+    expect(furthest).toBe(0)
+    for (const each of videos) expect(await statesOf(each)).toEqual(['released', 'settled'])
+    expect(await statesOf(slowest)).toEqual(['settled'])
+    // A video that has failed, and has not gone over to a further charge.
+    await holdTask(db, { id: 'video_own', charge: `task ${kind}`, createdAt: failed })
+    await db.batch([{ sql: 'update tasks set charge = $1', parameters: [videos[0].id] }])
+    expect(await statesOf(videos[0])).toEqual(['released'])
+    expect(furthest).toBeLessThan(await highestPosition(db))
+    await db.close()
+  })
+
+  test('are not looked for where nothing was held', async () => {
+    const db = await openTestDatabase(kind)
+    const query: Db['query'] = (statement) => {
+      expect(statement.sql).not.toContain('charge')
+      return db.query(statement)
+    }
+    const row = { id: 'req_1', at: START, held: null } as unknown as LoggedRequest
+    const requests = { find: async () => row, list: () => Promise.reject(new Error('not asked')) }
+    const found = await findRequest({ db: { ...db, query }, requests }, 'req_1')
+    expect(found).toMatchObject({ row, charges: [] })
+    await db.close()
+  })
+}
+
+describe.each(databaseKinds)('charges of a request on %s', lookUpContract)
 describe.each(databaseKinds)('the ledger of an account on %s', ledgerContract)
 describe.each(databaseKinds)('totals of usage on %s', totalsContract)
 describe.each(databaseKinds)('usage of nothing on %s', emptyPeriodContract)

@@ -83,7 +83,11 @@ function shown(path: readonly string[], value: unknown): string | null {
   return text.length > MOST_SHOWN_LENGTH ? `${text.slice(0, MOST_SHOWN_LENGTH - 1)}…` : text
 }
 
+/** A number with its unit, such as `7d`, `12mo` or `10GB`, which is no secret wherever it stands. */
+const MEASURE = /^\d{1,9}(\.\d{1,3})? ?[A-Za-z]{1,2}$/
+
 function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: unknown): boolean {
+  if (typeof value === 'string' && MEASURE.test(value)) return true
   if (part !== 'upstreams') return OPEN_PARTS.has(part)
   return deeper.length === 0 && (typeof value !== 'string' || OPEN_UPSTREAM_TEXTS.has(field))
 }

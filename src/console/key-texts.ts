@@ -107,7 +107,8 @@ export const keyTexts = {
     model: 'Model',
     file: (path: string) => `Into the file ${path}`,
     inShell: 'In the shell',
-    keyNote: 'Put your key in place of sk-YOUR-KEY: it was shown when it was made, and is not kept anywhere.',
+    secretNote: (place: string) =>
+      `Put your own in place of ${place}: it was shown when it was made, and is not shown again.`,
     secrets: 'Secrets',
     key: 'Key',
     rollKey: 'Replace the key',

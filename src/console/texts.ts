@@ -371,7 +371,7 @@ export const texts = {
     picture: 'Kept picture',
     video: 'Kept video',
     sound: 'Kept sound',
-    file: (type: string, bytes: number) => `${type}, ${(bytes / 1e6).toFixed(2)} MB`,
+    file: (type: string, size: string) => `${type}, ${size}`,
     until: 'kept until',
   },
   models: {

@@ -273,12 +273,11 @@ async function endedWhole(
   incoming: Incoming,
 ): Promise<Response> {
   const { world } = line
-  const { logRow, key, charge, family } = reservation
+  const { key, charge, family } = reservation
   const saved = { status: 200, contentType, body }
   const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
-  logRow.firstByteMs = world.monotonic() - logRow.startedAt
   const headers = withIds({}, reservation)
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)

@@ -258,6 +258,7 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   const visited = await visitConsole(browser, gateway, { token: secret })
   const { page } = visited
   await visited.open('connect?client=webhook')
+  await page.getByText('Put your own in place of whsec_YOUR-SECRET').waitFor()
   await page.getByRole('button', { name: 'Replace the webhook secret' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Webhooks are signed with both secrets for a day').waitFor()

@@ -260,6 +260,9 @@ test('requests: filters stand in the address, a row opens in full, a refund happ
     await page.keyboard.press('Escape')
     await page.getByRole('heading', { name: /^req_/ }).waitFor({ state: 'detached' })
     expect(page.url()).toContain('key=ci')
+    // A filter of the address is seen, also one that nobody is offered.
+    await open('requests?status=401')
+    expect(await page.getByLabel('Status').inputValue()).toBe('401')
   }))
 
 test('requests: new ones come by themselves while it is live', () =>

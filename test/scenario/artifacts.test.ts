@@ -295,6 +295,9 @@ describe('while a copy is being made', () => {
     now += 61_000
     expect(await url).toBe(given)
     expect(events(gateway, 'artifact_not_kept')[0]?.reason).toContain('too long')
+    // The request ended before, when it was paid: no first byte comes after the last.
+    const [row] = await gateway.requestLog()
+    expect(row?.first_byte_ms).toBe(row?.duration_ms as number)
     await gateway.close()
     await slow.stop()
   })

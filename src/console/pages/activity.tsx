@@ -91,7 +91,8 @@ const requestColumns: readonly Column<OwnRequest>[] = [
 ]
 
 function tokensOf({ input_tokens, output_tokens }: OwnRequest): string {
-  return input_tokens === null ? words.none : `${input_tokens} / ${output_tokens ?? 0}`
+  const tokens = (input_tokens ?? 0) + (output_tokens ?? 0)
+  return tokens === 0 ? words.none : `${input_tokens ?? 0} / ${output_tokens ?? 0}`
 }
 
 function Requests({ openId }: { openId: string | null }) {

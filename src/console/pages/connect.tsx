@@ -74,7 +74,7 @@ function ClientSettings({ url, models }: { url: string; models: readonly PricedM
       {file && <Snippet title={words.file(file.path)} text={file.content} />}
       {lines.length > 0 && <Snippet title={words.inShell} text={lines.join('\n')} />}
       {steps && <Snippet title={name} text={steps.join('\n')} />}
-      <p class="quiet">{words.keyNote}</p>
+      <p class="quiet">{words.secretNote(secret)}</p>
     </>
   )
 }

@@ -94,7 +94,7 @@ const columns: readonly Column<LoggedRequest>[] = [
 ]
 
 function tokensText(input: number | null, output: number | null): string {
-  return input === null && output === null ? '' : `${input ?? 0} / ${output ?? 0}`
+  return (input ?? 0) + (output ?? 0) === 0 ? '' : `${input ?? 0} / ${output ?? 0}`
 }
 
 export default function Requests() {

@@ -34,7 +34,7 @@ export function FilterBar({
               onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
             >
               <option value="">{texts.all}</option>
-              {options.map(([value, text]) => (
+              {withChosen(options, query[name]).map(([value, text]) => (
                 <option value={value} key={value}>
                   {text}
                 </option>
@@ -65,4 +65,11 @@ export function FilterBar({
       <div class="filters-end">{children}</div>
     </search>
   )
+}
+
+/** The options, and what the address asks for besides them. */
+function withChosen(options: NonNullable<Filter['options']>, chosen: string | undefined) {
+  return !chosen || options.some(([value]) => value === chosen)
+    ? options
+    : [...options, [chosen, chosen] as const]
 }

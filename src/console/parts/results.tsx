@@ -78,7 +78,7 @@ function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
       <figcaption>
         {children}
         <a href={address} download>
-          {words.file(type, bytes)}
+          {words.file(type, sizeText(bytes))}
         </a>
         <span class="quiet">
           {words.until} <Time at={expiresAt} />
@@ -86,4 +86,8 @@ function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
       </figcaption>
     </figure>
   )
+}
+
+function sizeText(bytes: number): string {
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(2)} MB`
 }

@@ -1,0 +1,27 @@
+// What is shown of a configuration and of its changes: what is offered, and measures; never what could be a secret.
+
+import { expect, test } from 'bun:test'
+import { changesBetween, visibleConfig } from '../../src/config/changes'
+import type { Config } from '../../src/config/schema'
+
+const config = (keep: string, secret: string): Config => ({
+  upstreams: { openai: { kind: 'openai', apiKey: secret } },
+  models: {},
+  artifacts: { keep, maxBytes: '10 GB' },
+  retention: { charges: '12mo' },
+})
+
+test('measures are shown wherever they stand, and other texts only where nobody writes a secret', () => {
+  expect(visibleConfig(config('7d', 'sk-1'))).toEqual({
+    upstreams: { openai: { kind: 'openai', apiKey: 'hidden' } },
+    models: {},
+    artifacts: { keep: '7d', maxBytes: '10 GB' },
+    retention: { charges: '12mo' },
+  })
+  for (const secret of ['7days', '1234567890d', 'd7', '7d7d', '7'])
+    expect(JSON.stringify(visibleConfig(config('7d', secret)))).not.toContain(`"${secret}"`)
+  expect(changesBetween(config('7d', 'sk-1'), config('2w', 'sk-2'))).toMatchObject([
+    { setting: 'upstreams.openai.apiKey', before: null, after: null },
+    { setting: 'artifacts.keep', before: '"7d"', after: '"2w"', needsRestart: true },
+  ])
+})

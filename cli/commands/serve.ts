@@ -120,7 +120,10 @@ export const serve = defineCommand({
       processFigures,
       ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
     })
-    if (predecessor) unlock = await orStopped(server, () => succeedAsMain(dataDir, predecessor))
+    const running = { server, sandbox }
+    if (predecessor) unlock = await orStopped(running, () => succeedAsMain(dataDir, predecessor))
+    // Until it is ready a signal ends the process at once, and no stop closes the database meanwhile.
+    const demonstration = sandbox ? await orStopped(running, () => prepareDemonstration(server)) : undefined
     const leaving = Promise.withResolvers<void>()
     const closeControl = openControl(
       dataDir,
@@ -140,7 +143,6 @@ export const serve = defineCommand({
     ]) {
       if (warning) say(paint('yellow', warning, process.stderr))
     }
-    const demonstration = sandbox ? await prepareDemonstration(server) : undefined
     const setting = { file, dataDir, demonstration, flags: args }
     // On one line, because programs that wait for it read a line, not to the end of the output.
     if (args.json) print(JSON.stringify(introductionJson(server, setting)))
@@ -291,12 +293,16 @@ async function succeedAsMain(dataDir: string, predecessor: Status): Promise<() =
   }
 }
 
-/** Runs what a server needs to be complete; without it, the server is stopped. */
-async function orStopped<Result>(server: Server, work: () => Promise<Result>): Promise<Result> {
+/** Runs what a server needs to be complete; without it, the server and its sandbox are stopped. */
+async function orStopped<Result>(
+  { server, sandbox }: { server: Server; sandbox: Sandbox | undefined },
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await work()
   } catch (error) {
     await server.stop(0)
+    await sandbox?.stop()
     throw error
   }
 }

@@ -1,7 +1,7 @@
 // gateway serve as a process: what it prints can be pasted, commands take effect while it runs, and it stops in order.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -226,6 +226,18 @@ test('commands take effect while it runs', async () => {
   })
   server.stop()
   expect((await server.ended).code).toBe(0)
+})
+
+test('a sandbox that is stopped as soon as commands reach it ends in order', async () => {
+  const dataDir = join(temporaryFolder(), 'data')
+  const server = start(['serve', '--sandbox', '--port', '0', '--data-dir', dataDir])
+  await waitFor(() => existsSync(join(dataDir, 'control.sock')))
+  server.stop('SIGTERM')
+  const { code, stderr } = await server.ended
+  expect({ code, stderr: stderr.trim() }).toEqual({
+    code: 0,
+    stderr: 'Stopping: no new requests; waiting for the running ones.',
+  })
 })
 
 test('every start fills the demonstration account, and passes over a revoked demonstration key', async () => {

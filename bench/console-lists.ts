@@ -28,6 +28,8 @@ const PAGE = 50
 /** One request of so many failed, and one was of a model that is hardly used. */
 const FAILED_EVERY = 1_000
 const RARE_EVERY = 100_000
+/** Values of metadata: nearly each row of a page of the log has another one. */
+const USERS = 10_000
 
 const idOf = (at: number, index: number) =>
   `req_${at.toString(16).padStart(12, '0')}7${index.toString(16).padStart(19, '0')}`
@@ -50,6 +52,7 @@ function rowOf(index: number, at: number): RequestLogRow {
     outputTokens: 200,
     heldNano: 8_000_000,
     amountNano: 1_000_000,
+    metadata: `{"team":"team ${index % 50}","user":"user ${index % USERS}"}`,
     usageSource: 'upstream',
     endedBy: 'done',
     upstreamMs: 1_700,
@@ -99,6 +102,12 @@ function questionsOf(db: Db, requests: RequestStore, rows: number): Record<strin
     'requests: of a key': () => list({ keyId: 'key 7' }),
     'requests: of a model that is rare': () => list({ model: 'rare' }),
     'requests: of a model that is unknown': () => list({ model: 'none' }),
+    'requests: of a team, by metadata': () => list({ metadata: { name: 'team', value: 'team 7' } }),
+    'requests: of a user, one in 10,000': () => list({ metadata: { name: 'user', value: 'user 7' } }),
+    'requests: of a user who is unknown': () => list({ metadata: { name: 'user', value: 'none' } }),
+    'requests: an id that nobody has': () =>
+      findRequest({ db, requests }, `${idOf(middle, 1).slice(0, -1)}f`),
+    'requests: no id of a gateway': () => findRequest({ db, requests }, 'none'),
     'requests: one by its id': () => {
       const index = Math.floor(rows / 3)
       return findRequest({ db, requests }, idOf(Math.floor(START + (index * (END - START)) / rows), index))
@@ -115,6 +124,8 @@ function questionsOf(db: Db, requests: RequestStore, rows: number): Record<strin
     'tasks: of a model that is rare': () => tasks({ model: 'rare' }),
     'tasks: of an account': () => tasks({ account: 'account 7' }),
     'ledger: the last entries of an account': () => pageOfLedger(db, 'account 7', {}, PAGE),
+    'ledger: a page in the middle of an account': () =>
+      pageOfLedger(db, 'account 7', {}, PAGE, { position: Math.floor(rows / 2), at: middle, id: '' }),
     'ledger: the last of a month in the middle': () =>
       pageOfLedger(db, 'account 7', { since: middle, until: middle + 30 * DAY_MS }, PAGE),
   }

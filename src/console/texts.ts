@@ -41,6 +41,8 @@ export const texts = {
   filters: 'Filters',
   clearFilters: 'Clear',
   showMore: 'Show more',
+  noneSoFar: 'None so far: not all rows have been looked at.',
+  lookFurther: 'Look further',
   rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${rows} rows`),
   close: 'Close',
   cancel: 'Cancel',

@@ -317,6 +317,18 @@ test('usage by metadata leads to its requests, which are a file too', () =>
     await page.getByRole('link', { name: 'search', exact: true }).waitFor()
   }))
 
+test('a list that finds nothing at first says that it goes on', () =>
+  visiting('viewer', async ({ page, open }) => {
+    // As with hundreds of thousands of rows that do not fit.
+    await page.route(/admin\/v1\/requests\?(?!.*after=)/, (route) =>
+      route.fulfill({ json: { data: [], next: '1000000', looked: 200_000 } }),
+    )
+    await open('requests')
+    await page.getByText('None so far').waitFor()
+    await page.getByRole('button', { name: 'Look further' }).click()
+    await page.locator('main tbody tr').first().waitFor()
+  }))
+
 test('models: why one is not there, and what some usage costs', () =>
   visiting('viewer', async ({ page, open }) => {
     await open('models/test-chat')

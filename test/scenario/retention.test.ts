@@ -7,6 +7,7 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { folderPlace } from '../../src/backup/place'
+import { type LedgerPlace, ledgerOf, pageOfLedger } from '../../src/billing/account-ledger'
 import { checkpointsOf, makeSigningKey, signingKey } from '../../src/billing/checkpoint'
 import { closedSums, closingsOf } from '../../src/billing/closings'
 import { hold } from '../../src/billing/ledger'
@@ -20,8 +21,8 @@ import { faultsOfArchives } from '../../src/retention/prove'
 import { removeClosed } from '../../src/retention/remove'
 import { runRetention } from '../../src/retention/run'
 import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
-import { makeCharge } from '../support/ledger-rows'
-import { LongHistory } from '../support/long-history'
+import { ledgerFromItsEnd, makeCharge } from '../support/ledger-rows'
+import { ACCOUNTS, LongHistory } from '../support/long-history'
 import { createRandom, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
 
@@ -184,6 +185,23 @@ function choiceTests(kind: DatabaseKind): void {
     })
     await history.noteClosed()
     await history.compare()
+  })
+
+  test('a page of a ledger whose charges were closed meanwhile is not there any more', async () => {
+    const db = await newDatabase(kind)
+    const history = new LongHistory(db, createRandom(seed))
+    for (const month of [0, 1, 2]) await history.grow(monthAt(month), 28 * DAY_MS, 25)
+    const account = ACCOUNTS[0] as string
+    const first = await pageOfLedger(db, account, { until: monthAt(2) }, 3)
+    const place = first?.next as LedgerPlace
+    expect(first?.entries.some(({ kind }) => kind === 'charge')).toBe(true)
+    expect((await pageOfLedger(db, account, {}, 1, place))?.entries).toHaveLength(1)
+    await runRetention(await partsAt(db, temporaryFolder(), NOW), 1)
+    expect(await pageOfLedger(db, account, {}, 1, place)).toBeUndefined()
+    // From one closed month to the one before it.
+    const all = (await Array.fromAsync(ledgerOf(db, account))).flat()
+    expect(all.filter(({ kind }) => kind === 'closing')).toHaveLength(2)
+    expect(await ledgerFromItsEnd(db, account, {}, 1)).toEqual(all.toReversed())
   })
 
   test('usage of parts of a closed hour counts with the whole hour', async () => {

@@ -34,7 +34,7 @@ export interface RememberedCharge {
   metadata: string | null
 }
 
-const ACCOUNTS = ['alice', 'bob', 'zoë, "ltd"']
+export const ACCOUNTS = ['alice', 'bob', 'zoë, "ltd"']
 
 export class LongHistory {
   readonly charges = new Map<string, RememberedCharge>()

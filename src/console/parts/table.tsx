@@ -147,13 +147,13 @@ export function Paged<Row>({
   return (
     <div aria-busy={load.isLoading}>
       {load.error && <Failed error={load.error} retry={load.reload} />}
-      {children(rows)}
+      {rows.length === 0 && hasMore ? <Empty>{texts.noneSoFar}</Empty> : children(rows)}
       {moreError && <Failed error={moreError} />}
-      {rows.length > 0 && (
+      {(rows.length > 0 || hasMore) && (
         <p class="list-end">
           {hasMore ? (
             <button type="button" onClick={more} disabled={isLoadingMore}>
-              {texts.showMore}
+              {rows.length > 0 ? texts.showMore : texts.lookFurther}
             </button>
           ) : (
             <span class="quiet">{texts.rowsInAll(rows.length)}</span>

@@ -65,9 +65,9 @@ export async function databaseAddress(kind: DatabaseKind): Promise<string> {
  * statement, and each takes ten milliseconds of a processor.
  */
 export function withFewConnections(url: string): string {
-  const address = new URL(url)
-  address.searchParams.set('connection_limit', '4')
-  return address.href
+  if (url.includes('connection_limit=')) return url
+  // An address may name several servers, which no URL does.
+  return `${url}${url.includes('?') ? '&' : '?'}connection_limit=4`
 }
 
 /** Opens a SQLite file by its path, or a PostgreSQL database by its URL, with few connections. */

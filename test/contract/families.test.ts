@@ -221,8 +221,8 @@ function sampleOf(values: readonly unknown[], count: number, turn: number): read
   return Array.from({ length: count }, (_, index) => values[(seed + turn * count + index) % values.length])
 }
 
-/** The quick tests change one part of a reply in four, in each run others. */
-const STEP = process.env.TEST_QUICK ? 4 : 1
+/** One part of a reply in four is changed, in each run others, or all of them. */
+const STEP = isWholeRun ? 1 : 4
 
 /** Any part of a reply may be missing or of another type: there is an answer or an error of the vendor, never a crash. */
 async function bearsOddForms(family: Family, record: Fixture): Promise<void> {

@@ -15,7 +15,7 @@ setDefaultTimeout(180_000)
 
 /** Raise it for a long run: CRASH_ROUNDS=100 bun test test/scenario/crash.test.ts */
 const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (isWholeRun ? 8 : 4))
-const STREAMS = 200
+const STREAMS = isWholeRun ? 200 : 80
 /** Answers of a round that are complete when the server is killed. */
 const ANSWERS_LEAST = 20
 const CLOSING_EVENT = 'data: [DONE]'

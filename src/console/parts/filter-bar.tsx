@@ -45,7 +45,7 @@ export function FilterBar({
               type="search"
               value={query[name] ?? ''}
               placeholder={example ?? texts.all}
-              size={12}
+              size={10}
               spellcheck={false}
               autocomplete="off"
               onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })}

@@ -166,10 +166,11 @@ async function handle(
     const wishes = incoming.operation.keepsAnswers
       ? await beginAnswer(world, read, incoming.idempotencyKey)
       : undefined
-    request = checkRequest(read, incoming, logRow.at)
     const { metadata: wanted } = world.config.usage ?? {}
-    if (wanted) request.metadata = metadataOf(wanted, read.given.body, incoming.metadata?.())
-    logRow.metadata = request.metadata ?? null
+    const metadata = wanted && metadataOf(wanted, read.given.body, incoming.metadata?.())
+    logRow.metadata = metadata ?? null
+    request = checkRequest(read, incoming, logRow.at)
+    request.metadata = metadata
     if (!read.answer) beginSealing(world, request)
     if (request.family.kind === 'task') await checkTask(world, request, logRow)
     else describe(logRow, request)

@@ -53,16 +53,21 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
   return defineCommand({
     meta: {
       name: flavor,
-      description: `Move in from ${title}: its SQLite file, or the address of its PostgreSQL or MySQL.`,
+      description: `Move in from ${title}: its SQLite file, a dump of its MySQL, or the address of its PostgreSQL or MySQL.`,
       examples: [
         `gateway import ${flavor} /srv/${flavor}/one-api.db`,
         `gateway import ${flavor} /srv/${flavor}/one-api.db --write-config gateway.config.ts --write-env upstreams.env`,
         `gateway import ${flavor} mysql://reader@db.example.com/oneapi`,
+        `gateway import ${flavor} oneapi.sql`,
         `gateway import ${flavor} postgres://reader@db.example.com/oneapi --yes`,
       ],
     },
     args: {
-      database: { type: 'positional', required: true, description: 'The SQLite file or the address' },
+      database: {
+        type: 'positional',
+        required: true,
+        description: 'The SQLite file, the dump or the address',
+      },
       ...importArgs,
     },
     run: ({ args }) =>

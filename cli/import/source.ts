@@ -1,10 +1,11 @@
-// The database of another gateway, opened to be read: a SQLite file, or an address of PostgreSQL or MySQL. It must never be
-// written to, and its address, which may hold a password, must never be shown.
+// The database of another gateway, opened to be read: a SQLite file, a dump of MySQL, or an address of PostgreSQL or MySQL. It must
+// never be written to, and its address, which may hold a password, must never be shown.
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { type ReservedSQL, SQL } from 'bun'
 import { CommandFailed, lineOf } from '../lib/errors'
+import { isDump, openDump } from './dump'
 
 export type SourceRow = Readonly<Record<string, unknown>>
 
@@ -29,8 +30,9 @@ function without(table: string, need: 'needed' | undefined): SourceRow[] {
 function openFile(file: string): SourceDatabase {
   if (!existsSync(file))
     throw new CommandFailed(
-      `There is no file ${file}. Give the SQLite file of the other gateway, or its address: postgres://… or mysql://…`,
+      `There is no file ${file}. Give the SQLite file of the other gateway, a dump of its MySQL, or its address: postgres://… or mysql://…`,
     )
+  if (isDump(file)) return openDump(file, without)
   const database = new Database(file, { readonly: true, safeIntegers: false })
   return {
     async rows(table, orderBy, need) {

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { openSource } from '../../cli/import/source'
+import { openSource, type SourceRow } from '../../cli/import/source'
 import { startServer } from '../../src/app/server'
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
@@ -13,7 +13,7 @@ import { type Config, faultsOf } from '../../src/config/schema'
 import { startSandbox } from '../../src/sandbox'
 import { createCommandLine } from '../support/command-line'
 import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
-import { hasMariadb } from '../support/mariadb'
+import { dumpMysql, hasMariadb } from '../support/mariadb'
 import {
   emptyDatabase,
   litellmConfig,
@@ -292,6 +292,49 @@ for (const kind of theirKinds)
     await empty.close()
   })
 
+/** Rows with their values as texts: a server answers large numbers as such. */
+const textsOf = (rows: readonly SourceRow[]) =>
+  rows.map((row) => Object.entries(row).map(([name, value]) => `${name} ${value}`))
+
+test.if(hasMysql)('a dump of MySQL is read as its database is', async () => {
+  const theirs = await makeOneApi('mysql', 'one-api', base)
+  // What ends values, rows and statements, or begins one, in a value.
+  const odd = String.raw`'It\'s \\ "one"); INSERT INTO \`tokens\` VALUES (1),(2);\n-- \t\r\0\Z '''`
+  await runAll(theirs, [
+    `update users set display_name = ${odd} where id = 1`,
+    'create table logs (id bigint, content longtext)',
+    `insert into logs values (1, ${odd})`,
+  ])
+  const server = openSource(theirs)
+  const { folder, json } = await place('sqlite')
+  for (const [index, options] of [
+    [],
+    ['--skip-extended-insert', '--complete-insert'],
+    ['--compact'],
+  ].entries()) {
+    const file = join(folder, `${index}.sql`)
+    await dumpMysql(theirs, file, options)
+    // A dump without comments does not say what it is: its own comments of a version do.
+    const dump = openSource(file)
+    for (const [table, orderBy] of [
+      ['users', 'id'],
+      ['tokens', 'id'],
+      ['channels', 'id'],
+      ['options', 'key'],
+    ] as const)
+      expect(textsOf(await dump.rows(table, orderBy, 'needed'))).toEqual(
+        textsOf(await server.rows(table, orderBy)),
+      )
+    expect(await dump.rows('abilities', 'id')).toEqual([])
+    expect((await rejection(dump.rows('abilities', 'id', 'needed'))).message).toContain(
+      'it has no table abilities',
+    )
+    await dump.close()
+  }
+  await server.close()
+  expectFound(await json('import', 'one-api', join(folder, '0.sql')))
+})
+
 test.if(hasPostgres)('the password of an address may stand in the environment', async () => {
   const folder = temporaryFolder()
   const { call, environment } = createCommandLine(folder)
@@ -322,11 +365,26 @@ describe('a command', () => {
 
   test('says what is wrong, and shows no password', async () => {
     const { folder, run } = await place('sqlite')
-    const empty = join(folder, 'empty.db')
-    writeFileSync(empty, '')
+    const written = (name: string, text: string) => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+    const empty = written('empty.db', '')
+    const table = 'CREATE TABLE `users` (\n  `id` bigint,\n  `username` text\n);\n'
     const rows: [words: string[], text: string][] = [
       [['one-api', join(folder, 'nowhere.db')], 'There is no file'],
       [['one-api', empty], 'it has no table users'],
+      [['one-api', written('of-postgres.sql', '--\n-- PostgreSQL database dump\n')], 'a dump of PostgreSQL'],
+      [['one-api', written('cut.sql', `-- MySQL dump\n${table}`)], 'the dump is not whole'],
+      [
+        ['one-api', written('torn.sql', `-- By hand\n${table}INSERT INTO \`users\` VALUES (1,\n`)],
+        'not whole',
+      ],
+      [['one-api', written('other.sql', '-- MySQL dump\n-- Dump completed\n')], 'it has no table users'],
+      [
+        ['one-api', written('odd.sql', `-- By hand\n${table}INSERT INTO \`users\` VALUES (1,'a);\n`)],
+        'no such values',
+      ],
       [['one-api', 'postgres://u:canary@127.0.0.1:1/x'], 'database cannot be read'],
       [['one-api', 'mysql://u:canary@127.0.0.1:1/x'], 'database cannot be read'],
       [['litellm'], 'Give the address of its database'],

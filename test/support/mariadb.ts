@@ -10,15 +10,15 @@ import { whenTestsEnd } from './ending'
 import { freePort } from './free-port'
 import { waitFor } from './gateway'
 
-/** The folder that has `sbin` and `share` of the server, and where its libraries are if they are not the system's. */
+/** The folder that has `bin`, `sbin` and `share` of the server, and where its libraries are if they are not the system's. */
 interface Programs {
   folder: string
   libraries: string
 }
 
-const PACKAGE = 'mariadb-server-core'
+const PACKAGES = ['mariadb-server-core', 'mariadb-client']
 /** Where the packages were unpacked, for later runs. */
-const UNPACKED = join(tmpdir(), `gateway-${PACKAGE}`)
+const UNPACKED = join(tmpdir(), `gateway-${PACKAGES.join('-')}`)
 /** Loses what it has promised when it is killed, and takes a fraction of the time. */
 const NOT_DURABLE = ['--innodb-flush-log-at-trx-commit=0', '--innodb-log-file-size=8M', '--skip-log-bin']
 
@@ -29,6 +29,21 @@ let server: Promise<string> | undefined
 export async function hasMariadb(): Promise<boolean> {
   found ??= findPrograms()
   return (await found) !== null
+}
+
+/** Writes a database into a file, by the dump program of the server. */
+export async function dumpMysql(
+  address: string,
+  file: string,
+  options: readonly string[] = [],
+): Promise<void> {
+  found ??= findPrograms()
+  const { folder, libraries } = (await found) as Programs
+  const { hostname, port, username, password, pathname } = new URL(address)
+  const place = ['-h', hostname, '-P', port, '-u', username, `-p${password}`, pathname.slice(1)]
+  await $`${folder}/bin/mariadb-dump --no-defaults ${options} ${place} > ${file}`
+    .env({ ...process.env, LD_LIBRARY_PATH: libraries })
+    .quiet()
 }
 
 /** The address of a new, empty database. */
@@ -42,14 +57,15 @@ export async function mysqlUrl(): Promise<string> {
 }
 
 async function findPrograms(): Promise<Programs | null> {
-  if (existsSync('/usr/sbin/mariadbd')) return { folder: '/usr', libraries: '' }
+  if (existsSync('/usr/sbin/mariadbd') && existsSync('/usr/bin/mariadb-dump'))
+    return { folder: '/usr', libraries: '' }
   if (!existsSync(UNPACKED) && !(await unpack())) return null
   const [triplet = ''] = readdirSync(join(UNPACKED, 'usr/lib')).filter((name) => name.includes('-linux-'))
   const libraries = ['usr/lib', 'lib'].map((each) => join(UNPACKED, each, triplet)).join(':')
   return { folder: join(UNPACKED, 'usr'), libraries }
 }
 
-/** Downloads the package with those that it needs and that are not installed. Answers whether that worked. */
+/** Downloads the packages with those that they need and that are not installed. Answers whether that worked. */
 async function unpack(): Promise<boolean> {
   if (!Bun.which('apt-get') || !Bun.which('dpkg-deb')) return false
   const folder = temporaryFolder()
@@ -58,7 +74,7 @@ async function unpack(): Promise<boolean> {
     mkdirSync(each as string, { recursive: true })
   const own = ['-o', `Dir::Cache::archives=${archives}`, '-o', 'Debug::NoLocking=1']
   const download = (more: readonly string[]) =>
-    $`apt-get ${own} ${more} -qq -y --no-install-recommends --download-only install ${PACKAGE}`
+    $`apt-get ${own} ${more} -qq -y --no-install-recommends --download-only install ${PACKAGES}`
       .quiet()
       .nothrow()
   if ((await download([])).exitCode !== 0) {

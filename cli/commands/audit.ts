@@ -47,7 +47,8 @@ export const audit = defineCommand({
             { title: 'WHO', flexible: true },
             { title: 'WHAT' },
             { title: 'OF', flexible: true },
-            { title: 'AFTER', flexible: true },
+            // Too short a piece of it says nothing; --json has all.
+            { title: 'AFTER', flexible: true, widthMin: 30, optional: true },
           ],
           entries.map(({ at, actor: who, action: what, target: of, after }) => [
             shortTime(Date.parse(at)),

@@ -139,7 +139,8 @@ function jsonOf({ name, bytes, databaseBytes, accounts, charges, problems }: Bac
 function describe(report: BackupReport, title: string, removed: readonly string[]): string {
   const { name, bytes, databaseBytes, accounts, charges } = report
   const lines = [
-    `Backed up to ${title}/${name} (${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked).`,
+    `Backed up to ${title}/${name}`,
+    `${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked.`,
     `Read back and checked: accounts ${accounts}, charges ${charges}.`,
     ...(removed.length > 0 ? [`Removed ${removed.length} older.`] : []),
   ]

@@ -51,11 +51,10 @@ const create = defineCommand({
       const { data: made } = await gateway.call('createCodes', { body })
       if (args.json) return printJson(made)
       print(made.map(({ code }) => code).join('\n'))
-      const [what, them, are] =
-        count === 1 ? ['This code is', 'it', 'it is'] : [`These ${count} codes are each`, 'them', 'they are']
+      const [what, them] = count === 1 ? ['This code is', 'it'] : [`These ${count} codes are each`, 'them']
       const until =
         expiresAt === null ? '' : `, until ${distance(expiresAt, createdAt).replace('in ', '')} from now`
-      say(`\n${what} worth ${dollars(amountNano)}, once${until}. Keep ${them}: ${are} shown only this once.`)
+      say(`\n${what} worth ${dollars(amountNano)}, once${until}. Keep ${them}: no list shows ${them}.`)
       say('A holder of a key redeems one with POST /v1/codes/redeem.')
     })
   },

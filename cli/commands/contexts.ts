@@ -67,7 +67,7 @@ const add = defineCommand({
     if (args.json) return printJson(contextJson(name, context, name))
     print(`Commands now work on ${name} (${context.server}), as ${me.name} with the role ${me.role}.`)
     say(
-      `Saved with its token to ${contextsFile()}. Back to the database of this machine: gateway contexts use none`,
+      `Saved with its token to ${contextsFile()}\nBack to the database of this machine: gateway contexts use none`,
     )
   },
 })

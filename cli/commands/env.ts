@@ -7,9 +7,10 @@ import { isSecret } from '../../src/accounts/keys'
 import type { Config } from '../../src/config/schema'
 import { assignment, type ClientName, clientNames, clients, type Shell, shells } from '../../src/docs/clients'
 import { listModels, noModel } from '../lib/catalogue'
+import { askServer } from '../lib/control'
 import { WrongUsage } from '../lib/errors'
-import { listeningAddress } from '../lib/server-address'
-import { commandArgs, loadConfig, type SettingsFlags } from '../lib/settings'
+import { callable, listeningAddress } from '../lib/server-address'
+import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
@@ -56,7 +57,8 @@ export const env = defineCommand({
     url: {
       type: 'string',
       valueHint: 'URL',
-      description: 'Address of the gateway (default: server.publicUrl, else its host and port)',
+      description:
+        'Address of the gateway (default: server.publicUrl, else where it serves from the data directory, else its host and port)',
     },
     ...commandArgs,
   },
@@ -65,7 +67,7 @@ export const env = defineCommand({
     const shell = args.shell === undefined ? ownShell() : parseWord('shell', args.shell, shells)
     const secret = secretOf(client, args.key)
     const { config } = await loadConfig(args)
-    const url = args.url === undefined ? addressOf(config, process.env) : parseUrl(args.url)
+    const url = args.url === undefined ? await addressFor(config, args) : parseUrl(args.url)
     const model = modelOf(client, args.model, config, args)
     const { variables, command, file, steps } = clients[client].settings({ url, secret, model })
     if (args.json) {
@@ -91,14 +93,14 @@ function hints(client: ClientName, args: SettingsFlags & { key?: string | undefi
   if (args.key !== undefined) return isWebhook ? [check] : []
   if (isWebhook) {
     return [
-      `\nReplace ${WEBHOOK_PLACEHOLDER} with the webhook secret of your key. It was shown when the key was made`,
-      `and is not shown again. A new one: ${commandLineOf('keys roll-webhook NAME', args)}`,
+      `\nReplace ${WEBHOOK_PLACEHOLDER} with the webhook secret of your key.`,
+      `It was shown when the key was made. A new one: ${commandLineOf('keys roll-webhook NAME', args)}`,
       check,
     ]
   }
   return [
-    `\nReplace ${KEY_PLACEHOLDER} with the secret of your key. It was shown when the key was made and is not`,
-    `shown again. A new key: ${commandLineOf('keys create NAME --balance 5', args)}`,
+    `\nReplace ${KEY_PLACEHOLDER} with the secret of your key, shown when it was made.`,
+    `A new key: ${commandLineOf('keys create NAME --balance 5', args)}`,
     `A new secret for a key: ${commandLineOf('keys roll NAME', args)}`,
   ]
 }
@@ -152,6 +154,13 @@ function isRouteTo(config: Config, id: string, serving: ReturnType<typeof listMo
     'route' in entry &&
     entry.route.some((target) => serving.some(({ model }) => model.id === target))
   )
+}
+
+/** The address that the operator sets, else that of the gateway which serves, else what the configuration says. */
+async function addressFor(config: Config, flags: SettingsFlags): Promise<string> {
+  const running = config.server?.publicUrl ? undefined : await askServer(dataDirOf(flags), 'GET /status')
+  // Clients do not reach a unix socket.
+  return running && !running.url.startsWith('unix:') ? callable(running.url) : addressOf(config, process.env)
 }
 
 /** The address for callers on this machine, unless the operator sets another one. */

@@ -45,5 +45,7 @@ export const health = defineCommand({
 })
 
 function failing(checks: Record<string, string> | null): string[] {
-  return Object.entries(checks ?? {}).flatMap(([name, state]) => (state === 'ok' ? [] : [`${name} ${state}`]))
+  return Object.entries(checks ?? {}).flatMap(([name, state]) =>
+    state === 'ok' ? [] : [`${name}: ${state}`],
+  )
 }

@@ -55,7 +55,7 @@ const create = defineCommand({
       if (args.json) return printJson(key)
       print(key.key)
       say(`\nThis is the secret of key ${name}. Keep it: it is shown only this once.`)
-      say(`Webhooks of its tasks are signed with ${key.webhook_secret}, which is not shown again either.`)
+      say(`Webhooks of its tasks are signed with this, not shown again either:\n${key.webhook_secret}`)
       say(`${existing ? 'Account' : 'New account'} ${account} has ${dollarsOf(key.available_usd)} to spend.`)
       if (key.available_usd === formatUsd(0))
         say(`Add money: ${commandLineOf(`balance add ${account} 5`, args)}`)
@@ -162,7 +162,7 @@ const rollWebhook = defineCommand({
       const rolled = await gateway.call('rollWebhookSecret', { params: { key: args.name } })
       if (args.json) return printJson(rolled)
       print(rolled.webhook_secret)
-      say(`\nThis signs the webhooks of key ${rolled.name} from now on. Keep it: it is shown only this once.`)
+      say(`\nThis signs the webhooks of key ${rolled.name}. Keep it: it is shown only this once.`)
       say(`The old secret signs too until ${utcTime(Date.parse(rolled.old_until))}; older ones no longer do.`)
     })
   },

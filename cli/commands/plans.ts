@@ -69,7 +69,7 @@ const show = defineCommand({
           '\nIt is not configured any more: keys of its accounts are refused until it is, or they have another.',
         )
       const assign = commandLineOf(`accounts update ACCOUNT --plan ${plan.plan}`, args)
-      if (members.length === 0) return say(`\nNo account has it. To give it to one: ${assign}`)
+      if (members.length === 0) return say(`\nNo account has it: ${assign}`)
       print(`\n${membersTable(members)}`)
     })
   },

@@ -50,6 +50,7 @@ const DRAIN_SECONDS_WHEN_REPLACED = 1_800
  */
 const SAME_SIGNAL_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
+const SERVES_ALREADY = ', give this one another --data-dir, or take its place without a gap with --take-over'
 
 /** Facts for the introduction that the server does not know. */
 interface Setting {
@@ -92,7 +93,7 @@ export const serve = defineCommand({
     const { config, file } = await loadConfig(args)
     const dataDir = openDataDir(args)
     const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
-    let unlock = predecessor ? undefined : lockDataDir(dataDir)
+    let unlock = predecessor ? undefined : lockDataDir(dataDir, SERVES_ALREADY)
     if (!config.database && !predecessor) requireWholeLog(databaseFile(dataDir))
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })

@@ -26,13 +26,15 @@ const list = defineCommand({
     const rows = Object.entries(config.upstreams).map(([name, entry]) => rowOf(config, name, entry))
     if (args.json) return printJson(rows)
     if (rows.length === 0) return say('The configuration has no upstreams.')
+    // The name of a variable is there to be copied.
+    const widthMin = Math.max(...rows.map(({ variable }) => variable?.length ?? 0))
     const columns = [
       { title: 'UPSTREAM' },
       { title: 'KIND' },
       { title: 'KEY' },
       { title: 'MODELS', align: 'right' as const },
       { title: 'ADDRESS', flexible: true },
-      { title: 'WITH', flexible: true, optional: true },
+      { title: 'WITH', flexible: true, widthMin, optional: true },
     ]
     print(
       renderTable(

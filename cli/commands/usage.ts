@@ -66,7 +66,9 @@ export const usage = defineCommand({
 })
 
 function readDimension(text: string): UsageDimension {
-  return usageDimensionOf(text) ?? parseWord('by', text, usageDimensions)
+  return (
+    usageDimensionOf(text) ?? parseWord('by', text, [...usageDimensions, 'metadata.NAME' as UsageDimension])
+  )
 }
 
 /** A row of usage; the name of what it is for stands under the word that was asked by. */

@@ -45,9 +45,7 @@ function readFlag(
   const [, name = '', inline] = /^--([^=]+)(?:=(.*))?$/s.exec(word) ?? []
   const definition = Object.hasOwn(args, name) ? args[name] : undefined
   if (!definition && REMOTE_FLAGS.includes(name))
-    throw new WrongUsage(
-      `This command works on this machine only, not over the admin API: leave --${name} out.`,
-    )
+    throw new WrongUsage(`This command works on this machine only: leave --${name} out.`)
   if (!definition || definition.type === 'positional') {
     const flags = Object.keys(args).filter((known) => args[known]?.type !== 'positional')
     const [given = ''] = word.split('=')

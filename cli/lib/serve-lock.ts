@@ -9,8 +9,11 @@ const FILE_NAME = 'serve.lock'
 /** How long to wait for the lock: longer than any check of it takes. */
 const PATIENCE_MS = 200
 
-/** Locks the data directory, for as long as the process lives or until the returned function is called. Fails if another server has locked it. */
-export function lockDataDir(dataDir: string): () => void {
+/**
+ * Locks the data directory, for as long as the process lives or until the returned function is called. Fails if another server has
+ * locked it; `advice` says what else helps than to stop it.
+ */
+export function lockDataDir(dataDir: string, advice = ''): () => void {
   const file = join(dataDir, FILE_NAME)
   try {
     const unlock = lockFile(file, PATIENCE_MS)
@@ -20,9 +23,7 @@ export function lockDataDir(dataDir: string): () => void {
     if ((error as { code?: string }).code !== 'SQLITE_BUSY') {
       throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
     }
-    throw new CommandFailed(
-      `Another gateway is serving from ${dataDir}. Stop it first, give this one another --data-dir, or take its place without a gap with --take-over.`,
-    )
+    throw new CommandFailed(`Another gateway is serving from ${dataDir}. Stop it first${advice}.`)
   }
 }
 

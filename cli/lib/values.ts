@@ -18,7 +18,7 @@ export function parseAmountNano(what: string, text: string): number {
   if (amountNano === undefined) {
     const most = Math.floor(MAX_NANO / NANO_PER_USD)
     throw new WrongUsage(
-      `${what} is an amount of dollars up to ${most} with at most nine decimals, such as 5 or 0.25, not "${text}".`,
+      `${what} takes dollars up to ${most} with at most nine decimals, such as 5 or 0.25, not "${text}".`,
     )
   }
   return amountNano

@@ -71,7 +71,8 @@ export async function helpOf(
     ['Arguments', args.flatMap(argumentLine)],
     ['Flags', args.flatMap(flagLine)],
   ]
-  const lines = [description, '', `${style('bold', 'Usage')}  ${usageLine(command, path)}`]
+  const usage = `${style('bold', 'Usage')}  ${usageLine(command, path)}`
+  const lines = [...wrap(description, width), '', usage]
   for (const [title, entries] of sections) {
     if (entries.length === 0) continue
     lines.push('', style('bold', title))
@@ -83,8 +84,23 @@ export async function helpOf(
     }
   }
   if (command.subCommands) lines.push('', `For help on a command: ${path} COMMAND --help`)
-  if (examples.length > 0) lines.push('', style('bold', 'Examples'), ...examples.map((line) => `  ${line}`))
+  if (examples.length > 0)
+    lines.push('', style('bold', 'Examples'), ...examples.flatMap((line) => continued(line, width)))
   return lines.join('\n')
+}
+
+/** A command line that can be pasted, indented and over several lines where it is longer than the width. */
+function continued(command: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ' '
+  for (const word of command.match(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g) ?? []) {
+    if (line.length + 1 + word.length > width - ' \\'.length && line.trim() !== '') {
+      lines.push(`${line} \\`)
+      line = '   '
+    }
+    line += ` ${word}`
+  }
+  return [...lines, line]
 }
 
 async function partLines(command: AnyCommand): Promise<[string, string][]> {

@@ -100,7 +100,7 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
   if (costNano !== null) say(`\nThe vendor asks ${isMost ? 'at most ' : ''}$${formatUsd(costNano)} for it.`)
   if (answer.table.minimumPico > 0) say(`\nA request costs at least ${dollars(1, answer.table.minimumPico)}.`)
   if (isMost) {
-    say('\nThis amount is held when the request arrives; its true price is paid when it ends.')
+    say('\nThis much is held when the request arrives; what it really costs is paid.')
   }
 }
 

@@ -3,9 +3,10 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Glob } from 'bun'
+import { userName } from '../../cli/lib/system-user'
 import { type AnyCommand, metaOf, namesOfParts, partOf } from '../../cli/view/help'
 import { makeSessionToken, openSession, subjectOfRole } from '../../src/accounts/sessions'
 import { randomBytes } from '../../src/app/world'
@@ -143,7 +144,7 @@ test('each command that changes something is in the trail with who did it, and n
   await shell.run(['keys', 'create', 'alice', ...settings])
   await fill(join(dataDir, 'gateway.sqlite'))
   const entries = () => installation.rows('select * from audit_trail order by id')
-  const actor = `cli:${userInfo().username}@${hostname()}`
+  const actor = `cli:${userName()}@${hostname()}`
   const wrong: object[] = []
   let printed = ''
   for (const row of Object.values(rows)) {

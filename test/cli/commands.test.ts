@@ -164,7 +164,7 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
     ['balance add alice 0', 'must be more than 0'],
     ['balance add alice -5', 'must be more than 0'],
     ['balance add alice 1e3', 'is an amount of dollars'],
-    ['balance add alice 9999999', 'is an amount of dollars up to 9007199'],
+    ['balance add alice 9999999', 'takes dollars up to 9007199'],
     ['balance adjust alice 5', 'needs a reason: --note TEXT'],
     ['balance adjust alice 0 --note nothing', 'must not be 0'],
     ['balance ledger alice --csv --json', 'Choose one of --csv and --json'],

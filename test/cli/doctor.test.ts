@@ -152,7 +152,7 @@ describe('gateway health', () => {
     expect(await call(['health', '--ready', '--url', `${url}/`])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `${url}/health/ready: not ready; disk nearly full.\n`,
+      stderr: `${url}/health/ready: not ready; disk: nearly full.\n`,
     })
     await server.stop(true)
   })

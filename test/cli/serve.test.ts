@@ -254,8 +254,8 @@ test('every start fills the demonstration account, and passes over a revoked dem
   await again.server.ended
   const keys = await json(['keys', 'list', ...words])
   expect(keys.map((key: Json) => [key.name, key.status])).toEqual([
-    ['demo', 'revoked'],
     ['demo-2', 'active'],
+    ['demo', 'revoked'],
   ])
   const ledger = await json(['balance', 'ledger', 'demo', ...words])
   const deposits = ledger.filter((entry: Json) => entry.kind === 'credit')

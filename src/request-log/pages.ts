@@ -43,7 +43,8 @@ function termsIn(rows: readonly RequestLogRow[]): string {
       if (row[name] !== null) terms.add(`${column}=${row[name]}`)
     }
     for (const word of statusWords(row.status)) terms.add(`status=${word}`)
-    for (const [name, value] of Object.entries(JSON.parse(row.metadata ?? '{}')))
+    if (row.metadata === null) continue
+    for (const [name, value] of Object.entries(JSON.parse(row.metadata)))
       terms.add(metadataTerm({ name, value: String(value) }))
   }
   return termLines(terms)

@@ -127,6 +127,23 @@ async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<s
   return faults
 }
 
+/** Ids that are compared with one another, twice: what is written twice is so at one moment, and `--whole` compares all. */
+const MOST_IDS = 250_000
+
+/** The last ids of a stretch of charges, however long it is. */
+class RecentIds {
+  private before = new Set<string>()
+  private last = new Set<string>()
+
+  /** False for an id that is among them. */
+  add(id: string): boolean {
+    if (this.last.has(id) || this.before.has(id)) return false
+    if (this.last.size >= MOST_IDS) [this.before, this.last] = [this.last, new Set()]
+    this.last.add(id)
+    return true
+  }
+}
+
 /** Reads what came after a checkpoint. */
 async function verifySince(
   db: Db,
@@ -136,12 +153,11 @@ async function verifySince(
 ): Promise<Result> {
   const problems: string[] = []
   const sums = structuredClone(checkpoint.sums)
-  const ids = new Set<string>()
+  const ids = new RecentIds()
   const hash = await readCharges(db, checkpoint.position, to, sums, (rows, done) => {
     for (const row of rows) {
-      const fault = ids.has(row.id as string) ? 'there more than once' : faultOf(row)
+      const fault = ids.add(row.id as string) ? faultOf(row) : 'there more than once'
       if (fault !== undefined) problems.push(`charge ${row.id}: ${fault}`)
-      ids.add(row.id as string)
     }
     onProgress(done, to)
   })

@@ -418,6 +418,12 @@ export const migrations: readonly Step[] = [
   ],
   // Budgets that are full are looked for among those of the periods that run.
   [`create index budgets_of_period on budgets (period)`],
+  [
+    // What is forgotten after a time is found by it, so that nobody reads what is kept.
+    'create index saved_answers_by_time on saved_answers (created_at)',
+    'create index webhooks_by_end on webhooks (ended_at) where ended_at is not null',
+    'delete from background_events where response not in (select id from background_responses)',
+  ],
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -62,14 +62,17 @@ export function insertBackground(
   }
 }
 
-/** Writes events of a response that runs. */
+/** Writes events of a response that runs; none if it was deleted, so that none is left behind. */
 export function insertEvents(
-  { codec }: Pick<Db, 'codec'>,
+  { codec, kind }: Pick<Db, 'codec' | 'kind'>,
   id: string,
   { first, last, text }: EventPiece,
 ): Statement {
   return {
-    sql: 'insert into background_events (response, first, last, events) values ($1, $2, $3, $4)',
+    // Who deletes it meanwhile waits, and then finds them.
+    sql: `insert into background_events (response, first, last, events)
+      select id, cast($2 as bigint), cast($3 as bigint), cast($4 as text) from background_responses where id = $1
+      ${kind === 'postgres' ? 'for key share' : ''}`,
     parameters: [id, first, last, codec.encode(text, eventsPlace(id))],
   }
 }
@@ -162,10 +165,12 @@ export function deleteBackground(db: Db, account: string, id: string): Promise<b
 /** The statements that forget what is too old. */
 export function forgetBackground(now: number): Statement[] {
   return [
-    { sql: 'delete from background_responses where expires_at <= $1', parameters: [now] },
     {
-      sql: 'delete from background_events where response not in (select id from background_responses)',
+      sql: `delete from background_events where response in (
+        select id from background_responses where expires_at <= $1)`,
+      parameters: [now],
     },
+    { sql: 'delete from background_responses where expires_at <= $1', parameters: [now] },
   ]
 }
 

@@ -122,8 +122,8 @@ function canSearch(folder: string): boolean {
   try {
     accessSync(folder, constants.X_OK)
     return true
-  } catch {
-    return false
+  } catch (error) {
+    return (error as { code?: string }).code !== 'EACCES'
   }
 }
 

@@ -157,7 +157,7 @@ describe('the request log', () => {
       await store.list({ keyId: 'key_7' }, { limit: 5 }),
       await store.list(both, { limit: 5 }),
       await store.find('req_none'),
-      (await store.find('req_12'))?.at,
+      (await store.find('req_1500'))?.at,
       (await store.list({ since: START + 2_999 }, { limit: 5 })).rows.map(({ id }) => id),
       (await store.list({ until: START + 3 }, { limit: 5 })).rows.map(({ id }) => id),
     ]
@@ -167,7 +167,7 @@ describe('the request log', () => {
       { rows: [expect.objectContaining({ id: 'req_7', number: 7 })], next: null, looked: null },
       { rows: [], next: null, looked: null },
       undefined,
-      START + 12,
+      START + 1_500,
       ['req_3000', 'req_2999'],
       ['req_2', 'req_1'],
     ])

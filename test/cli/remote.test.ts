@@ -250,7 +250,7 @@ test('who is refused, and what is no gateway, is said in one line', async () => 
     ['keys list', `--server ${other.url}old --token x`, 1, ['version 0.0.1']],
     ['keys list', `--server ${other.url}elsewhere --token x`, 1, ['https://example.com/']],
     ['keys list', `--server ${other.url}odd --token x`, 1, ['in a form']],
-    ['balance verify', `--server ${server.url}`, 2, ['not over the admin API']],
+    ['balance verify', `--server ${server.url}`, 2, ['works on this machine only']],
     ['usage --rebuild', `--server ${server.url} --token ${token}`, 1, ['works on the database only']],
     [
       'requests show req_1 --bodies',

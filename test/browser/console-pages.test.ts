@@ -172,6 +172,7 @@ test('a viewer is offered nothing that changes anything', () =>
     for (const address of [
       'accounts/alice',
       'keys/ci',
+      'keys/new',
       'upstreams/openai',
       'settings',
       'settings?part=backups',

@@ -311,7 +311,13 @@ test('a request as curl, without its key', () =>
 
 test('a viewer is offered nothing that changes plans, statements or retention', () =>
   visiting('viewer', async ({ page, open }) => {
-    for (const address of ['plans/team', 'statements', 'statements/1', 'settings?part=retention']) {
+    for (const address of [
+      'plans/team',
+      'statements',
+      'statements/1',
+      'statements/new',
+      'settings?part=retention',
+    ]) {
       await open(address)
       const offered = await page.locator('main button, main a.button').allTextContents()
       const harmless = ['Verify all', 'Clear', 'Open to print', 'Configuration', 'Backups', 'Retention']

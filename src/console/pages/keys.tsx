@@ -69,7 +69,7 @@ export default function Keys() {
         openKey={id}
         empty={words.empty}
       />
-      {id === 'new' && <NewKey account={account} onDone={changed} />}
+      {id === 'new' && hasRole('operator') && <NewKey account={account} onDone={changed} />}
       {id !== null && id !== 'new' && <KeyPanel key={id} name={id} onChange={changed} />}
     </>
   )

@@ -66,7 +66,9 @@ export default function Statements() {
         openKey={id}
         empty={words.empty}
       />
-      {id === 'new' && <IssuePanel account={account} onDone={() => setTurn(turn + 1)} />}
+      {id === 'new' && hasRole('operator') && (
+        <IssuePanel account={account} onDone={() => setTurn(turn + 1)} />
+      )}
       {id !== null && id !== 'new' && <StatementPanel key={id} number={id} />}
     </>
   )

@@ -32,7 +32,7 @@ const LONGEST_MS = 86_400_000
 /** How far a clock that is wrong may be from the others, in milliseconds. */
 const WRONG_CLOCK_MS = 3_600_000
 /** Pages whose rows are searched for an id, at most, where its time does not say which: some tenths of a second. */
-const SOME_PAGES = 2_000
+const SOME_PAGES = 5_000
 /** Where an id is looked for by its time: how far clocks are apart, how long the request lasted, and pages at most. */
 const LOOKS = [
   [CLOCKS_MS, USUAL_MS, MOST_PAGES],

@@ -11,7 +11,7 @@ import { waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-const CALLERS = 50
+const CALLERS = 30
 const CALLERS_AT_A_TIME = 10
 const FILE_BYTES = 20 * 1024 * 1024
 const GROWTH_MB_MOST = 300

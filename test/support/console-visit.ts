@@ -17,7 +17,10 @@ export interface Visit {
   settled(): Promise<void>
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
-  /** Widths between 400 and 2560 pixels at which what is shown scrolls sideways: the page, or on a usual screen a table. */
+  /**
+   * Widths between 400 and 2560 pixels at which what is shown scrolls sideways: the page, or on a usual screen a table. A visit
+   * on a smaller screen tries its own width only.
+   */
   tooWide(): Promise<number[]>
 }
 
@@ -106,7 +109,7 @@ export async function visitConsole(
     settled,
     async tooWide() {
       const wide: number[] = []
-      for (const each of WIDTHS) {
+      for (const each of width === SCREEN ? WIDTHS : [width]) {
         await page.setViewportSize({ width: each, height: 900 })
         if (Number(await page.evaluate(BEYOND)) > 0) wide.push(each)
       }

@@ -17,13 +17,16 @@ export interface ReadCompletion {
 }
 
 const CLOSING = 'data: [DONE]'
+/** What the gateway sends while a vendor says nothing, as on a busy machine: no chunk. */
+const KEEP_ALIVE = ': keep-alive'
 
 /** The chunks of a stream, and whether it was closed. */
 export function chunksOf(stream: string): { chunks: Json[]; closed: boolean } {
   const frames = stream.split('\n\n')
   if (frames.pop() !== '') throw new Error('the stream ends within an event')
   const closed = frames.at(-1) === CLOSING
-  const chunks = (closed ? frames.slice(0, -1) : frames).map((frame) => {
+  const filled = (closed ? frames.slice(0, -1) : frames).filter((frame) => frame !== KEEP_ALIVE)
+  const chunks = filled.map((frame) => {
     const [, data] = /^data: (\{[^\n]*\})$/.exec(frame) ?? []
     if (data === undefined) throw new Error(`not a chunk: ${frame}`)
     return JSON.parse(data)

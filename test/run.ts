@@ -14,9 +14,8 @@ const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
 /** Takes as long as many others together, on processors of its own: it begins with them and does not run on after all others. */
 const LONGEST = 'scenario/simulation.test.ts'
-/** Tests that fill the machine by themselves and look at what it still does then: a few at a time, when the others have run. */
-const FILLING = ['load/']
-const FILLING_WORKERS = 2
+/** Tests that fill the machine by themselves and look at what it still does then. */
+const ALONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. */
 const WORKERS_PER_CORE = 3
 const WORKERS_MOST = 8
@@ -48,11 +47,12 @@ try {
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
   const workers = Math.min(WORKERS_PER_CORE * availableParallelism(), WORKERS_MOST)
-  const others = `--path-ignore-patterns=**/${LONGEST}`
-  if (isQuick) code = await run([...parallel(workers), ...more], QUICK)
+  // A process keeps what it has loaded for all its files: loading the gateway anew for each takes longer than most of them.
+  const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
+  if (isQuick) code = await run(flags, QUICK)
   else {
-    const codes = await Promise.all([run(more, [LONGEST]), run([...parallel(workers), others, ...more], ALL)])
-    code = Math.max(...codes, await run([...parallel(FILLING_WORKERS), ...more], FILLING))
+    const codes = await Promise.all([run(more, [LONGEST]), run(flags, ALL)])
+    code = Math.max(...codes, await run(more, ALONE))
   }
   console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')
 } finally {
@@ -79,11 +79,6 @@ async function build(): Promise<void> {
 async function preparePostgres(): Promise<void> {
   postgres = await startPostgres(folder)
   environment.TEST_POSTGRES_URL = postgres.url
-}
-
-/** A process keeps what it has loaded for all its files: loading the gateway anew for each takes longer than most of them. */
-function parallel(workers: number): string[] {
-  return [`--parallel=${workers}`, '--no-isolate']
 }
 
 function run(flags: string[], parts: string[]): Promise<number> {

@@ -17,7 +17,7 @@ export interface ReadCompletion {
 }
 
 const CLOSING = 'data: [DONE]'
-/** What the gateway sends while a vendor says nothing, as on a busy machine: no chunk. */
+/** A sign of life of the gateway while a vendor says nothing, as on a busy machine. */
 const KEEP_ALIVE = ': keep-alive'
 
 /** The chunks of a stream, and whether it was closed. */

@@ -37,8 +37,13 @@ export interface LedgerPlace {
   id: string
 }
 
-/** Positions of charges, and transfers, that are read at once. */
+/** Transfers that are read at once. */
 const PAGE = 5_000
+/**
+ * Positions of charges that are read at once. A statement of PostgreSQL looks into the partition of each month, which takes as
+ * long as tens of thousands of positions.
+ */
+const POSITIONS = { sqlite: 5_000, postgres: 50_000 }
 /** Positions of other accounts that are rather read than left out by a statement more. */
 const LEAST_GAP = 500
 const NEVER = Number.MAX_SAFE_INTEGER
@@ -169,7 +174,7 @@ async function endOfCharges(db: Db, account: string, until: number, position: nu
   if (position > (await markOf(db)) + 1) return until
   const [row] = await db.query({
     sql: `select coalesce(max(start), 0) as last
-      from ${totalsOfSeries('account = $1', { span: DAY_MS, from: '0', to: '$2' })} and first_position < $3`,
+      from ${totalsOfSeries(db.kind, 'account = $1', { span: DAY_MS, from: '0', to: '$2' })} and first_position < $3`,
     parameters: [account, until, position],
   })
   return Math.min((row?.last as number) + DAY_MS, until)
@@ -181,9 +186,9 @@ async function lastPositionBetween(db: Db, account: string, since: number, until
   const mark = await markOf(db)
   const [row] = await db.query({
     sql: `select coalesce(max(last), 0) as last from (
-        select max(last_position) as last from ${totalsOfSeries('account = $1', { span: DAY_MS, from: '$2', to: '$3' })}
+        select max(last_position) as last from ${totalsOfSeries(db.kind, 'account = $1', { span: DAY_MS, from: '$2', to: '$3' })}
         union all
-        select max(last_position) from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$3', to: '$4' })}
+        select max(last_position) from ${totalsOfSeries(db.kind, 'account = $1', { span: HOUR_MS, from: '$3', to: '$4' })}
         union all
         select max(position) from ended_charges where position > $5 and ended_at < $4
           and series in (select id from charge_series where account = $1)) as found`,
@@ -211,7 +216,7 @@ async function hourWithLast(
     const begin = end - days * DAY_MS
     const hours = await db.query({
       sql: `select start, cast(sum(requests - released) as bigint) as paid
-        from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$2', to: '$3' })} and first_position < $4
+        from ${totalsOfSeries(db.kind, 'account = $1', { span: HOUR_MS, from: '$2', to: '$3' })} and first_position < $4
         group by start order by start desc`,
       parameters: [account, begin, Math.min(end, until), position],
     })
@@ -317,10 +322,10 @@ async function* chargesOf(db: Db, account: string, stretch: Stretch): AsyncGener
   const { summed, single } = await parted(db, account, stretch, ranges, most)
   if (summed) yield [summed]
   for (const [from, to] of single) {
-    for (let after = from; after < to; after += PAGE) {
+    for (let after = from; after < to; after += POSITIONS[db.kind]) {
       const rows = await db.query({
         sql: `select position, id, ended_at, amount ${PAID_BETWEEN} order by position`,
-        parameters: [after, Math.min(after + PAGE, to), account, since, until],
+        parameters: [after, Math.min(after + POSITIONS[db.kind], to), account, since, until],
       })
       await requireOpen(db, after)
       if (rows.length > 0) yield rows.map(movementOfCharge)
@@ -373,10 +378,10 @@ async function positionOfLast(
 ): Promise<number> {
   let left = count
   for (const [after, to] of ranges.toReversed()) {
-    for (let end = to; end > after; end -= PAGE) {
+    for (let end = to; end > after; end -= POSITIONS[db.kind]) {
       const rows = await db.query({
         sql: `select position ${PAID_BETWEEN} order by position desc limit ${left}`,
-        parameters: [Math.max(after, end - PAGE), end, account, since, until],
+        parameters: [Math.max(after, end - POSITIONS[db.kind]), end, account, since, until],
       })
       left -= rows.length
       if (left === 0) return rows.at(-1)?.position as number
@@ -398,7 +403,7 @@ async function rangesOf(
 ): Promise<Positions[]> {
   const hours = await db.query({
     sql: `select min(first_position) as first, max(last_position) as last
-      from ${totalsOfSeries('account = $1', { span: HOUR_MS, from: '$2', to: '$3' })}
+      from ${totalsOfSeries(db.kind, 'account = $1', { span: HOUR_MS, from: '$2', to: '$3' })}
       group by start order by 1`,
     parameters: [account, since - (since % HOUR_MS), until],
   })

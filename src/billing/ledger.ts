@@ -23,7 +23,7 @@ import { endedRow, insertEnded } from './ended-charges'
 import { freeKey } from './idempotency'
 import { endMovement, holdMovement } from './movements'
 import { referencesOf } from './references'
-import { firstPositionSince } from './usage-totals'
+import { firstPositionSince, HOUR_MS } from './usage-totals'
 
 export interface Charge {
   id: string
@@ -240,8 +240,8 @@ export async function findOpenCharge(db: Db, keyId: string, id: string): Promise
 export async function findEndedCharge(db: Db, id: string, since: number): Promise<Charge | undefined> {
   const rows = await db.query({
     sql: `select *, ended_at as expires_at, null as budget_period, null as account_period, null as window_minute, 0 as window_tokens
-      from charge_history where position >= $2 and id = $1`,
-    parameters: [id, await firstPositionSince(db, since)],
+      from charge_history where position >= $2 and ended_at >= $3 and id = $1`,
+    parameters: [id, await firstPositionSince(db, since), since - HOUR_MS],
   })
   return rows[0] && chargeOfRow(rows[0])
 }

@@ -114,7 +114,7 @@ async function usageStatement(
   const totals = (span: number, from: number, to: number) => {
     if (from >= to) return
     const within = { span, from: value(from), to: value(to) }
-    const source = isOwned === '' ? totalsWithin(within) : totalsOfSeries(isOwned, within)
+    const source = isOwned === '' ? totalsWithin(within) : totalsOfSeries(db.kind, isOwned, within)
     parts.push(`select series, start as at, ${FIGURES.join(', ')} from ${source}`)
   }
   const charges = (from: number, to: number, after: number, last: number) => {
@@ -339,14 +339,15 @@ async function areAll(db: Db, id: string, rows: readonly Row[]): Promise<boolean
 /** The charges of a request: that of its answer, and that of a success which came late. */
 export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
   const ids = [id, `${id}:late`]
+  const begin = beginOf(id)
   const open = await db.query({ sql: 'select * from held_charges where id in ($1, $2)', parameters: ids })
   const ended = (after: number, to: number) =>
     db.query({
-      sql: `select * from charge_history where position > $3 and position <= $4 and id in ($1, $2)
+      // By its time PostgreSQL leaves out the partitions of the months before.
+      sql: `select * from charge_history where position > $3 and position <= $4 and ended_at >= $5 and id in ($1, $2)
         order by created_at, id`,
-      parameters: [...ids, after, to],
+      parameters: [...ids, after, to, Math.max(0, begin - HOUR_MS)],
     })
-  const begin = beginOf(id)
   const rows = [...open]
   let after = (await firstPositionSince(db, begin)) - 1
   // Nearly all have ended an hour later. An id of another form does not tell when it began.

@@ -115,11 +115,19 @@ export function totalsWithin({ span, from, to }: TotalsWithin): string {
 /**
  * Totals of the series for which a condition holds, by their own index: what one account or key asks must not cost what all of
  * them use. SQLite keeps the order of a cross join. It takes every column that is compared for selective, and would rather
- * read all totals of a time; pairs show it the way.
+ * read all totals of a time; pairs show it the way. PostgreSQL takes pairs for one row, and reads all of a time for that; it
+ * goes from series to series where `offset 0` keeps it from turning that around.
  */
-export function totalsOfSeries(condition: string, { span, from, to }: TotalsWithin): string {
-  return `charge_series cross join usage_totals where ${condition} and series = charge_series.id
-    and (span, start) >= (${span}, ${from}) and (span, start) < (${span}, ${to})`
+export function totalsOfSeries(
+  kind: Db['kind'],
+  condition: string,
+  { span, from, to }: TotalsWithin,
+): string {
+  if (kind === 'sqlite')
+    return `charge_series cross join usage_totals where ${condition} and series = charge_series.id
+      and (span, start) >= (${span}, ${from}) and (span, start) < (${span}, ${to})`
+  return `charge_series cross join lateral (select * from usage_totals where series = charge_series.id
+    and span = ${span} and start >= ${from} and start < ${to} offset 0) as totals where ${condition}`
 }
 
 function moveMark(from: number, to: number): Statement {

@@ -128,7 +128,7 @@ async function faultsOfClosings(db: Db, closings: readonly Closing[]): Promise<s
 }
 
 /** Ids that are compared with one another, twice: what is written twice is so at one moment, and `--whole` compares all. */
-const MOST_IDS = 250_000
+const MOST_IDS = 50_000
 
 /** The last ids of a stretch of charges, however long it is. */
 class RecentIds {

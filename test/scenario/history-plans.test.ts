@@ -152,9 +152,9 @@ async function fillTotals(db: Db): Promise<void> {
   ])
 }
 
-/** A look-up of one row by the other index is as good. */
+/** A look-up of one row by the other index is as good. What PostgreSQL has read counts, and not what it expects. */
 const READS_OTHERS =
-  /SCAN usage_totals|usage_totals USING PRIMARY|Seq Scan on usage_totals|usage_totals_pkey .*rows=\d\d/
+  /SCAN usage_totals|usage_totals USING PRIMARY|Seq Scan on usage_totals|usage_totals_pkey .*actual.* rows=\d\d/
 
 describe.each(databaseKinds)('totals of one account on %s', (kind) => {
   test('are found without reading those of others', async () => {
@@ -180,7 +180,7 @@ describe.each(databaseKinds)('totals of one account on %s', (kind) => {
       await usageBy(watched, by, { since: 0, keyId: 'key 7' })
     }
     expect(statements.length).toBeGreaterThan(10)
-    const explain = kind === 'sqlite' ? 'explain query plan' : 'explain'
+    const explain = kind === 'sqlite' ? 'explain query plan' : 'explain analyze'
     for (const { sql, parameters = [] } of statements) {
       const plan = await db.query({ sql: `${explain} ${sql}`, parameters })
       const lines = plan.map((row) => String(row.detail ?? row['QUERY PLAN']))

@@ -207,10 +207,12 @@ export class Reservations {
     if (reservation.isEnded) throw new Error('a reservation ended twice')
     reservation.isEnded = true
     this.running.leave(reservation.key)
-    reservation.caller?.rest?.()
   }
 
-  /** Runs the end of a charge. Undefined if the database cannot store it now: it is repeated until it can. */
+  /**
+   * Runs the end of a charge, which the last bytes of an answer wait for. Undefined if the database cannot store it now: it is
+   * repeated until it can.
+   */
   private async end<Result>(
     reservation: Reservation,
     work: () => Promise<Result>,
@@ -222,6 +224,7 @@ export class Reservations {
       return undefined
     } finally {
       this.open.delete(reservation)
+      reservation.caller?.rest?.()
     }
   }
 

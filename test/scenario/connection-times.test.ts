@@ -40,8 +40,9 @@ describe('is closed', () => {
   }
   const answered = async (caller: RawCaller, request: string, end: string) => {
     caller.send(request)
-    await waitFor(() => caller.tail().endsWith(end), PATIENCE_MS)
+    await waitFor(() => caller.closed || caller.tail().endsWith(end), PATIENCE_MS)
     expect(caller.head()).toContain(' 200 ')
+    expect(caller.tail()).toEndWith(end)
   }
 
   test.concurrent('a connection that says nothing', async () => {
@@ -88,6 +89,26 @@ describe('stays open', () => {
     await waitFor(() => caller.tail().endsWith('}'), PATIENCE_MS)
     expect(caller.head()).toContain(' 200 ')
     caller.leave('fin')
+  })
+  test.concurrent('while the end of a stream waits for its charge to end', async () => {
+    const slow = await startTestGateway({ config: { server: { keepAliveTimeoutMs: 1_000 } } })
+    const { db } = slow.server.world
+    const move = db.move.bind(db)
+    let ends = 0
+    db.move = async (movement) => {
+      if (movement.kind === 'end') {
+        ends++
+        await Bun.sleep(8_000)
+      }
+      return move(movement)
+    }
+    const caller = await RawCaller.connect(slow.url)
+    caller.send(chatRequest(slow.secret, { model: 'test-chat', messages: say('Hello!'), stream: true }))
+    await waitFor(() => caller.closed || caller.tail().endsWith('0\r\n\r\n'), PATIENCE_MS)
+    expect(ends).toBe(1)
+    expect(caller.tail()).toEndWith('data: [DONE]\n\n\r\n0\r\n\r\n')
+    caller.leave('fin')
+    await slow.close()
   })
   test.concurrent('while a stream is silent for long', async () => {
     const caller = await connect()

@@ -20,6 +20,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 120_000
 /** Time from the answer to the end of an incomplete body, in seconds: enough to read the answer. */
 const LINGER_TIMEOUT_SECONDS = 8
 
+const FOLLOW_TIMEOUT_SECONDS = 60
+
 /** The timeout for Bun, which waits for ten seconds at least and checks connections every four. */
 export function headersTimeoutSeconds({ server }: Config): number {
   return Math.ceil((server?.headersTimeoutMs ?? HEADERS_TIMEOUT_MS) / 1000)
@@ -33,6 +35,11 @@ export function exempt(listener: Listener | null, request: Request): void {
 /** Sets the timeout after an answer: from here on the caller has to take it, or ask again. */
 export function rest(listener: Listener | null, request: Request, { server }: Pick<Config, 'server'>): void {
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
+}
+
+/** Sets the timeout of a stream that says at least every 15 seconds that it goes on: who takes none of it for so long is gone. */
+export function follow(listener: Listener | null, request: Request): void {
+  listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }
 
 /** Sets the timeout for an answer before its body has arrived: the rest of it may take only so long, however steady. */

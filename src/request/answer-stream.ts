@@ -8,7 +8,7 @@ import { cutError } from '../contract/failures'
 import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
-import { fromLatin1 } from '../lib/sse'
+import { fromLatin1, KEEP_ALIVE } from '../lib/sse'
 import type { StreamAnswer } from './answer'
 import { endStream, type Line } from './ending'
 import { relayEvents } from './relay'
@@ -17,8 +17,7 @@ import { createStreamHold, type StreamHold } from './stream-hold'
 import { createStreamMeter, type StreamMeter } from './stream-meter'
 import { createTranslatingMeter } from './stream-translation'
 
-/** Sent during silence: a comment, or the event that clients of this dialect know. */
-const KEEP_ALIVE = ': keep-alive\n\n'
+/** Sent during silence where clients know an event for it. */
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
 
 /**

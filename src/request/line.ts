@@ -65,6 +65,8 @@ export interface Incoming {
   metadata?(): string | null
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
+  /** Called instead when the answer is a stream of events that are made in the background. */
+  follow?(): void
   /** Rewrites a request that is not in the form of its model's family. */
   reword?: Reword
   /** The video that the request makes another of. */
@@ -196,6 +198,7 @@ async function handle(
   } finally {
     if (counted) running.leave(counted)
     if (reservation && !reservation.isEnded && !reservation.background) reservation.caller = incoming
+    else if (reservation?.background?.isFollowed) incoming.follow?.()
     else incoming.rest?.()
     // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()

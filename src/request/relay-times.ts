@@ -2,9 +2,9 @@
 // follows.
 
 import type { Model } from '../contract/family'
+import { KEEP_ALIVE_MS } from '../lib/sse'
 import type { RelayEvent } from './relay-table'
 
-const KEEP_ALIVE_MS = 15_000
 /** A caller that takes no byte for this long is gone, in milliseconds. */
 const STALL_MS = 300_000
 

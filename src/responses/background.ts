@@ -7,7 +7,16 @@ import type { Db } from '../db/db'
 import { apply, tryApply } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { asObject } from '../lib/objects'
-import { createEventSplitter, dataOfEvent, fromLatin1, objectIn, splitEvents, toLatin1 } from '../lib/sse'
+import {
+  createEventSplitter,
+  dataOfEvent,
+  fromLatin1,
+  KEEP_ALIVE,
+  KEEP_ALIVE_MS,
+  objectIn,
+  splitEvents,
+  toLatin1,
+} from '../lib/sse'
 import type { After, Log } from '../lib/system'
 import {
   abandonedResponses,
@@ -172,10 +181,12 @@ export class BackgroundResponses {
     return deleteBackground(this.world.db, account, id)
   }
 
-  /** The events after a number, and those that come until the end. */
+  /** The events after a number, and those that come until the end, with comments while none comes. */
   async *events(account: string, id: string, after: number): AsyncGenerator<string> {
+    const { now } = this.world
     let last = after
     let isWhole = false
+    let saidAt = now()
     for (;;) {
       // Looked at first: events that are written before the end are then found below.
       const found = await this.find(account, id)
@@ -186,12 +197,19 @@ export class BackgroundResponses {
         last = piece.last
         isWhole ||= hasEnd(text)
       }
-      if (pieces.length > 0) continue
+      if (pieces.length > 0) {
+        saidAt = now()
+        continue
+      }
       if (!found || found.hasEnded) {
         // A response that was cancelled, or whose process is gone, has no last event of its own.
         if (found && !isWhole) yield lastEvent(JSON.parse(found.answer), last + 1)
         yield DONE
         return
+      }
+      if (now() - saidAt >= KEEP_ALIVE_MS) {
+        yield KEEP_ALIVE
+        saidAt = now()
       }
       await this.pause()
     }

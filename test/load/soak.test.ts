@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { DatabaseKind } from '../support/databases'
 import { openAddress, temporaryFolder } from '../support/databases'
 import { whenTestsEnd } from '../support/ending'
-import { ask, executable, type Installation, install, isAlive, type Running } from '../support/executable'
+import { ask, executable, type Installation, install, type Running } from '../support/executable'
 import { freePort } from '../support/free-port'
 import { say, waitFor } from '../support/gateway'
 import { type PostgresServer, startPostgres } from '../support/postgres'
@@ -173,10 +173,21 @@ async function checkWebhooks({ receiver, tasks }: Place): Promise<void> {
   await waitFor(() => idsOf(receiver).length >= tasks.length, LONGEST_END_MS)
 }
 
-async function checkEnd({ pids }: Place): Promise<void> {
+/** Whether a process of this place lives: the system may have given its number to another one since. */
+function serves(pid: number, { installation }: Place): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(installation.dataDir)
+  } catch {
+    // It has ended.
+    return false
+  }
+}
+
+async function checkEnd(place: Place): Promise<void> {
+  const { pids } = place
   process.kill(pids.at(-1) as number, 'SIGTERM')
   // Those that were replaced drain by themselves.
-  await waitFor(() => !pids.some(isAlive), LONGEST_END_MS)
+  await waitFor(() => !pids.some((pid) => serves(pid, place)), LONGEST_END_MS)
 }
 
 async function checkBooks({ installation, answered, failures }: Place, database: string): Promise<void> {
@@ -252,7 +263,8 @@ test.skipIf(MINUTES === 0)(
     const onPostgres = await prepare('postgres', postgres.url)
     const places = [onSqlite, onPostgres]
     whenTestsEnd(() => {
-      for (const pid of places.flatMap(({ pids }) => pids)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+      for (const place of places)
+        for (const pid of place.pids) if (serves(pid, place)) process.kill(pid, 'SIGKILL')
     })
     const until = performance.now() + MINUTES * 60_000
     const [absences] = await Promise.all([

@@ -110,6 +110,29 @@ describe('stays open', () => {
     caller.leave('fin')
     await slow.close()
   })
+  test.concurrent('while callers follow a response that is silent for long in the background', async () => {
+    const send = (method: string, path: string, body = '') =>
+      `${method} ${path} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${gateway.secret}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const maker = await connect()
+    const input = '[sandbox tokens=9 token_delay_ms=60000] Hello!'
+    const asked = { model: 'test-chat', input, background: true, stream: true }
+    maker.send(send('POST', '/v1/responses', JSON.stringify(asked)))
+    await waitFor(() => /"id":"resp_/.test(maker.head()), PATIENCE_MS)
+    const [, id] = /"id":"(resp_[^"]+)"/.exec(maker.head()) ?? []
+    const follower = await connect()
+    follower.send(send('GET', `/v1/responses/${id}?stream=true`))
+    for (const caller of [maker, follower]) {
+      await waitFor(() => caller.closed || caller.tail().includes(': keep-alive'), PATIENCE_MS)
+      expect(caller.tail()).toContain(': keep-alive')
+    }
+    const stopping = await connect()
+    stopping.send(send('POST', `/v1/responses/${id}/cancel`))
+    for (const caller of [maker, follower]) {
+      await waitFor(() => caller.closed || caller.tail().includes('[DONE]'), PATIENCE_MS)
+      expect(caller.tail()).toContain('[DONE]')
+    }
+    for (const caller of [maker, follower, stopping]) caller.leave('fin')
+  })
   test.concurrent('while a stream is silent for long', async () => {
     const caller = await connect()
     caller.send(chat('[sandbox tokens=1 token_delay_ms=5500] Hello!', { stream: true }))

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
 import { openOrigin } from '../../src/http-client/origin'
 import { type Lookup, resolveTarget } from '../../src/webhooks/address'
+import { freePort } from '../support/free-port'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { play } from '../support/scenario'
 import {
@@ -257,8 +258,9 @@ describe('a webhook is sent', () => {
   })
 
   test('to the address that was checked, whatever the name stands for a moment later', async () => {
-    using watch = await watchAddress('::1')
-    using site = await watchAddress('127.0.0.1', watch.port)
+    const port = await freePort()
+    using watch = await watchAddress('::1', port)
+    using site = await watchAddress('127.0.0.1', port)
     let lookups = 0
     const flips: Lookup = async () => (++lookups === 1 ? ['127.0.0.1'] : ['::1'])
     const url = `http://flip.example:${watch.port}/`

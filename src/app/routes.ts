@@ -6,7 +6,7 @@ import { recording } from '../admin/audit-trail'
 import { operations } from '../contract/operations'
 import { BodyReader, bodyLimitsOf } from '../http/body'
 import { clientAddressOf } from '../http/client-address'
-import { follow, type Listener, rest } from '../http/connection'
+import { type Listener, restAfter } from '../http/connection'
 import { createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
@@ -84,10 +84,7 @@ export function createApp(
     .onBeforeHandle(({ request }) => checkHost(request))
     .onAfterHandle(({ request, response }) => {
       // Requests with a body set the timeouts of their connection themselves.
-      if (request.method === 'GET') {
-        if (isEventStream(response)) follow(app.server, request)
-        else rest(app.server, request, world.config)
-      }
+      if (request.method === 'GET') restAfter(response, app.server, request, world.config)
       if (!(response instanceof Response)) return
       if (place.isLeft) response.headers.set('connection', 'close')
       // Errors that are no GatewayError, such as a part of a file that is not there.
@@ -168,13 +165,6 @@ function isProbe({ method }: Request, error: unknown): boolean {
     method === 'CONNECT' ||
     method === 'TRACE' ||
     (error instanceof GatewayError && error.code === 'invalid_host')
-  )
-}
-
-function isEventStream(response: unknown): boolean {
-  return (
-    response instanceof Response &&
-    response.headers.get('content-type')?.startsWith('text/event-stream') === true
   )
 }
 

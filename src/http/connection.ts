@@ -42,6 +42,18 @@ export function follow(listener: Listener | null, request: Request): void {
   listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }
 
+/** Sets the timeout after an answer that may be a stream of events, which has not ended then. */
+export function restAfter(
+  response: unknown,
+  listener: Listener | null,
+  request: Request,
+  config: Pick<Config, 'server'>,
+): void {
+  const type = response instanceof Response ? response.headers.get('content-type') : null
+  if (type?.startsWith('text/event-stream')) follow(listener, request)
+  else rest(listener, request, config)
+}
+
 /** Sets the timeout for an answer before its body has arrived: the rest of it may take only so long, however steady. */
 export function linger(listener: Listener | null, request: Request): void {
   listener?.timeout(request, LINGER_TIMEOUT_SECONDS)

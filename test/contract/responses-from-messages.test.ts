@@ -9,7 +9,15 @@ import { createEventsOfMessages } from '../../src/families/responses/via-message
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { messageStream } from '../support/message-streams'
-import { casesOf, createRandom, interleavings, isWholeRun, type Random, seedOf } from '../support/random'
+import {
+  casesOf,
+  createRandom,
+  interleavings,
+  isQuickRun,
+  isWholeRun,
+  type Random,
+  seedOf,
+} from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
@@ -17,7 +25,7 @@ import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')
 /** The step through generated mixtures. */
-const step = isWholeRun ? 5 : 40
+const step = isWholeRun ? 5 : isQuickRun ? 160 : 40
 const model = bridgedModel('messages', 'claude-opus-5')
 
 const translated = (text: string, cuts: readonly number[] = [], body: Json = {}) =>

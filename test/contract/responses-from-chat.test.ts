@@ -9,23 +9,13 @@ import { createEventsOfChat } from '../../src/families/responses/via-chat/stream
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { chatStream } from '../support/chat-streams'
-import {
-  casesOf,
-  createRandom,
-  interleavings,
-  isQuickRun,
-  isWholeRun,
-  type Random,
-  seedOf,
-} from '../support/random'
+import { casesOf, createRandom, interleavings, MIXTURE_STEP, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')
-/** The step through generated mixtures. */
-const step = isWholeRun ? 5 : isQuickRun ? 160 : 40
 const model = bridgedModel('chat')
 
 const translated = (text: string, cuts: readonly number[] = [], body: Json = {}) =>
@@ -402,7 +392,7 @@ test('every mixture of two calls, a custom call and a text keeps all of each', (
     [{ content: 'a' }, { reasoning_content: 'Hm' }, { content: 'b' }],
   ])
   expect(mixed).toHaveLength(7560)
-  for (let index = seed % step; index < mixed.length; index += step) {
+  for (let index = seed % MIXTURE_STEP; index < mixed.length; index += MIXTURE_STEP) {
     const deltas = mixed[index] as Json[]
     const { items, deltas: pieces } = readDeltas(deltas, 'tool_calls', { tools })
     const filled = new Map(items.map((item) => [item.call_id, item.arguments ?? item.input]))

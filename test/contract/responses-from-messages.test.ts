@@ -9,23 +9,13 @@ import { createEventsOfMessages } from '../../src/families/responses/via-message
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { messageStream } from '../support/message-streams'
-import {
-  casesOf,
-  createRandom,
-  interleavings,
-  isQuickRun,
-  isWholeRun,
-  type Random,
-  seedOf,
-} from '../support/random'
+import { casesOf, createRandom, interleavings, MIXTURE_STEP, type Random, seedOf } from '../support/random'
 import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')
-/** The step through generated mixtures. */
-const step = isWholeRun ? 5 : isQuickRun ? 160 : 40
 const model = bridgedModel('messages', 'claude-opus-5')
 
 const translated = (text: string, cuts: readonly number[] = [], body: Json = {}) =>
@@ -314,7 +304,7 @@ describe('blocks are items, one for one:', () => {
     ])
     const mixed = interleavings<Json>(lists)
     expect(mixed).toHaveLength(11_550)
-    for (let index = seed % step; index < mixed.length; index += step) {
+    for (let index = seed % MIXTURE_STEP; index < mixed.length; index += MIXTURE_STEP) {
       const blocks = mixed[index] as Json[]
       const events = eventsOf([])
       const { items, deltas } = readResponse(translated(streamOf(events.toSpliced(1, 0, ...blocks))).events)

@@ -24,6 +24,7 @@ import { OwnResults } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, Paged, PagedTable, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
+import { tokensText } from '../parts/tokens'
 
 const words = keyTexts.activity
 const LIMIT = 50
@@ -91,8 +92,7 @@ const requestColumns: readonly Column<OwnRequest>[] = [
 ]
 
 function tokensOf({ input_tokens, output_tokens }: OwnRequest): string {
-  const tokens = (input_tokens ?? 0) + (output_tokens ?? 0)
-  return tokens === 0 ? words.none : `${input_tokens ?? 0} / ${output_tokens ?? 0}`
+  return tokensText(input_tokens, output_tokens) ?? words.none
 }
 
 function Requests({ openId }: { openId: string | null }) {

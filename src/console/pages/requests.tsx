@@ -15,6 +15,7 @@ import { HttpStatus, Status } from '../parts/status'
 import { type Column, PagedTable, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
+import { tokensText } from '../parts/tokens'
 import { texts } from '../texts'
 
 const words = texts.requests
@@ -92,10 +93,6 @@ const columns: readonly Column<LoggedRequest>[] = [
     cell: ({ amount_usd }) => <Money usd={amount_usd} />,
   },
 ]
-
-function tokensText(input: number | null, output: number | null): string {
-  return (input ?? 0) + (output ?? 0) === 0 ? '' : `${input ?? 0} / ${output ?? 0}`
-}
 
 export default function Requests() {
   const { id, query } = address.value
@@ -218,7 +215,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
           words.account,
           request.account && <a href={hrefOf('accounts', {}, request.account)}>{request.account}</a>,
         ],
-        [words.tokens, tokensText(request.input_tokens, request.output_tokens) || null],
+        [words.tokens, tokensText(request.input_tokens, request.output_tokens)],
         ...metadataFacts(request.metadata ?? {}),
         [words.client, request.client_address],
         [

@@ -3,14 +3,14 @@
 
 import { parseForeign } from './json'
 
-/**
- * Longest event, in bytes; no vendor sends a longer one, and it would be held in memory. The longest are pictures: 3840
- * by 2160 pixels with transparency are 33 MB, and a PNG of noise is 44 MB as base64.
- */
 /** A comment, sent when a stream has been silent for `KEEP_ALIVE_MS`, so that no proxy takes it for dead. */
 export const KEEP_ALIVE = ': keep-alive\n\n'
 export const KEEP_ALIVE_MS = 15_000
 
+/**
+ * Longest event, in bytes; no vendor sends a longer one, and it would be held in memory. The longest are pictures: 3840
+ * by 2160 pixels with transparency are 33 MB, and a PNG of noise is 44 MB as base64.
+ */
 export const MAX_EVENT_BYTES = 64 * 1024 * 1024
 
 interface EventSplitter {

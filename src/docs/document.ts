@@ -10,6 +10,7 @@ import { headers } from './headers'
 import { formsOf, pathOfOperation, schemaOfForm } from './operations'
 import { furtherPaths } from './paths'
 import { replySchemas } from './replies'
+import { withTypes } from './schema'
 
 /** Version of the API that callers write against. It changes with the contract, not with the gateway. */
 const CONTRACT_VERSION = '1.0.0'
@@ -76,7 +77,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
         },
       },
       headers,
-      schemas: { ...Object.fromEntries(forms), ...replySchemas, ...errorSchemas },
+      schemas: withTypes({ ...Object.fromEntries(forms), ...replySchemas, ...errorSchemas }),
     },
   }
 }

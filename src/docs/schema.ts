@@ -59,6 +59,44 @@ function wordsOf(schema: Record<string, unknown>): unknown[] | undefined {
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
+/**
+ * Schemas by name in which each part says its types, also where these follow from its values or alternatives: the viewer
+ * takes a part without a type for a fault of the document.
+ */
+export function withTypes(schemas: Readonly<Record<string, Schema>>): Record<string, Schema> {
+  const typed = (part: unknown): unknown => {
+    if (!isSchema(part) || '$ref' in part) return part
+    const inner = Object.entries(part).map(([keyword, value]) => {
+      if (keyword === 'properties' && isSchema(value)) return [keyword, mapped(value, typed)]
+      if (keyword === 'anyOf' && Array.isArray(value)) return [keyword, value.map(typed)]
+      return [keyword, keyword === 'items' || keyword === 'additionalProperties' ? typed(value) : value]
+    })
+    const types = [...typesOf(part, schemas)]
+    return { type: types.length === 1 ? types[0] : types, ...Object.fromEntries(inner) }
+  }
+  return mapped(schemas, typed) as Record<string, Schema>
+}
+
+/** The types of what a schema takes. */
+function typesOf(schema: Schema, named: Readonly<Record<string, Schema>>): Set<unknown> {
+  if (schema.type !== undefined) return new Set([schema.type].flat())
+  const target = Object.entries(named).find(([name]) => schema.$ref === schemaOf(name).$ref)?.[1]
+  if (target) return typesOf(target, named)
+  const values = wordsOf(schema)
+  if (values) return new Set([choice(values).type].flat())
+  const alternatives = (schema.anyOf as Schema[] | undefined)?.flatMap((each) => [...typesOf(each, named)])
+  return new Set(alternatives ?? EVERY_TYPE)
+}
+
+const EVERY_TYPE = ['string', 'number', 'boolean', 'object', 'array', 'null']
+
+const isSchema = (part: unknown): part is Schema =>
+  typeof part === 'object' && part !== null && !Array.isArray(part)
+
+function mapped(parts: Schema, change: (part: unknown) => unknown): Schema {
+  return Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, change(part)]))
+}
+
 /** The schema of a form, in which a field without a type is a file, or several of one name. */
 export function formSchema(schema: Schema): Schema {
   const properties = Object.entries((schema.properties ?? {}) as Record<string, Schema>).map(

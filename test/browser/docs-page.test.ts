@@ -51,7 +51,9 @@ async function visit(): Promise<Visit> {
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('console', (message) => {
-    if (/Content Security Policy|Failed to load/.test(message.text())) faults.push(message.text())
+    // The last is what the viewer says of a document that it does not understand.
+    if (/Content Security Policy|Failed to load|validation errors/.test(message.text()))
+      faults.push(message.text())
   })
   page.on('request', (request) => {
     const url = request.url()

@@ -66,8 +66,35 @@ const SERVERS = {
   },
 } as const
 
+/**
+ * The connection that an address asks for. TLS is taken where the server offers it, as the programs of MySQL and PostgreSQL
+ * do, unless the address says otherwise.
+ */
+function connectTo(address: string): SQL {
+  const url = URL.parse(address)
+  if (!url)
+    throw new CommandFailed(
+      'This is no address of a database: characters of its password such as # and / stand as %23 and %2F.',
+    )
+  const allowPublicKeyRetrieval = url.searchParams.get('allowPublicKeyRetrieval') === 'true'
+  const saysHow = [...url.searchParams.keys()].some((name) => /^(ssl|tls)/i.test(name))
+  if (!saysHow) url.searchParams.set('sslmode', 'prefer')
+  return new SQL(url.href, { max: 1, allowPublicKeyRetrieval })
+}
+
+/**
+ * What helps with errors that do not say it. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
+ * password is sent under a key that the server names itself, and so could anybody who stands between.
+ */
+const ADVICE: Readonly<Record<string, string>> = {
+  ERR_MYSQL_PUBLIC_KEY_RETRIEVAL_NOT_ALLOWED:
+    'the server takes a password over TLS only, and this connection has none. Switch TLS on there, or add ?allowPublicKeyRetrieval=true to the address where the network is trusted',
+  ERR_MYSQL_AUTHENTICATION_FAILED:
+    'it refused the sign-in. Where the address asks for TLS, the server may not offer it',
+}
+
 function openServer(address: string): SourceDatabase {
-  const database = new SQL(address, { max: 1 })
+  const database = connectTo(address)
   const { begin, own, quote } = SERVERS[address.startsWith('postgres') ? 'postgres' : 'mysql']
   const quoted = (name: string) => `${quote}${name}${quote}`
   let snapshot: Promise<ReservedSQL> | undefined
@@ -95,10 +122,10 @@ function openServer(address: string): SourceDatabase {
   }
 }
 
-/** An error without the password of the address. */
+/** An error with what helps, and without the password of the address. */
 function hidden(error: unknown, address: string): string {
   const password = URL.parse(address)?.password
-  const text = lineOf(error)
+  const text = ADVICE[(error as { code?: string }).code ?? ''] ?? lineOf(error)
   return password ? text.replaceAll(decodeURIComponent(password), '…').replaceAll(password, '…') : text
 }
 

@@ -349,6 +349,50 @@ test.if(hasPostgres)('the password of an address may stand in the environment', 
   }
 })
 
+test.if(hasMysql)('an address that says nothing of TLS takes it where the server offers it', async () => {
+  const address = new URL(await makeOneApi('mysql', 'one-api', base))
+  await runAll(address.href, [
+    "create user if not exists 'careful'@'%' identified by 'secret' require ssl",
+    "grant select on *.* to 'careful'@'%'",
+  ])
+  address.username = 'careful'
+  const { json, run } = await place('sqlite')
+  expectFound(await json('import', 'one-api', address.href))
+  address.searchParams.set('sslmode', 'disable')
+  expect((await run('import', 'one-api', address.href)).stderr).toContain('Access denied')
+})
+
+test('a server that takes passwords over TLS only and offers none is said to', async () => {
+  using server = Bun.listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    socket: {
+      open: (socket) => void socket.write(greetingOfMysql8()),
+      // To whoever signs in: the password itself, as no hash of it is known yet.
+      data: (socket) => void socket.write(Uint8Array.of(2, 0, 0, 2, 1, 4)),
+    },
+  })
+  const { run } = await place('sqlite')
+  const { code, stderr } = await run('import', 'one-api', `mysql://u:canary@127.0.0.1:${server.port}/x`)
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining('?allowPublicKeyRetrieval=true'),
+  })
+})
+
+/** The first packet of a server without TLS whose users sign in with `caching_sha2_password`. */
+function greetingOfMysql8(): Buffer {
+  // Long passwords, version 4.1, transactions, secure connection, names of plugins; no TLS.
+  const abilities = 0x0008_a201
+  const body = Buffer.concat([
+    Buffer.from('\x0a8.0.46\0\x01\0\0\0saltsalt\0', 'latin1'),
+    Buffer.of(abilities & 0xff, (abilities >> 8) & 0xff, 0x2d, 2, 0, (abilities >> 16) & 0xff, 0, 21),
+    Buffer.alloc(10),
+    Buffer.from('saltsaltsalt\0caching_sha2_password\0', 'latin1'),
+  ])
+  return Buffer.concat([Buffer.of(body.length, 0, 0, 0), body])
+}
+
 describe('a command', () => {
   test('adds nothing to an account that is closed, and tells two gateways of one kind apart', async () => {
     const theirs = await makeOneApi('sqlite', 'one-api', base)

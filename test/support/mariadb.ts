@@ -1,5 +1,6 @@
 // A real MariaDB server for tests of what moves in from MySQL: the one that is installed here, or else that of Debian's packages,
-// unpacked beside the tests and never installed. Its data ends with the tests.
+// unpacked beside the tests and never installed. Its data ends with the tests. TEST_MYSQL_URL names another server in its place,
+// such as a MySQL 8, of a user that may make databases.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,12 +22,14 @@ const PACKAGES = ['mariadb-server-core', 'mariadb-client']
 const UNPACKED = join(tmpdir(), `gateway-${PACKAGES.join('-')}`)
 /** Loses what it has promised when it is killed, and takes a fraction of the time. */
 const NOT_DURABLE = ['--innodb-flush-log-at-trx-commit=0', '--innodb-log-file-size=8M', '--skip-log-bin']
+const TLS = join(import.meta.dir, '../fixtures/tls')
 
 let found: Promise<Programs | null> | undefined
 let server: Promise<string> | undefined
 
 /** Whether there is a server on this machine, or its packages could be had. */
 export async function hasMariadb(): Promise<boolean> {
+  if (process.env.TEST_MYSQL_URL !== undefined) return true
   found ??= findPrograms()
   return (await found) !== null
 }
@@ -48,7 +51,7 @@ export async function dumpMysql(
 
 /** The address of a new, empty database. */
 export async function mysqlUrl(): Promise<string> {
-  server ??= startServer()
+  server ??= process.env.TEST_MYSQL_URL ? Promise.resolve(process.env.TEST_MYSQL_URL) : startServer()
   const url = await server
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
   await using admin = new SQL(url, { max: 1 })
@@ -111,7 +114,10 @@ async function startServer(): Promise<string> {
   await $`${program} ${shared} ${asRoot} --bootstrap < ${new Response(begin + systemTables(folder))}`
     .env(env)
     .quiet()
-  writeFileSync(first, "create user 'tests'@'%' identified by 'secret';\ngrant all on *.* to 'tests'@'%';\n")
+  writeFileSync(
+    first,
+    "create user 'tests'@'%' identified by 'secret';\ngrant all on *.* to 'tests'@'%' with grant option;\n",
+  )
   const child = Bun.spawn(
     [
       program,
@@ -120,6 +126,8 @@ async function startServer(): Promise<string> {
       `--port=${port}`,
       '--bind-address=127.0.0.1',
       `--socket=${own}/socket`,
+      `--ssl-cert=${TLS}/certificate.pem`,
+      `--ssl-key=${TLS}/key.pem`,
       `--init-file=${first}`,
       ...asRoot,
     ],

@@ -6,7 +6,7 @@ import { readBodies } from '../../src/app/request-store'
 import { UnreadableText } from '../../src/db/codec'
 import { isoTime } from '../../src/db/iso-time'
 import type { KeptBodies } from '../../src/request-log/bodies'
-import { statusRange } from '../../src/request-log/filter'
+import { isStatusWord } from '../../src/request-log/filter'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, needDatabase, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
@@ -32,7 +32,7 @@ const filterArgs = {
   status: {
     type: 'string',
     valueHint: '429|5xx|failed',
-    description: 'Only this status, this class, or all from 400 on',
+    description: 'Only this status, this class, or all that failed, broken streams too',
   },
   metadata: {
     type: 'string',
@@ -183,7 +183,7 @@ function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): voi
 
 /** The filter of flags, as operations take it. */
 function queryOf({ key, account, model, upstream, operation, status, metadata }: FilterFlags) {
-  if (status !== undefined && !statusRange(status)) {
+  if (status !== undefined && !isStatusWord(status)) {
     throw new WrongUsage(
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )

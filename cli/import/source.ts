@@ -83,7 +83,7 @@ function connectTo(address: string): SQL {
 }
 
 /**
- * What helps with errors that do not say it. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
+ * Texts for errors whose own do not say what helps. MySQL 8 signs in with `caching_sha2_password`: where nothing is encrypted the
  * password is sent under a key that the server names itself, and so could anybody who stands between.
  */
 const ADVICE: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ import type { ReplyOf } from '../../src/admin/client'
 import { formatUsd } from '../../src/lib/money'
 import type { KeptBodies } from '../../src/request-log/bodies'
 import { parsedJson } from '../../src/request-log/request-json'
+import { endedInError } from '../../src/request-log/row'
 import { paint } from './output'
 import { type Column, type Entry, renderBlock, renderTable } from './table'
 import { taskLine } from './task'
@@ -48,12 +49,16 @@ function cellsOf(row: RequestReply): string[] {
     // Without the year: the newest requests are rarely from another.
     shortTime(Date.parse(row.at)).slice(5),
     row.key ?? '-',
-    Number(status) < 400 ? status : paint('red', status),
+    isFailed(row) ? paint('red', status) : status,
     tokensOf(row),
     row.amount_usd ?? '',
     `${row.duration_ms} ms`,
     [row.model, row.error_code].filter((text) => text !== null).join(' '),
   ]
+}
+
+function isFailed(row: RequestReply): boolean {
+  return endedInError(Number(row.status), row.error_code)
 }
 
 function tokensOf({ input_tokens: input, output_tokens: output }: RequestReply): string {
@@ -83,8 +88,7 @@ export function bodiesText({ request, answer }: KeptBodies): string {
 }
 
 function rowEntries(row: RequestReply): Entry[] {
-  const status = Number(row.status)
-  const shown = status < 400 ? paint('green', String(status)) : paint('red', String(status))
+  const shown = paint(isFailed(row) ? 'red' : 'green', String(row.status))
   const caller = [
     row.account === null ? 'not known' : `account ${row.account}`,
     row.key_id === null ? undefined : `key ${row.key ?? row.key_id}`,

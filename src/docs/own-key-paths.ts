@@ -249,7 +249,11 @@ export const ownKeyPaths = {
     pageOf(ownRequest),
     {
       parameters: [
-        query('status', 'A status such as `429`, a class such as `5xx`, or `failed`.', text),
+        query(
+          'status',
+          'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
+          text,
+        ),
         query('model', 'Only those of this model.', text),
         query('operation', 'Only this operation, such as `chat`.', text),
         query('since', 'From this time in UTC, such as `2026-10-01`.', text),

@@ -8,6 +8,7 @@ import type { Origin, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import {
   EQUAL_COLUMNS,
+  FAILED,
   metadataText,
   type RequestFilter,
   type RequestPage,
@@ -100,6 +101,7 @@ function conditionsOf(filter: RequestFilter, after: string | undefined) {
     conditions.push('position(metadata, {metadata:String}) > 0')
   }
   const range = filter.status === undefined ? undefined : statusRange(filter.status)
+  if (filter.status === FAILED) conditions.push('(status >= 400 or error_code is not null)')
   if (range) conditions.push(`status between ${range[0]} and ${range[1]}`)
   if (filter.since !== undefined) conditions.push(`at >= ${Math.floor(filter.since)}`)
   if (filter.until !== undefined) conditions.push(`at < ${Math.floor(filter.until)}`)

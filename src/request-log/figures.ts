@@ -3,7 +3,7 @@
 // while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
-import type { RequestLogRow } from './row'
+import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
   /** The beginning of the hour in which they ended, in milliseconds since 1970. */
@@ -87,9 +87,11 @@ export class FigureKeeper {
     for (const row of rows) {
       const sums = this.sumsOf(row)
       sums.requests++
-      if (row.status >= 400) sums.failed++
-      else sums.durations.add(row.durationMs)
-      if (row.status < 400 && row.firstByteMs !== null) sums.firstBytes.add(row.firstByteMs)
+      if (endedInError(row.status, row.errorCode)) sums.failed++
+      else {
+        sums.durations.add(row.durationMs)
+        if (row.firstByteMs !== null) sums.firstBytes.add(row.firstByteMs)
+      }
       this.changed.add(sums)
     }
   }

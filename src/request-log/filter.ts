@@ -1,6 +1,7 @@
 // Questions to the request log: which rows, from where on. Pure. Every place that keeps rows must give the same answer.
 
-import type { LoggedRequest } from './row'
+import type { Value } from '../db/db'
+import { endedInError, type LoggedRequest } from './row'
 
 /** Conditions that rows must meet, all of them. */
 export interface RequestFilter {
@@ -10,7 +11,7 @@ export interface RequestFilter {
   upstream?: string
   operation?: string
   metadata?: Metadata
-  /** A status of HTTP such as `404`, a class such as `4xx`, or `failed` for all from 400 on. */
+  /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
   status?: string
   /** Arrived at this time or later, in milliseconds since 1970. */
   since?: number
@@ -53,16 +54,22 @@ export function metadataText({ name, value }: Metadata): string {
   return `${JSON.stringify(name)}:${JSON.stringify(value)}`
 }
 
-/** The words of a filter that a status goes by. */
-export function statusWords(status: number): string[] {
+export const FAILED = 'failed'
+
+/** The words of a filter that a row goes by. */
+export function statusWords(status: number, errorCode: Value): string[] {
   const words = [String(status), `${Math.floor(status / 100)}xx`]
-  if (status >= 400) words.push('failed')
+  if (endedInError(status, errorCode)) words.push(FAILED)
   return words
 }
 
-/** The first and last status that a word of a filter stands for; undefined for another word. */
+/** Whether a word stands for some rows. */
+export function isStatusWord(word: string): boolean {
+  return word === FAILED || statusRange(word) !== undefined
+}
+
+/** The first and last status that a word of a filter stands for; undefined for `failed` and other words. */
 export function statusRange(word: string): readonly [from: number, to: number] | undefined {
-  if (word === 'failed') return [400, 999]
   if (/^[1-9]xx$/.test(word)) return [Number(word[0]) * 100, Number(word[0]) * 100 + 99]
   return /^[1-9]\d\d$/.test(word) ? [Number(word), Number(word)] : undefined
 }
@@ -71,7 +78,8 @@ export function matches(filter: RequestFilter, row: LoggedRequest): boolean {
   return (
     EQUAL_COLUMNS.every(([name, column]) => filter[name] === undefined || row[column] === filter[name]) &&
     (filter.metadata === undefined || String(row.metadata).includes(metadataText(filter.metadata))) &&
-    (filter.status === undefined || statusWords(Number(row.status)).includes(filter.status)) &&
+    (filter.status === undefined ||
+      statusWords(Number(row.status), row.error_code ?? null).includes(filter.status)) &&
     row.at >= (filter.since ?? 0) &&
     row.at < (filter.until ?? Number.POSITIVE_INFINITY)
   )

@@ -4,6 +4,7 @@
 import type { Db, Row, Statement, Value } from '../db/db'
 import {
   EQUAL_COLUMNS,
+  FAILED,
   type Metadata,
   matches,
   metadataText,
@@ -14,7 +15,7 @@ import {
   timeOfId,
   UnknownCursor,
 } from './filter'
-import { COLUMNS, type LoggedRequest, loggedRequestOf } from './row'
+import { COLUMNS, endedInError, type LoggedRequest, loggedRequestOf } from './row'
 
 /** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
 const SLICE_PAGES = 256
@@ -243,7 +244,7 @@ function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean 
   const range = filter.status === undefined ? undefined : statusRange(filter.status)
   const [from = 0, to = Number.MAX_SAFE_INTEGER] = range ?? []
   const placeOf = (column: string) => COLUMNS.findIndex(([name]) => name === column)
-  const [status, metadata] = [placeOf('status'), placeOf('metadata')]
+  const [status, errorCode, metadata] = [placeOf('status'), placeOf('error_code'), placeOf('metadata')]
   const said = filter.metadata && metadataText(filter.metadata)
   const wanted = EQUAL_COLUMNS.flatMap(([name, column]) => {
     const value = filter[name]
@@ -253,5 +254,6 @@ function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean 
     wanted.every(({ value, place }) => values[place] === value) &&
     (said === undefined || String(values[metadata]).includes(said)) &&
     Number(values[status]) >= from &&
-    Number(values[status]) <= to
+    Number(values[status]) <= to &&
+    (filter.status !== FAILED || endedInError(Number(values[status]), values[errorCode] ?? null))
 }

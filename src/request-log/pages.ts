@@ -42,7 +42,7 @@ function termsIn(rows: readonly RequestLogRow[]): string {
     for (const [name, column] of EQUAL_COLUMNS) {
       if (row[name] !== null) terms.add(`${column}=${row[name]}`)
     }
-    for (const word of statusWords(row.status)) terms.add(`status=${word}`)
+    for (const word of statusWords(row.status, row.errorCode)) terms.add(`status=${word}`)
     if (row.metadata === null) continue
     for (const [name, value] of Object.entries(JSON.parse(row.metadata)))
       terms.add(metadataTerm({ name, value: String(value) }))

@@ -124,6 +124,14 @@ export function noteFailedAttempt(
   logRow.upstreamRequestId = null
 }
 
+/**
+ * Whether a request failed: its caller was told of an error, by a status from 400 on or, where an answer had begun with 200, in
+ * the stream. A caller who left was told of nothing.
+ */
+export function endedInError(status: number, errorCode: Value): boolean {
+  return status >= 400 || errorCode !== null
+}
+
 /** The gateway's own part of a request's duration, in milliseconds. */
 export function overheadMsOf({ durationMs, upstreamMs }: RequestLogRow): number {
   return Math.max(0, durationMs - upstreamMs)

@@ -2,7 +2,7 @@
 // are ids of the configuration and figures of HTTP, never what a caller wrote.
 
 import { NANO_PER_USD } from '../lib/money'
-import { type FailedAttempt, overheadMsOf, type RequestLogRow } from '../request-log/row'
+import { endedInError, type FailedAttempt, overheadMsOf, type RequestLogRow } from '../request-log/row'
 import { Counter, type Distribution, gauge, Histogram, type Metric, type Tally } from './instruments'
 
 /** Seconds of requests, up to the longest that vendors take. */
@@ -83,7 +83,7 @@ export class RequestMetrics {
   )
   private readonly attempts = new Counter(
     'gateway_upstream_attempts_total',
-    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx).',
+    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx, or broken off).',
     ['upstream', 'outcome'],
   )
   private readonly upstreamDuration = new Histogram(
@@ -153,7 +153,7 @@ export class RequestMetrics {
     const { operation, status } = row
     const model = row.model ?? NONE
     const upstream = row.upstream ?? NONE
-    const key = `${operation} ${model} ${upstream} ${status}`
+    const key = `${operation} ${model} ${upstream} ${status} ${outcomeOfRow(row)}`
     const known = this.known.get(key)
     if (known) return known
     const series: RowSeries = {
@@ -174,7 +174,7 @@ export class RequestMetrics {
       input: this.tokens.of(model, upstream, 'input'),
       output: this.tokens.of(model, upstream, 'output'),
       cost: this.cost.of(model, upstream),
-      attempts: this.attempts.of(upstream, outcomeOf(row.status)),
+      attempts: this.attempts.of(upstream, outcomeOfRow(row)),
       upstreamDuration: this.upstreamDuration.of(upstream),
     }
   }
@@ -207,9 +207,15 @@ function addSent(series: SentSeries, row: RequestLogRow): void {
   series.input.value += row.inputTokens ?? 0
   series.output.value += row.outputTokens ?? 0
   series.cost.value += (row.amountNano ?? 0) / NANO_PER_USD
-  if (row.status >= 400) return
+  if (endedInError(row.status, row.errorCode)) return
   series.overhead.observe(overheadMsOf(row) / 1000)
   series.upstreamDuration.observe(row.upstreamMs / 1000)
+}
+
+/** How the last call of a request ended. A stop of the gateway is no fault of the upstream. */
+function outcomeOfRow({ status, errorCode, endedBy }: RequestLogRow): string {
+  const isBroken = status < 400 && errorCode !== null && endedBy !== 'shutdown'
+  return isBroken ? 'failed' : outcomeOf(status)
 }
 
 function outcomeOf(status: number): string {

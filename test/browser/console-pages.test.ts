@@ -54,6 +54,8 @@ async function seed(): Promise<void> {
   await gateway.chat({ model: SCRIPT })
   const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', "'")}"]`
   await gateway.chat({ messages: [{ role: 'user', content: failing }] })
+  const broken = { stream: true, messages: [{ role: 'user', content: '[sandbox cut_after=3]' }] }
+  await (await gateway.chat(broken)).text()
   const task = { model: 'test-long-video', prompt: `${SCRIPT} [sandbox task_end=failed]` }
   await gateway.post('/v1/videos', task)
   await gateway.server.world.requestLog.flush()
@@ -165,6 +167,9 @@ test('overview: each figure leads to its rows', () =>
     expect(page.url()).toEndWith('#/requests?status=failed')
     const failed = await listed('/requests?status=failed')
     expect(await page.locator('main tbody tr').count()).toBe(failed.length)
+    // A stream that broke has begun well.
+    expect(failed.map(({ status }) => status)).toContain(200)
+    expect(await page.locator('main tbody .status.good').count()).toBe(0)
   }))
 
 test('a viewer is offered nothing that changes anything', () =>

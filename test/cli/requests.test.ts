@@ -2,7 +2,9 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { PROGRAM } from '../support/command-line'
+import { makeAdminToken } from '../support/console-visit'
 import { startTestGateway } from '../support/gateway'
+import type { Json } from '../support/scenario'
 import { completion, startVendor } from '../support/vendor'
 
 setDefaultTimeout(60_000)
@@ -52,6 +54,37 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
   expect(line).toContain('400')
   tail.kill()
   await tail.exited
+  await gateway.close()
+})
+
+test('failed means the same on the command line, in both APIs and in the overview: broken streams too', async () => {
+  const gateway = await startTestGateway()
+  const { server, dataDir } = gateway
+  const broken = { stream: true, messages: [{ role: 'user', content: '[sandbox cut_after=3]' }] }
+  const ids: (string | null)[] = []
+  for (const body of [{}, { max_tokens: 'many' }, broken, { stream: true }]) {
+    const response = await gateway.chat(body)
+    await response.text()
+    ids.push(response.headers.get('x-request-id'))
+  }
+  await server.world.requestLog.flush()
+  const [, refused, cut] = ids
+  const { stdout } = await run(dataDir, 'list', '--status', 'failed', '--json')
+  const rows: { id: string; status: number; error_code: string }[] = JSON.parse(stdout).rows
+  expect(rows).toMatchObject([
+    { id: cut, status: 200, error_code: 'upstream_cut' },
+    { id: refused, status: 400 },
+  ])
+  const own = await fetch(`${gateway.url}/v1/requests?status=failed`, {
+    headers: { authorization: `Bearer ${gateway.secret}` },
+  })
+  expect(((await own.json()) as { data: object[] }).data).toMatchObject([{ id: cut }, { id: refused }])
+  const headers = { authorization: `Bearer ${await makeAdminToken(gateway, 'viewer')}` }
+  const asked = async (path: string) =>
+    (await fetch(`${gateway.url}/admin/v1${path}`, { headers })).json() as Promise<Json>
+  expect((await asked('/requests?status=failed')).data).toMatchObject([{ id: cut }, { id: refused }])
+  expect((await asked('/requests?status=2xx')).data.length).toBe(3)
+  expect((await asked('/overview')).total).toMatchObject({ requests: 4, failed: 2 })
   await gateway.close()
 })
 

@@ -59,7 +59,7 @@ describe('metrics', () => {
     await gateway.close()
   })
 
-  test('count the vendor that failed before another one of a route answered', async () => {
+  test('count the vendor that failed before another one of a route answered, and one that broke off', async () => {
     const broken = startVendor()
     broken.answer = () => new Response('{"error":{"message":"no"}}', { status: 500 })
     const gateway = await startTestGateway({
@@ -68,10 +68,17 @@ describe('metrics', () => {
       config: { metrics: { port: 0 } },
     })
     expect((await gateway.chat({ model: 'both' })).status).toBe(200)
-    const { value } = await scrape(gateway)
-    expect(value('gateway_upstream_attempts_total', { upstream: 'broken', outcome: 'failed' })).toBe(1)
-    expect(value('gateway_upstream_attempts_total', { upstream: 'openai', outcome: 'answered' })).toBe(1)
     const [row] = await gateway.requestLog()
+    // A stream that breaks has begun with 200.
+    const messages = [{ role: 'user', content: '[sandbox cut_after=3]' }]
+    await (await gateway.chat({ stream: true, messages })).text()
+    const { value } = await scrape(gateway)
+    for (const [labels, times] of [
+      [{ upstream: 'broken', outcome: 'failed' }, 1],
+      [{ upstream: 'openai', outcome: 'answered' }, 1],
+      [{ upstream: 'openai', outcome: 'failed' }, 1],
+    ] as const)
+      expect([labels, value('gateway_upstream_attempts_total', labels)]).toEqual([labels, times])
     expect(JSON.parse(String(row?.attempts))).toMatchObject([
       { model: 'bad', upstream: 'broken', status: 502, error: 'upstream_error' },
     ])

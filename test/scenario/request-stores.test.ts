@@ -28,7 +28,18 @@ const DAY_MS = 86_400_000
 const KEEP_MS = 30 * DAY_MS
 const START = Date.UTC(2026, 10, 20, 12)
 const SETS = [null, '{"team":"search"}', '{"team":"a \\"b\\" c","user":"ann"}', '{"user":"search"}']
-const STATUSES = [200, 200, 200, 202, 400, 402, 429, 500, 503]
+const ENDS = [
+  { status: 200, errorCode: null },
+  { status: 200, errorCode: null },
+  { status: 202, errorCode: null },
+  // A stream that broke after it had begun.
+  { status: 200, errorCode: 'upstream_cut' },
+  { status: 400, errorCode: 'invalid_request' },
+  { status: 402, errorCode: 'insufficient_balance' },
+  { status: 429, errorCode: 'rate_limit_exceeded' },
+  { status: 500, errorCode: 'internal_error' },
+  { status: 503, errorCode: 'upstream_unavailable' },
+]
 
 const pick = <Item>(items: readonly Item[], random: ReturnType<typeof createRandom>) =>
   items[random.below(items.length)] as Item
@@ -48,7 +59,7 @@ function makeRows(count: number): RequestLogRow[] {
       keyId: pick(['key_1', 'key_2', 'key_3', null], random),
       model: pick(['fast', 'o\'hara\\ "x"', null], random),
       upstream: pick(['east', 'west'], random),
-      status: pick(STATUSES, random),
+      ...pick(ENDS, random),
       amountNano: index,
       metadata: pick(SETS, random),
     }
@@ -106,6 +117,13 @@ describe.each(Object.keys(openers))('%s', (name) => {
         if (wanted.length > 200 && limit === 50) break
       }
     }
+    const { rows: failed } = await store.list({ status: 'failed' }, { limit: 1_000 })
+    expect(failed.map(({ id }) => id)).toEqual(
+      rows
+        .filter(({ errorCode }) => errorCode !== null)
+        .map(({ id }) => id)
+        .toReversed(),
+    )
     for (const index of [0, 350, 699]) {
       const row = rows[index] as RequestLogRow
       expect(await store.find(row.id)).toMatchObject({

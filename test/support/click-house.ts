@@ -67,6 +67,8 @@ function select(rows: readonly Row[], query: string, parameters: URLSearchParams
 function isMet(row: Row, condition: string, value: (text: string) => string | number): boolean {
   const [, from, to] = /^status between (\d+) and (\d+)$/.exec(condition) ?? []
   if (from !== undefined) return Number(row.status) >= Number(from) && Number(row.status) <= Number(to)
+  if (condition === '(status >= 400 or error_code is not null)')
+    return Number(row.status) >= 400 || row.error_code !== null
   const [, at, id] = /^\(at, id\) < \((\d+), (\{\w+:String\})\)$/.exec(condition) ?? []
   if (at !== undefined && id !== undefined) {
     return (

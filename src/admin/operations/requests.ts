@@ -17,7 +17,7 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest, notFound } from '../../lib/errors'
 import { metadataValue } from '../../request/metadata'
-import { type Metadata, type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
+import { isStatusWord, type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
 import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
 import type { LoggedRequest } from '../../request-log/row'
@@ -48,7 +48,9 @@ const filterQuery = {
   model: optionalText('Only those of this model.'),
   upstream: optionalText('Only those of this upstream.'),
   operation: optionalText('Only this operation, such as `chat`.'),
-  status: optionalText('A status such as `429`, a class such as `5xx`, or `failed`.'),
+  status: optionalText(
+    'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
+  ),
   metadata: optionalText('Only those with this metadata, such as `team=search`.'),
 }
 type FilterQuery = { [Name in keyof (typeof filterQuery & typeof periodQuery)]?: string | undefined }
@@ -72,7 +74,7 @@ async function keyIdOf({ world }: Asked, text: string | undefined): Promise<stri
 /** The filter of a query. Throws 400 for what is none. */
 async function filterOf(asked: Asked, query: FilterQuery): Promise<RequestFilter> {
   const { key, status, metadata, account, model, upstream, operation, since, until } = query
-  if (status !== undefined && !statusRange(status))
+  if (status !== undefined && !isStatusWord(status))
     throw invalidRequest(
       'status',
       "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",

@@ -78,7 +78,11 @@ export default function Activity() {
 
 const requestColumns: readonly Column<OwnRequest>[] = [
   { title: words.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
-  { title: words.status, isFirstLine: true, cell: ({ status }) => <HttpStatus status={status} /> },
+  {
+    title: words.status,
+    isFirstLine: true,
+    cell: ({ status, error_code }) => <HttpStatus status={status} error={error_code} />,
+  },
   { title: words.operation, cell: ({ operation }) => operation },
   { title: words.model, cell: ({ model }) => model ?? words.none },
   { title: words.tokens, isNumber: true, cell: tokensOf },
@@ -140,7 +144,7 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
       {request ? (
         <Facts
           facts={[
-            [words.status, <HttpStatus key="status" status={request.status} />],
+            [words.status, <HttpStatus key="status" status={request.status} error={request.error_code} />],
             request.error_code !== null && [words.error, request.error_code],
             [words.time, <Time key="time" at={request.at} />],
             [words.operation, request.operation],

@@ -75,7 +75,7 @@ const columns: readonly Column<LoggedRequest>[] = [
     title: words.status,
     cell: ({ status, error_code }) => (
       <>
-        <HttpStatus status={status} /> <span class="quiet">{error_code}</span>
+        <HttpStatus status={status} error={error_code} /> <span class="quiet">{error_code}</span>
       </>
     ),
   },
@@ -205,7 +205,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
     <Facts
       facts={[
         [texts.time, <Time at={request.at} key="at" />],
-        [words.status, <HttpStatus status={request.status} key="status" />],
+        [words.status, <HttpStatus status={request.status} error={request.error_code} key="status" />],
         request.error_code !== null && [words.error, request.error_code],
         [words.operation, `${request.operation}${request.stream ? words.streamed : ''}`],
         [words.model, request.model],
@@ -248,7 +248,8 @@ interface Attempt {
 }
 
 /** The parts of the time of a request, from its arrival to its last byte. */
-function spansOf({ sent_ms, first_byte_ms, duration_ms, upstream, status, attempts }: LoggedRequest): Span[] {
+function spansOf(request: LoggedRequest): Span[] {
+  const { sent_ms, first_byte_ms, duration_ms, upstream, status, error_code, attempts } = request
   if (sent_ms === null) return [{ title: words.ownWork, from: 0, to: duration_ms, tone: 'own' }]
   const spans: Span[] = [{ title: words.keyAndHold, from: 0, to: sent_ms, tone: 'own' }]
   let at = sent_ms
@@ -265,7 +266,12 @@ function spansOf({ sent_ms, first_byte_ms, duration_ms, upstream, status, attemp
     tone: status >= 400 ? 'failed' : 'wait',
   })
   if (first < duration_ms)
-    spans.push({ title: words.answering, from: first, to: duration_ms, tone: 'answer' })
+    spans.push({
+      title: words.answering,
+      from: first,
+      to: duration_ms,
+      tone: error_code === null ? 'answer' : 'failed',
+    })
   return spans
 }
 

@@ -45,13 +45,15 @@ export function Status({ state, children }: { state: string; children?: string }
   )
 }
 
-/** The status of an answer over HTTP. */
-export function HttpStatus({ status }: { status: number | null }) {
+/** The status of an answer over HTTP. With the code of an error one that had begun well has failed, too. */
+export function HttpStatus({ status, error = null }: { status: number | null; error?: string | null }) {
   if (status === null) return <span class="quiet">–</span>
-  const tone = status >= 500 ? 'bad' : status >= 400 ? 'warning' : 'good'
+  const hasFailed = status >= 400 || error !== null
+  const isCallers = status >= 400 && status < 500
+  const tone = isCallers ? 'warning' : hasFailed ? 'bad' : 'good'
   return (
     <span class={`status ${tone}`}>
-      <Icon name={status >= 400 ? 'bad' : 'good'} /> {status}
+      <Icon name={hasFailed ? 'bad' : 'good'} /> {status}
     </span>
   )
 }

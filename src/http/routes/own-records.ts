@@ -12,7 +12,7 @@ import { isoTime } from '../../db/iso-time'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import type { System } from '../../lib/system'
-import { type RequestFilter, statusRange, UnknownCursor } from '../../request-log/filter'
+import { isStatusWord, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import { findRequest, listRequests } from '../../request-log/look-up'
 import { ownRequestJson } from '../../request-log/own-request'
 import { parsedJson } from '../../request-log/request-json'
@@ -75,7 +75,7 @@ async function listOwnRequests(
   query: URLSearchParams,
 ): Promise<object> {
   const status = query.get('status') ?? undefined
-  if (status !== undefined && !statusRange(status))
+  if (status !== undefined && !isStatusWord(status))
     throw invalidRequest(
       'status',
       "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",

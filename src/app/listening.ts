@@ -11,7 +11,6 @@ export interface ListenApp {
   server: BunServer | null
   config: { serve?: object | undefined }
   fetch(request: Request): Response | Promise<Response>
-  listen(options: object): unknown
 }
 
 type BunServer = Bun.Server<unknown>
@@ -132,22 +131,7 @@ class Doorway implements Listening {
 
   open(): void {
     if (this.isOpen) return
-    // `listen` of the application would keep every server that it ever made.
-    const {
-      app,
-      settings,
-      port,
-      options: { canShare, name },
-    } = this
-    const options = {
-      ...app.config.serve,
-      ...optionsOf(this.ownPlace({ ...settings, port }), canShare, name),
-      fetch: app.fetch,
-    }
-    this.current = Bun.serve(options as Bun.Serve.Options<unknown>)
-    this.usePassed(this.current)
-    this.placed = placedOf(settings, name)
-    app.server = this.current
+    this.current = this.serve({ ...this.settings, port: this.port })
     this.isOpen = true
   }
 
@@ -190,15 +174,27 @@ class Doorway implements Listening {
   }
 
   private begin(settings: ListenSettings, beside: boolean): BunServer {
+    const { canShare, passed } = this.options
+    if (!beside && canShare && !passed) assertFree(settings)
+    const server = this.serve(settings)
+    this.port = passed?.port ?? server.port ?? settings.port
+    return server
+  }
+
+  /**
+   * A server of its own each time: `listen` of the application keeps every server that it ever made, and makes the table
+   * of routes twice.
+   */
+  private serve(settings: ListenSettings): BunServer {
     const { app } = this
     const { canShare, name } = this.options
-    if (!beside && canShare && !this.options.passed) assertFree(settings)
-    app.listen(optionsOf(this.ownPlace(settings), canShare, name))
-    if (!app.server) throw new Error('the server did not start')
-    this.usePassed(app.server)
+    const place = optionsOf(this.ownPlace(settings), canShare, name)
+    const options = { ...app.config.serve, ...place, fetch: app.fetch }
+    const server = Bun.serve(options as Bun.Serve.Options<unknown>)
+    app.server = server
+    this.usePassed(server)
     this.placed = placedOf(settings, name)
-    this.port = this.options.passed?.port ?? app.server.port ?? settings.port
-    return app.server
+    return server
   }
 
   /** The settings, with a port that nobody knows in place of one that is passed. */
@@ -234,8 +230,7 @@ class Doorway implements Listening {
     const { sockets } = this.options
     const stillListening = new Set(sockets?.listeners(place))
     if (sockets?.stopListening(listeners.filter((listener) => stillListening.has(listener)))) {
-      // Without the routes of the application, all requests come to the one function.
-      server.reload({ routes: {}, fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
+      server.reload({ fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
       await this.idle(server, (waitedMs) => waitedMs >= IDLE_MS && server.pendingRequests === 0)
     }
     await server.stop()

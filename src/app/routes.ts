@@ -4,6 +4,7 @@ import { Elysia } from 'elysia'
 import { version } from '../../package.json'
 import { recording } from '../admin/audit-trail'
 import { operations } from '../contract/operations'
+import { anyHostAdapter } from '../http/any-host'
 import { BodyReader, bodyLimitsOf } from '../http/body'
 import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
@@ -55,7 +56,7 @@ export function createApp(
   const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
   const app = new Elysia({
     name: 'gateway',
-    // By default Elysia looks for the path after the eleventh character, which misses those of hosts such as `gw`.
+    adapter: anyHostAdapter,
     handler: { standardHostname: false },
     serve: {
       // Errors that no handler caught. Bun would otherwise print the source around the fault, and answer with text.

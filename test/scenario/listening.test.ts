@@ -96,6 +96,30 @@ describe('HTTPS', () => {
   })
 })
 
+test.each(['HTTP', 'HTTPS'])('by %s the path is found behind every host', async (protocol) => {
+  const tls = { certFile: fixture('one.example'), keyFile: fixture('key') }
+  const gateway = await startTestGateway({ config: { server: protocol === 'HTTPS' ? { tls } : {} } })
+  const asked = ['x', 'gw', 'gw:1', '[::1]', 'gateway.example'].flatMap((host) =>
+    ['/health/live', '/v1/models', '/v1/models/test-chat?x=/y', '/v1/videos/none'].map(async (path) => {
+      const headers = { host, authorization: `Bearer ${gateway.secret}` }
+      const tls = { rejectUnauthorized: false }
+      const { status } = await fetch(`${gateway.url}${path}`, { headers, tls })
+      return { host, path, status }
+    }),
+  )
+  for (const { host, path, status } of await Promise.all(asked)) {
+    expect({ host, path, status }).toEqual({ host, path, status: path.endsWith('none') ? 404 : 200 })
+  }
+  await gateway.close()
+})
+
+test('nothing is kept of a server that has stopped', async () => {
+  const before = process.listenerCount('beforeExit')
+  const gateway = await startTestGateway()
+  await gateway.close()
+  expect(process.listenerCount('beforeExit')).toBe(before)
+})
+
 test('a unix socket is for the owner and the group, and what is no socket is not replaced', async () => {
   const path = join(temporaryFolder(), 'http.sock')
   const gateway = await startTestGateway({ config: { server: { unixSocket: path } } })

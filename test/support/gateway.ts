@@ -153,7 +153,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
   const dataDir = options.dataDir ?? temporaryFolder()
   if (options.dataDir === undefined && databaseUrl === undefined) await copyTables(databaseFile(dataDir))
   const log: TestGateway['log'] = []
-  const server = await startAndForget({
+  const server = await startServer({
     config: testConfig(sandbox, options, databaseUrl),
     dataDir,
     placeOf: ({ server: { port = 0, unixSocket } = {} }) => ({ hostname: '127.0.0.1', port, unixSocket }),
@@ -233,15 +233,6 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
     },
   }
   return gateway
-}
-
-/** Starts a server. The framework has a handler for the end of the process keep it in memory: that one is removed. */
-async function startAndForget(options: Parameters<typeof startServer>[0]): Promise<Server> {
-  const before = process.listeners('beforeExit')
-  const server = await startServer(options)
-  for (const handler of process.listeners('beforeExit'))
-    if (!before.includes(handler)) process.off('beforeExit', handler)
-  return server
 }
 
 function startOwnSandbox({ tokenDelayMs = 0, outside: { now } = {} }: TestGatewayOptions): Sandbox {

@@ -12,7 +12,7 @@ const CONNECTING_AT_ONCE = 64
 /** How long replies may still come after the time is up. */
 const GRACE_MS = 20_000
 
-class Loop {
+export class Loop {
   readonly request: Buffer
   readonly latencyMs = new Samples()
   readonly job: LoopJob
@@ -21,6 +21,7 @@ class Loop {
   framesWrong = 0
   faults: string[] = []
   pattern: Buffer | null = null
+  startedAt = 0
   endsAt = 0
   lastReplyAt = 0
   private working = 0
@@ -31,10 +32,10 @@ class Loop {
     this.request = encodeRequest(job)
   }
 
-  /** Takes connected connections, so that connecting is not measured. */
-  async run(connections: LoopConnection[]): Promise<LoopReport> {
-    const startedAt = performance.now()
-    this.endsAt = startedAt + this.job.durationMs
+  /** Takes connected connections, so that connecting is not measured, and leaves them open for another turn. */
+  async turn(connections: LoopConnection[]): Promise<void> {
+    this.startedAt = performance.now()
+    this.endsAt = this.startedAt + this.job.durationMs
     this.working = connections.length
     const done = new Promise<void>((resolve) => {
       this.finished = resolve
@@ -42,12 +43,15 @@ class Loop {
     const deadline = setTimeout(() => {
       for (const connection of connections) connection.abandon('no reply in time')
     }, this.job.durationMs + GRACE_MS)
-    for (const connection of connections) connection.start()
+    for (const connection of connections) connection.begin()
     await done
     clearTimeout(deadline)
-    for (const connection of connections) connection.close()
+  }
+
+  /** Replies of all turns; how long the last one took. */
+  report(): LoopReport {
     const { replies, errors, framesWrong, faults } = this
-    const elapsedMs = this.lastReplyAt - startedAt
+    const elapsedMs = this.lastReplyAt - this.startedAt
     return { replies, errors, framesWrong, elapsedMs, latencyMs: this.latencyMs.summary(), faults }
   }
 
@@ -67,7 +71,7 @@ class Loop {
   }
 }
 
-class LoopConnection implements HttpSink {
+export class LoopConnection implements HttpSink {
   private readonly loop: Loop
   private readonly reader = new HttpReader(this)
   private socket: Socket<LoopConnection> | null = null
@@ -104,7 +108,13 @@ class LoopConnection implements HttpSink {
     this.socket = socket
   }
 
-  start(): void {
+  /** Begins to send, with the next request after each reply. */
+  begin(): void {
+    this.repliesTaken = 0
+    this.start()
+  }
+
+  private start(): void {
     if (this.state === 'left') {
       this.loop.fail('connection lost before its first request')
       this.loop.leave()
@@ -158,7 +168,12 @@ class LoopConnection implements HttpSink {
     this.check()
     if (now < this.loop.endsAt && this.repliesTaken < (this.loop.job.repliesPerConnection ?? Infinity))
       this.start()
-    else this.leave()
+    else this.rest()
+  }
+
+  private rest(): void {
+    this.state = 'idle'
+    this.loop.leave()
   }
 
   private check(): void {
@@ -200,12 +215,20 @@ class LoopConnection implements HttpSink {
 
 export async function runLoop(job: LoopJob): Promise<LoopReport> {
   const loop = new Loop(job)
-  const connections = Array.from({ length: job.connections }, () => new LoopConnection(loop))
+  const connections = await openConnections(loop)
+  await loop.turn(connections)
+  for (const connection of connections) connection.close()
+  return loop.report()
+}
+
+/** As many open connections as the job wants. */
+export async function openConnections(loop: Loop): Promise<LoopConnection[]> {
+  const connections = Array.from({ length: loop.job.connections }, () => new LoopConnection(loop))
   // A server's queue of unaccepted connections is short; what does not fit is tried again only after a second.
   for (let from = 0; from < connections.length; from += CONNECTING_AT_ONCE) {
     await Promise.all(
       connections.slice(from, from + CONNECTING_AT_ONCE).map((connection) => connection.connect()),
     )
   }
-  return await loop.run(connections)
+  return connections
 }

@@ -1,6 +1,7 @@
 // Everything that one run found out, as plain data: what `--json` prints and what the table is made of. It must never
 // hold a judgement; the bars are the table's.
 import type { Fault } from './load-client'
+import type { TurnsFigures } from './load-job'
 import type { PerTarget } from './targets'
 
 export interface Figures {
@@ -11,7 +12,7 @@ export interface Figures {
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
   translation?: TranslationFigures
-  telemetry?: TelemetryFigures
+  parts?: PartsFigures
   cuts?: CutsFigures
   polls?: PollsFigures
   endings?: EndingsFigures
@@ -65,13 +66,8 @@ export interface StreamsFigures {
   cpuMicrosPerFrame: number
 }
 
-/** Processor time of the gateway per request, in microseconds, one value per round. */
-export interface TelemetryFigures {
-  /** Without metrics and lines of requests. */
-  offMicros: number[]
-  againMicros: number[]
-  onMicros: number[]
-}
+/** Processor time of a gateway with each part, with none, and of another one with none; one entry per generation. */
+export type PartsFigures = Record<'none' | 'again' | 'metrics' | 'lines' | 'console', TurnsFigures[]>
 
 /** Processor time of the gateway per stream, in microseconds, one value per round. */
 export interface TranslationFigures {

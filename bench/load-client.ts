@@ -14,6 +14,9 @@ import type {
   LoopReport,
   SteadyJob,
   SteadyReport,
+  TurnsFigures,
+  TurnsJob,
+  TurnsReport,
 } from './load-job'
 import { fineCpuMs, rssMb } from './process-meter'
 import type { PerTarget, Target } from './targets'
@@ -88,6 +91,20 @@ export class LoadClient {
     const report = (await this.run(target, { kind: 'steady', port, headers, ...job })) as SteadyReport
     this.note(target, report.errors, report.latenciesMs.length, report.faults)
     return report.latenciesMs
+  }
+
+  /** Processor time of several gateways that take short turns, in their order. */
+  async turns(
+    targets: readonly [Target, ...Target[]],
+    answer: string,
+    job: Omit<TurnsJob, 'kind' | 'servers' | 'body'>,
+  ): Promise<TurnsFigures[]> {
+    const [first] = targets
+    const servers = targets.map(({ port, pid, headers }) => ({ port, pid, headers }))
+    const body = requestBody(first.model(answer), false)
+    const report = (await this.run(first, { kind: 'turns', servers, body, ...job })) as TurnsReport
+    this.note(first, report.errors, report.replies, report.faults)
+    return report.servers
   }
 
   /** Delays of probes by the target's event loop, and of its callers. */

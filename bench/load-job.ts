@@ -83,8 +83,43 @@ export interface LagReport {
   faults: string[]
 }
 
-export type LoadJob = LoopJob | CutJob | SteadyJob | LagJob
-export type LoadReport = LoopReport | CutReport | SteadyReport | LagReport
+/** Short turns of several servers, in another order each round, over connections that stay open. */
+export interface TurnsJob {
+  kind: 'turns'
+  servers: TurnsServer[]
+  body: string
+  connections: number
+  /** Requests of each connection in a turn. */
+  repliesPerConnection: number
+  /** How long turns are taken before any is measured. */
+  warmUpMs: number
+  durationMs: number
+}
+
+export interface TurnsServer {
+  port: number
+  pid: number
+  headers: Record<string, string>
+}
+
+/** One entry for each server, in their order. */
+export interface TurnsReport {
+  servers: TurnsFigures[]
+  replies: number
+  errors: number
+  faults: string[]
+}
+
+/** Processor time of one server. */
+export interface TurnsFigures {
+  /** Microseconds per request, one value per round. */
+  micros: number[]
+  /** Share of a core that it used while others had their turns. */
+  besideShare: number
+}
+
+export type LoadJob = LoopJob | CutJob | SteadyJob | LagJob | TurnsJob
+export type LoadReport = LoopReport | CutReport | SteadyReport | LagReport | TurnsReport
 
 export const CUT_MARK = 'bench-cut-0000000'
 

@@ -5,6 +5,7 @@ import { runCuts } from './cut-streams'
 import type { LoadJob, LoadReport } from './load-job'
 import { runLag } from './probes'
 import { runSteady } from './steady-rate'
+import { runTurns } from './turns'
 
 process.on('message', async (job: LoadJob) => {
   try {
@@ -19,6 +20,7 @@ process.on('message', async (job: LoadJob) => {
 async function run(job: LoadJob): Promise<LoadReport> {
   if (job.kind === 'loop') return await runLoop(job)
   if (job.kind === 'lag') return await runLag(job)
+  if (job.kind === 'turns') return await runTurns(job)
   return job.kind === 'cut' ? await runCuts(job) : await runSteady(job)
 }
 

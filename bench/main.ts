@@ -16,10 +16,10 @@ import { measureHistory } from './measure-history'
 import { measureHostile } from './measure-hostile'
 import { measureLatency } from './measure-latency'
 import { measureNodes } from './measure-nodes'
+import { measureParts } from './measure-parts'
 import { measurePolls } from './measure-polls'
 import { measureStart } from './measure-start'
 import { measureStreams } from './measure-streams'
-import { measureTelemetry } from './measure-telemetry'
 import { measureThroughput } from './measure-throughput'
 import { measureTranslation } from './measure-translation'
 import { type Options, readOptions, type Subject, USAGE } from './options'
@@ -69,8 +69,8 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   await step('translation', async () => {
     figures.translation = await measureTranslation(load, gateway.target, amounts)
   })
-  await step('telemetry', async () => {
-    figures.telemetry = await measureTelemetry(load, options.gatewayCommand, directory, mock.port, amounts)
+  await step('parts', async () => {
+    figures.parts = await measureParts(load, options.gatewayCommand, directory, mock.port, amounts)
   })
   const { mock: _mock, ...peakMb } = load.peakRssMb
   const loaded = Object.keys(peakMb).length > 0

@@ -8,7 +8,7 @@ export const SUBJECTS = [
   'throughput',
   'streams',
   'translation',
-  'telemetry',
+  'parts',
   'cuts',
   'tasks',
   'hostile',
@@ -49,8 +49,10 @@ export interface Amounts {
   chatBeforeMs: number
   /** Time under each of the hostile bodies. */
   hostileMs: number
-  telemetryRounds: number
-  telemetryMs: number
+  /** How often all processes of the measure of parts are started anew. */
+  partsGenerations: number
+  partsWarmUpMs: number
+  partsMs: number
   nodeRounds: number
   nodesMs: number
   /** Charges of the history, over two years. */
@@ -77,8 +79,9 @@ const FULL: Amounts = {
   endingTasks: 5000,
   chatBeforeMs: 10_000,
   hostileMs: 10_000,
-  telemetryRounds: 120,
-  telemetryMs: 600,
+  partsGenerations: 12,
+  partsWarmUpMs: 7000,
+  partsMs: 16_000,
   nodeRounds: 4,
   nodesMs: 4000,
   historyCharges: 10_000_000,
@@ -104,8 +107,9 @@ const QUICK: Amounts = {
   endingTasks: 1000,
   chatBeforeMs: 3000,
   hostileMs: 3000,
-  telemetryRounds: 12,
-  telemetryMs: 600,
+  partsGenerations: 2,
+  partsWarmUpMs: 2000,
+  partsMs: 6000,
   nodeRounds: 2,
   nodesMs: 2000,
   historyCharges: 1_000_000,

@@ -5,11 +5,15 @@ export function median(values: readonly number[]): number {
   return quantile([...values].sort(ascending), 0.5)
 }
 
-/** How far the median of so many values is likely off: its standard error, from the median of their distances to it. */
-export function medianError(values: readonly number[]): number {
-  const middle = median(values)
-  const deviation = 1.4826 * median(values.map((value) => Math.abs(value - middle)))
-  return (1.2533 * deviation) / Math.sqrt(values.length)
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
+
+/** How far the mean of so many values is likely off: its standard error. NaN for fewer than two. */
+export function meanError(values: readonly number[]): number {
+  const middle = mean(values)
+  const squares = values.reduce((sum, value) => sum + (value - middle) ** 2, 0)
+  return Math.sqrt(squares / (values.length - 1) / values.length)
 }
 
 /** `sorted` ascends. */

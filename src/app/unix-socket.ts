@@ -1,7 +1,13 @@
 // Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path at which a
 // server was made when that server stops: it must not be that of the server that came after, in this process or another.
 
-import { chmodSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+/** What tells makers apart: the number of a process, or its name. */
+const MAKER = /^[0-9a-f]{1,12}$/
+/** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
+const YOUNG_MS = 60_000
 
 /** A socket at its place. `file` is the number of its file, by which it is told from one that came after. */
 export interface PlacedSocket {
@@ -21,12 +27,16 @@ export function birthplaceOf(path: string, maker: string): string {
   return made
 }
 
-/** Gives a socket that was made its rights and then its place, where it replaces another one. */
+/**
+ * Gives a socket that was made its rights and then its place, where it replaces another one. Those on their way to the same
+ * place whose processes were killed are removed.
+ */
 export function place(path: string, maker: string, mode: number): PlacedSocket {
   const made = madeAt(path, maker)
   chmodSync(made, mode)
-  const { ino } = statSync(made)
+  const { ino, mtimeMs: now } = statSync(made)
   renameSync(made, path)
+  removeAbandoned(path, now)
   return { path, file: ino }
 }
 
@@ -38,4 +48,19 @@ export function remove({ path, file }: PlacedSocket): void {
 /** The path that a process made a socket at. The system names it so also after it was moved to its place. */
 export function madeAt(path: string, maker: string): string {
   return `${path}.${maker}`
+}
+
+function removeAbandoned(path: string, now: number): void {
+  const start = `${basename(path)}.`
+  for (const name of readdirSync(dirname(path))) {
+    if (!name.startsWith(start) || !MAKER.test(name.slice(start.length))) continue
+    const made = join(dirname(path), name)
+    const found = statSync(made, { throwIfNoEntry: false })
+    if (!found?.isSocket() || now - found.mtimeMs < YOUNG_MS) continue
+    try {
+      rmSync(made, { force: true })
+    } catch {
+      // It is another user's, and no reason to fail.
+    }
+  }
 }

@@ -1,9 +1,10 @@
-// What a killed process leaves on the disk: temporary files of backups, restores and archives, uploads, and files on their way to
-// another disk. They are removed, and those of a living process are not.
+// What a killed process leaves on the disk: temporary files of backups, restores and archives, uploads, sockets, and files on their
+// way to another disk. They are removed, and those of a living process are not.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Controlled, openControl } from '../../cli/lib/control-channel'
 import { registerProcess } from '../../cli/lib/processes'
 import { newId } from '../../src/app/world'
 import { folderPlace } from '../../src/backup/place'
@@ -25,8 +26,11 @@ async function startProcess(dataDir: string) {
   const child = Bun.spawn([process.execPath, WORKER, dataDir], { stdout: 'pipe', stderr: 'inherit' })
   running.push(child)
   const { value } = await child.stdout.getReader().read()
-  const { scratch, uploads } = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>
-  return { child, scratch: scratch as string, uploads: uploads as string }
+  const paths = JSON.parse(new TextDecoder().decode(value)) as Record<
+    'scratch' | 'uploads' | 'socket',
+    string
+  >
+  return { child, ...paths }
 }
 
 async function kill(child: Bun.Subprocess): Promise<void> {
@@ -89,6 +93,25 @@ test('a gateway removes what was left, soon after its start', async () => {
   const gateway = await startTestGateway({ dataDir })
   await waitFor(() => !existsSync(scratch))
   await gateway.close()
+})
+
+test('a socket that was not at its place yet is removed by the next process, once it is old', async () => {
+  const dataDir = temporaryFolder()
+  const { child, socket } = await startProcess(dataDir)
+  await kill(child)
+  // By its name that of a place of its own.
+  const other = join(dataDir, 'control.sock.mine')
+  const listener = Bun.listen({ unix: other, socket: { data() {} } })
+  age(other)
+  const open = () => openControl(dataDir, {} as Controlled, (event) => expect(event).toBe(''))
+  const close = open()
+  expect(existsSync(socket)).toBe(true)
+  age(socket)
+  const closeNewer = open()
+  expect(existsSync(socket)).toBe(false)
+  expect(existsSync(other)).toBe(true)
+  await Promise.all([close(), closeNewer()])
+  listener.stop(true)
 })
 
 test('a file on its way from another disk is removed by a later backup, unless it still grows', async () => {

@@ -56,13 +56,15 @@ const list = defineCommand({
             { title: 'TO', flexible: true },
             { title: 'DELIVERY' },
             { title: 'LAST ANSWER', flexible: true },
+            { title: 'ID', isId: true },
           ],
-          events.map(({ created_at, type, state: which, items, recipient, delivery, last_answer }) => [
+          events.map(({ id, created_at, type, state: which, items, recipient, delivery, last_answer }) => [
             shortTime(Date.parse(created_at)),
             `${type} ${items.length === 1 ? items[0]?.subject : items.length} ${which}`,
             recipient ?? '',
             delivery,
             last_answer?.replaceAll(/\s+/g, ' ') ?? '',
+            id,
           ]),
         ),
       )

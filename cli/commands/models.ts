@@ -23,10 +23,10 @@ import { answerQuestion } from '../lib/price-request'
 import { gatewayArgs } from '../lib/remote'
 import { paint, print, printJson, say } from '../view/output'
 import { answerJson, priceText, showAnswer } from '../view/price'
-import { type Column, renderBlock, renderTable } from '../view/table'
+import { type Column, renderBlock, renderTable, wordsWidth } from '../view/table'
 
 /** Columns that are left for prices next to the longest id, on a terminal of 80 columns. */
-const PRICE_WIDTH_MIN = 28
+const PRICE_WIDTH_MIN = 26
 
 const list = defineCommand({
   meta: {
@@ -51,14 +51,15 @@ const list = defineCommand({
       ])
     }
     if (models.length === 0) return say('The configuration has no models.')
+    const rows = [...models.map(modelRow), ...routes.map(routeRow)]
     const columns: Column[] = [
       { title: 'MODEL' },
-      { title: 'SERVES', flexible: true },
+      { title: 'SERVES', flexible: true, widthMin: wordsWidth(rows.map(([, serves = '']) => serves)) },
       { title: 'UPSTREAM', optional: true },
       { title: 'READY' },
       { title: 'PRICE IN USD', flexible: true, widthMin: PRICE_WIDTH_MIN },
     ]
-    print(renderTable(columns, [...models.map(modelRow), ...routes.map(routeRow)]))
+    print(renderTable(columns, rows))
     const aliases = Object.entries(config.aliases ?? {})
     if (aliases.length > 0) print(`\n${renderTable([{ title: 'ALIAS' }, { title: 'STANDS FOR' }], aliases)}`)
     const all = [...models.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]

@@ -29,7 +29,7 @@ const list = defineCommand({
       const titles = ['SESSION', 'KIND', 'NAME', 'STATUS', 'BEGUN (UTC)', 'USED (UTC)', 'FROM']
       print(
         renderTable(
-          titles.map((title) => ({ title, flexible: title === 'NAME' })),
+          titles.map((title) => ({ title, flexible: title === 'NAME', isId: title === 'SESSION' })),
           rows.map((row) => [
             row.id,
             row.kind,

@@ -23,7 +23,9 @@ const list = defineCommand({
   args: commandArgs,
   async run({ args }) {
     const { config } = await loadConfig(args)
-    const rows = Object.entries(config.upstreams).map(([name, entry]) => rowOf(config, name, entry))
+    const rows = Object.entries(config.upstreams).map(([name, entry]) =>
+      rowOf(config, name, entry, args.sandbox),
+    )
     if (args.json) return printJson(rows)
     if (rows.length === 0) return say('The configuration has no upstreams.')
     // The name of a variable is there to be copied.
@@ -42,7 +44,7 @@ const list = defineCommand({
         rows.map(({ name, kind, key, variable, models, address, settings }) => [
           name,
           kind,
-          key === 'missing' ? paint('yellow', 'no') : key === 'none' ? 'none' : paint('green', 'yes'),
+          key === 'missing' ? paint('yellow', 'no') : key === 'set' ? paint('green', 'yes') : key,
           String(models),
           address,
           key === 'missing' ? `set ${variable}` : settings.join(', '),
@@ -106,15 +108,17 @@ function hasKey(entry: UpstreamConfig): boolean {
   return keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
 }
 
-function rowOf(config: Config, name: string, entry: UpstreamConfig) {
+/** An upstream as it is listed. In the sandbox none needs a key. */
+function rowOf(config: Config, name: string, entry: UpstreamConfig, isSimulated = false) {
   const { kind } = findUpstream(config, name)
   const keys = keysOfUpstream(kind, entry)
+  const isMissing = keys === undefined && !isSimulated
   const { origin, pathname } = new URL(baseUrlOf(kind, entry))
   return {
     name,
     kind: kind.kind,
-    key: keys === undefined ? 'missing' : keys[0] === null ? 'none' : 'set',
-    variable: keys === undefined ? kind.secretVariable : null,
+    key: isSimulated ? 'simulated' : isMissing ? 'missing' : keys?.[0] === null ? 'none' : 'set',
+    variable: isMissing ? kind.secretVariable : null,
     models: modelsOf(config, name),
     // Without its query, which may hold a key.
     address: origin + pathname.replace(/\/$/, ''),

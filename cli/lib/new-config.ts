@@ -109,16 +109,20 @@ function artifactsLine(database: string | undefined): string {
   // },`
 }
 
+/** Whether the models of a kind are served as the server has them. */
+const isDiscovered = (kind: string) => upstreamKinds.get(kind)?.listing?.freeFamily !== undefined
+
 function upstreamLine(kind: string): string {
   const variable = keyVariableOf(kind)
   const key = variable === undefined ? '' : `, apiKey: process.env.${variable}`
   const baseUrl = variable === undefined ? `, baseUrl: ${text(upstreamKinds.get(kind)?.baseUrl ?? '')}` : ''
-  return `    ${kind}: { kind: ${text(kind)}${baseUrl}${key} },`
+  const models = isDiscovered(kind) ? ', discover: true' : ''
+  return `    ${kind}: { kind: ${text(kind)}${baseUrl}${key}${models} },`
 }
 
 /** How models come from an upstream that the catalogue has none of. */
 function modelLines(kind: string): string[] {
-  if (cataloguedKinds.includes(kind)) return []
+  if (cataloguedKinds.includes(kind) || isDiscovered(kind)) return []
   const { listing } = upstreamKinds.get(kind) ?? {}
   if (listing) {
     return [

@@ -25,7 +25,7 @@ export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void
       await runCommand(command, { rawArgs: orderWords(argsOf(command), rest), data: { main } })
     }
   } catch (error) {
-    process.exitCode = await report(error, command, path)
+    process.exitCode = await report(error, command, path, rest.length === 0)
   }
 }
 
@@ -35,14 +35,21 @@ function unknownCommand(command: AnyCommand, path: string, word: string): string
   return `There is no command ${path} ${word}.${hint}`
 }
 
-async function report(error: unknown, command: AnyCommand, path: string): Promise<number> {
+/** Says what is wrong, and how to call the command: the whole help only where no command was named, or it would push the error away. */
+async function report(
+  error: unknown,
+  command: AnyCommand,
+  path: string,
+  isUnnamed: boolean,
+): Promise<number> {
   const isWrongUsage = error instanceof WrongUsage || (error instanceof Error && error.name === 'CLIError')
   const text = isWrongUsage ? error.message : describeFailure(error)
   say(paint('red', text, process.stderr))
   if (!isWrongUsage) return 1
-  const help = command.subCommands
-    ? await helpOf(command, path, process.stderr)
-    : `Usage  ${usageLine(command, path)}\nFor help: ${path} --help`
+  const help =
+    isUnnamed && command.subCommands
+      ? await helpOf(command, path, process.stderr)
+      : `Usage  ${usageLine(command, path)}\nFor help: ${path} --help`
   say(`\n${help}`)
   return 2
 }

@@ -40,7 +40,8 @@ export function entriesTable(entries: readonly ReturnType<typeof entryJson>[]): 
     { title: 'KIND' },
     { title: 'AMOUNT', align: 'decimal' },
     { title: 'BALANCE', align: 'decimal' },
-    { title: 'NOTE OR REQUEST', flexible: true },
+    { title: 'NOTE', flexible: true },
+    { title: 'REQUEST', isId: true },
   ]
   return renderTable(
     columns,
@@ -49,7 +50,8 @@ export function entriesTable(entries: readonly ReturnType<typeof entryJson>[]): 
       entry.kind,
       entry.amount_usd,
       entry.balance_after_usd,
-      entry.note ?? entry.charge ?? '',
+      entry.note ?? '',
+      entry.charge ?? '',
     ]),
   )
 }

@@ -6,7 +6,7 @@ import type { KeptBodies } from '../../src/request-log/bodies'
 import { parsedJson } from '../../src/request-log/request-json'
 import { endedInError } from '../../src/request-log/row'
 import { paint } from './output'
-import { type Column, type Entry, renderBlock, renderTable } from './table'
+import { type Column, type Entry, renderBlock, renderTable, wordsWidth } from './table'
 import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
 
@@ -17,22 +17,20 @@ type RequestReply = ReplyOf<'listRequests'>['data'][number]
 type DetailsReply = ReplyOf<'getRequest'>
 
 export function requestTable(rows: readonly RequestReply[]): string {
+  const cells = rows.map((row) => [row.id, ...cellsOf(row)])
+  // Codes of errors are there to be looked up.
+  const widthMin = wordsWidth(cells.map((row) => row.at(-1) ?? ''))
   const columns: Column[] = [
+    { title: 'REQUEST', isId: true },
     { title: 'TIME (UTC)' },
     { title: 'KEY', flexible: true },
     { title: 'STATUS' },
     { title: 'TOKENS', align: 'right', optional: true },
     { title: 'PAID', align: 'decimal' },
-    { title: 'TOOK', align: 'right' },
-    { title: 'MODEL AND ERROR', flexible: true },
+    { title: 'TOOK', align: 'right', optional: true },
+    { title: 'MODEL AND ERROR', flexible: true, widthMin },
   ]
-  // Ids are long: they are what `show` takes, so they stand where there is room.
-  const isWide = (process.stdout.columns ?? 0) >= 140 || !process.stdout.isTTY
-  const withIds: Column[] = isWide ? [{ title: 'REQUEST' }, ...columns] : columns
-  return renderTable(
-    withIds,
-    rows.map((row) => [...(isWide ? [row.id] : []), ...cellsOf(row)]),
-  )
+  return renderTable(columns, cells)
 }
 
 /** A request on one line, for a list without an end. */

@@ -13,6 +13,8 @@ export interface Column {
   widthMin?: number
   /** Left out if the terminal is too narrow even for the least width of each column. */
   optional?: boolean
+  /** An id that other commands take: in place of that it stands below its row, whole. */
+  isId?: boolean
 }
 
 /** A label, its text, and whether long words must stay whole, such as an address that is copied. */
@@ -22,24 +24,27 @@ const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 12
 const LABEL_INDENT = '  '
 
-/** A table. The text of a flexible column must be without colour. */
+/** A table. The text of a flexible column must be without colour. `below` are lines below each row. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
   width = terminalWidth(),
+  below: readonly string[] = [],
 ): string {
   const body = rows.map((row) => [...row])
   for (const [index, { align }] of columns.entries()) if (align === 'decimal') alignPoints(body, index)
   const natural = naturalWidths(columns, body)
-  const dispensable = columns.findLastIndex(({ optional }) => optional)
+  const id = columns.findIndex(({ isId }) => isId)
+  const dispensable = id === -1 ? columns.findLastIndex(({ optional }) => optional) : id
   if (dispensable !== -1 && width !== undefined && totalOf(leastWidths(columns, natural)) > width) {
     const without = <Item>(items: readonly Item[]) => items.filter((_, index) => index !== dispensable)
-    return renderTable(without(columns), rows.map(without), width)
+    const ids = id === -1 ? below : rows.map((row) => row[id] ?? '')
+    return renderTable(without(columns), rows.map(without), width, ids)
   }
   const widths = fit(columns, natural, width)
   const titles = columns.map(({ title, align }, index) => pad(title, widths[index] ?? 0, align))
   const lines = [paint('dim', titles.join(GAP).trimEnd())]
-  for (const row of body) {
+  for (const [at, row] of body.entries()) {
     const cells = columns.map(({ flexible }, index) => {
       const text = row[index] ?? ''
       return flexible ? wrap(text, widths[index] ?? 0) : [text]
@@ -51,6 +56,7 @@ export function renderTable(
       )
       lines.push(parts.join(GAP).trimEnd())
     }
+    if (below[at]) lines.push(GAP + paint('dim', below[at]))
   }
   return lines.join('\n')
 }
@@ -85,6 +91,11 @@ export function wrap(text: string, width: number | undefined): string[] {
     }
   }
   return [...lines, line]
+}
+
+/** The width at which no word of some texts is cut. */
+export function wordsWidth(texts: readonly string[]): number {
+  return Math.max(0, ...texts.flatMap((text) => text.split(' ')).map((word) => Bun.stringWidth(word)))
 }
 
 function shorten(word: string, width: number): string {

@@ -12,7 +12,6 @@ import { openRequestLog } from '../../src/request-log/request-log'
 import { newLogRow } from '../../src/request-log/row'
 import { createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { postgresUrl, temporaryFolder } from '../support/databases'
-import { waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)
@@ -42,7 +41,7 @@ const config = {
 }
 writeFileSync(configFile, `export default ${JSON.stringify(config)}\n`)
 
-const { environment, call, run, json, inShell, allFail } = createCommandLine(folder, dataDir)
+const { environment, call, run, json, inShell, allFail, onTerminal } = createCommandLine(folder, dataDir)
 
 /** A process that keeps the database of its own folder from being written to, from the start of the tests on. */
 const lockedDir = join(folder, 'locked')
@@ -594,20 +593,6 @@ test('the same commands on PostgreSQL', async () => {
 })
 
 test('output for people: a terminal gets colour and lines that fit, others neither', async () => {
-  const onTerminal = async (words: string[], env: Record<string, string> = {}) => {
-    let shown = ''
-    const decoder = new TextDecoder()
-    const terminal = {
-      cols: 80,
-      rows: 24,
-      data: (_: unknown, bytes: Uint8Array) => (shown += decoder.decode(bytes)),
-    }
-    const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
-    await Bun.spawn([...PROGRAM, ...words], options as object).exited
-    // What the process wrote last may still be on its way.
-    await waitFor(() => shown.endsWith('\n'))
-    return shown
-  }
   const many = Object.fromEntries(
     Array.from({ length: 30 }, (_, index) => [`model-number-${index}`, config.models.chat]),
   )

@@ -86,6 +86,16 @@ test('there is no script for another shell', async () => {
   expect(await call(['completions'])).toMatchObject({ code: 2, stdout: '' })
 })
 
+test('a mistyped command is not pushed off the screen by the help of all others', async () => {
+  const { stderr } = await call(['kesy', 'list'])
+  expect(stderr.trimEnd().split('\n').slice(1)).toEqual([
+    '',
+    'Usage  gateway COMMAND',
+    'For help: gateway --help',
+  ])
+  expect((await call([])).stderr).toContain('Commands')
+})
+
 test('a mistyped word brings the nearest ones, at any level', () =>
   allFail(2, [
     ['kesy list', 'There is no command gateway kesy. Did you mean gateway keys'],

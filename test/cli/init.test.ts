@@ -29,6 +29,8 @@ test('init writes a configuration for every vendor that passes the check, and sa
   expect((await call(['config', 'check', '--config', file])).stderr).not.toContain('faults:')
   const written = (await import(file)).default
   expect(written).toMatchObject({ extends: 'builtin', database, server: { host: '127.0.0.1', port: 9123 } })
+  // It serves what the server has, as soon as that runs.
+  expect(written.upstreams.ollama).toMatchObject({ kind: 'ollama', discover: true })
   // The examples in comments are settings that pass, too.
   const examples = readFileSync(file, 'utf8').replaceAll(/^( *)\/\/ (.*[,{])$/gm, '$1$2')
   const whole = join(folder, 'every', 'examples.ts')

@@ -1,8 +1,11 @@
 // `gateway requests` beside a gateway that serves: a request by its id with its bodies, and requests as they end.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { PROGRAM } from '../support/command-line'
+import { testEvent } from '../../src/events/send'
+import { insertEvent } from '../../src/webhooks/rows'
+import { createCommandLine, PROGRAM } from '../support/command-line'
 import { makeAdminToken } from '../support/console-visit'
+import { temporaryFolder } from '../support/databases'
 import { startTestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { completion, startVendor } from '../support/vendor'
@@ -85,6 +88,28 @@ test('failed means the same on the command line, in both APIs and in the overvie
   expect((await asked('/requests?status=failed')).data).toMatchObject([{ id: cut }, { id: refused }])
   expect((await asked('/requests?status=2xx')).data.length).toBe(3)
   expect((await asked('/overview')).total).toMatchObject({ requests: 4, failed: 2 })
+  await gateway.close()
+})
+
+test('on 80 columns lists have whole ids and codes of errors, on lines that fit', async () => {
+  const gateway = await startTestGateway()
+  const { dataDir, server } = gateway
+  const paid = (await gateway.chat()).headers.get('x-request-id') as string
+  const failed = (await gateway.chat({ messages: undefined })).headers.get('x-request-id') as string
+  await server.world.requestLog.flush()
+  const { db, newId, now } = server.world
+  const event = newId('evt')
+  const body = JSON.stringify(testEvent(event, now()))
+  await db.batch([insertEvent(db, { id: event, recipient: 'operations-on-call', body }, now())])
+  const { onTerminal } = createCommandLine(temporaryFolder())
+  const shown = (words: string) => onTerminal([...words.split(' '), '--data-dir', dataDir], { NO_COLOR: '1' })
+  const lists = ['requests list', 'balance ledger alice', 'events list']
+  const [requests, ledger, events] = await Promise.all(lists.map(shown))
+  const lines = [requests, ledger, events].flatMap((shown = '') => shown.split(/\r?\n/))
+  expect(lines.filter((line) => line.length > 80)).toEqual([])
+  for (const text of [paid, failed, 'missing_required_parameter']) expect(requests).toContain(text)
+  expect(ledger).toContain(paid)
+  expect(events).toContain(event)
   await gateway.close()
 })
 

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../src/config/schema'
 import { jobId } from '../../src/sandbox/video-jobs'
-import { type CommandLine, createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
+import { type CommandLine, createCommandLine, WRITTEN } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, testModels, videoModels, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
@@ -81,22 +81,8 @@ const waitUntil = (id: string, state: string) =>
 const webhookOf = async (id: string) =>
   (await serving.rows(`select state, attempts from webhooks where task = '${id}'`))[0]
 
-/** Runs a command on a terminal of 80 columns. */
-async function onTerminal(words: string[]): Promise<string> {
-  let shown = ''
-  const decoder = new TextDecoder()
-  const data = (_: unknown, bytes: Uint8Array) => {
-    shown += decoder.decode(bytes)
-  }
-  const options = {
-    cwd: serving.folder,
-    env: line.environment({ TERM: 'xterm', NO_COLOR: '1', GATEWAY_DATA_DIR: serving.dataDir }),
-    terminal: { cols: 80, rows: 24, data },
-  }
-  await Bun.spawn([...PROGRAM, ...words], options as object).exited
-  await waitFor(() => shown.endsWith('\n'))
-  return shown
-}
+const onTerminal = (words: string[]) =>
+  line.onTerminal(words, { NO_COLOR: '1', GATEWAY_DATA_DIR: serving.dataDir })
 
 describe('looking', () => {
   let vendors: string

@@ -126,6 +126,8 @@ test('upstreams are listed without their secrets', async () => {
   ])
   expect(rows[3]).toMatchObject({ settings: ['headers'], models: 0, variable: null })
   expect(JSON.stringify(rows)).not.toContain(SECRET)
+  const simulated: Json[] = await json('upstreams list --sandbox')
+  expect(simulated.map(({ key, variable }) => [key, variable])).toEqual(rows.map(() => ['simulated', null]))
 })
 
 test('an upstream is tried, with the reason and what to do', async () => {

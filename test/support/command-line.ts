@@ -5,6 +5,7 @@ import { expect } from 'bun:test'
 import { join, resolve } from 'node:path'
 import { type CommandShell, openCommandShell } from './command-shell'
 import { whenTestsEnd } from './ending'
+import { waitFor } from './gateway'
 import type { Json } from './scenario'
 
 /** The program under test: the executable of the whole run, or the source if a file runs by itself. */
@@ -39,6 +40,8 @@ export interface CommandLine extends Lines {
    * and keeps what a command locks.
    */
   inShell: Lines
+  /** What words print on a terminal of 80 columns. */
+  onTerminal(words: string[], env?: Record<string, string>): Promise<string>
   /**
    * Runs lines that must fail, each with its words on standard error and nothing on standard output: the first as a process of
    * its own, the others of a long table in the shell.
@@ -96,6 +99,19 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     environment,
     ...real,
     inShell,
+    async onTerminal(words, env) {
+      let shown = ''
+      const decoder = new TextDecoder()
+      const data = (_: unknown, bytes: Uint8Array) => {
+        shown += decoder.decode(bytes)
+      }
+      const terminal = { cols: 80, rows: 24, data }
+      const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
+      await Bun.spawn([...PROGRAM, ...words], options as object).exited
+      // What the process wrote last may still be on its way.
+      await waitFor(() => shown.endsWith('\n'))
+      return shown
+    },
     async allFail(code, rows, data) {
       await Promise.all(
         rows.map(async ([line, words], place) => {

@@ -44,6 +44,37 @@ describe('a table', () => {
       ['MODEL  PRICE', 'small  0.25 in, 2.00', '       out per 1M', '       tokens', 'large  free'],
     ],
   ]
+  const ids: Column[] = [{ title: 'ID', isId: true }, ...columns]
+  const withIds: typeof cases = [
+    [
+      'has ids in a column of their own where there is room',
+      undefined,
+      [
+        'ID     MODEL  UPSTREAM  PRICE',
+        'req_1  small  east      0.25 in, 2.00 out per 1M tokens',
+        'req_2  large  west      free',
+      ],
+    ],
+    [
+      'has ids below their rows, whole, before it leaves anything out',
+      WHOLE - 15,
+      [
+        'MODEL  UPSTREAM  PRICE',
+        'small  east      0.25 in, 2.00',
+        '                 out per 1M',
+        '                 tokens',
+        '  req_1',
+        'large  west      free',
+        '  req_2',
+      ],
+    ],
+  ]
+  for (const [name, width, lines] of withIds) {
+    test(name, () => {
+      const all = rows.map((row, index) => [`req_${index + 1}`, ...row])
+      expect(Bun.stripANSI(renderTable(ids, all, width)).split('\n')).toEqual(lines)
+    })
+  }
   for (const [name, width, lines] of cases) {
     test(name, () => {
       const shown = Bun.stripANSI(renderTable(columns, rows, width))

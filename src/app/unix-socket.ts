@@ -4,7 +4,7 @@
 import { chmodSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** What tells makers apart: the number of a process, or its name. */
+/** The name of a maker of sockets: the number of a process, or its own name. */
 const MAKER = /^[0-9a-f]{1,12}$/
 /** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
 const YOUNG_MS = 60_000

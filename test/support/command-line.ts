@@ -40,7 +40,7 @@ export interface CommandLine extends Lines {
    * and keeps what a command locks.
    */
   inShell: Lines
-  /** What words print on a terminal of 80 columns. */
+  /** Runs the words on a terminal of 80 columns, and answers all that it shows. */
   onTerminal(words: string[], env?: Record<string, string>): Promise<string>
   /**
    * Runs lines that must fail, each with its words on standard error and nothing on standard output: the first as a process of

@@ -2,6 +2,7 @@
 // that no caller can make it grow.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createReadiness } from '../../src/app/readiness'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { Counter, Histogram, type MetricSample } from '../../src/telemetry/instruments'
@@ -236,6 +237,21 @@ describe('health', () => {
     })
     expect((await look('/live')).status).toBe(200)
     db.batch = batch
+    await gateway.close()
+  })
+
+  // A file system of Linux that never has room.
+  test.skipIf(process.platform !== 'linux')('is not ready on a disk without room, nor on none', async () => {
+    const gateway = await startTestGateway()
+    const { followTime, catalogue, monotonic, after, log } = gateway.server.world
+    const at = (dataDir: string) =>
+      createReadiness({ dataDir, followTime, catalogue, monotonic, after, log })()
+    const checks = { database: 'ok', configuration: 'ok' }
+    expect(await at('/proc')).toEqual({ isReady: false, checks: { ...checks, disk: 'nearly full' } })
+    expect(await at('/proc/none')).toEqual({
+      isReady: false,
+      checks: { ...checks, disk: 'cannot be looked at' },
+    })
     await gateway.close()
   })
 

@@ -55,8 +55,8 @@ export async function withGateway<Result>(
       isChosen: true,
     })
   let hasChanged = false
-  const noteChange = (id: OperationId) => {
-    hasChanged ||= !/^(list|get|compare)/.test(id)
+  const noteChange = () => {
+    hasChanged = true
   }
   try {
     return await work(remoteGateway(remote, flags, noteChange))
@@ -65,19 +65,9 @@ export async function withGateway<Result>(
   }
 }
 
-/** A gateway somewhere else. `onAnswer` learns which operations it has answered. */
-export function remoteGateway(
-  remote: Context,
-  flags: GatewayFlags,
-  onAnswer: (id: OperationId) => void = () => {},
-): Gateway {
-  const client = clientOf(remote)
-  const noted: AdminClient['call'] = async (id, call) => {
-    const answer = await client.call(id, call)
-    onAnswer(id)
-    return answer
-  }
-  return gatewayOf({ ...client, call: noted }, null, flags)
+/** A gateway somewhere else. `onChange` learns that something was changed there. */
+export function remoteGateway(remote: Context, flags: GatewayFlags, onChange?: () => void): Gateway {
+  return gatewayOf(clientOf(remote, onChange), null, flags)
 }
 
 async function onDatabase<Result>(

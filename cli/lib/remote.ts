@@ -97,14 +97,52 @@ export function checked(context: Context): Context {
   }
 }
 
-export function clientOf({ server, token, caFile }: Context): AdminClient {
+/** Longest silence in the middle of a file, in milliseconds: a search through many rows can find none for a while. */
+const SILENCE_MS = 120_000
+
+export function clientOf({ server, token, caFile }: Context, onChange: () => void = () => {}): AdminClient {
   const tls = caFile === undefined ? undefined : { ca: authoritiesOf(caFile) }
-  return createRemoteClient({
+  const client = createRemoteClient({
     url: `${server}/admin/v1`,
     token,
     version,
     send: (url, request) => fetch(url, { ...request, ...(tls && { tls }) }),
     wait: Bun.sleep,
+    onChange,
+  })
+  return { ...client, csv: async (id, call) => wholeFile(await client.csv(id, call), server) }
+}
+
+/** A file as it comes from a server. Fails where it ends too early or nothing comes: a part of it must not pass for the whole. */
+export function wholeFile(
+  file: ReadableStream<Uint8Array>,
+  server: string,
+  silenceMs = SILENCE_MS,
+): ReadableStream<Uint8Array> {
+  const reader = file.getReader()
+  const failed = (what: string) =>
+    new CommandFailed(
+      `The file is not whole: the gateway at ${server} ${what} in the middle of it. Ask again, for a shorter time if it is long.`,
+    )
+  return new ReadableStream({
+    async pull(controller) {
+      const silence = Promise.withResolvers<never>()
+      const timer = setTimeout(
+        () => silence.reject(failed(`has sent nothing for ${silenceMs / 1000} seconds`)),
+        silenceMs,
+      )
+      try {
+        const { done, value } = await Promise.race([reader.read(), silence.promise])
+        if (done) controller.close()
+        else controller.enqueue(value)
+      } catch (error) {
+        void reader.cancel().catch(() => {})
+        throw error instanceof CommandFailed ? error : failed('broke off')
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
   })
 }
 

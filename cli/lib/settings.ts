@@ -9,7 +9,7 @@ import { withMarkups } from '../../src/config/costs'
 import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
-import type { Db } from '../../src/db/db'
+import { type Db, tellingWrites } from '../../src/db/db'
 import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
@@ -201,19 +201,9 @@ export async function withDatabase<Result>(
     throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
   })
   let hasWritten = false
-  const watched: Db = {
-    ...db,
-    async batch(statements) {
-      const result = await db.batch(statements)
-      hasWritten ||= 'rows' in result
-      return result
-    },
-    async move(movement) {
-      const result = await db.move(movement)
-      hasWritten ||= 'rows' in result
-      return result
-    },
-  }
+  const watched = tellingWrites(db, () => {
+    hasWritten = true
+  })
   try {
     return await work(watched, config)
   } finally {

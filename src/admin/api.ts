@@ -10,7 +10,13 @@ import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
 import { type Admin, adminOfSession, authenticateAdmin, hasRole } from './admins'
 import { LoginLimit } from './login-limit'
-import type { AdminOperation, AdminWorld, Asked, ProcessControl } from './operation'
+import {
+  type AdminOperation,
+  type AdminWorld,
+  type Asked,
+  CHANGED_HEADER,
+  type ProcessControl,
+} from './operation'
 import { adminOperations } from './operations'
 
 export const ADMIN_PATH = '/admin/v1'
@@ -26,6 +32,12 @@ interface Route {
   words: readonly string[]
   checkQuery: (query: unknown) => void
   checkBody: (body: unknown) => void
+}
+
+/** The id of a request, and the address that it came from. */
+interface Sender {
+  requestId: string
+  clientAddress: string | null
 }
 
 export class AdminApi {
@@ -44,33 +56,31 @@ export class AdminApi {
   /** Answers a request of the client at an address. Never rejects. */
   async answer(request: Request, clientAddress: string | null): Promise<Response> {
     const requestId = this.world.newId('req')
-    const response = await this.responseTo(request, requestId, clientAddress).catch((error) =>
+    let hasChanged = false
+    const onChange = () => {
+      hasChanged = true
+    }
+    const response = await this.responseTo(request, { requestId, clientAddress }, onChange).catch((error) =>
       errorResponse(error, 'openai', requestId, this.world.log),
     )
+    if (hasChanged) response.headers.set(CHANGED_HEADER, 'yes')
     response.headers.set('x-gateway-version', this.version)
     return response
   }
 
-  private async responseTo(
-    request: Request,
-    requestId: string,
-    clientAddress: string | null,
-  ): Promise<Response> {
+  private async responseTo(request: Request, from: Sender, onChange: () => void): Promise<Response> {
     const path = pathOf(request).slice(ADMIN_PATH.length)
     const page = request.method === 'GET' ? await this.document(path, request) : undefined
     if (page) return page
-    const result = await this.run(request, path, { requestId, clientAddress })
+    const result = await this.run(request, path, from, onChange)
+    const { requestId } = from
     if (!(result instanceof Response))
       return Response.json(result, { headers: { 'x-request-id': requestId, 'cache-control': 'no-store' } })
     result.headers.set('x-request-id', requestId)
     return result
   }
 
-  private async run(
-    request: Request,
-    path: string,
-    from: { requestId: string; clientAddress: string | null },
-  ): Promise<object> {
+  private async run(request: Request, path: string, from: Sender, onChange: () => void): Promise<object> {
     // Who is not known does not learn what there is either.
     const admin = await this.login(request, from.clientAddress)
     const { route, params } = this.find(request.method, path)
@@ -94,6 +104,7 @@ export class AdminApi {
       request,
       params,
       idempotencyKey: operation.isIdempotent ? idempotencyKeyOf(request) : null,
+      onChange,
     }
     return operation.run(asked, query as never, body as never)
   }

@@ -6,7 +6,7 @@ import { Type } from '@sinclair/typebox'
 import { GatewayError } from '../lib/errors'
 import { isObject } from '../lib/objects'
 import { createValidator } from '../lib/validate'
-import type { AdminOperation, Asked, TypedOperation } from './operation'
+import { type AdminOperation, type Asked, CHANGED_HEADER, type TypedOperation } from './operation'
 import { adminOperations, type KnownOperation } from './operations'
 
 export type OperationId = KnownOperation['id']
@@ -55,12 +55,16 @@ interface Prepared {
 }
 
 /** A client of operations in this process. `asked` says who calls, on what. */
-export function createLocalClient(asked: Omit<Asked, 'params' | 'idempotencyKey'>): AdminClient {
+export function createLocalClient(asked: Omit<Asked, 'params' | 'idempotencyKey' | 'onChange'>): AdminClient {
   const run = async ({ operation, params, query, body, idempotencyKey }: Prepared) => {
     try {
       createValidator(operation.query ?? Type.Object({}))(query)
       createValidator(operation.body ?? Type.Object({}))(body)
-      return await operation.run({ ...asked, params, idempotencyKey }, query as never, body as never)
+      return await operation.run(
+        { ...asked, params, idempotencyKey, onChange() {} },
+        query as never,
+        body as never,
+      )
     } catch (error) {
       throw error instanceof GatewayError ? new CallFailed(error.status, error.code, error.message) : error
     }
@@ -83,6 +87,8 @@ export interface RemoteGateway {
   /** The version of this program. */
   version: string
   send(url: string, request: RequestInit): Promise<Response>
+  /** Called when an operation has changed something there. */
+  onChange(): void
   wait(milliseconds: number): Promise<unknown>
 }
 
@@ -114,7 +120,10 @@ export function createRemoteClient(gateway: RemoteGateway): AdminClient {
   return {
     async call(id, call) {
       const asked = prepared(id, call)
-      const body: unknown = await (await send(asked)).json().catch(() => undefined)
+      const body: unknown = await (await send(asked)).json().catch((error) => {
+        if (error instanceof SyntaxError) return undefined
+        throw noAnswer(gateway, 'broke off in the middle of its answer')
+      })
       try {
         createValidator(asked.operation.reply)(body)
       } catch {
@@ -172,6 +181,7 @@ async function sendOnce(gateway: RemoteGateway, asked: Prepared): Promise<Respon
   }
   // A file may take longer than this, once it has begun.
   if (asked.query.format === 'csv') clearTimeout(timer)
+  if (response.headers.get(CHANGED_HEADER) !== null) gateway.onChange()
   if (response.ok) return response
   throw await errorOf(gateway, asked, response)
 }

@@ -13,7 +13,7 @@ import type { BackupReport } from '../backup/backup'
 import type { Catalogue } from '../catalogue/models'
 import type { Change } from '../config/changes'
 import type { Config } from '../config/schema'
-import type { Db } from '../db/db'
+import { type Db, tellingWrites } from '../db/db'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { RequestStore } from '../request-log/request-log'
@@ -51,6 +51,9 @@ export interface ProcessControl {
 
 type Reloading = { changes: Change[] } | { faults: string[] }
 
+/** The header of answers of operations that have changed something. */
+export const CHANGED_HEADER = 'x-gateway-changed'
+
 export interface Asked {
   world: AdminWorld
   control: ProcessControl
@@ -61,6 +64,8 @@ export interface Asked {
   params: Readonly<Record<string, string>>
   /** The Idempotency-Key of the request. */
   idempotencyKey: string | null
+  /** Called when something was changed: callers are told. */
+  onChange(): void
 }
 
 export interface AdminOperation {
@@ -107,13 +112,14 @@ export function operation<
 }
 
 /** The database for one change by the operator who asks. */
-export function changing({ world, actor }: Asked, change: RecordedChange): Db {
-  return recording(world, actor, change)
+export function changing({ world, actor, onChange }: Asked, change: RecordedChange): Db {
+  return tellingWrites(recording(world, actor, change), onChange)
 }
 
 /** Records what is no change of the database. */
-export function recordOnly({ world, actor }: Asked, change: RecordedChange): Promise<void> {
-  return record(world, actor, change)
+export async function recordOnly({ world, actor, onChange }: Asked, change: RecordedChange): Promise<void> {
+  await record(world, actor, change)
+  onChange()
 }
 
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })

@@ -78,6 +78,23 @@ export function batchOf({ statements, also }: Movement): Statement[] {
   return batch
 }
 
+/** A database that calls back for each transaction that it has written. */
+export function tellingWrites(db: Db, onWrite: () => void): Db {
+  const told = async (writing: Promise<BatchResult>) => {
+    const result = await writing
+    if ('rows' in result) onWrite()
+    return result
+  }
+  return {
+    ...db,
+    codec: db.codec,
+    query: (statement) => db.query(statement),
+    batch: (statements) => told(db.batch(statements)),
+    move: (movement) => told(db.move(movement)),
+    close: () => db.close(),
+  }
+}
+
 /** Runs changes that have no guard, like `batch`. Returns the rows of each statement. */
 export async function apply(db: Db, statements: readonly Statement[]): Promise<Row[][]> {
   const result = await db.batch(statements)

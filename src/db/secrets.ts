@@ -31,10 +31,17 @@ export async function encryptedSecretOf(
 }
 
 async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
+  const read = async () => {
+    const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
+    return row?.value as string | undefined
+  }
+  const known = await read()
+  if (known !== undefined) return known
+  // Another process may do the same at this moment: the first one counts.
   await apply(db, [insertSecret(db, name, make(), now)])
-  const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
-  if (!row) throw new Error(`the secret ${name} is gone`)
-  return row.value as string
+  const stored = await read()
+  if (stored === undefined) throw new Error(`the secret ${name} is gone`)
+  return stored
 }
 
 function insertSecret({ codec }: Db, name: string, secret: string, now: number): Statement {

@@ -2,7 +2,7 @@
 // every event of a kind. It may take too much for output, and never too little: of an event of a kind that it does not know
 // it takes all.
 
-import { splitEvents, toLatin1 } from '../lib/sse'
+import { toLatin1 } from '../lib/sse'
 
 /** The parts that are the same in all events of a kind, such as the pieces of a text or of a tool call. */
 interface EventKind {
@@ -24,8 +24,8 @@ export class OutputBound {
   /** Most tokens in the events that were passed on and not read yet. */
   unreadTokens = 0
   private readonly kinds: EventKind[] = []
-  /** The last events among which one was of an unknown kind, as the vendor sent them. */
-  private unknown: Buffer | undefined
+  /** Whether an event of an unknown kind has come since the last was learnt. */
+  private hasUnknown = false
 
   /** Most tokens of the output in whole events: no tokenizer makes more of a text than it has bytes. */
   most(whole: Buffer): number {
@@ -44,19 +44,15 @@ export class OutputBound {
     return most
   }
 
-  /** Learns a kind from the text of an event that was read since. */
-  learn(text: string): void {
-    const { unknown, kinds } = this
-    this.unknown = undefined
-    if (!unknown) return
+  /** Learns the kind of an event that was read since, as the vendor sent it. `text` is all of its output. */
+  learn(event: string, text: string): void {
+    const { hasUnknown, kinds } = this
+    this.hasUnknown = false
+    if (!hasUnknown) return
     // As most vendors write it. Where it is written otherwise, it is not known how long a text is.
     const written = toLatin1(JSON.stringify(text))
-    const event = splitEvents(unknown.toString('latin1')).findLast((each) => placeOf(each, written) !== -1)
-    if (event === undefined) return
     const at = placeOf(event, written)
-    // A second member of the name, as of another candidate, would have its text taken for a part of the kind.
-    const member = event.slice(Math.max(event.lastIndexOf('{', at), event.lastIndexOf(',', at)) + 1, at + 1)
-    if (event.indexOf(member) !== event.lastIndexOf(member)) return
+    if (at === -1) return
     const before = Buffer.from(event.slice(0, at + 1), 'latin1')
     const after = Buffer.from(event.slice(at + written.length - 1), 'latin1')
     if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return
@@ -67,18 +63,19 @@ export class OutputBound {
   private mostIn(whole: Buffer, from: number, end: number): number {
     const kind = this.kinds.find((each) => isOfKind(whole, from, end, each))
     if (kind) return end - from - kind.length
-    this.unknown = whole
+    this.hasUnknown = true
     return end - from
   }
 }
 
-/** Index of a string that is the value of a member; -1 if there is none. */
+/** Index of a string that is the value of one member; -1 if of none, or of several, of which any may be the output. */
 function placeOf(event: string, written: string): number {
-  for (const lead of MEMBER_LEADS) {
-    const at = event.indexOf(lead + written)
-    if (at !== -1) return at + lead.length
-  }
-  return -1
+  const places = MEMBER_LEADS.flatMap((lead) => {
+    const [first, last] = [event.indexOf(lead + written), event.lastIndexOf(lead + written)]
+    return first === -1 ? [] : [first + lead.length, last + lead.length]
+  })
+  const [place = -1] = places
+  return places.every((each) => each === place) ? place : -1
 }
 
 function isOfKind(whole: Buffer, from: number, end: number, { before, after, length }: EventKind): boolean {

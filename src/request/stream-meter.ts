@@ -223,16 +223,17 @@ class PassingMeter implements StreamMeter {
   private readUnread(): void {
     const { tally, bound } = this
     const { follower } = this.options
-    let text = ''
+    let last: { event: string; text: string } | undefined
     for (const event of splitEvents(this.unread.take())) {
       const reading = this.read(event, follower)
+      const { output } = reading
       tally.add(reading)
-      if (reading.output?.kind === 'shown') text = reading.output.text ?? text
+      if (output?.kind === 'shown' && output.text) last = { event, text: output.text }
     }
     if (!bound) return
     bound.unreadTokens = 0
     // The next events are most likely of the kind of the last.
-    if (text !== '') bound.learn(text)
+    if (last) bound.learn(last.event, last.text)
   }
 
   private read(event: string, follower?: StreamFollower): Reading {

@@ -28,6 +28,8 @@ import type { Json } from '../support/scenario'
 setDefaultTimeout(180_000)
 
 const seed = seedOf('STEPS_SEED')
+/** Seeds with an event whose text stood in a later one too, beside the text of another candidate. */
+const FOUND = [1_641_736_204]
 const STREAMS = isWholeRun ? 120 : 40
 /** Nano-dollars of an output token of the test models. */
 const OUTPUT = 2_000
@@ -199,9 +201,11 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test.each(ways)('$family: who cannot is cut where the money ends, in good form', async (way) => {
+    const seeds = kind === 'sqlite' ? [seed, ...FOUND] : [seed]
+    const waysOfSeeds = seeds.flatMap((from) => ways.map((way) => ({ ...way, from })))
+    test.each(waysOfSeeds)('$family from $from: who cannot is cut where the money ends', async (way) => {
       const db = await openTestDatabase(kind)
-      const random = createRandom(seed + 1)
+      const random = createRandom(way.from + 1)
       let cuts = 0
       for (let count = 0; count < STREAMS; count++) {
         const [counts, moreTokens] = [random.chance(0.5), random.below(60)]

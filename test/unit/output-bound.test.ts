@@ -16,10 +16,10 @@ const content = (text: string) => event({ content: text })
 const most = (bound: OutputBound, events: string) => bound.most(Buffer.from(events))
 
 /** A bound that has met an event with this text, which was then read. */
-function learnt(events: string, text: string): OutputBound {
+function learnt(event: string, text: string): OutputBound {
   const bound = new OutputBound()
-  bound.most(Buffer.from(events))
-  bound.learn(text)
+  bound.most(Buffer.from(event))
+  bound.learn(event, text)
   return bound
 }
 
@@ -42,7 +42,7 @@ describe('the bound of unread output', () => {
     const bound = learnt(event({ reasoning_content: 'Hm' }), 'Hm')
     const said = content('Yes')
     expect(most(bound, said)).toBe(said.length)
-    bound.learn('Yes')
+    bound.learn(said, 'Yes')
     expect(most(bound, said + event({ reasoning_content: 'More' }))).toBe(3 + 4)
   })
 
@@ -51,6 +51,18 @@ describe('the bound of unread output', () => {
       const bound = learnt(content(text), text)
       expect(most(bound, content('much longer than before'))).toBe('much longer than before'.length)
     }
+  })
+
+  test('learns nothing where a text stands twice, of which one may be the text of another member', () => {
+    const twice = event({ role: 'assistant', content: 'assistant' })
+    expect(most(learnt(twice, 'assistant'), twice)).toBe(twice.length)
+    const spaced = twice.replace('"role":', '"role": ')
+    expect(most(learnt(spaced, 'assistant'), spaced)).toBe(spaced.length)
+  })
+
+  test('learns nothing of an event with several texts', () => {
+    const several = event({ content: 'no', tool_calls: [{ function: { arguments: 'ata: ' } }] })
+    expect(most(learnt(several, 'noata: '), several)).toBe(several.length)
   })
 
   test('learns nothing where a vendor writes texts in another way', () => {

@@ -41,6 +41,7 @@ export const texts = {
   filters: 'Filters',
   clearFilters: 'Clear',
   showMore: 'Show more',
+  showNews: 'New rows: show them',
   noneSoFar: 'None so far: not all rows have been looked at.',
   lookFurther: 'Look further',
   rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${rows} rows`),

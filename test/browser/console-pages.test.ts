@@ -291,6 +291,39 @@ test('requests: new ones come by themselves while it is live', () =>
     })
   }))
 
+test('new rows wait while the reader is further down a list, and are shown on a click', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    const rows = page.locator('main tbody tr')
+    const first = () => rows.first().locator('a').first().getAttribute('href')
+    const scrolled = () => page.evaluate('Math.round(scrollY)')
+    const offer = page.getByRole('button', { name: 'New rows: show them' })
+    for (let index = 0; index < 60; index++) await (await gateway.chat()).text()
+    await gateway.server.world.requestLog.flush()
+    await open('requests?live=on')
+    await page.getByRole('button', { name: 'Show more' }).click()
+    await waitFor(async () => (await rows.count()) > 50)
+    const [count, newest] = [await rows.count(), await first()]
+    await page.evaluate('scrollTo(0, document.body.scrollHeight)')
+    const place = await scrolled()
+    expect(place).toBeGreaterThan(0)
+    await (await gateway.chat()).text()
+    await offer.waitFor()
+    expect({ count: await rows.count(), first: await first(), place: await scrolled() }).toEqual({
+      count,
+      first: newest,
+      place,
+    })
+    await offer.click()
+    await settled()
+    await waitFor(async () => (await first()) !== newest)
+    expect({ place: await scrolled(), offers: await offer.count() }).toEqual({ place: 0, offers: 0 })
+    // At its beginning the list goes on by itself.
+    const before = await first()
+    await (await gateway.chat()).text()
+    await waitFor(async () => (await first()) !== before)
+    expect(await offer.count()).toBe(0)
+  }))
+
 test('usage: two dimensions whose columns add up, as a file too', () =>
   visiting('viewer', async ({ page, open }) => {
     await open('usage?by=model&and=account')

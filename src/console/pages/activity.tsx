@@ -81,7 +81,11 @@ const requestColumns: readonly Column<OwnRequest>[] = [
   {
     title: words.status,
     isFirstLine: true,
-    cell: ({ status, error_code }) => <HttpStatus status={status} error={error_code} />,
+    cell: ({ status, error_code }) => (
+      <>
+        <HttpStatus status={status} error={error_code} /> <span class="quiet">{error_code}</span>
+      </>
+    ),
   },
   { title: words.operation, cell: ({ operation }) => operation },
   { title: words.model, cell: ({ model }) => model ?? words.none },
@@ -106,7 +110,8 @@ function Requests({ openId }: { openId: string | null }) {
   const news = useLive('request')
   const pages = usePages(
     (after, signal) => askRequests({ model, status, ...periodQuery(), after, limit: LIMIT }, signal),
-    [model, status, since, until, news],
+    [model, status, since, until],
+    news,
   )
   return (
     <>
@@ -218,7 +223,7 @@ const taskColumns: readonly Column<OwnTask>[] = [
 
 function Tasks({ openId }: { openId: string | null }) {
   const news = useLive('task')
-  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [news])
+  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [], news)
   return (
     <>
       <PagedTable
@@ -283,8 +288,8 @@ function TaskDetails({ task }: { task: OwnTask }) {
 
 function KeptResults() {
   // A picture is made by a request, a video by a task.
-  const news = [useLive('request'), useLive('task')]
-  const pages = usePages((after, signal) => askArtifacts({ after, limit: RESULTS_LIMIT }, signal), news)
+  const news = useLive('request') + useLive('task')
+  const pages = usePages((after, signal) => askArtifacts({ after, limit: RESULTS_LIMIT }, signal), [], news)
   return (
     <Paged pages={pages}>
       {(artifacts) =>

@@ -13,6 +13,7 @@ import { dollarsOf, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
+import { texts } from '../texts'
 
 const words = keyTexts.home
 /** Ranges up to this are shown by hour. */
@@ -176,7 +177,7 @@ function SpendChart({ rows, by, since, until }: SpendChartProps) {
       times={times}
       spanMs={spanMs}
       series={[{ title: words.amount, values: times.map((time) => dollarsOf(paid.get(time) ?? '0')) }]}
-      write={(value) => `$${Number(value.toPrecision(3))}`}
+      write={texts.usage.dollars}
     >
       <Table
         label={words.spend(by)}

@@ -105,7 +105,8 @@ export default function Requests() {
       call('listRequests', { query: { ...filter, since, until, after, limit: 50 }, signal }) as Promise<
         PageOf<LoggedRequest>
       >,
-    [JSON.stringify(filter), since, until, news],
+    [JSON.stringify(filter), since, until],
+    news,
   )
   return (
     <>

@@ -50,7 +50,8 @@ export default function Tasks() {
   const state = words.stateFilter.find(([word]) => word === query.state)?.[0] as State | undefined
   const pages = usePages(
     (after, signal) => call('listTasks', { query: { state, model, account, after, limit: 50 }, signal }),
-    [state, model, account, turn, news],
+    [state, model, account, turn],
+    news,
   )
   return (
     <>

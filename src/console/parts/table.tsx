@@ -3,7 +3,7 @@
 // slower than one of ten.
 
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, type PageOf } from '../api'
 import { texts } from '../texts'
 import { Empty, Failed, type Load, useLoaded, Waiting } from './loaded'
@@ -92,12 +92,19 @@ export interface Pages<Row> {
   more(): Promise<void>
   moreError: ApiError | undefined
   isLoadingMore: boolean
+  /** Whether something has happened since the first page was asked, which waits because the reader is further down. */
+  hasNews: boolean
+  showNews(): void
 }
 
-/** A list by its cursor: the first page, and further ones when asked. */
+/**
+ * A list by its cursor: the first page, and further ones when asked. `needs` are the values that the question depends on.
+ * `news` grows when the list has changed: it is asked again while its beginning is seen, and otherwise when the reader wants it.
+ */
 export function usePages<Row>(
   ask: (after: string | undefined, signal?: AbortSignal) => Promise<PageOf<Row>>,
   needs: readonly unknown[],
+  news = 0,
 ): Pages<Row> {
   const [further, setFurther] = useState<{ of: unknown; rows: Row[]; next: string | null }>()
   const [moreError, setMoreError] = useState<ApiError>()
@@ -106,12 +113,28 @@ export function usePages<Row>(
   // Further pages belong to the first page that they were asked after.
   const own = further?.of === load.data ? further : undefined
   const next = own ? own.next : (load.data?.next ?? null)
+  const shown = useRef(news)
+  const showNews = () => {
+    shown.current = news
+    load.reload()
+  }
+  useEffect(() => {
+    shown.current = news
+  }, needs)
+  useEffect(() => {
+    if (news !== shown.current && !own && scrollY <= 0) showNews()
+  }, [news])
   return {
     load,
     rows: [...(load.data?.data ?? []), ...(own?.rows ?? [])],
     hasMore: next !== null,
     moreError,
     isLoadingMore,
+    hasNews: news !== shown.current,
+    showNews() {
+      scrollTo(0, 0)
+      showNews()
+    },
     async more() {
       if (next === null || isLoadingMore) return
       setLoadingMore(true)
@@ -141,12 +164,19 @@ export function Paged<Row>({
   pages: Pages<Row>
   children: (rows: readonly Row[]) => ComponentChildren
 }) {
-  const { load, rows, hasMore, more, moreError, isLoadingMore } = pages
+  const { load, rows, hasMore, more, moreError, isLoadingMore, hasNews, showNews } = pages
   if (load.error && !load.data) return <Failed error={load.error} retry={load.reload} />
   if (!load.data) return <Waiting />
   return (
     <div aria-busy={load.isLoading}>
       {load.error && <Failed error={load.error} retry={load.reload} />}
+      <div class="list-news" role="status">
+        {hasNews && !load.isLoading && (
+          <button type="button" class="primary" onClick={showNews}>
+            {texts.showNews}
+          </button>
+        )}
+      </div>
       {rows.length === 0 && hasMore ? <Empty>{texts.noneSoFar}</Empty> : children(rows)}
       {moreError && <Failed error={moreError} />}
       {(rows.length > 0 || hasMore) && (

@@ -181,10 +181,7 @@ class Doorway implements Listening {
     return server
   }
 
-  /**
-   * A server of its own each time: `listen` of the application keeps every server that it ever made, and makes the table
-   * of routes twice.
-   */
+  /** A server of its own each time: `listen` of the application keeps every server that it ever made. */
   private serve(settings: ListenSettings): BunServer {
     const { app } = this
     const { canShare, name } = this.options
@@ -230,7 +227,8 @@ class Doorway implements Listening {
     const { sockets } = this.options
     const stillListening = new Set(sockets?.listeners(place))
     if (sockets?.stopListening(listeners.filter((listener) => stillListening.has(listener)))) {
-      server.reload({ fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
+      // Without the routes of the application, all requests come to the one function.
+      server.reload({ routes: {}, fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
       await this.idle(server, (waitedMs) => waitedMs >= IDLE_MS && server.pendingRequests === 0)
     }
     await server.stop()

@@ -6,6 +6,7 @@ import { recording } from '../admin/audit-trail'
 import { operations } from '../contract/operations'
 import { anyHostAdapter } from '../http/any-host'
 import { BodyReader, bodyLimitsOf } from '../http/body'
+import { withBunRoutes } from '../http/bun-routes'
 import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
 import { createCors } from '../http/cors'
@@ -111,7 +112,7 @@ export function createApp(
     .use(docsRoutes(world, version))
   if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
-  return app.use(operationRoutes(world, gateway, bodies, mark, () => app.server))
+  return withBunRoutes(app.use(operationRoutes(world, gateway, bodies, mark, () => app.server)))
 }
 
 /** Paths at which holders of keys look at them, and change them. */

@@ -126,15 +126,16 @@ export const serve = defineCommand({
     // Until it is ready a signal ends the process at once, and no stop closes the database meanwhile.
     const demonstration = sandbox ? await orStopped(running, () => prepareDemonstration(server)) : undefined
     const leaving = Promise.withResolvers<void>()
+    // Before anybody can see that it runs: until then a signal ends it at once.
+    const stopped = stopOnSignal(server, sandbox, leaving.promise)
+    // Also sent when the terminal closes, which must not cut running answers.
+    process.on('SIGHUP', () => void server.reload('SIGHUP'))
     const closeControl = openControl(
       dataDir,
       controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
       log,
     )
     notifySystemd('READY=1')
-    const stopped = stopOnSignal(server, sandbox, leaving.promise)
-    // Also sent when the terminal closes, which must not cut running answers.
-    process.on('SIGHUP', () => void server.reload('SIGHUP'))
     watchConfig(file, server)
     for (const warning of [
       openToOthers(dataDir),

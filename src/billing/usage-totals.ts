@@ -2,6 +2,7 @@
 // any time. A mark says up to which position charges are in them, so that each counts exactly once.
 
 import { strict as assert } from 'node:assert'
+import { tableOfCharges } from '../db/charge-partitions'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { closedPart } from './closings'
 import { FIGURES, SUMS } from './usage-figures'
@@ -68,10 +69,11 @@ export async function lastPosition(db: Db): Promise<number> {
     const [row] = await db.query({ sql: 'select coalesce(max(position), 0) as position from ended_charges' })
     return row?.position as number
   }
+  const table = await tableOfCharges(db)
   const rows = await apply(db, [
     // Settlements wait behind this lock: rather none today than a long one.
     { sql: `set local lock_timeout = '100ms'` },
-    { sql: 'lock table only ended_charges in share mode' },
+    { sql: `lock table only ${table.name} in share mode` },
     // A database that was moved here goes on counting, and has not counted yet.
     {
       sql: 'select case when is_called then last_value else last_value - 1 end as position from charge_positions',

@@ -6,25 +6,34 @@ import { apply, type Db, type Statement, tryApply } from './db'
 /** Months that are made ahead, besides the one that has begun. */
 const MONTHS_AHEAD = 2
 
+/** The table in which ended charges stand. On a server without partitions it is a plain one, as on SQLite. */
+export async function tableOfCharges(db: Db): Promise<{ name: string; hasPartitions: boolean }> {
+  if (db.kind === 'sqlite') return { name: 'ended_charges', hasPartitions: false }
+  const [row] = await db.query({
+    sql: `select cast(relname as text) as name, cast(relkind as text) as kind from pg_class
+      where oid = coalesce(to_regclass('stored_charges'), to_regclass('ended_charges'))`,
+  })
+  return { name: row?.name as string, hasPartitions: row?.kind === 'p' }
+}
+
 export async function makeChargePartitions(db: Db, now: number): Promise<void> {
-  if (db.kind !== 'postgres') return
+  const table = await tableOfCharges(db)
+  if (!table.hasPartitions) return
   const begun = new Date(now)
   for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
     const start = Date.UTC(begun.getUTCFullYear(), begun.getUTCMonth() + ahead)
     const end = Date.UTC(begun.getUTCFullYear(), begun.getUTCMonth() + ahead + 1)
     const name = `ended_charges_${new Date(start).toISOString().slice(0, 7).replace('-', '_')}`
     const [found] = await db.query({
-      sql: `select cast(relkind as text) as kind, to_regclass($1) is not null as is_there from pg_class
-        where oid = to_regclass('ended_charges')`,
+      sql: `select to_regclass($1) is not null as is_there`,
       parameters: [name],
     })
-    // A server without partitions has a plain table.
-    if (found?.kind !== 'p' || found.is_there) continue
+    if (found?.is_there) continue
     // Attached instead of made in place: charges are written meanwhile.
     await apply(db, [
       { sql: `set local lock_timeout = '1s'` },
-      { sql: `create table ${name} (like ended_charges including defaults including constraints)` },
-      { sql: `alter table ended_charges attach partition ${name} for values from (${start}) to (${end})` },
+      { sql: `create table ${name} (like ${table.name} including defaults including constraints)` },
+      { sql: `alter table ${table.name} attach partition ${name} for values from (${start}) to (${end})` },
     ])
   }
 }
@@ -34,10 +43,12 @@ export async function dropClosedPartitions(
   db: Db,
   { position, endedBefore }: { position: number; endedBefore: number },
 ): Promise<string[]> {
-  if (db.kind !== 'postgres') return []
+  const table = await tableOfCharges(db)
+  if (!table.hasPartitions) return []
   const found = await db.query({
     sql: `select cast(c.relname as text) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-      where i.inhparent = to_regclass('ended_charges') order by 1`,
+      where i.inhparent = to_regclass($1) order by 1`,
+    parameters: [table.name],
   })
   const dropped: string[] = []
   for (const { name } of found as { name: string }[]) {
@@ -52,7 +63,7 @@ export async function dropClosedPartitions(
     const isDropped = await tryApply(db, [
       // Settlements wait behind this lock: rather none today than a long one.
       { sql: `set local lock_timeout = '100ms'` },
-      { sql: 'lock table ended_charges in access exclusive mode' },
+      { sql: `lock table ${table.name} in access exclusive mode` },
       holdsNone,
       { sql: `drop table ${name}` },
     ])

@@ -15,6 +15,7 @@ import { MOVEMENT_FUNCTIONS } from './movement-functions'
 import { MOVEMENT_RECORDS } from './movement-records'
 import { REQUEST_FIGURES } from './request-figures'
 import { STATEMENT_TABLES } from './statement-tables'
+import { STORED_CHARGES } from './stored-charges'
 import { USAGE_METADATA } from './usage-metadata'
 
 /** A statement that is not the same for all; absent where it has nothing to do. */
@@ -424,6 +425,7 @@ export const migrations: readonly Step[] = [
     'create index webhooks_by_end on webhooks (ended_at) where ended_at is not null',
     'delete from background_events where response not in (select id from background_responses)',
   ],
+  STORED_CHARGES,
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

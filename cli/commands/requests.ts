@@ -1,14 +1,12 @@
-// gateway requests: lists requests, follows them, and shows everything about one. It must never write.
+// gateway requests: lists requests, follows them, and shows everything about one. It must never write, but for who has looked
+// at bodies.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
-import { readBodies } from '../../src/app/request-store'
-import { UnreadableText } from '../../src/db/codec'
 import { isoTime } from '../../src/db/iso-time'
-import type { KeptBodies } from '../../src/request-log/bodies'
 import { isStatusWord } from '../../src/request-log/filter'
-import { CommandFailed, WrongUsage } from '../lib/errors'
-import { type Gateway, needDatabase, withGateway } from '../lib/gateway'
+import { WrongUsage } from '../lib/errors'
+import { type Gateway, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { parseLimit } from '../lib/values'
 import { print, printJson, printStream, say } from '../view/output'
@@ -115,17 +113,20 @@ const show = defineCommand({
     ...gatewayArgs,
   },
   async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { id } = args
-      const database = args.bodies ? needDatabase(gateway, '--bodies') : undefined
+    const { id } = args
+    const show = async (gateway: Gateway) => {
       const details = await gateway.call('getRequest', { params: { id } })
-      const bodies = database && (await bodiesOf(database, id))
+      const { bodies } = args.bodies
+        ? await gateway.call('getRequestBodies', { params: { id } })
+        : { bodies: undefined }
       if (args.json) return printJson({ ...details, ...(args.bodies && { bodies }) })
       print(detailsBlock(details))
       if (bodies) print(bodiesText(bodies))
       else if (bodies === null)
         say('\nNo bodies are kept of it: log.bodies says which are, and for how long.')
-    })
+    }
+    // A look changes nothing, though the audit trail has it.
+    await withGateway(args, show, { silent: true })
   },
 })
 
@@ -160,18 +161,6 @@ export const requests = defineCommand({
   meta: { name: 'requests', description: 'Look requests up: a list, one with all about it, or as they end.' },
   subCommands: { list, show, tail },
 })
-
-/** The kept bodies of a request; null if there are none. */
-async function bodiesOf(database: NonNullable<Gateway['local']>, id: string): Promise<KeptBodies | null> {
-  try {
-    return (await readBodies(database, id)) ?? null
-  } catch (error) {
-    if (!(error instanceof UnreadableText)) throw error
-    throw new CommandFailed(
-      `The bodies of ${id} are encrypted with a key that is not configured: add it to secrets.olderKeys.`,
-    )
-  }
-}
 
 /** Keeps the ids of the newest rows, which the next look may find again. */
 function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): void {

@@ -6,7 +6,7 @@ import { CallFailed, createLocalClient } from '../../src/admin/client'
 import type { AdminWorld, ProcessControl } from '../../src/admin/operation'
 import { gatewayTime } from '../../src/app/clock'
 import { openReports } from '../../src/app/reports'
-import { openRequestReader } from '../../src/app/request-store'
+import { openRequestReader, readBodies } from '../../src/app/request-store'
 import { newId, outside, randomBytes } from '../../src/app/world'
 import { openPlace } from '../../src/backup/schedule'
 import { signingKey } from '../../src/billing/checkpoint'
@@ -87,6 +87,7 @@ async function onDatabase<Result>(
     find: async (id) => (await open()).find(id),
     // The process that serves has them.
     storeFigures: async () => {},
+    bodiesOf: (id) => readBodies({ db, dataDir }, id),
   }
   const { after, log, monotonic } = { ...outside, log: () => {} }
   const reports = openReports(config, { db, requestLog, now, monotonic, after, log }, { patient: true })

@@ -1,11 +1,11 @@
 // Shows prices to people and in JSON: those of a model, and that of a request. It must never compute a price: it shows
 // what the gateway would charge.
 
-import { aboveKey, describePrices } from '../../src/config/prices'
+import { quantityLines } from '../../src/config/price-lines'
+import { aboveKey, describePrices, dollarsOfOne } from '../../src/config/prices'
 import type { ModelConfig } from '../../src/config/schema'
-import type { Prices } from '../../src/contract/prices'
-import { perOf, pluralOf, type Unit } from '../../src/contract/units'
-import { formatDecimal, formatUsd } from '../../src/lib/money'
+import { pluralOf, type Unit } from '../../src/contract/units'
+import { formatUsd } from '../../src/lib/money'
 import type { ListedModel } from '../lib/catalogue'
 import { wordsOf } from '../lib/price-question'
 import type { PriceAnswer } from '../lib/price-request'
@@ -87,18 +87,19 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
     { title: 'PRICE', align: 'right' },
     { title: 'USD', align: 'decimal' },
   ]
-  const rows = Object.entries(quantities).map(([unit, count]) => [
-    wordsOf(unit as Unit),
+  const rows = quantityLines(quantities, prices).map(({ unit, count, priceUsd, per, amountUsd }) => [
+    wordsOf(unit),
     String(count),
-    unitPrice(unit as Unit, prices),
-    dollars(count, prices[unit as Unit] ?? 0),
+    per === '' ? priceUsd : `${priceUsd} per ${per}`,
+    amountUsd,
   ])
   const { service_tier: tier, above } = whichTable(answer)
   const which = [tier, above?.replace('_', ' ')].filter((word) => word !== undefined).join(', ')
   const total = `${isMost ? 'at most' : 'total'}${which && ` (${which})`}`
   print(renderTable(columns, [...rows, [total, '', '', formatUsd(amountNano)]]))
   if (costNano !== null) say(`\nThe vendor asks ${isMost ? 'at most ' : ''}$${formatUsd(costNano)} for it.`)
-  if (answer.table.minimumPico > 0) say(`\nA request costs at least ${dollars(1, answer.table.minimumPico)}.`)
+  if (answer.table.minimumPico > 0)
+    say(`\nA request costs at least ${dollarsOfOne(answer.table.minimumPico)}.`)
   if (isMost) {
     say('\nThis much is held when the request arrives; what it really costs is paid.')
   }
@@ -107,16 +108,4 @@ export function showAnswer({ model, forms }: ListedModel, answer: PriceAnswer): 
 /** The service tier or prompt length whose prices apply. */
 function whichTable({ table: { tier, above } }: PriceAnswer): { service_tier?: string; above?: string } {
   return { ...(tier !== null && { service_tier: tier }), ...(above > 0 && { above: aboveKey(above) }) }
-}
-
-/** Exact dollars, also below one nano-dollar. */
-function dollars(count: number, pico: number): string {
-  return formatDecimal(BigInt(count) * BigInt(pico), 12)
-}
-
-/** The price of one unit as the price list states it: `0.25 per 1M`, `0.006 per minute`, `0.02`. */
-function unitPrice(unit: Unit, prices: Prices): string {
-  const [usd = ''] = Object.values(describePrices({ [unit]: prices[unit] ?? 0 }))
-  const per = perOf(unit)
-  return per === '' ? usd : `${usd} per ${per}`
 }

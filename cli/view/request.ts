@@ -129,7 +129,7 @@ function timeEntries(row: RequestReply): Entry[] {
 
 function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
   const { state, held_usd: held, amount_usd: amount, shortfall_usd: shortfall } = charge
-  const { cost_usd: cost, margin_usd: margin, usage_source: source, usage } = charge
+  const { cost_usd: cost, margin_usd: margin, usage_source: source, usage, lines } = charge
   const paid = {
     held: `$${held} held`,
     settled: `$${amount} paid of $${held} held`,
@@ -140,6 +140,24 @@ function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
   const entries: Entry[] = [['money', `${paid}${lost}${by}`]]
   if (cost !== null) entries.push(['cost', `$${cost}, margin $${margin}`])
   if (charge.metadata !== null) entries.push(['metadata', JSON.stringify(charge.metadata)])
+  for (const [index, line] of (lines ?? []).entries())
+    entries.push([index === 0 ? 'price' : '', lineText(line), 'whole'])
   if (usage !== null) entries.push(['usage', JSON.stringify(usage)])
   return entries
+}
+
+type Line = NonNullable<DetailsReply['charges'][number]['lines']>[number]
+
+const OTHER_LINES = {
+  minimum: 'up to the least that a request costs',
+  rounding: 'rounded up to a whole nano-dollar',
+  hold: 'above what was held, not charged',
+  shortfall: 'could not be paid',
+} as const
+
+/** A line of a price: `412 input tokens x $0.25 per 1M = $0.000103`. */
+function lineText(line: Line): string {
+  if (line.kind !== 'quantity') return `${OTHER_LINES[line.kind]}: $${line.amount_usd}`
+  const { count, unit, price_usd: price, per, amount_usd: amount } = line
+  return `${count} ${unit} x $${price}${per && ` per ${per}`} = $${amount}`
 }

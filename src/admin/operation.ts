@@ -16,6 +16,7 @@ import type { Config } from '../config/schema'
 import { type Db, tellingWrites } from '../db/db'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
+import type { KeptBodies } from '../request-log/bodies'
 import type { RequestStore } from '../request-log/request-log'
 import type { RetentionReport } from '../retention/run'
 import type { Admin, Role } from './admins'
@@ -36,7 +37,11 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   readonly config: Config
   readonly catalogue: Catalogue
   artifacts: Artifacts | null
-  requestLog: Pick<RequestStore, 'list' | 'find'> & { storeFigures(): Promise<void> }
+  requestLog: Pick<RequestStore, 'list' | 'find'> & {
+    storeFigures(): Promise<void>
+    /** What `log.bodies` has kept of a request; undefined for nothing. Rejects with UnreadableText if its key is not known. */
+    bodiesOf(id: string): Promise<KeptBodies | undefined>
+  }
   randomBytes(count: number): Uint8Array
 }
 

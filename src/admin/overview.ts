@@ -128,8 +128,8 @@ export async function openNow(
 export interface LowBalance {
   account: string
   availableNano: number
-  /** How long it lasts at the rate of the last day, in hours. */
-  hoursLeft: number
+  /** How long it lasts at the rate of the last hour, in hours; null where nothing was spent in it. */
+  hoursLeft: number | null
 }
 
 /** A balance is low when it lasts no longer than this at the rate of the last day, in hours. */
@@ -138,10 +138,7 @@ const MOST_LISTED = 20
 
 /** Accounts whose balance ends soon at the rate of the last day, the first to end first. */
 export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
-  const used = (await usageBy(db, 'account', { since: now - DAY_MS, until: now })).filter(
-    ({ amountNano }) => amountNano > 0,
-  )
-  const spent = new Map(used.map(({ name, amountNano }) => [name, amountNano]))
+  const spent = await spentSince(db, now - DAY_MS, now)
   const most = Math.max(0, ...spent.values()) * (LOW_HOURS / 24)
   if (most === 0) return []
   const rows = await db.query({
@@ -149,17 +146,26 @@ export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
       where balance - held < $1 order by balance - held`,
     parameters: [Math.ceil(most)],
   })
-  return rows
-    .flatMap((row) => {
-      const hourlyNano = (spent.get(row.name as string) ?? 0) / 24
-      const availableNano = row.available as number
-      const hoursLeft = availableNano / hourlyNano
-      return hourlyNano > 0 && hoursLeft < LOW_HOURS
-        ? [{ account: row.name as string, availableNano, hoursLeft }]
-        : []
-    })
-    .toSorted((one, other) => one.hoursLeft - other.hoursLeft)
+  const low = rows
+    .map((row) => ({ account: row.name as string, availableNano: row.available as number }))
+    .map((each) => ({ ...each, days: each.availableNano / (spent.get(each.account) ?? 0) }))
+    .filter(({ account, days }) => spent.has(account) && days < LOW_HOURS / 24)
+    .toSorted((one, other) => one.days - other.days)
     .slice(0, MOST_LISTED)
+  if (low.length === 0) return []
+  const spentLately = await spentSince(db, now - HOUR_MS, now)
+  return low.map(({ account, availableNano }) => {
+    const hourlyNano = spentLately.get(account)
+    return { account, availableNano, hoursLeft: hourlyNano === undefined ? null : availableNano / hourlyNano }
+  })
+}
+
+/** What each account has spent since a time, in nano-dollars, without those that spent nothing. */
+async function spentSince(db: Db, since: number, until: number): Promise<ReadonlyMap<string, number>> {
+  const used = await usageBy(db, 'account', { since, until })
+  return new Map(
+    used.flatMap(({ name, amountNano }) => (amountNano > 0 ? [[name, amountNano] as const] : [])),
+  )
 }
 
 /** A budget that is full, of a key or of an account, with the key's or the account's name. */

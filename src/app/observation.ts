@@ -6,11 +6,12 @@ import type { Config } from '../config/schema'
 import { Notices } from '../events/notices'
 import type { Transport } from '../http-client/transport'
 import type { Log, System } from '../lib/system'
+import type { KeptBodies } from '../request-log/bodies'
 import { FigureKeeper } from '../request-log/figures'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Exporter } from '../telemetry/exporter'
 import { Metrics } from '../telemetry/metrics'
-import { openBodies, openRequestStore, type StoreParts } from './request-store'
+import { openBodies, openRequestStore, readBodies, type StoreParts } from './request-store'
 
 /** The log, and the metrics that count its lines; null if nobody may read them. */
 export interface Observation {
@@ -26,6 +27,8 @@ export interface Observation {
 export interface ObservedRequests extends RequestLog {
   /** Stores the figures of all requests that have ended. */
   storeFigures(): Promise<void>
+  /** What is kept of a request, also from before the configuration stopped keeping it; undefined for nothing. */
+  bodiesOf(id: string): Promise<KeptBodies | undefined>
 }
 
 /** The outside world of an observation. */
@@ -66,6 +69,10 @@ export async function openRequests(
     async storeFigures() {
       await requestLog.flush()
       await figures.store(parts.now())
+    },
+    async bodiesOf(id) {
+      await bodies?.flush()
+      return readBodies(parts, id)
     },
     async close() {
       await requestLog.flush()

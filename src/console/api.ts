@@ -34,6 +34,7 @@ export const operations = {
   rollWebhookSecret: 'POST /keys/{key}/roll-webhook',
   listRequests: 'GET /requests',
   getRequest: 'GET /requests/{id}',
+  getRequestBodies: 'GET /requests/{id}/bodies',
   getUsage: 'GET /usage',
   listStatements: 'GET /statements',
   issueStatements: 'POST /statements',

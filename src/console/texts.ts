@@ -1,8 +1,10 @@
-// The words of the frame, of the parts and of the pages for admins: a page takes its own section. Those of plans, statements
-// and retention stand in selling-texts.ts, and those of the pages for holders of keys in key-texts.ts, because one file of all
-// would be longer than a file may be; no word stands elsewhere. The terms are those of the command line and the docs. A sentence with a figure in it is a function.
+// The words of the frame, of the parts and of the pages for admins: a page takes its own section. Those of one request stand in
+// request-texts.ts, those of plans, statements and retention in selling-texts.ts, and those of the pages for holders of keys in
+// key-texts.ts, because one file of all would be longer than a file may be; no word stands elsewhere. The terms are those of the
+// command line and the docs. A sentence with a figure in it is a function.
 
 import type { OperationName } from '../contract/operations'
+import { requestTexts } from './request-texts'
 
 export const texts = {
   product: 'Gateway',
@@ -100,7 +102,7 @@ export const texts = {
   share: (part: number | undefined, all: number | undefined) => {
     if (!all || part === undefined) return ''
     const percent = (part / all) * 100
-    return `${percent === 0 || percent >= 10 ? Math.round(percent) : percent.toPrecision(2)} %`
+    return `${percent === 0 || Math.abs(percent) >= 10 ? Math.round(percent) : percent.toPrecision(2)} %`
   },
   signIn: {
     title: 'Gateway',
@@ -141,8 +143,9 @@ export const texts = {
         ? '1 task is unknown at its vendor: reconcile it'
         : `${count} tasks are unknown at their vendors: reconcile them`,
     down: (upstream: string) => `${upstream} does not answer and is left alone for a while`,
-    low: (account: string, available: string, hours: number) =>
-      `${account} has ${available} left: ${hours} h at the rate of the last day`,
+    low: (account: string, available: string, hours: number | null) =>
+      `${account} has ${available} left${hours === null ? '' : ` (${hoursText(hours)} at this rate)`}`,
+    lowRate: 'Rate: what was spent in the last hour',
     atLimit: (key: string, percent: number, period: string) =>
       `Key ${key} has used ${percent} % of its budget of the ${period}`,
     accountAtLimit: (account: string, percent: number, period: string) =>
@@ -242,58 +245,7 @@ export const texts = {
     inUse: (running: number, last: string | null) =>
       `${running === 1 ? '1 request runs' : `${running} requests run`} with it now. ${last === null ? 'It was never used.' : `It was last used ${last}.`}`,
   },
-  requests: {
-    title: 'Requests',
-    one: 'request',
-    model: 'Model',
-    key: 'Key',
-    account: 'Account',
-    upstream: 'Upstream',
-    operation: 'Operation',
-    status: 'Status',
-    metadata: 'Metadata',
-    metadataOf: (name: string) => `Metadata: ${name}`,
-    metadataExample: 'team=search',
-    failed: 'failed',
-    duration: 'Duration',
-    tokens: 'Tokens in / out',
-    paid: 'Paid',
-    held: 'Held',
-    liveOn: 'Live: on',
-    liveOff: 'Live: off',
-    empty: 'No requests fit. Choose a longer range, or clear the filters.',
-    error: 'Error',
-    client: 'From',
-    vendorId: "Vendor's id",
-    streamed: ', streamed',
-    noRow: 'The log has no row of this request any more; its charge is in the books.',
-    task: (id: string) => `Task ${id}`,
-    sameKey: 'Same key',
-    sameAccount: 'Same account',
-    sameMinute: 'Same minute',
-    copyId: 'Copy id',
-    copyCurl: 'Copy as curl',
-    curlBody: (file: string, model: string) =>
-      `# ${file} holds the body, with the model ${model}: the gateway keeps no bodies.`,
-    curlFields: (model: string) =>
-      `# Add your fields and files; the model was ${model}. The gateway keeps no bodies.`,
-    ownWork: 'gateway',
-    keyAndHold: 'key and hold',
-    waiting: (upstream: string) => `${upstream} until the first byte`,
-    answering: 'answer',
-    charge: 'Charge',
-    cost: 'Cost',
-    margin: 'Margin',
-    shortfall: 'Shortfall',
-    usageSource: 'Usage from',
-    endedBy: 'Ended by',
-    usageAndPrices: 'Usage and prices as stored',
-    refund: (amount: string) => `Refund ${amount}…`,
-    refundTitle: (id: string) => `Refund ${id}`,
-    refundMeans: (amount: string, account: string) =>
-      `${account} gets ${amount} back, once: a second refund of this request changes nothing. The charge stays in the books.`,
-    refundNote: (id: string) => `Refund of ${id}`,
-  },
+  requests: requestTexts,
   usage: {
     title: 'Usage',
     by: 'Sum by',
@@ -488,4 +440,11 @@ export const texts = {
     from: 'From',
     noChangesYet: 'No changes in this range of time.',
   },
+}
+
+/** Hours as people say them, rounded down: `35 min`, `2 h`, `3 days`. */
+function hoursText(hours: number): string {
+  if (hours < 1) return `${Math.floor(hours * 60)} min`
+  if (hours < 48) return `${Math.floor(hours)} h`
+  return `${Math.floor(hours / 24).toLocaleString('en')} days`
 }

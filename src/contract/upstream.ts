@@ -173,7 +173,7 @@ export interface Upstream {
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
    * must be called once the body has been read or given up: it frees the slot of the request. `account` is the
    * caller's: no connection goes from one account to another right after an answer. `failed` hears of each attempt
-   * after which another one follows here, as with another key.
+   * after which another one follows here, as with another key. `keyNumber` is the place of the key among several, from 1.
    */
   send(
     call: Call,
@@ -181,7 +181,7 @@ export interface Upstream {
     signal: CancelSignal,
     account: string,
     failed?: (error: GatewayError) => void,
-  ): Promise<{ response: HttpResponse; done(): void }>
+  ): Promise<{ response: HttpResponse; keyNumber: number | null; done(): void }>
   fetchFile: FetchFile
   /** The error for a 200 with an error in the body; a status that the body names wins. */
   errorOf(status: number, body: unknown): GatewayError

@@ -248,6 +248,12 @@ export const errorCodes = {
       'gateway balance show ACCOUNT',
       'no',
     ],
+    bodies_encrypted: [
+      'What is kept of the request is encrypted with a key that is not configured.',
+      'Add the key to `secrets.olderKeys`.',
+      undefined,
+      'no',
+    ],
     code_redeemed: ['The code was redeemed before.', 'Use another one.', 'gateway codes list', 'no'],
     idempotency_answer_too_large: [
       'The first answer of this Idempotency-Key was too large to be kept.',

@@ -35,6 +35,8 @@ export class GatewayError extends Error {
   notTaken = false
   /** The vendor's id of the answer that this error was made of; null if it gave none. */
   upstreamRequestId: string | null = null
+  /** The number of the upstream's key that was used, counted from 1; null where it has one or none. For the log. */
+  upstreamKey: number | null = null
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

@@ -37,8 +37,13 @@ export async function openClickHouse(
   const server = new ClickHouse(config, transport)
   const { table = 'request_log' } = config
   await server.run(tableOf(table, keepMs))
-  // A table of an earlier version has it not.
-  await server.run(`alter table ${table} add column if not exists metadata Nullable(String)`)
+  // A table of an earlier version has them not.
+  for (const column of [
+    'metadata Nullable(String)',
+    'quantities Nullable(String)',
+    'upstream_key Nullable(Int64)',
+  ])
+    await server.run(`alter table ${table} add column if not exists ${column}`)
   return {
     insert: (rows) => server.run(`insert into ${table} format JSONEachRow`, {}, linesOf(rows)).then(() => {}),
     async list(filter, { limit, after }): Promise<RequestPage> {

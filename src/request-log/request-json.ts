@@ -1,20 +1,25 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
 import type { ChargeView } from '../billing/usage-report'
+import { chargeLinesJson } from '../config/price-lines'
 import { operations } from '../contract/operations'
+import type { Quantities } from '../contract/units'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
 import type { RequestDetails } from './look-up'
-import type { FailedAttempt, LoggedColumns, LoggedRequest } from './row'
+import { type FailedAttempt, type LoggedColumns, type LoggedRequest, quantitiesOfRow } from './row'
 
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null
 
-type Shown = Omit<LoggedColumns, 'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts' | 'metadata'>
+type Shown = Omit<
+  LoggedColumns,
+  'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts' | 'metadata' | 'quantities'
+>
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
-  const { number: _, id, at, stream, amount, held, attempts, metadata, ...rest } = row
+  const { number: _, id, at, stream, amount, held, attempts, metadata, quantities: _paid, ...rest } = row
   return {
     id,
     at: isoTime(at),
@@ -42,7 +47,7 @@ export function detailsJson(
     id,
     request: row ? requestJson(row, nameOf) : null,
     endpoint: row ? endpointOf(row.operation) : null,
-    charges: charges.map(chargeJson),
+    charges: charges.map((charge) => chargeJson(charge, quantitiesOf(charge, { row, task }))),
     archive: closing?.archive ?? null,
     archive_month: closing?.month ?? null,
     task: task ? taskJson(task) : null,
@@ -56,7 +61,17 @@ function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | nu
   return found ? { path: found.path, body: found.body } : null
 }
 
-function chargeJson(charge: ChargeView) {
+/** What was paid by a charge: a task says what it made, and the row of any other request what it used. */
+function quantitiesOf(
+  { id, state }: ChargeView,
+  { row, task }: Pick<RequestDetails, 'row' | 'task'>,
+): Quantities | undefined {
+  if (state !== 'settled') return undefined
+  if (task) return task.charge === id ? task.quantities : undefined
+  return row && quantitiesOfRow(row)
+}
+
+function chargeJson(charge: ChargeView, quantities: Quantities | undefined) {
   return {
     id: charge.id,
     state: charge.state,
@@ -73,6 +88,7 @@ function chargeJson(charge: ChargeView) {
     usage_source: charge.usageSource,
     usage: parsedJson(charge.usageJson),
     prices: parsedJson(charge.pricesJson),
+    lines: quantities === undefined ? null : chargeLinesJson(charge, quantities),
     ended_by: charge.endedBy,
     created_at: isoTime(charge.createdAt),
     ended_at: isoTime(charge.endedAt),

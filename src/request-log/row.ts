@@ -1,6 +1,7 @@
 // One row of the request log: what is known of a request when it has ended, without its body. A request only fills in
 // its row; everything that reads rows runs later. Nothing here must be used for money.
 
+import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
 import type { TraceContext } from '../lib/trace-context'
 
@@ -24,6 +25,8 @@ export interface RequestLogRow {
   durationMs: number
   inputTokens: number | null
   outputTokens: number | null
+  /** All quantities that were paid, as JSON; null where the tokens above say everything. */
+  quantities: string | null
   /** The most that was held for it, in nano-dollars. */
   heldNano: number | null
   amountNano: number | null
@@ -37,6 +40,8 @@ export interface RequestLogRow {
   upstreamMs: number
   /** The vendor's id of its answer. */
   upstreamRequestId: string | null
+  /** The number of the upstream's key, counted from 1; null where it has one or none. */
+  upstreamKey: number | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
   /** The metadata that its usage is counted by, as JSON; null for none. */
@@ -53,6 +58,8 @@ export interface FailedAttempt {
   error: string
   /** The vendor's id of its refusal. */
   requestId: string | null
+  /** The number of the upstream's key, counted from 1; null where it has one or none. */
+  keyNumber: number | null
   durationMs: number
 }
 
@@ -78,6 +85,7 @@ export function newLogRow(
     durationMs: 0,
     inputTokens: null,
     outputTokens: null,
+    quantities: null,
     heldNano: null,
     amountNano: null,
     usageSource: null,
@@ -86,6 +94,7 @@ export function newLogRow(
     sentMs: null,
     upstreamMs: 0,
     upstreamRequestId: null,
+    upstreamKey: null,
     attempts: null,
     metadata: null,
     trace: null,
@@ -112,7 +121,8 @@ export function noteFailedAttempt(
     status,
     code,
     upstreamRequestId = null,
-  }: { status: number; code: string; upstreamRequestId?: string | null },
+    upstreamKey = null,
+  }: { status: number; code: string; upstreamRequestId?: string | null; upstreamKey?: number | null },
   at: number,
 ): void {
   const durationMs = logRow.sentAt === null ? 0 : Math.round(at - logRow.sentAt)
@@ -120,8 +130,39 @@ export function noteFailedAttempt(
   const { model, upstream } = logRow
   if (model === null || upstream === null) throw new Error('an attempt needs a model')
   logRow.attempts ??= []
-  logRow.attempts.push({ model, upstream, status, error: code, requestId: upstreamRequestId, durationMs })
+  logRow.attempts.push({
+    model,
+    upstream,
+    status,
+    error: code,
+    requestId: upstreamRequestId,
+    keyNumber: upstreamKey,
+    durationMs,
+  })
   logRow.upstreamRequestId = null
+  logRow.upstreamKey = null
+}
+
+/** Notes what is paid. Most requests have two kinds of tokens only: then their counts say everything. */
+export function noteQuantities(logRow: RequestLogRow, quantities: Quantities): void {
+  logRow.inputTokens = inputTokensOf(quantities)
+  logRow.outputTokens = outputTokensOf(quantities)
+  for (const unit in quantities) {
+    if (unit === 'input_token' || unit === 'output_token') continue
+    logRow.quantities = JSON.stringify(quantities)
+    return
+  }
+}
+
+/** The quantities that were paid for a request; undefined where none were, or its row does not say. */
+export function quantitiesOfRow({
+  quantities,
+  input_tokens: input,
+  output_tokens: output,
+}: LoggedRequest): Quantities | undefined {
+  if (typeof quantities === 'string') return JSON.parse(quantities) as Quantities
+  if (typeof input !== 'number' || typeof output !== 'number') return undefined
+  return { input_token: input, output_token: output }
 }
 
 /**
@@ -169,6 +210,8 @@ export const COLUMNS = [
   ['client_address', 'text'],
   ['attempts', 'text'],
   ['metadata', 'text'],
+  ['quantities', 'text'],
+  ['upstream_key', 'bigint'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -203,6 +246,8 @@ export function valuesOf(logRow: RequestLogRow): Value[] {
     logRow.clientAddress,
     logRow.attempts && JSON.stringify(logRow.attempts),
     logRow.metadata,
+    logRow.quantities,
+    logRow.upstreamKey,
   ]
 }
 

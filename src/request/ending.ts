@@ -6,9 +6,9 @@ import type { SavedAnswer } from '../billing/idempotency'
 import { type Measure, measure, type Outcome } from '../billing/metering'
 import { knownError } from '../contract/caught'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
-import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
+import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
-import { noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
+import { noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Reservation, Reservations } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -50,8 +50,7 @@ export async function endAnswered(
   logRow.heldNano = charge.heldNano
   logRow.usageSource = measured?.source ?? null
   logRow.amountNano = paidNano
-  logRow.inputTokens = measured ? inputTokensOf(measured.quantities) : null
-  logRow.outputTokens = measured ? outputTokensOf(measured.quantities) : null
+  if (measured) noteQuantities(logRow, measured.quantities)
   writeRow(world, logRow, 200)
   return paidNano
 }

@@ -44,9 +44,13 @@ export async function send(
       },
     )
     logRow.upstreamRequestId = requestIdOf(sent.response)
+    logRow.upstreamKey = sent.keyNumber
     return sent
   } catch (error) {
-    if (error instanceof GatewayError) logRow.upstreamRequestId = error.upstreamRequestId
+    if (error instanceof GatewayError) {
+      logRow.upstreamRequestId = error.upstreamRequestId
+      logRow.upstreamKey = error.upstreamKey
+    }
     throw error
   }
 }

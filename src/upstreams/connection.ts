@@ -93,14 +93,14 @@ export class UpstreamConnection {
     this.refusals = new Refusals(name, kind, this.mask, world)
   }
 
-  /** Resolves with a 2xx answer without keys in it, whose body is still to be read; throws a GatewayError otherwise. */
+  /** Resolves with a 2xx answer without keys in it, whose body is still to be read; throws a GatewayError with its key otherwise. */
   async send(
     call: Call,
     body: CallBody,
     signal: CancelSignal,
     account: string,
     failed?: (error: GatewayError) => void,
-  ): Promise<HttpResponse> {
+  ): Promise<{ response: HttpResponse; keyNumber: number | null }> {
     for (let attempts = 1; ; attempts++) {
       const key = this.keys.next()
       let response: HttpResponse
@@ -115,12 +115,14 @@ export class UpstreamConnection {
         if (error instanceof MalformedResponse) throw notHttp(this.name, error)
         const unsent = error instanceof NotConnected
         const failure = unreachable(this.name, error, unsent)
+        failure.upstreamKey = key.number
         if (attempts >= MAX_ATTEMPTS || !unsent || error.code !== 'ECONNREFUSED') throw failure
         failed?.(failure)
         continue
       }
-      if (response.ok) return response
+      if (response.ok) return { response, keyNumber: key.number }
       const refusal = await this.refusals.read(response)
+      refusal.error.upstreamKey = key.number
       const isTokenRefused = this.tokens !== undefined && refusal.status === 401
       if (isTokenRefused) this.tokens?.forget(key)
       // A token may have been taken back before its end: a new one is tried once.

@@ -7,14 +7,17 @@ import type { UpstreamError } from '../contract/upstream'
 export class UpstreamKey {
   /** Null if the upstream wants no key. */
   readonly secret: string | null
+  /** Its place in the configuration, counted from 1; null for a single key. */
+  readonly number: number | null
   restsUntil = 0
   /** Headers of calls by protocol, made once because they never change. */
   readonly headers = new Map<string, CallHeaders>()
   /** Headers of calls for a stream, by protocol. */
   readonly streamHeaders = new Map<string, CallHeaders>()
 
-  constructor(secret: string | null) {
+  constructor(secret: string | null, number: number | null) {
     this.secret = secret
+    this.number = number
   }
 }
 
@@ -39,7 +42,7 @@ export class KeysInTurn {
   private turn = 0
 
   constructor(secrets: readonly (string | null)[], monotonic: () => number) {
-    this.keys = secrets.map((secret) => new UpstreamKey(secret))
+    this.keys = secrets.map((secret, index) => new UpstreamKey(secret, secrets.length > 1 ? index + 1 : null))
     this.monotonic = monotonic
   }
 

@@ -92,7 +92,7 @@ class LimitedUpstream implements Upstream {
     signal: CancelSignal,
     account: string,
     failed?: (error: GatewayError) => void,
-  ): Promise<{ response: HttpResponse; done(): void }> {
+  ): Promise<{ response: HttpResponse; keyNumber: number | null; done(): void }> {
     if (this.running >= this.concurrency) throw overConcurrency(this.name, this.concurrency)
     if (!this.breaker.allows()) throw leftAlone(this.name)
     this.running++
@@ -102,9 +102,9 @@ class LimitedUpstream implements Upstream {
       isDone = true
     }
     try {
-      const response = await this.connection.send(call, body, signal, account, failed)
+      const sent = await this.connection.send(call, body, signal, account, failed)
       this.breaker.report('answered')
-      return { response, done }
+      return { ...sent, done }
     } catch (error) {
       done()
       if (error instanceof GatewayError && NO_ANSWER.has(error.code)) this.breaker.report('failed')

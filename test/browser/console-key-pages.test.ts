@@ -2,12 +2,13 @@
 // links of `gateway console`. On every page: no error, nothing asked of elsewhere, nothing that axe finds, no scrolling
 // sideways at 400 pixels, and texts of strangers stay texts.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { createLink, makeSessionToken } from '../../src/accounts/sessions'
 import { newId, randomBytes } from '../../src/app/world'
 import { createCodes, makeCode } from '../../src/billing/codes'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { postMessage, toolMessage } from '../support/mcp'

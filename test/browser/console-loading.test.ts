@@ -1,8 +1,9 @@
 // How the console loads: below a path of a proxy, and what is shown before anything is there.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 

@@ -1,11 +1,12 @@
 // What operators do in the console besides looking, in a real browser: tasks that are canceled and reconciled, webhooks that are
 // delivered again, results that are kept, a backup, and a configuration that is reloaded after its changes were read.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Config } from '../../src/config/schema'
 import { markUnknown } from '../../src/tasks/rows'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { readTask, sendTask } from '../support/task-rows'

@@ -1,11 +1,12 @@
 // The pages of the console for operators in a real browser: a journey for each, by role. On every page: no error, nothing
 // asked of elsewhere, nothing that axe finds, no scrolling sideways at 400 pixels, and texts of strangers stay texts.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import type { Role } from '../../src/admin/admins'
 import { adminOperations } from '../../src/admin/operations'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 

@@ -1,9 +1,10 @@
 // The playground of the console in a real browser: a chat that calls tools whose results are entered by hand, pictures as
 // input, and each kind of request with its price before it is sent, its cost after, and itself as programs that say the same.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { type Visit, visitConsole } from '../support/console-visit'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'

@@ -1,7 +1,7 @@
 // The pages of the console that are about selling, in a real browser: plans, statements, retention and admins, a journey for
 // each by role. Texts of strangers stay texts, also on a statement that is printed.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { describeAccount } from '../../src/accounts/accounts'
 import { renewAllowances } from '../../src/billing/allowances'
@@ -12,6 +12,7 @@ import { plansOf } from '../../src/config/plans'
 import type { Config } from '../../src/config/schema'
 import { takeTurn } from '../../src/db/turns'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { makeCharge, makeKey, makeSettlement } from '../support/ledger-rows'

@@ -1,8 +1,9 @@
 // Web pages that call the API: a browser enforces the rules, with the official SDKs on a page of another origin.
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)

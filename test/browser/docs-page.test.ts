@@ -1,9 +1,10 @@
 // The page of the API documentation in a real browser, below a path of a proxy: what a reader sees, and a request that is
 // tried out from it. Nothing may be asked of any other machine, and nothing on it may be forbidden by its own policy.
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)

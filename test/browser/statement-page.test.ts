@@ -1,8 +1,9 @@
 // The page of a statement, as a browser shows it.
 
-import { expect, setDefaultTimeout, test } from 'bun:test'
+import { expect, setDefaultTimeout } from 'bun:test'
 import { statementHtml } from '../../src/billing/statement-page'
 import { openBrowser } from '../support/browser'
+import { test } from '../support/browser-test'
 
 setDefaultTimeout(120_000)
 

@@ -39,6 +39,8 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
   expect(JSON.parse(bodies.answer)).toEqual(answer)
   const forPeople = await run(dataDir, 'show', id, '--bodies')
   expect(forPeople.stdout).toMatch(/^ *money +\$[\d.]+ paid of \$[\d.]+ held, by the vendor's usage$/m)
+  expect(forPeople.stdout).toMatch(/^ *price +\d+ input tokens x \$1\.00 per 1M = \$0\.\d+$/m)
+  expect(forPeople.stdout).toMatch(/^ +\d+ output tokens x \$2\.00 per 1M = \$0\.\d+$/m)
   expect(forPeople.stdout).toContain('"user": "[redacted]"')
   expect((await run(dataDir, 'show', id)).stdout).not.toContain('[redacted]')
   const unknown = await run(dataDir, 'show', 'req_none', '--bodies')

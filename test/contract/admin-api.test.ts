@@ -48,7 +48,7 @@ beforeAll(async () => {
     const gateway = await startTestGateway({
       database,
       balance: '10',
-      config: { ...config, artifacts },
+      config: { ...config, artifacts, log: { bodies: {} } },
       models,
     })
     gateways.set(database, gateway)
@@ -177,6 +177,11 @@ const journey: Step[] = [
   },
   { id: 'listRequests', path: '/requests?status=failed' },
   { id: 'getRequest', path: ({ request }) => `/requests/${request}` },
+  {
+    id: 'getRequestBodies',
+    path: ({ request }) => `/requests/${request}/bodies`,
+    writes: 'request.bodies',
+  },
   {
     id: 'issueStatements',
     path: '/statements',

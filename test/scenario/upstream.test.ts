@@ -641,6 +641,21 @@ describe('several keys of one vendor', () => {
     })
   }
 
+  test('have numbers in the log: that of each attempt, and that which was answered; a single one has none', async () => {
+    nextDay()
+    await gateway.requestLog()
+    const answers = Object.fromEntries(['a', 'b', 'c'].map((key) => [key, refuse(401)]))
+    const { keys } = await send('test-keys3', answers)
+    const numbers = [...keys].map((key) => 'abcde'.indexOf(key) + 1)
+    await send('test-keys1', {})
+    const [single, last] = (await gateway.requestLog()).toSorted(
+      (one, other) => Number(other.at) - Number(one.at),
+    )
+    const attempts = JSON.parse(last?.attempts as string) as { keyNumber: number }[]
+    expect([...attempts.map(({ keyNumber }) => keyNumber), last?.upstream_key as number]).toEqual(numbers)
+    expect(single).toMatchObject({ model: 'test-keys1', upstream_key: null })
+  })
+
   test('one that is over its rate rests as long as the vendor says', async () => {
     nextDay()
     const answers = { a: refuse(429, { 'retry-after': '20' }) }

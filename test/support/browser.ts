@@ -34,13 +34,38 @@ function nameFonts(folder: string): void {
   renameSync(`${file}.${process.pid}`, file)
 }
 
+/** A browser that was started to see whether one starts, for the first who wants one. */
+let started: Browser | undefined
+
 /** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
 export async function openBrowser(): Promise<Browser> {
-  if (process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
+  const browser = started ?? (await launch())
+  started = undefined
+  return browser
+}
+
+/** Why no browser starts on this machine; undefined where one does. Whoever runs all tests finds it out once for all. */
+export async function browserFault(): Promise<string | undefined> {
+  const known = process.env.TEST_BROWSER_FAULT
+  if (known !== undefined) return known === '' ? undefined : known
+  try {
+    started = await launch()
+    return undefined
+  } catch (error) {
+    const lines = String(error).trim().split('\n')
+    // Behind the first line stands what the browser itself has written.
+    const reason = lines.find((line) => /shared librar|exist|No such file/.test(line)) ?? lines[0]
+    return reason?.replace(/^Error: (\S+: )?/, '').trim()
+  }
+}
+
+async function launch(): Promise<Browser> {
+  const { TEST_BROWSER: own } = process.env
+  if (own === undefined && process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })
   // Not the package's own arguments: they switch off what keeps pages of different origins apart. Pages of tests live for
   // seconds: fewer processes and threads, and no code that is optimized for longer, take a fifth less processor time.
   return launcher.launch({
-    executablePath: await unpackBrowser(),
+    executablePath: own ?? (await unpackBrowser()),
     args: [
       '--no-sandbox',
       '--disable-gpu',

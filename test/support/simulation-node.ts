@@ -70,6 +70,7 @@ const mp3Encoder: World['mp3Encoder'] = {
 }
 
 const requestLog: World['requestLog'] = {
+  bodiesOf: async () => undefined,
   storeFigures: async () => {},
   write() {},
   bodies: null,

@@ -38,6 +38,8 @@ function entry(id: string, at = START): RequestLogRow {
     sentMs: 1.2,
     upstreamMs: 6.5,
     upstreamRequestId: 'vendor-1',
+    upstreamKey: null,
+    quantities: null,
     attempts: null,
     metadata: null,
     trace: null,
@@ -93,6 +95,8 @@ describe('the request log', () => {
         upstream_request_id: 'vendor-1',
         attempts: null,
         metadata: null,
+        quantities: null,
+        upstream_key: null,
       },
     ])
     await requestLog.close()

@@ -123,7 +123,8 @@ async function attentionOf({ db, config }: Asked['world'], now: number, since: n
     low_balances: balances.map(({ account, availableNano, hoursLeft }) => ({
       account,
       available_usd: formatUsd(availableNano),
-      hours_left: Math.floor(hoursLeft * 10) / 10,
+      /** At the rate of the last hour; null where nothing was spent in it. */
+      hours_left: hoursLeft === null ? null : Math.max(0, Math.floor(hoursLeft * 100) / 100),
     })),
     keys_at_limit: keys.map((each) => ({ key: each.name, ...fullBudgetJson(each) })),
     accounts_at_limit: accounts.map((each) => ({

@@ -1,4 +1,5 @@
-// Requests and usage over the admin API. It must never write, and never show a body.
+// Requests and usage over the admin API. It must never write, nor show a body, but for the one operation that shows what
+// `log.bodies` has kept, and has in the audit trail who looked.
 
 import { Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
@@ -13,14 +14,16 @@ import {
   usageWithCostJson,
 } from '../../billing/usage-report'
 import { METADATA_NAME } from '../../config/usage'
+import { UnreadableText } from '../../db/codec'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
-import { invalidRequest, notFound } from '../../lib/errors'
+import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { metadataValue } from '../../request/metadata'
 import { isStatusWord, type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
 import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
 import type { LoggedRequest } from '../../request-log/row'
+import { record } from '../audit-trail'
 import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
   type Asked,
@@ -160,6 +163,33 @@ const show = operation({
   },
 })
 
+const bodies = operation({
+  id: 'getRequestBodies',
+  method: 'GET',
+  path: '/requests/{id}/bodies',
+  role: 'operator',
+  tag: 'Requests',
+  summary:
+    'What was asked and answered, as `log.bodies` has kept it; null for nothing. Who looked is in the audit trail',
+  reply: Type.Object({
+    id: Type.String(),
+    bodies: Nullable(Type.Object({ request: Nullable(Type.String()), answer: Nullable(Type.String()) })),
+  }),
+  async run({ world, actor, params: { id = '' } }) {
+    // No database keeps a NUL.
+    const kept = await world.requestLog.bodiesOf(id.replaceAll('\0', '')).catch((error) => {
+      if (!(error instanceof UnreadableText)) throw error
+      throw conflict(
+        'bodies_encrypted',
+        `The bodies of ${id} are encrypted with a key that is not configured: add it to secrets.olderKeys.`,
+      )
+    })
+    // What callers wrote is nobody's to read unseen.
+    if (kept) await record(world, actor, { action: 'request.bodies', target: `request:${id}` })
+    return { id, bodies: kept ?? null }
+  },
+})
+
 /** A dimension of usage; metadata by its names. */
 const Dimension = (description: string) =>
   Type.Union(
@@ -241,4 +271,4 @@ const usage = operation({
   },
 })
 
-export const requestOperations = [list, show, usage]
+export const requestOperations = [list, show, bodies, usage]

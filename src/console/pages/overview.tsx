@@ -197,14 +197,18 @@ function SpanTable({ figures: { spans, span_ms } }: { figures: Figures }) {
 
 function Attention({ figures: { attention, open, upstreams } }: { figures: Figures }) {
   const down = upstreams.filter(({ breaker }) => breaker !== null && breaker !== 'closed')
-  const lines: (readonly [href: string, text: string])[] = [
+  const lines: (readonly [href: string, text: string, title?: string | undefined])[] = [
     ...(open.unknown_tasks > 0
       ? [[hrefOf('tasks', { state: 'unknown' }), words.unknownTasks(open.unknown_tasks)] as const]
       : []),
     ...down.map(({ upstream }) => [hrefOf('upstreams', {}, upstream), words.down(upstream)] as const),
     ...attention.low_balances.map(
       ({ account, available_usd, hours_left }) =>
-        [hrefOf('accounts', {}, account), words.low(account, moneyText(available_usd), hours_left)] as const,
+        [
+          hrefOf('accounts', {}, account),
+          words.low(account, moneyText(available_usd), hours_left),
+          hours_left === null ? undefined : words.lowRate,
+        ] as const,
     ),
     ...attention.keys_at_limit.map(
       ({ key, percent, budget_period }) =>
@@ -222,9 +226,12 @@ function Attention({ figures: { attention, open, upstreams } }: { figures: Figur
   if (lines.length === 0) return <p class="empty">{words.allWell}</p>
   return (
     <ul class="attention">
-      {lines.map(([href, text]) => (
+      {lines.map(([href, text, title]) => (
         <li key={text}>
-          <Icon name="warning" /> <a href={href}>{text}</a>
+          <Icon name="warning" />{' '}
+          <a href={href} title={title}>
+            {text}
+          </a>
         </li>
       ))}
     </ul>

@@ -1,18 +1,19 @@
 // Requests: the last that ended first, live if asked for, with filters. One request in full: its times from the key to the
-// last byte, its money, its attempts, its error. Bodies are never shown: the gateway keeps none unless told to.
+// last byte, its route, its money, its error, and what was asked and answered where that is kept.
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
 import { useLive } from '../live'
-import { Code } from '../parts/code'
+import { Charge, type ChargeJson } from '../parts/charge'
 import { FilterBar } from '../parts/filter-bar'
 import { Copy, Danger } from '../parts/form'
+import { KeptBodies } from '../parts/kept-bodies'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
-import { type Column, PagedTable, usePages } from '../parts/table'
+import { type Column, PagedTable, Table, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
 import { tokensText } from '../parts/tokens'
@@ -31,10 +32,12 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   first_byte_ms: number | null
   duration_ms: number
   sent_ms: number | null
+  upstream_ms: number | null
   input_tokens: number | null
   output_tokens: number | null
   usage_source: string | null
   upstream_request_id: string | null
+  upstream_key: number | null
   client_address: string | null
   metadata: Record<string, string> | null
 }
@@ -154,6 +157,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
       {details.charges.length > 0 && <Results charge={details.id} isEnded={request !== null} />}
       {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
       {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
+      {request?.upstream && <Route request={request} />}
       {details.charges.map((charge) => (
         <Charge charge={charge} key={charge.id} />
       ))}
@@ -163,6 +167,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
           <Status state={details.task.state} />
         </p>
       )}
+      {hasRole('operator') && <KeptBodies request={details.id} />}
       <p class="actions">
         {request?.key && <a href={hrefOf('requests', { key: request.key })}>{words.sameKey}</a>}
         {account && <a href={hrefOf('requests', { account })}>{words.sameAccount}</a>}
@@ -178,7 +183,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
   )
 }
 
-/** A request as a command, without its key and its body: the gateway keeps neither. */
+/** A request as a command, without its key, which nobody has, and its body, which may be long. */
 function curlOf(
   { model }: LoggedRequest,
   { path, body }: NonNullable<Reply<'getRequest'>['endpoint']>,
@@ -241,11 +246,57 @@ function metadataFacts(metadata: Record<string, string>) {
   )
 }
 
-interface Attempt {
-  upstream: string
+type Attempt = Pick<LoggedRequest['attempts'][number], 'model' | 'upstream' | 'durationMs'> & {
   status: number
-  error: string
-  durationMs: number
+  error: string | null
+  keyNumber?: number | null
+}
+
+const keyColumn: Column<Attempt> = {
+  title: words.upstreamKey,
+  isNumber: true,
+  cell: ({ keyNumber }) => keyNumber ?? '',
+}
+const attemptColumns: readonly Column<Attempt>[] = [
+  {
+    title: words.upstream,
+    isFirstLine: true,
+    cell: ({ upstream }) => <a href={hrefOf('upstreams', {}, upstream)}>{upstream}</a>,
+  },
+  { title: words.model, cell: ({ model }) => model },
+  keyColumn,
+  {
+    title: words.outcome,
+    isFirstLine: true,
+    cell: ({ status, error }) => (
+      <>
+        <HttpStatus status={status} error={error} /> {error && <span class="quiet">{error}</span>}
+      </>
+    ),
+  },
+  { title: words.took, isNumber: true, cell: ({ durationMs }) => <Duration ms={durationMs} /> },
+]
+
+/** Each attempt, in their order; the last is the one whose answer or error the caller got. */
+function Route({ request }: { request: LoggedRequest }) {
+  const { attempts, model, upstream, status, error_code: error, upstream_key: keyNumber } = request
+  const before = attempts.reduce((sum, { durationMs }) => sum + durationMs, 0)
+  const durationMs = Math.max(0, (request.upstream_ms ?? 0) - before)
+  const last = { model: model ?? '', upstream: upstream ?? '', status, error, keyNumber, durationMs }
+  const rows: Attempt[] = [...attempts, last]
+  const hasSeveralKeys = rows.some((each) => typeof each.keyNumber === 'number')
+  return (
+    <section>
+      <h3>{words.route}</h3>
+      <Table
+        label={words.route}
+        rows={rows}
+        columns={hasSeveralKeys ? attemptColumns : attemptColumns.filter((each) => each !== keyColumn)}
+        keyOf={(attempt) => String(rows.indexOf(attempt))}
+        empty={texts.nothing}
+      />
+    </section>
+  )
 }
 
 /** The parts of the time of a request, from its arrival to its last byte. */
@@ -254,7 +305,7 @@ function spansOf(request: LoggedRequest): Span[] {
   if (sent_ms === null) return [{ title: words.ownWork, from: 0, to: duration_ms, tone: 'own' }]
   const spans: Span[] = [{ title: words.keyAndHold, from: 0, to: sent_ms, tone: 'own' }]
   let at = sent_ms
-  for (const attempt of attempts as Attempt[]) {
+  for (const attempt of attempts) {
     const to = Math.min(at + attempt.durationMs, duration_ms)
     spans.push({ title: `${attempt.upstream} ${attempt.status}`, from: at, to, tone: 'failed' })
     at = to
@@ -274,38 +325,6 @@ function spansOf(request: LoggedRequest): Span[] {
       tone: error_code === null ? 'answer' : 'failed',
     })
   return spans
-}
-
-type ChargeJson = Reply<'getRequest'>['charges'][number]
-
-function Charge({ charge }: { charge: ChargeJson }) {
-  return (
-    <section>
-      <h3>{words.charge}</h3>
-      <Facts
-        facts={[
-          [texts.state, <Status state={charge.state} key="state" />],
-          [words.held, <Money usd={charge.held_usd} key="held" />],
-          [words.paid, <Money usd={charge.amount_usd} key="paid" />],
-          charge.cost_usd !== null && [words.cost, <Money usd={charge.cost_usd} key="cost" />],
-          charge.margin_usd !== null && [words.margin, <Money usd={charge.margin_usd} key="margin" />],
-          charge.shortfall_usd !== '0.00' && [
-            words.shortfall,
-            <Money usd={charge.shortfall_usd} key="short" />,
-          ],
-          [words.usageSource, charge.usage_source],
-          [words.endedBy, charge.ended_by],
-        ]}
-      />
-      <details>
-        <summary>{words.usageAndPrices}</summary>
-        <Code
-          label={words.usageAndPrices}
-          text={JSON.stringify({ usage: charge.usage, prices: charge.prices }, null, 2)}
-        />
-      </details>
-    </section>
-  )
 }
 
 /** Gives back what a request has cost, once: the id of the request makes sure of that. */

@@ -1,0 +1,80 @@
+// What was asked and answered, where `log.bodies` has kept it, as text. It is asked for by a click only, because the audit trail
+// keeps who has looked.
+
+import { useState } from 'preact/hooks'
+import { call } from '../api'
+import { requestTexts as words } from '../request-texts'
+import { Code } from './code'
+import { Copy } from './form'
+import { Loaded, useLoaded } from './loaded'
+
+/** Characters of a body that are shown: a longer text makes a page slow. */
+const SHOWN = 20_000
+
+export function KeptBodies({ request }: { request: string }) {
+  const [isAsked, setAsked] = useState(false)
+  return (
+    <section>
+      <h3>{words.bodies}</h3>
+      {isAsked ? (
+        <Bodies request={request} />
+      ) : (
+        <p class="actions">
+          <button type="button" onClick={() => setAsked(true)}>
+            {words.showBodies}
+          </button>
+          <span class="quiet">{words.bodiesMean}</span>
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Bodies({ request }: { request: string }) {
+  const load = useLoaded((signal) => call('getRequestBodies', { params: { id: request }, signal }), [request])
+  return (
+    <Loaded of={load}>
+      {({ bodies }) =>
+        bodies === null ? (
+          <p class="quiet">{words.noBodies}</p>
+        ) : (
+          <>
+            <Body title={words.asked} body={bodies.request} />
+            <Body title={words.answer} body={bodies.answer} />
+          </>
+        )
+      }
+    </Loaded>
+  )
+}
+
+function Body({ title, body }: { title: string; body: string | null }) {
+  if (body === null || body === '')
+    return (
+      <p class="quiet">
+        {title}: {words.nothingKept}
+      </p>
+    )
+  const text = laidOut(body)
+  return (
+    <figure class="snippet">
+      <figcaption>
+        <span>
+          {title}
+          {text.length > SHOWN && `. ${words.cut(SHOWN, text.length)}`}
+        </span>
+        <Copy text={text} title={words.copyWhole} />
+      </figcaption>
+      <Code label={title} text={text.slice(0, SHOWN)} />
+    </figure>
+  )
+}
+
+/** JSON with a line for each value; other texts as they are. */
+function laidOut(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body), null, 2)
+  } catch {
+    return body
+  }
+}

@@ -1,0 +1,184 @@
+// One request in full, and what the overview says of a balance that runs low: lines that add up to what was paid, each attempt,
+// and what was asked and answered where that is kept, which stays text whatever it is.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { adjust } from '../../src/billing/ledger'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
+import { type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
+const PRICE = {
+  per_1m_input_tokens: '1.00',
+  per_1m_cached_input_tokens: '0.10',
+  per_1m_output_tokens: '2.00',
+}
+/** A folder for pictures of the pages, to be looked at. */
+const { CONSOLE_PICTURES: pictures } = process.env
+
+let sandbox: Sandbox
+let gateway: TestGateway
+let browser: Browser
+/** Ids of requests: one with two attempts and much in it, one of a long prompt, and one that nothing is kept of. */
+let [whole, long, bare] = ['', '', '']
+
+beforeAll(async () => {
+  sandbox = startSandbox()
+  const upstream = { kind: 'openai', baseUrl: sandbox.baseUrls.openai }
+  gateway = await startTestGateway({
+    sandbox,
+    balance: '5',
+    upstreams: { keyed: { ...upstream, apiKey: ['sk-refused', sandbox.secrets.openai] } },
+    models: {
+      'two-keys': {
+        family: 'openai-chat',
+        upstream: 'keyed',
+        upstreamModel: 'gpt-4.1-mini',
+        price: PRICE,
+        cost: { ...PRICE, per_1m_input_tokens: '0.50' },
+      },
+    },
+    config: { log: { bodies: { models: ['two-keys'] } } },
+  })
+  browser = await openBrowser()
+  const ask = async (model: string, content: string) => {
+    const response = await gateway.chat({ model, messages: [{ role: 'user', content }] })
+    expect({ model, status: response.status }).toEqual({ model, status: 200 })
+    await response.text()
+    return response.headers.get('x-request-id') as string
+  }
+  whole = await ask('two-keys', `${SCRIPT} [sandbox cached=28]`)
+  long = await ask('two-keys', `Count the stars. ${'* '.repeat(12_000)}`)
+  bare = await ask('test-chat', 'Hello')
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+  await sandbox.stop()
+})
+
+/** The rows of a table of the page: the texts of its cells. */
+async function rowsOf({ page }: Visit, label: string): Promise<string[][]> {
+  const rows = await page.getByRole('table', { name: label }).getByRole('row').all()
+  return Promise.all(rows.map(async (row) => row.locator('td').allTextContents()))
+}
+
+/** Dollars in pico-dollars, exactly: `$0.0001234`. */
+function picoOf(usd: string): bigint {
+  const [, minus, whole, decimals = ''] = /^(−?)\$([\d,]+)\.(\d+)$/.exec(usd) ?? []
+  const pico = BigInt(`${whole?.replaceAll(',', '')}${decimals.padEnd(12, '0')}`)
+  return minus ? -pico : pico
+}
+
+test('a request in full: lines that add up to what was paid, what came back, the margin, and each attempt', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  await visit.open(`requests/${whole}`)
+  const [, ...lines] = await rowsOf(visit, 'How the price is made')
+  const [paid] = lines.splice(-1)
+  const [charge] = (await gateway.charges()).filter(({ id }) => id === whole)
+  expect(lines.map(([what]) => what)).toEqual([
+    expect.stringMatching(/^\d+ input tokens? × \$1\.00 \/ million$/),
+    expect.stringMatching(/^28 cached input tokens × \$0\.10 \/ million$/),
+    expect.stringMatching(/^\d+ output tokens? × \$2\.00 \/ million$/),
+  ])
+  const sum = lines.reduce((total, [, amount = '']) => total + picoOf(amount), 0n)
+  expect({ sum, paid: picoOf(paid?.[1] ?? '') }).toEqual({ sum, paid: sum })
+  expect(sum).toBe(BigInt(charge?.amount as number) * 1_000n)
+
+  const fact = async (name: string) =>
+    (await visit.page.locator('.facts > div', { hasText: name }).last().locator('dd').textContent()) ?? ''
+  const [held, back] = [picoOf(await fact('Held')), picoOf(await fact('Given back'))]
+  expect(held - back).toBe(sum)
+  expect(await fact('Margin')).toMatch(/^\$0\.\d+ \(\d.* %\)$/)
+
+  const [, refused, answered] = await rowsOf(visit, 'Route and attempts')
+  expect(refused?.slice(0, 4)).toEqual(['keyed', 'two-keys', '1', expect.stringContaining('upstream_')])
+  expect(answered?.slice(0, 4)).toEqual(['keyed', 'two-keys', '2', expect.stringContaining('200')])
+  // Who only looks is not offered what people wrote.
+  expect(await visit.page.getByText('Asked and answered').count()).toBe(0)
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('what was asked and answered is shown as text, a long one cut; where nothing is kept it says so', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'operator' })
+  const { page } = visit
+  const show = async (id: string) => {
+    await visit.open(`requests/${id}`)
+    await page.getByRole('button', { name: 'Show what was asked and answered' }).click()
+    await visit.settled()
+  }
+  await show(whole)
+  const asked = await page.getByRole('figure', { name: 'Asked' }).last().textContent()
+  expect(JSON.parse(asked ?? '').messages[0].content).toBe(`${SCRIPT} [sandbox cached=28]`)
+  expect(await page.getByRole('figure', { name: 'Answer' }).last().textContent()).toContain('"choices"')
+  expect(await page.locator('.panel img').count()).toBe(0)
+
+  await show(long)
+  await page.getByText(/^Asked\. The first 20,000 of 24,\d+ characters\.$/).waitFor()
+  expect((await page.getByRole('figure', { name: 'Asked' }).last().textContent())?.length).toBe(20_000)
+
+  await show(bare)
+  await page.getByText('No bodies are kept of this request').waitFor()
+  const looks = await gateway.server.world.db.query({
+    sql: `select target from audit_trail where action = 'request.bodies' order by id`,
+  })
+  expect(looks.map(({ target }) => target)).toEqual([`request:${whole}`, `request:${long}`])
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('a balance that runs low says how long it lasts at the rate of the last hour', async () => {
+  const { db, now } = gateway.server.world
+  const { balanceNano } = await gateway.balance('alice')
+  const spent = (await gateway.charges()).reduce((sum, { amount }) => sum + (amount as number), 0)
+  const left = Math.ceil(spent * 1.5)
+  await adjust(db, {
+    id: 'spent',
+    account: 'alice',
+    amountNano: left - balanceNano,
+    now: now(),
+    note: 'spent elsewhere',
+  })
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  await visit.open('overview')
+  const line = visit.page.getByRole('link', { name: /^alice has \$0\.0\d+ left \(1 h at this rate\)$/ })
+  expect(await line.getAttribute('title')).toBe('Rate: what was spent in the last hour')
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+for (const [width, colours] of [
+  [1280, 'light'],
+  [1280, 'dark'],
+  [400, 'light'],
+  [400, 'dark'],
+] as const) {
+  test(`a request in full at ${width} pixels in ${colours}`, async () => {
+    const visit = await visitConsole(browser, gateway, { width, colours, role: 'operator' })
+    for (const id of [whole, bare]) {
+      await visit.open(`requests/${id}`)
+      await visit.page.getByRole('button', { name: 'Show what was asked and answered' }).click()
+      await visit.settled()
+      const tooWide = await visit.tooWide()
+      expect({ tooWide, axe: await visit.axe(), faults: visit.faults }).toEqual({
+        tooWide: [],
+        axe: [],
+        faults: [],
+      })
+      if (pictures)
+        await visit.page.screenshot({
+          path: join(pictures, `${id === whole ? 'whole' : 'bare'}-${width}-${colours}.png`),
+        })
+    }
+    await visit.page.context().close()
+  })
+}

@@ -6,7 +6,7 @@
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { browserFault, openBrowser } from './support/browser'
+import { prepareBrowser } from './support/browser'
 import { type PostgresServer, startPostgres } from './support/postgres'
 
 const ROOT = join(import.meta.dir, '..')
@@ -42,7 +42,7 @@ try {
   const preparations = await Promise.allSettled([
     build(),
     isQuick ? undefined : preparePostgres(),
-    isQuick ? undefined : prepareBrowser(),
+    isQuick ? undefined : prepareBrowser().then((fault = '') => (environment.TEST_BROWSER_FAULT = fault)),
   ])
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
@@ -81,13 +81,6 @@ async function build(): Promise<void> {
 async function preparePostgres(): Promise<void> {
   postgres = await startPostgres(folder)
   environment.TEST_POSTGRES_URL = postgres.url
-}
-
-/** Unpacks the browser, which two processes cannot do at once, and finds out whether it starts. */
-async function prepareBrowser(): Promise<void> {
-  const fault = await browserFault()
-  if (fault === undefined) await (await openBrowser()).close()
-  environment.TEST_BROWSER_FAULT = fault ?? ''
 }
 
 function run(flags: string[], parts: string[]): Promise<number> {

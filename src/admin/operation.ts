@@ -39,7 +39,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   artifacts: Artifacts | null
   requestLog: Pick<RequestStore, 'list' | 'find'> & {
     storeFigures(): Promise<void>
-    /** What `log.bodies` has kept of a request; undefined for nothing. Rejects with UnreadableText if its key is not known. */
+    /** Bodies that `log.bodies` has kept of a request; undefined for none. Rejects with UnreadableText if its key is not known. */
     bodiesOf(id: string): Promise<KeptBodies | undefined>
   }
   randomBytes(count: number): Uint8Array

@@ -160,7 +160,7 @@ export async function lowBalances(db: Db, now: number): Promise<LowBalance[]> {
   })
 }
 
-/** What each account has spent since a time, in nano-dollars, without those that spent nothing. */
+/** Spend of each account since a time, in nano-dollars, without those that spent nothing. */
 async function spentSince(db: Db, since: number, until: number): Promise<ReadonlyMap<string, number>> {
   const used = await usageBy(db, 'account', { since, until })
   return new Map(

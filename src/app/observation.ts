@@ -27,7 +27,7 @@ export interface Observation {
 export interface ObservedRequests extends RequestLog {
   /** Stores the figures of all requests that have ended. */
   storeFigures(): Promise<void>
-  /** What is kept of a request, also from before the configuration stopped keeping it; undefined for nothing. */
+  /** Bodies that are kept of a request, also from before the configuration stopped keeping them; undefined for none. */
   bodiesOf(id: string): Promise<KeptBodies | undefined>
 }
 

@@ -18,7 +18,7 @@ export interface QuantityLine {
   amountUsd: string
 }
 
-/** What makes an amount besides quantities: the least price of a request, rounding up, a hold or a balance that ended. */
+/** Reasons for a part of an amount besides quantities: the least price of a request, rounding up, a hold or a balance that ended. */
 type OtherReason = 'minimum' | 'rounding' | 'hold' | 'shortfall'
 
 /** A charge that has ended, as far as its price goes. Amounts in nano-dollars. */

@@ -61,7 +61,7 @@ function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | nu
   return found ? { path: found.path, body: found.body } : null
 }
 
-/** What was paid by a charge: a task says what it made, and the row of any other request what it used. */
+/** Quantities that were paid by a charge: a task says what it made, and the row of any other request what it used. */
 function quantitiesOf(
   { id, state }: ChargeView,
   { row, task }: Pick<RequestDetails, 'row' | 'task'>,

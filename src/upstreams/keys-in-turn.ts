@@ -7,7 +7,7 @@ import type { UpstreamError } from '../contract/upstream'
 export class UpstreamKey {
   /** Null if the upstream wants no key. */
   readonly secret: string | null
-  /** Its place in the configuration, counted from 1; null for a single key. */
+  /** Place in the configuration, counted from 1; null for a single key. */
   readonly number: number | null
   restsUntil = 0
   /** Headers of calls by protocol, made once because they never change. */

@@ -59,6 +59,14 @@ export async function browserFault(): Promise<string | undefined> {
   }
 }
 
+/** Unpacks the browser for all, which two processes cannot do at once, and finds out why it does not start, if so. */
+export async function prepareBrowser(): Promise<string | undefined> {
+  const fault = await browserFault()
+  await started?.close()
+  started = undefined
+  return fault
+}
+
 async function launch(): Promise<Browser> {
   const { TEST_BROWSER: own } = process.env
   if (own === undefined && process.platform !== 'linux') return launcher.launch({ channel: 'chrome' })

@@ -42,6 +42,14 @@ const SETTLED = `new Promise((done, fail) => {
   requestAnimationFrame(() => setTimeout(look, 30))
 })`
 
+/** Goes to an address in the page, and waits until the console has been told: on a busy machine the event comes late. */
+const GO = `(hash) => new Promise((done) => {
+  const before = location.hash
+  addEventListener('hashchange', () => done(), { once: true })
+  location.hash = hash
+  if (location.hash === before) done()
+})`
+
 /** A usual screen, in pixels: on a smaller one a table may scroll by itself. */
 const SCREEN = 1280
 /** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
@@ -117,7 +125,7 @@ export async function visitConsole(
       return wide
     },
     async open(address) {
-      await page.evaluate(`location.hash = ${JSON.stringify(`#/${address}`)}`)
+      await page.evaluate(`(${GO})(${JSON.stringify(`#/${address}`)})`)
       await settled()
     },
     async axe() {

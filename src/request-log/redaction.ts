@@ -89,7 +89,8 @@ class KeptText {
     const raw = from.slice(open + 1, close)
     const after = skipSpace(from, close + 1)
     if (from[after] !== ':') {
-      this.text += `"${this.valueOf(raw)}"`
+      // A text of people may have a quote that nothing ends.
+      this.text += `"${this.valueOf(raw)}${close < from.length ? '"' : ''}`
       this.at = close + 1
       return
     }

@@ -152,6 +152,8 @@ test('a balance that runs low says how long it lasts at the rate of the last hou
   await visit.open('overview')
   const line = visit.page.getByRole('link', { name: /^alice has \$0\.0\d+ left \(1 h at this rate\)$/ })
   expect(await line.getAttribute('title')).toBe('Rate: what was spent in the last hour')
+  if (pictures)
+    await visit.page.screenshot({ path: join(pictures, 'overview-1280-light.png'), fullPage: true })
   expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })

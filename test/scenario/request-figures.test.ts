@@ -2,6 +2,8 @@
 // several processes. The overview of the admin API is what they and the charges say.
 
 import { expect, test } from 'bun:test'
+import { lowBalances } from '../../src/admin/overview'
+import { adjust } from '../../src/billing/ledger'
 import { DurationCounts, FigureKeeper, figuresBetween } from '../../src/request-log/figures'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { makeAdminToken } from '../support/console-visit'
@@ -50,6 +52,23 @@ for (const database of databaseKinds) {
     ])
     const next = await figuresBetween(db, START + HOUR_MS, START + 2 * HOUR_MS)
     expect(next.map(({ requests }) => requests)).toEqual([2])
+    await gateway.close()
+  })
+
+  test(`a low balance lasts as the last hour says, and no guess is made where nothing was spent in it (${database})`, async () => {
+    const gateway = await startTestGateway({ database, balance: '1' })
+    const { db, now } = gateway.server.world
+    await (await gateway.chat()).text()
+    const paid = (await gateway.charges())[0]?.amount as number
+    const { balanceNano } = await gateway.balance('alice')
+    const correction = { id: 'spent', account: 'alice', note: 'spent elsewhere', now: now() }
+    await adjust(db, { ...correction, amountNano: 3 * paid - balanceNano })
+    const low = { account: 'alice', availableNano: paid }
+    // Twice what a day has cost, at the rate of that day, is 48 hours: the limit.
+    expect(await lowBalances(db, now())).toEqual([])
+    await adjust(db, { ...correction, id: 'more', amountNano: -2 * paid })
+    expect(await lowBalances(db, now())).toEqual([{ ...low, hoursLeft: 1 }])
+    expect(await lowBalances(db, now() + 2 * HOUR_MS)).toEqual([{ ...low, hoursLeft: null }])
     await gateway.close()
   })
 

@@ -60,6 +60,11 @@ describe('redaction', () => {
     )
   })
 
+  test('adds nothing to a text that only begins like JSON', () => {
+    const body = JSON.stringify({ content: '[note] he said "hello' })
+    expect(redacted(body, rules)).toBe(body)
+  })
+
   test('keeps so much and says how long the body was', () => {
     const text = JSON.stringify({ text: 'many words '.repeat(1_000), tail: KEY })
     expect(redacted(text, redactionRules([], 20))).toBe(`{"text":"many words … [${text.length} bytes in all]`)

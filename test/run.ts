@@ -17,8 +17,8 @@ const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine by themselves and look at what it still does then. */
 const ALONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. */
-const WORKERS_PER_CORE = 3
-const WORKERS_MOST = 8
+const WORKERS_PER_CORE = 5
+const WORKERS_MOST = 12
 /** How long each file takes, as `--update-timings` writes it: the longest begin first. */
 const TIMINGS = './test/timings.json'
 const MEMORY = '/dev/shm'

@@ -203,11 +203,8 @@ function partRows(parts: PartsFigures | undefined): Row[] {
     )
     return {
       figure: `Added CPU of a request / of a second beside requests: ${part}`,
-      // A busy gateway has one core for both.
-      ...(bar !== undefined && {
-        bar: `≤ ${bar * 100} %`,
-        missed: !(mean(ofRequest) + mean(beside) <= bar),
-      }),
+      // Of a request, as many as there may be. What stands beside does not grow with them.
+      ...(bar !== undefined && { bar: `≤ ${bar * 100} % of a request`, missed: !(mean(ofRequest) <= bar) }),
       cells: { gateway: `${percent(ofRequest)} of ${micros} µs / ${percent(beside)} of a core` },
     }
   }

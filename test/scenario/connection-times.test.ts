@@ -147,7 +147,8 @@ test('the connections of a thousand callers whose headers never end are closed, 
   for (const caller of slow) dribble(caller)
   let served = 0
   while (slow.some(({ closed }) => !closed) && served < 2_000) {
-    expect((await gateway.chat()).status).toBe(200)
+    // On a connection of its own: a kept one may be closed just as a request is on its way.
+    expect((await gateway.chat({}, { connection: 'close' })).status).toBe(200)
     served++
     await Bun.sleep(50)
   }

@@ -52,11 +52,8 @@ export function recording({ db, now, newId }: TrailWorld, actor: Actor, change: 
   }
   return {
     ...db,
-    codec: db.codec,
-    query: (statement) => db.query(statement),
     batch: (statements) => db.batch([...statements, ...take()]),
     move: (movement) => db.move({ ...movement, also: [...movement.also, ...take()] }),
-    close: () => db.close(),
   }
 }
 

@@ -87,11 +87,8 @@ export function tellingWrites(db: Db, onWrite: () => void): Db {
   }
   return {
     ...db,
-    codec: db.codec,
-    query: (statement) => db.query(statement),
     batch: (statements) => told(db.batch(statements)),
     move: (movement) => told(db.move(movement)),
-    close: () => db.close(),
   }
 }
 

@@ -7,7 +7,7 @@ import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
 import { type Visit, visitConsole } from '../support/console-visit'
 import { temporaryFolder } from '../support/databases'
-import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
@@ -20,13 +20,7 @@ beforeAll(async () => {
     balance: '10',
     models: {
       'test-chat': { inputModalities: ['image'] },
-      'test-image': {
-        family: 'xai-images',
-        upstream: 'xai',
-        upstreamModel: 'grok-imagine-image',
-        price: { per_image: '0.02', per_input_image: '0.002' },
-        referenceImages: { min: 0, max: 3 },
-      },
+      'test-image': { ...imageModel, referenceImages: { min: 0, max: 3 } },
       'test-speech': {
         family: 'dashscope-speech',
         upstream: 'dashscope',

@@ -10,7 +10,7 @@ import { newId, randomBytes } from '../../src/app/world'
 import { audit } from '../../src/billing/audit'
 import { endTask, STOPPED } from '../../src/tasks/finish'
 import { databaseKinds } from '../support/databases'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { imageModel, startTestGateway, type TestGateway } from '../support/gateway'
 import { misfits } from '../support/json-schema'
 import { startObjectStore, storeKey } from '../support/object-store'
 import { followTask, readTask, sendTask } from '../support/task-rows'
@@ -31,12 +31,7 @@ const config = {
   plans: { team: { priceFactor: '0.9', allowance: { usd: '5', per: 'month' as const } } },
 }
 const models = {
-  'test-image': {
-    family: 'xai-images',
-    upstream: 'xai',
-    upstreamModel: 'grok-imagine-image',
-    price: { per_image: '0.02', per_input_image: '0.002' },
-  },
+  'test-image': imageModel,
 }
 
 const store = startObjectStore()

@@ -3,17 +3,12 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { makeAdminToken } from '../support/console-visit'
 import { databaseKinds } from '../support/databases'
-import { startTestGateway, waitFor } from '../support/gateway'
+import { imageModel, startTestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)
 
 const models = {
-  'test-image': {
-    family: 'xai-images',
-    upstream: 'xai',
-    upstreamModel: 'grok-imagine-image',
-    price: { per_image: '0.02', per_input_image: '0.002' },
-  },
+  'test-image': imageModel,
   'test-fee': {
     family: 'openai-chat',
     upstream: 'openai',

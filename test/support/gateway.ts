@@ -108,6 +108,14 @@ export const testModels: Record<string, ModelConfig> = {
   },
 }
 
+/** An image model: two cents a picture, a fifth of a cent for each that it is given. */
+export const imageModel: ModelConfig = {
+  family: 'xai-images',
+  upstream: 'xai',
+  upstreamModel: 'grok-imagine-image',
+  price: { per_image: '0.02', per_input_image: '0.002' },
+}
+
 /** Video models: one cent a second at 720p, two at 1080p, half a cent at 480p. */
 export const videoModels: Record<string, ModelConfig> = {
   'vidw2.6-t2v': videoModel('dashscope-video', 'dashscope', 'wan2.6-t2v', {

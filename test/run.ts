@@ -14,8 +14,8 @@ const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
 /** Takes as long as many others together, on processors of its own: it begins with them and does not run on after all others. */
 const LONGEST = 'scenario/simulation.test.ts'
-/** Tests that fill the machine by themselves and look at what it still does then. */
-const ALONE = ['load/']
+/** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
+const ONE_BY_ONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. */
 const WORKERS_PER_CORE = 5
 const WORKERS_MOST = 12
@@ -51,8 +51,9 @@ try {
   const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
   if (isQuick) code = await run(flags, QUICK)
   else {
-    const codes = await Promise.all([run(more, [LONGEST]), run(flags, ALL)])
-    code = Math.max(...codes, await run(more, ALONE))
+    const longest = run(more, [LONGEST])
+    const oneByOne = longest.then(() => run(more, ONE_BY_ONE))
+    code = Math.max(...(await Promise.all([longest, oneByOne, run(flags, ALL)])))
   }
   console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')
   const { TEST_BROWSER_FAULT: fault } = environment

@@ -113,7 +113,12 @@ const verify = defineCommand({
     await withGateway(args, async (gateway) => {
       const found = await gateway.call('verifyStatements')
       if (args.json) printJson(found)
-      else if (found.faults.length === 0) print(`${found.checked} statements are as they were issued.`)
+      else if (found.faults.length === 0)
+        print(
+          found.checked === 1
+            ? '1 statement is as it was issued.'
+            : `${found.checked} statements are as they were issued.`,
+        )
       if (found.faults.length > 0)
         throw new CommandFailed(`Statements are not right:\n  ${found.faults.join('\n  ')}`)
     })

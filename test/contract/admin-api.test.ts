@@ -124,6 +124,10 @@ interface Step {
   body?: unknown
   /** Action in the audit trail; absent for what changes nothing. */
   writes?: string
+  /** What the entry has of the change. */
+  change?: { before?: object; after?: object }
+  /** What the answer has. */
+  answers?: object | ((known: Known) => object)
 }
 
 /** A request of each operation that succeeds, in this order. */
@@ -136,28 +140,69 @@ const journey: Step[] = [
     path: '/accounts/ann',
     body: { note: '<script>', plan: 'team' },
     writes: 'account.update',
+    change: { before: { note: null, plan: null }, after: { note: '<script>', plan: 'team' } },
+    answers: { note: '<script>', plan: 'team' },
   },
-  { id: 'freezeAccount', path: '/accounts/ann/freeze', writes: 'account.freeze' },
-  { id: 'unfreezeAccount', path: '/accounts/ann/unfreeze', writes: 'account.unfreeze' },
-  { id: 'creditAccount', path: '/accounts/ann/credits', body: { amount_usd: '5' }, writes: 'account.credit' },
+  {
+    id: 'freezeAccount',
+    path: '/accounts/ann/freeze',
+    writes: 'account.freeze',
+    change: { before: { status: 'open' }, after: { status: 'frozen' } },
+    answers: { status: 'frozen' },
+  },
+  {
+    id: 'unfreezeAccount',
+    path: '/accounts/ann/unfreeze',
+    writes: 'account.unfreeze',
+    answers: { status: 'open' },
+  },
+  {
+    id: 'creditAccount',
+    path: '/accounts/ann/credits',
+    body: { amount_usd: '5' },
+    writes: 'account.credit',
+    change: { before: { balance_usd: '0.00' }, after: { amount_usd: '5.00' } },
+    answers: { balance_usd: '5.00' },
+  },
   {
     id: 'adjustAccount',
     path: '/accounts/ann/adjustments',
     body: { amount_usd: '-1.5', note: 'x' },
     writes: 'account.adjust',
+    answers: { balance_usd: '3.50' },
   },
-  { id: 'listLedger', path: '/accounts/ann/ledger?limit=1' },
+  {
+    id: 'listLedger',
+    path: '/accounts/ann/ledger?limit=1',
+    answers: { data: [{ kind: 'adjust', amount_usd: '-1.50', balance_after_usd: '3.50', note: 'x' }] },
+  },
   { id: 'listPlans', path: '/plans' },
   { id: 'getPlan', path: '/plans/team' },
   { id: 'listPlanAccounts', path: '/plans/team/accounts' },
   { id: 'listKeys', path: '/keys' },
   { id: 'getKey', path: '/keys/ann' },
-  { id: 'updateKey', path: '/keys/ann', body: { concurrency: 3, models: null }, writes: 'key.update' },
-  { id: 'pauseKey', path: '/keys/ann/pause', writes: 'key.pause' },
-  { id: 'resumeKey', path: '/keys/ann/resume', writes: 'key.resume' },
+  {
+    id: 'updateKey',
+    path: '/keys/ann',
+    body: { concurrency: 3, models: null },
+    writes: 'key.update',
+    change: {
+      before: { concurrency: null, models: ['test-chat'] },
+      after: { concurrency: 3, models: null },
+    },
+    answers: { concurrency: 3, models: null },
+  },
+  {
+    id: 'pauseKey',
+    path: '/keys/ann/pause',
+    writes: 'key.pause',
+    change: { before: { status: 'active' } },
+    answers: { status: 'paused' },
+  },
+  { id: 'resumeKey', path: '/keys/ann/resume', writes: 'key.resume', answers: { status: 'active' } },
   { id: 'rollKey', path: '/keys/ann/roll', writes: 'key.roll' },
   { id: 'rollWebhookSecret', path: '/keys/ann/roll-webhook', writes: 'key.roll_webhook' },
-  { id: 'revokeKey', path: '/keys/ann/revoke', writes: 'key.revoke' },
+  { id: 'revokeKey', path: '/keys/ann/revoke', writes: 'key.revoke', answers: { status: 'revoked' } },
   {
     id: 'createCodes',
     path: '/codes',
@@ -171,7 +216,11 @@ const journey: Step[] = [
     writes: 'code.revoke',
   },
   { id: 'listRequests', path: '/requests?status=failed' },
-  { id: 'getRequest', path: ({ request }) => `/requests/${request}` },
+  {
+    id: 'getRequest',
+    path: ({ request }) => `/requests/${request}`,
+    answers: ({ request }) => ({ id: request, charges: [{ account: 'alice', model: 'test-chat' }] }),
+  },
   {
     id: 'getRequestBodies',
     path: ({ request }) => `/requests/${request}/bodies`,
@@ -198,7 +247,11 @@ const journey: Step[] = [
     writes: 'task.reconcile',
   },
   { id: 'redeliverWebhook', path: ({ sent }) => `/tasks/${sent}/redeliver`, writes: 'task.redeliver' },
-  { id: 'listWebhooks', path: '/webhooks' },
+  {
+    id: 'listWebhooks',
+    path: '/webhooks?state=pending',
+    answers: ({ sent }) => ({ data: [{ task: sent, account: 'alice', state: 'pending' }] }),
+  },
   { id: 'listArtifacts', path: '/artifacts' },
   { id: 'getArtifactContent', path: ({ listArtifacts }) => `/artifacts/${listArtifacts.data[0].id}/content` },
   { id: 'listConditions', path: '/conditions' },
@@ -212,22 +265,36 @@ const journey: Step[] = [
   { id: 'listModels', path: '/models' },
   { id: 'getModel', path: '/models/test-chat' },
   { id: 'listUpstreams', path: '/upstreams' },
-  { id: 'getMe', path: '/me' },
+  { id: 'getMe', path: '/me', answers: { name: 'viewer', role: 'viewer' } },
   { id: 'getConfiguration', path: '/configuration' },
   { id: 'compareConfiguration', path: '/configuration/changes' },
   { id: 'reloadConfiguration', path: '/configuration/reload', writes: 'configuration.reload' },
   { id: 'makeBackup', path: '/backups', writes: 'backup.make' },
-  { id: 'listBackups', path: '/backups' },
+  {
+    id: 'listBackups',
+    path: '/backups',
+    answers: ({ makeBackup: { name } }) => ({ data: [{ name }] }),
+  },
   { id: 'listSessions', path: '/sessions?kind=admin' },
   { id: 'listAdmins', path: '/admins' },
   { id: 'createAdmin', path: '/admins', body: { name: 'spare', role: 'viewer' }, writes: 'admin.create' },
-  { id: 'revokeAdmin', path: '/admins/spare/revoke', writes: 'admin.revoke' },
+  {
+    id: 'revokeAdmin',
+    path: '/admins/spare/revoke',
+    writes: 'admin.revoke',
+    answers: { status: 'revoked' },
+  },
   { id: 'listAudit', path: '/audit' },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
-  { id: 'testUpstream', path: '/upstreams/openai/test' },
+  { id: 'testUpstream', path: '/upstreams/openai/test', answers: { state: 'ready', reason: null } },
   { id: 'getOverview', path: '/overview' },
   { id: 'search', path: '/search?q=an' },
-  { id: 'closeAccount', path: '/accounts/ann/close', writes: 'account.close' },
+  {
+    id: 'closeAccount',
+    path: '/accounts/ann/close',
+    writes: 'account.close',
+    answers: { status: 'closed' },
+  },
 ]
 
 test('the document is valid OpenAPI, and names each operation once', async () => {
@@ -245,7 +312,7 @@ for (const database of databaseKinds) {
     const call = caller(database)
     const known: Known = await makeKnown(gateways.get(database) as TestGateway)
     const entries = async () => (await call('GET', '/audit?limit=1000')).body.data
-    for (const { id, path: place, body, writes } of journey) {
+    for (const { id, path: place, body, writes, change = {}, answers } of journey) {
       const path = typeof place === 'string' ? place : place(known)
       const operation = operations.find((each) => each.id === id)
       if (!operation) throw new Error(`there is no operation ${id}`)
@@ -256,7 +323,12 @@ for (const database of databaseKinds) {
       }
       expect(await entries()).toEqual(before)
       const { status, body: answer } = await call(operation.method, path, { role: operation.role, body })
-      expect({ id, status, answer }).toMatchObject({ id, status: 200 })
+      const answered = typeof answers === 'function' ? answers(known) : answers
+      expect({ id, status, answer }).toMatchObject({
+        id,
+        status: 200,
+        ...(answered && { answer: answered }),
+      })
       known[id] = answer
       const { responses } = (document.paths[`/admin/v1${operation.path}`]?.[operation.method.toLowerCase()] ??
         {}) as { responses: Record<string, { content: Record<string, { schema: object }> }> }
@@ -272,7 +344,11 @@ for (const database of databaseKinds) {
         added: writes ? [writes] : [],
       })
       if (writes)
-        expect(added[0]).toMatchObject({ actor: operation.role, request_id: expect.stringMatching(/^req_/) })
+        expect(added[0]).toMatchObject({
+          actor: operation.role,
+          request_id: expect.stringMatching(/^req_/),
+          ...change,
+        })
     }
     // No vendor works on it, so nobody else ends it.
     const { db, now } = (gateways.get(database) as TestGateway).server.world
@@ -459,9 +535,27 @@ for (const database of databaseKinds) {
     }
   }, 60_000)
 
-  test(`a token is refused when it is wrong, and then its address (${database})`, async () => {
+  test(`a token is refused when it is revoked, has expired or is wrong, and then its address (${database})`, async () => {
     const call = caller(database)
     const gateway = gateways.get(database) as TestGateway
+    const { db, now } = gateway.server.world
+    const made = await call('POST', '/admins', { body: { name: 'leaver', role: 'viewer' } })
+    const { token } = made.body
+    const days = (Date.parse(made.body.expires_at) - now()) / 86_400_000
+    expect(Math.round(days)).toBe(90)
+    expect((await call('GET', '/me', { token })).body).toMatchObject({ name: 'leaver', role: 'viewer' })
+    expect(JSON.stringify(await db.query({ sql: 'select * from admins' }))).not.toContain(token)
+    await call('POST', '/admins/leaver/revoke')
+    const expired = makeToken(randomBytes)
+    const past = { name: 'past', role: 'owner', expiresAt: now() - 1, createdAt: 1 } as const
+    expect(await createAdmin(db, { ...past, id: newId('adm'), token: expired })).toBe(true)
+    for (const [refused, message] of [
+      [token, 'This token has been revoked.'],
+      [expired, 'This token has expired.'],
+    ]) {
+      const { status, body } = await call('GET', '/me', { token: refused })
+      expect([status, body.error.message]).toEqual([401, message])
+    }
     expect((await call('GET', '/keys', { token: gateway.secret })).status).toBe(401)
     expect((await call('GET', '/nothing', { token: null })).status).toBe(401)
     expect((await call('GET', '/nothing')).status).toBe(404)
@@ -487,6 +581,29 @@ test('with a listener of its own it is nowhere else, and the viewer loads from t
     const page = await (await fetch(`${adminUrl}/docs`)).text()
     expect(page).toContain('openapi.json')
     expect((await fetch(new URL('/v1/models', adminUrl))).status).toBe(404)
+  } finally {
+    await gateway.close()
+  }
+})
+
+test('others than programs of this machine reach it once they may, and only with a token', async () => {
+  const gateway = await startTestGateway({ config: { admin: { allowRemote: true } } })
+  try {
+    const token = makeToken(randomBytes)
+    const admin = {
+      id: newId('adm'),
+      name: 'ada',
+      role: 'viewer',
+      token,
+      expiresAt: null,
+      createdAt: 1,
+    } as const
+    expect(await createAdmin(gateway.server.world.db, admin)).toBe(true)
+    const elsewhere = { 'x-forwarded-for': '203.0.113.7', host: 'gateway.example.com' }
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${gateway.url}/admin/v1/me`, { headers: { ...elsewhere, ...headers } })
+    expect((await ask({})).status).toBe(401)
+    expect((await ask({ authorization: `Bearer ${token}` })).status).toBe(200)
   } finally {
     await gateway.close()
   }

@@ -159,7 +159,7 @@ for (const [database, gateway] of gateways) {
 
   test(`an account is not closed while anything is held on it (${database})`, async () => {
     const { db, now } = gateway.server.world
-    const { id } = await gateway.makeKey('busy', '5')
+    const { id, secret } = await gateway.makeKey('busy', '5')
     const charge = makeCharge(1_000, {
       id: 'req_busy',
       account: 'busy',
@@ -167,6 +167,11 @@ for (const [database, gateway] of gateways) {
       expiresAt: now() + 60_000,
     })
     expect(await hold(db, charge)).toEqual({ held: true })
+    expect((await get(gateway, '/v1/me', secret)).body).toMatchObject({
+      balance_usd: '5.00',
+      held_usd: '0.000001',
+      available_usd: '4.999999',
+    })
     expect(await closeAccount(db, 'busy', now())).toBe(false)
     expect(await release(db, charge, { endedBy: 'expired', endedAt: now() })).toBe(true)
     expect(await closeAccount(db, 'busy', now())).toBe(true)

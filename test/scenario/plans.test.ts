@@ -4,12 +4,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'
 import { membersOf } from '../../src/accounts/plan-members'
+import { outside } from '../../src/app/world'
 import { allowanceOf, renewAllowances } from '../../src/billing/allowances'
 import { addCredit, hold, settle } from '../../src/billing/ledger'
 import { plansOf } from '../../src/config/plans'
 import { faultsOf } from '../../src/config/schema'
 import { databaseKinds, openTestDatabase } from '../support/databases'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { startTestGateway, type TestGateway, waitFor, withinOneMinute } from '../support/gateway'
 import { makeCharge, makeSettlement } from '../support/ledger-rows'
 import { closeNodes, flood, startNodes } from '../support/nodes'
 import { completion, startVendor } from '../support/vendor'
@@ -35,6 +36,7 @@ const plans = {
     concurrency: 2,
     budget: { usd: '0.05', per: 'month' as const },
   },
+  slow: { requestsPerMinute: 1 },
 }
 
 describe.each(databaseKinds)('a plan on %s', (database) => {
@@ -153,6 +155,23 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     ])
     await sell('team')
     expect(await members()).toMatchObject([{ budgetInForce: budget, committedNano: 40_049_990 }])
+  })
+
+  test('has limits that each key of its accounts has, where its own are higher', async () => {
+    const { secret: spender } = await gateway.makeKey('newcomer', '1', { requestsPerMinute: 9 })
+    const { db } = gateway.server.world
+    const named = { account: 'newcomer', displayName: null, note: null, budget: null }
+    await describeAccount(db, { ...named, plan: 'slow' })
+    await withinOneMinute(async () => {
+      const ask = () =>
+        gateway.chat({ model: 'small', max_tokens: 20 }, { authorization: `Bearer ${spender}` })
+      expect((await ask()).status).toBe(200)
+      const refused = await ask()
+      expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
+        429,
+        'Throttling.RateQuota',
+      ])
+    })
   })
 
   test('that is not configured any more stops its accounts until it is', async () => {
@@ -279,6 +298,16 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
     const { audit } = await import('../../src/billing/audit')
     expect((await audit(db, december)).problems).toEqual([])
     await db.close()
+  })
+
+  test('is given by a gateway that nobody asks to', async () => {
+    const hurried: typeof outside.after = (milliseconds, run) => outside.after(milliseconds / 100, run)
+    const config = { plans: { free: { allowance: { usd: '5', per: 'month' as const } } } }
+    const gateway = await startTestGateway({ database, config, balance: '1', outside: { after: hurried } })
+    const named = { account: 'alice', displayName: null, note: null, budget: null }
+    await describeAccount(gateway.server.world.db, { ...named, plan: 'free' })
+    await waitFor(async () => (await gateway.balance()).balanceNano === 6e9)
+    await gateway.close()
   })
 })
 

@@ -124,9 +124,9 @@ interface Step {
   body?: unknown
   /** Action in the audit trail; absent for what changes nothing. */
   writes?: string
-  /** What the entry has of the change. */
+  /** Fields of its entry there. */
   change?: { before?: object; after?: object }
-  /** What the answer has. */
+  /** Fields of the answer. */
   answers?: object | ((known: Known) => object)
 }
 

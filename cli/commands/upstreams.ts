@@ -2,17 +2,41 @@
 // nor an address with one in it.
 
 import { defineCommand } from 'citty'
-import { type Config, isRoute, sharesOf } from '../../src/config/schema'
-import { baseUrlOf } from '../../src/upstreams/connection'
-import { upstreamKinds } from '../../src/upstreams/kinds'
-import { keysOfUpstream } from '../../src/upstreams/secrets'
-import type { UpstreamConfig } from '../../src/upstreams/settings'
+import { type ListedUpstream, listUpstreams } from '../../src/catalogue/upstream-list'
+import type { Probed } from '../../src/upstreams/probe'
 import { CommandFailed } from '../lib/errors'
-import { type Probed, probeUpstream } from '../lib/probe-upstream'
-import { commandArgs, loadConfig } from '../lib/settings'
-import { findUpstream } from '../lib/upstreams'
+import { remoteGateway } from '../lib/gateway'
+import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
+import { loadConfig } from '../lib/settings'
+import { noSuchUpstream, tryUpstream } from '../lib/upstreams'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock, renderTable } from '../view/table'
+
+/** Upstreams that a command works on. */
+interface Upstreams {
+  /** In the sandbox none needs a key. */
+  listed: (Omit<ListedUpstream, 'key'> & { key: ListedUpstream['key'] | 'simulated' })[]
+  test(name: string): Promise<Probed>
+}
+
+/** The upstreams of the configuration of this machine, tried from here; or those of a gateway somewhere else, tried by it. */
+async function upstreamsOf(flags: GatewayFlags): Promise<Upstreams> {
+  const remote = remoteOf(flags)
+  if (remote) {
+    const gateway = remoteGateway(remote, flags)
+    const rows = await gateway.rows('listUpstreams')
+    return {
+      listed: rows.map(({ health: _, ...row }) => row),
+      test: (upstream) => gateway.call('testUpstream', { params: { upstream } }),
+    }
+  }
+  const { config } = await loadConfig(flags)
+  const simulated = { key: 'simulated', variable: null } as const
+  return {
+    listed: listUpstreams(config).map((row) => (flags.sandbox ? { ...row, ...simulated } : row)),
+    test: (name) => tryUpstream(config, name, flags),
+  }
+}
 
 const list = defineCommand({
   meta: {
@@ -20,12 +44,9 @@ const list = defineCommand({
     description: 'List the upstreams of the configuration, where they are, and which lack a key.',
     examples: ['gateway upstreams list', 'gateway upstreams list --json'],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    const { config } = await loadConfig(args)
-    const rows = Object.entries(config.upstreams).map(([name, entry]) =>
-      rowOf(config, name, entry, args.sandbox),
-    )
+    const { listed: rows } = await upstreamsOf(args)
     if (args.json) return printJson(rows)
     if (rows.length === 0) return say('The configuration has no upstreams.')
     // The name of a variable is there to be copied.
@@ -62,12 +83,13 @@ const test = defineCommand({
   },
   args: {
     upstream: { type: 'positional', required: true, description: 'Name of an upstream of the configuration' },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const { config } = await loadConfig(args)
-    findUpstream(config, args.upstream)
-    const probed = await probeUpstream(config, args.upstream, args)
+    const { listed, test } = await upstreamsOf(args)
+    const names = listed.map(({ name }) => name)
+    if (!names.includes(args.upstream)) throw noSuchUpstream(args.upstream, names)
+    const probed = await test(args.upstream)
     if (args.json) printJson(probed)
     else show(probed)
     if (probed.state === 'failed') throw new CommandFailed(`${probed.upstream} cannot be used now.`)
@@ -80,15 +102,13 @@ const health = defineCommand({
     description: 'Ask all upstreams that have a key, side by side. Exit 1 if one cannot be used.',
     examples: ['gateway upstreams health', 'gateway upstreams health --json'],
   },
-  args: commandArgs,
+  args: gatewayArgs,
   async run({ args }) {
-    const { config } = await loadConfig(args)
-    const names = Object.entries(config.upstreams)
-      .filter(([, entry]) => args.sandbox || hasKey(entry))
-      .map(([name]) => name)
-    if (names.length === 0 && !args.json)
+    const { listed, test } = await upstreamsOf(args)
+    const asked = listed.filter(({ key }) => key !== 'missing')
+    if (asked.length === 0 && !args.json)
       return say('No upstream has a key: `upstreams list` says what to set.')
-    const all = await Promise.all(names.map((name) => probeUpstream(config, name, args)))
+    const all = await Promise.all(asked.map(({ name }) => test(name)))
     if (args.json) printJson(all)
     else {
       const columns = [
@@ -104,56 +124,18 @@ const health = defineCommand({
   },
 })
 
-function hasKey(entry: UpstreamConfig): boolean {
-  return keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
-}
-
-/** An upstream as it is listed. In the sandbox none needs a key. */
-function rowOf(config: Config, name: string, entry: UpstreamConfig, isSimulated = false) {
-  const { kind } = findUpstream(config, name)
-  const keys = keysOfUpstream(kind, entry)
-  const isMissing = keys === undefined && !isSimulated
-  const { origin, pathname } = new URL(baseUrlOf(kind, entry))
-  return {
-    name,
-    kind: kind.kind,
-    key: isSimulated ? 'simulated' : isMissing ? 'missing' : keys?.[0] === null ? 'none' : 'set',
-    variable: isMissing ? kind.secretVariable : null,
-    models: modelsOf(config, name),
-    // Without its query, which may hold a key.
-    address: origin + pathname.replace(/\/$/, ''),
-    settings: settingsOf(entry),
-  }
-}
-
-function modelsOf({ models }: Config, name: string): number {
-  return Object.values(models).filter(
-    (entry) => !isRoute(entry) && sharesOf(entry).some(([upstream]) => upstream === name),
-  ).length
-}
-
-/** Settings that change how the server is asked, by their names. */
-function settingsOf(entry: UpstreamConfig): string[] {
-  const named = ['region', 'project', 'apiVersion'] as const
-  const present = ['auth', 'headers', 'query', 'defaultBody', 'forcedBody', 'proxy', 'tls'] as const
-  return [
-    ...named.flatMap((setting) => (entry[setting] === undefined ? [] : [`${setting} ${entry[setting]}`])),
-    ...present.filter((setting) => entry[setting]),
-  ]
-}
-
 function show(probed: Probed): void {
-  const { upstream, address, milliseconds, why, advice } = probed
-  print(`${upstream}: ${stateText(probed)} in ${milliseconds} ms`)
+  const { upstream, address, duration_ms: durationMs, reason, advice } = probed
+  print(`${upstream}: ${stateText(probed)} in ${durationMs} ms`)
   const rows: [string, string, 'whole'?][] = [['asked', address, 'whole']]
-  if (why !== null) rows.push(['why', why])
+  if (reason !== null) rows.push(['why', reason])
   if (advice !== null) rows.push(['what to do', advice])
   print(renderBlock(rows))
 }
 
 function rowOfProbe(probed: Probed): string[] {
-  const { upstream, milliseconds, why, advice } = probed
-  return [upstream, stateText(probed), `${milliseconds} ms`, [why, advice].filter(Boolean).join(' ')]
+  const { upstream, duration_ms: durationMs, reason, advice } = probed
+  return [upstream, stateText(probed), `${durationMs} ms`, [reason, advice].filter(Boolean).join(' ')]
 }
 
 function stateText({ state }: Probed): string {

@@ -15,9 +15,9 @@ import { askServer } from './control'
 import { CommandFailed, lineOf } from './errors'
 import type { OtherClock } from './examine-machine'
 import { broken, type Finding, ok, warning } from './findings'
-import { probeUpstream } from './probe-upstream'
 import { callable, listeningAddress } from './server-address'
 import { judgeConfig, nameOfConfig, nameOfDatabase, type SettingsFlags } from './settings'
+import { tryUpstream } from './upstreams'
 
 const ASK_TIMEOUT_MS = 5_000
 
@@ -100,9 +100,9 @@ export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<
   return Promise.all(
     names.map(async (name) => {
       const check = `upstream ${name}`
-      const { state, why, advice, milliseconds } = await probeUpstream(config, name, flags)
-      if (state !== 'failed') return ok(check, why ?? `ready, in ${milliseconds} ms`)
-      return broken(check, why ?? 'cannot be used', advice ?? 'Try again later.')
+      const { state, reason, advice, duration_ms: durationMs } = await tryUpstream(config, name, flags)
+      if (state !== 'failed') return ok(check, reason ?? `ready, in ${durationMs} ms`)
+      return broken(check, reason ?? 'cannot be used', advice ?? 'Try again later.')
     }),
   )
 }

@@ -8,6 +8,7 @@ import { transportBehind } from '../../src/http-client/environment-proxies'
 import { CancelToken } from '../../src/lib/cancel-token'
 import { startSandbox } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
+import { type Probed, probeUpstream } from '../../src/upstreams/probe'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
@@ -20,14 +21,7 @@ export interface OpenUpstream {
   entry: UpstreamConfig
   kind: UpstreamKind
   upstream: Upstream
-  /** Refusals of the vendor that are for its operator only. */
-  said: OperatorNote[]
   close(): Promise<void>
-}
-
-interface OperatorNote {
-  status?: number
-  message?: string
 }
 
 /** The network for calls to vendors: through the proxies of the environment, if it names any. */
@@ -47,9 +41,13 @@ export function findUpstream(
   const entry = Object.hasOwn(upstreams, name) ? upstreams[name] : undefined
   const kind = entry && upstreamKinds.get(entry.kind)
   if (entry && kind) return { entry, kind }
-  const names = Object.keys(upstreams)
+  throw noSuchUpstream(name, Object.keys(upstreams))
+}
+
+/** The failure of a command that names none of the upstreams. */
+export function noSuchUpstream(name: string, names: readonly string[]): CommandFailed {
   const hint = didYouMean(name, names) || ` There are: ${names.join(', ')}.`
-  throw new CommandFailed(`The configuration has no upstream "${name}".${hint}`)
+  return new CommandFailed(`The configuration has no upstream "${name}".${hint}`)
 }
 
 /** Opens an upstream that has a key; with `sandbox`, its simulator. */
@@ -66,11 +64,10 @@ export function openUpstream(
       `The upstream ${name} has no key: set ${kind.secretVariable}, or apiKey in the configuration.`,
     )
   }
-  const said: OperatorNote[] = []
   const world = {
     ...(sandbox ? outside : network()),
     environment: process.env,
-    log: (_event: string, fields: object) => void said.push(fields),
+    log: () => {},
   }
   const upstream = createUpstream(name, kind, entry, world)
   return {
@@ -78,11 +75,24 @@ export function openUpstream(
     entry,
     kind,
     upstream,
-    said,
     async close() {
       upstream.close()
       await sandbox?.stop()
     },
+  }
+}
+
+/** Tries an upstream that has a key; with `sandbox`, its simulator. */
+export async function tryUpstream(
+  config: Config,
+  name: string,
+  flags: { sandbox?: boolean | undefined },
+): Promise<Probed> {
+  const open = openUpstream(config, name, flags)
+  try {
+    return await probeUpstream(open, outside)
+  } finally {
+    await open.close()
   }
 }
 

@@ -370,7 +370,6 @@ export const texts = {
     slowest: 'p99',
     duration: 'Last byte, p50',
     address: 'Address',
-    usualAddress: "the vendor's usual one",
     empty: 'No upstream can be asked yet: none has a key.',
     unknown: (name: string) => `There is no upstream ${name} in the configuration in force.`,
     failures: 'Failed requests',

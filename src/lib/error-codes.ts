@@ -236,6 +236,12 @@ export const errorCodes = {
     body_too_slow: ['The body took too long to arrive.', 'Look at the network, or send less.'],
   }),
   ...coming([409], {
+    upstream_without_key: [
+      'An upstream that is to be tried has no key.',
+      'Set the variable that `gateway upstreams list` names, and reload.',
+      'gateway upstreams list',
+      'no',
+    ],
     account_in_use: [
       'Money is held on the account for running requests.',
       'Freeze it, wait, and close it then.',

@@ -37,6 +37,8 @@ export class GatewayError extends Error {
   upstreamRequestId: string | null = null
   /** The number of the upstream's key that was used, counted from 1; null where it has one or none. For the log. */
   upstreamKey: number | null = null
+  /** The words of a vendor that refuses its operator, without keys: for who tries an upstream, never for callers. */
+  operatorRefusal: { status: number; message: string } | null = null
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

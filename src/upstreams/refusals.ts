@@ -41,6 +41,8 @@ export class Refusals {
     const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
     error.notTaken = isNotTaken(status)
     error.upstreamRequestId = requestIdOf(response)
+    if (vendor.whose === 'operator')
+      error.operatorRefusal = { status: response.status, message: vendor.message }
     return { status, whose: vendor.whose, retryAfterMs, error }
   }
 
@@ -54,9 +56,10 @@ export class Refusals {
 
   /** The error for a key that was not exchanged for a token, before anything was sent. */
   withoutToken({ message }: Error): GatewayError {
-    const fields = { upstream: this.name, status: 401, code: null, message: this.mask.text(message) }
+    const operatorRefusal = { status: 401, message: this.mask.text(message) }
+    const fields = { upstream: this.name, code: null, ...operatorRefusal }
     this.world.log('upstream_refused_operator', fields)
-    return Object.assign(notServed(this.name), { notTaken: true })
+    return Object.assign(notServed(this.name), { notTaken: true, operatorRefusal })
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */

@@ -118,6 +118,11 @@ const lines = [
   'retention apply --charges soon',
   'models list --json',
   'models price test-chat --input-tokens 1000 --output-tokens 10',
+  'upstreams list',
+  'upstreams list --json',
+  'upstreams test openai',
+  'upstreams test nobody',
+  'upstreams health',
   'config diff',
   'config reload --json',
   'backup --list',
@@ -145,6 +150,7 @@ function plain({ code, stdout, stderr }: Ran) {
       .replaceAll(/\b([0-9A-Z]{5}-){4}[0-9A-Z]{5}/g, 'CODE')
       .replaceAll(/…[0-9A-Z]{5}\b/g, '…HINT')
       .replaceAll(/\d{4}-\d\d-\d\d([T ][\d:.]+)?( UTC|Z)?/g, 'TIME')
+      .replaceAll(/\d+ ms\b/g, 'A WHILE')
       .replaceAll(/\d+ (second|minute|hour|day)s?/g, 'A WHILE')
       .replaceAll(/ +/g, ' ')
   return { code, stdout: text(stdout), stderr: text(stderr) }

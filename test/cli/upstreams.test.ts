@@ -4,7 +4,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { probeUpstream } from '../../cli/lib/probe-upstream'
+import { tryUpstream } from '../../cli/lib/upstreams'
+import { createAdmin, makeToken } from '../../src/admin/admins'
+import { newId, randomBytes } from '../../src/app/world'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
@@ -30,7 +32,7 @@ beforeAll(async () => {
   config = {
     upstreams: {
       openrouter: { kind: 'openrouter', baseUrl: baseUrls.openrouter, apiKey: secrets.openrouter },
-      ollama: { kind: 'ollama', baseUrl: baseUrls.ollama },
+      ollama: { kind: 'ollama', baseUrl: baseUrls.ollama, apiKey: null },
       claude: { kind: 'anthropic', baseUrl: baseUrls.anthropic, apiKey: secrets.anthropic },
       wrong: { kind: 'openai', baseUrl: baseUrls.openai, apiKey: SECRET, headers: { 'x-a': 'b' } },
       gone: {
@@ -117,21 +119,21 @@ test('upstreams are listed without their secrets', async () => {
   expect(stdout).not.toContain(SECRET)
   const rows: Json[] = await json('upstreams list')
   expect(rows.map(({ name, key }) => [name, key])).toEqual([
-    ['openrouter', 'set'],
-    ['ollama', 'none'],
     ['claude', 'set'],
-    ['wrong', 'set'],
     ['gone', 'none'],
+    ['ollama', 'none'],
+    ['openrouter', 'set'],
     ['unset', 'missing'],
+    ['wrong', 'set'],
   ])
-  expect(rows[3]).toMatchObject({ settings: ['headers'], models: 0, variable: null })
+  expect(rows[5]).toMatchObject({ settings: ['headers'], models: 0, variable: null })
   expect(JSON.stringify(rows)).not.toContain(SECRET)
   const simulated: Json[] = await json('upstreams list --sandbox')
   expect(simulated.map(({ key, variable }) => [key, variable])).toEqual(rows.map(() => ['simulated', null]))
 })
 
 test('an upstream is tried, with the reason and what to do', async () => {
-  expect(await json('upstreams test openrouter')).toMatchObject({ state: 'ready', why: null })
+  expect(await json('upstreams test openrouter')).toMatchObject({ state: 'ready', reason: null })
   expect(await json('upstreams test claude')).toMatchObject({ state: 'ready' })
   const wrong = await run('upstreams test wrong')
   expect([wrong.code, wrong.stderr]).toEqual([1, 'wrong cannot be used now.\n'])
@@ -141,14 +143,43 @@ test('an upstream is tried, with the reason and what to do', async () => {
   expect(code).toBe(1)
   expect(stdout).not.toContain(SECRET)
   expect((JSON.parse(stdout) as Json[]).map(({ upstream, state }) => [upstream, state])).toEqual([
-    ['openrouter', 'ready'],
-    ['ollama', 'ready'],
     ['claude', 'ready'],
-    ['wrong', 'failed'],
     ['gone', 'failed'],
+    ['ollama', 'ready'],
+    ['openrouter', 'ready'],
+    ['wrong', 'failed'],
   ])
   const simulated = await run('upstreams health --sandbox')
   expect([simulated.code, simulated.stderr]).toEqual([0, ''])
+})
+
+test('those of a gateway elsewhere are listed and tried by it, in the same words', async () => {
+  const gateway = await startTestGateway({ sandbox, upstreams: config.upstreams })
+  const token = makeToken(randomBytes)
+  const admin = { id: newId('adm'), name: 'ada', role: 'operator', expiresAt: null, createdAt: 1 } as const
+  expect(await createAdmin(gateway.server.world.db, { ...admin, token })).toBe(true)
+  const there = `--server ${gateway.url} --token ${token}`
+  for (const line of ['upstreams list', 'upstreams health', 'upstreams test wrong', 'upstreams test gone']) {
+    const [here, elsewhere] = await Promise.all([run(`${line} --json`), run(`${line} --json ${there}`)])
+    const known = Object.keys(config.upstreams)
+    // A test gateway has upstreams of its own beside them.
+    const rows = ({ stdout }: { stdout: string }) =>
+      [JSON.parse(stdout)]
+        .flat()
+        .filter(({ name, upstream = name }: Json) => known.includes(upstream))
+        .map((row: Json) => ({ ...row, models: 0, duration_ms: 0 }))
+    expect({ line, code: elsewhere.code, rows: rows(elsewhere) }).toEqual({
+      line,
+      code: here.code,
+      rows: rows(here),
+    })
+    expect(elsewhere.stdout + elsewhere.stderr).not.toContain(SECRET)
+  }
+  await allFail(1, [
+    [`upstreams test unset ${there}`, 'The upstream unset has no key: set OPENAI_API_KEY'],
+    [`upstreams test opnrouter ${there}`, 'Did you mean openrouter?'],
+  ])
+  await gateway.close()
 })
 
 test('every kind can be tried with its simulator', async () => {
@@ -161,7 +192,7 @@ test('every kind can be tried with its simulator', async () => {
   )
   const states = await Promise.all(
     Object.keys(upstreams).map(async (name) => {
-      const { state } = await probeUpstream({ upstreams, models: {} }, name, {})
+      const { state } = await tryUpstream({ upstreams, models: {} }, name, {})
       return [name, state] as const
     }),
   )

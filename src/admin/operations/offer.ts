@@ -2,13 +2,24 @@
 // health. It must never call a vendor, nor show a key of one.
 
 import { Type } from '@sinclair/typebox'
+import { listUpstreams } from '../../catalogue/upstream-list'
 import { describeCosts } from '../../config/costs'
 import { describePriceList, priceListOf } from '../../config/prices'
 import { isRoute, type ModelConfig, type RouteConfig, sharesOf } from '../../config/schema'
 import { type PriceList, variantsOf } from '../../contract/prices'
 import { type Unit, units } from '../../contract/units'
 import { notFound } from '../../lib/errors'
-import { type AdminWorld, limitOf, Nullable, open, operation, PageOf, pageOf, pageQuery } from '../operation'
+import {
+  type AdminWorld,
+  limitOf,
+  Nullable,
+  OneOf,
+  open,
+  operation,
+  PageOf,
+  pageOf,
+  pageQuery,
+} from '../operation'
 
 const ModelReply = Type.Object(
   { id: Type.String(), available: Type.Boolean(), reason: Nullable(Type.String()) },
@@ -18,7 +29,11 @@ const UpstreamReply = Type.Object(
   {
     name: Type.String(),
     kind: Type.String(),
+    key: OneOf(['set', 'none', 'missing'], 'Whether it has a key; `none`: it wants none.'),
+    variable: Nullable(Type.String({ description: 'The variable that sets a key which is missing.' })),
     models: Type.Integer(),
+    address: Type.String(),
+    settings: Type.Array(Type.String({ description: 'A setting that changes how the vendor is asked.' })),
     health: Nullable(
       Type.Object({ breaker: Type.String(), running: Type.Integer(), concurrency: Type.Integer() }, open),
     ),
@@ -51,23 +66,6 @@ function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelCo
       entry,
       sharesOf(entry).map(([name]) => name),
     ),
-  }
-}
-
-function upstreamJson({ catalogue, config }: AdminWorld, name: string) {
-  const upstream = catalogue.upstreams.get(name)
-  const entry = config.upstreams[name]
-  const served = Object.values(config.models).filter(
-    (model) => !isRoute(model) && sharesOf(model).some(([each]) => each === name),
-  )
-  return {
-    name,
-    kind: entry?.kind ?? '',
-    // Some servers want their key in the address.
-    base_url: entry?.baseUrl?.replace(/\?.*/s, '') ?? null,
-    models: served.length,
-    // Without a key it is not there to be asked.
-    health: upstream ? upstream.health() : null,
   }
 }
 
@@ -114,7 +112,7 @@ const getModel = operation({
   },
 })
 
-const listUpstreams = operation({
+const upstreams = operation({
   id: 'listUpstreams',
   method: 'GET',
   path: '/upstreams',
@@ -123,16 +121,16 @@ const listUpstreams = operation({
   summary: 'Upstreams with the health that this process knows of them',
   query: Type.Object(pageQuery),
   reply: PageOf(UpstreamReply),
-  async run({ world }, query) {
-    const names = Object.keys(world.config.upstreams).sort()
-    const rows = names.filter((name) => name > (query.after ?? ''))
+  async run({ world: { config, catalogue } }, query) {
+    const rows = listUpstreams(config).filter(({ name }) => name > (query.after ?? ''))
     return pageOf(
       rows,
       limitOf(query),
-      (name) => upstreamJson(world, name),
-      (name) => name,
+      // Without a key it is not there to be asked.
+      (listed) => ({ ...listed, health: catalogue.upstreams.get(listed.name)?.health() ?? null }),
+      ({ name }) => name,
     )
   },
 })
 
-export const offerOperations = [listModels, getModel, listUpstreams]
+export const offerOperations = [listModels, getModel, upstreams]

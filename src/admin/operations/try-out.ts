@@ -5,18 +5,15 @@ import { Type } from '@sinclair/typebox'
 import { costListOf } from '../../config/costs'
 import { priceListOf } from '../../config/prices'
 import { isRoute, sharesOf } from '../../config/schema'
-import type { Call } from '../../contract/family'
 import { billByTariff, tableNano, tariffOfVariant } from '../../contract/prices'
 import { type Quantities, type Unit, units } from '../../contract/units'
-import { CancelToken } from '../../lib/cancel-token'
-import { GatewayError, invalidRequest, notFound } from '../../lib/errors'
+import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { upstreamKinds } from '../../upstreams/kinds'
-import { type AdminWorld, Nullable, open, operation, optionalText } from '../operation'
+import { probeUpstream } from '../../upstreams/probe'
+import { Nullable, OneOf, open, operation, optionalText } from '../operation'
 
 const tag = 'Models and upstreams'
-const PROBE_MS = 20_000
-const LIST: Call = { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false }
 const MOST_COUNT = 1_000_000_000
 const QUANTITY = /^([a-z0-9_]{1,40}):(\d{1,10})$/
 
@@ -84,50 +81,29 @@ const testUpstream = operation({
   tag,
   summary: 'Ask an upstream for something that costs nothing: whether it is there, and takes the key',
   reply: Type.Object(
-    { state: Type.String(), duration_ms: Type.Integer(), reason: Nullable(Type.String()) },
+    {
+      upstream: Type.String(),
+      kind: Type.String(),
+      state: OneOf(['ready', 'reached', 'failed'], '`reached`: it answers, but the key is not proved.'),
+      duration_ms: Type.Integer(),
+      address: Type.String(),
+      reason: Nullable(Type.String()),
+      advice: Nullable(Type.String()),
+    },
     open,
   ),
-  async run({ world, params }) {
-    const startedAt = world.monotonic()
-    const found = await probe(world, params.upstream ?? '')
-    return { ...found, duration_ms: Math.round(world.monotonic() - startedAt) }
+  async run({ world: { config, catalogue, ...world }, params: { upstream: name = '' } }) {
+    const entry = Object.hasOwn(config.upstreams, name) ? config.upstreams[name] : undefined
+    const kind = upstreamKinds.get(entry?.kind ?? '')
+    if (!entry || !kind) throw notFound('upstream', name)
+    const upstream = catalogue.upstreams.get(name)
+    if (!upstream)
+      throw conflict(
+        'upstream_without_key',
+        `The upstream ${name} has no key: set ${kind.secretVariable}, or apiKey in the configuration.`,
+      )
+    return probeUpstream({ upstream, kind, entry }, world)
   },
 })
-
-/** Asks an upstream for its models, or whatever else is free there. `reached`: it answers, but the key is not proved. */
-async function probe(
-  { catalogue, config, after }: AdminWorld,
-  name: string,
-): Promise<{ state: 'ready' | 'reached' | 'failed'; reason: string | null }> {
-  const entry = Object.hasOwn(config.upstreams, name) ? config.upstreams[name] : undefined
-  if (!entry) throw notFound('upstream', name)
-  const upstream = catalogue.upstreams.get(name)
-  if (!upstream)
-    return { state: 'failed', reason: 'It has no key: set one in the configuration, and reload.' }
-  const call = upstream.adapt(upstreamKinds.get(entry.kind)?.probe ?? LIST, '')
-  const { body } = call
-  const token = new CancelToken()
-  const cancel = after(PROBE_MS, () => token.abort(new Error(`no answer within ${PROBE_MS / 1000} seconds`)))
-  try {
-    const { response, done } = await upstream.send(
-      call,
-      body && 'json' in body ? JSON.stringify(body.json) : null,
-      token.signal,
-      'operator',
-    )
-    response.body.cancel()
-    done()
-    return { state: 'ready', reason: null }
-  } catch (error) {
-    if (!(error instanceof GatewayError)) return { state: 'failed', reason: String(error) }
-    const isThere = error.status < 500
-    return {
-      state: isThere ? 'reached' : 'failed',
-      reason: isThere ? `It answers: ${error.message}` : `${error.message} The log of the gateway says more.`,
-    }
-  } finally {
-    cancel()
-  }
-}
 
 export const tryOutOperations = [quote, testUpstream]

@@ -95,7 +95,7 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
         facts={[
           [texts.state, <UpstreamState breaker={upstream.health?.breaker} key="state" />],
           [words.kind, upstream.kind],
-          [words.address, upstream.base_url ?? words.usualAddress],
+          [words.address, upstream.address],
           [words.models, String(upstream.models)],
           [words.requests, speed?.requests.toLocaleString('en')],
           [words.failed, texts.share(speed?.failed, speed?.requests)],
@@ -118,7 +118,7 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
             {tested && (
               <>
                 <Status state={tested.state}>{words.tested[tested.state] ?? tested.state}</Status>{' '}
-                <Duration ms={tested.duration_ms} /> {tested.reason}
+                <Duration ms={tested.duration_ms} /> {tested.reason} {tested.advice}
               </>
             )}
           </span>

@@ -11,9 +11,9 @@ import { Receivers } from '../../src/webhooks/receivers'
 import { DELIVERY_STATES } from '../../src/webhooks/rows'
 import { noteHere } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
-import { commandArgs, dataDirOf, loadConfig } from '../lib/settings'
+import { type Gateway, remoteGateway, withGateway } from '../lib/gateway'
+import { gatewayArgs, remoteOf } from '../lib/remote'
+import { dataDirOf, loadConfig, type SettingsFlags } from '../lib/settings'
 import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -21,6 +21,10 @@ import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 const TEST_TIMEOUT_MS = 20_000
+/** How often it is looked whether a gateway somewhere else has sent a test, in milliseconds. */
+const LOOK_MS = 500
+/** Events of a recipient among which a test is looked for. */
+const NEWEST = 20
 const NO_EVENTS = 'The configuration has no `events`: nobody is told of anything.'
 
 const list = defineCommand({
@@ -102,7 +106,7 @@ const conditions = defineCommand({
 const test = defineCommand({
   meta: {
     name: 'test',
-    description: 'Send a test to one recipient or to all, from this machine, and show what each answers.',
+    description: 'Send a test to one recipient or to all, and show what each answers.',
     examples: ['gateway events test', 'gateway events test ops'],
   },
   args: {
@@ -111,18 +115,13 @@ const test = defineCommand({
       required: false,
       description: 'The name of the recipient in events.to; all without it',
     },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
-    const { config } = await loadConfig(args)
-    const names = recipientsOf(config, args.recipient)
-    const results = await Promise.all(names.map(async (name) => tryOne(config, name)))
-    const entries = results.map(({ recipient, ok, status }) => ({
-      action: 'event.test',
-      target: `recipient:${recipient}`,
-      after: { ok, status },
-    }))
-    await noteHere(config, dataDirOf(args), ...entries)
+    const remote = remoteOf(args)
+    const results = remote
+      ? await tryThere(remoteGateway(remote, args), args.recipient)
+      : await tryHere(args, args.recipient)
     if (args.json) printJson(results)
     else
       print(
@@ -139,12 +138,51 @@ const test = defineCommand({
   },
 })
 
+/** Sends from this machine, by the configuration of this machine. */
+async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
+  const { config } = await loadConfig(flags)
+  const names = recipientsOf(config, recipient)
+  const results = await Promise.all(names.map((name) => tryOne(config, name)))
+  const entries = results.map(({ recipient, ok, status }) => ({
+    action: 'event.test',
+    target: `recipient:${recipient}`,
+    after: { ok, status },
+  }))
+  await noteHere(config, dataDirOf(flags), ...entries)
+  return results
+}
+
+/** Has a gateway somewhere else send, as it sends what it has to tell. */
+async function tryThere(gateway: Gateway, recipient: string | undefined) {
+  // Of a recipient it shows the name alone.
+  const config = (await gateway.call('getConfiguration')) as Pick<Config, 'events'>
+  const names = recipientsOf(config, recipient)
+  return Promise.all(names.map((name) => followTest(gateway, name)))
+}
+
+async function followTest(gateway: Gateway, recipient: string) {
+  const { id } = await gateway.call('testEvent', { body: { recipient } })
+  for (const until = Date.now() + TEST_TIMEOUT_MS; Date.now() < until; await Bun.sleep(LOOK_MS)) {
+    const newest = await gateway.rows('listEvents', { query: { recipient } }, NEWEST)
+    const { last_status: status = null, last_answer: text = null } =
+      newest.find((each) => each.id === id) ?? {}
+    if (status === null && text === null) continue
+    return { recipient, ok: isTaken(status), status, answer: answerOf(status, text ?? '') }
+  }
+  const answer = `The gateway has not sent it within ${TEST_TIMEOUT_MS / 1000} seconds: it goes on trying.`
+  return { recipient, ok: false, status: null, answer }
+}
+
+function isTaken(status: number | null): boolean {
+  return status !== null && status >= 200 && status < 300
+}
+
 /** An answer with its status in front; mail servers write it there themselves. */
 function answerOf(status: number | null, text: string): string {
   return status === null || text.includes(String(status)) ? text : `${status} ${text}`.trim()
 }
 
-function recipientsOf({ events }: Config, name: string | undefined): string[] {
+function recipientsOf({ events }: Pick<Config, 'events'>, name: string | undefined): string[] {
   if (!events) throw new CommandFailed(`${NO_EVENTS} docs/operate/events.md says how to set them up.`)
   const names = Object.keys(events.to)
   if (name === undefined) return names
@@ -163,8 +201,7 @@ async function tryOne(config: Config, recipient: string) {
       { receivers, addressRules: { allow: config.webhooks?.allow ?? [], lookup: outside.lookup } },
       AbortSignal.timeout(TEST_TIMEOUT_MS),
     )
-    const ok = status !== null && status >= 200 && status < 300
-    return { recipient, ok, status, answer: answerOf(status, text) }
+    return { recipient, ok: isTaken(status), status, answer: answerOf(status, text) }
   } finally {
     receivers.close()
   }

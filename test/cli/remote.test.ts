@@ -14,9 +14,20 @@ import { rejection } from '../support/rejection'
 
 setDefaultTimeout(300_000)
 
-/** Somebody is told of events: without that, a command on the database says so. And there is a plan. */
+const told: string[] = []
+/** A chat that is told of events. */
+const chat = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  async fetch(request) {
+    told.push(await request.text())
+    return new Response('thanks')
+  },
+})
+/** Two are told of events, of whom one is away: without any, a command on the database says so. And there is a plan. */
 const config = {
-  events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
+  events: { to: { nobody: { slack: 'http://127.0.0.1:1/' }, ops: { slack: `${chat.url}` } } },
+  webhooks: { allow: ['127.0.0.1/32'] },
   plans: { team: { priceFactor: '0.9', budget: { usd: '500', per: 'month' as const } } },
 }
 
@@ -41,6 +52,7 @@ async function siteOf(database: string): Promise<Site> {
 
 afterAll(async () => {
   for (const { installation, server } of sites.values()) await stopWell(installation, server)
+  await chat.stop(true)
 }, 60_000)
 
 /** Lines in this order: what is made is made twice, as NAME, and what is listed is the same for both. */
@@ -101,6 +113,9 @@ const lines = [
   'tasks list --json',
   'tasks cancel video_1',
   'events conditions',
+  'events test ops',
+  'events test --json',
+  'events test nowhere',
   'events redeliver evt_1',
   'sessions revoke ses_1',
   'admins revoke nobody',
@@ -180,6 +195,7 @@ for (const database of databaseKinds) {
     await Promise.all([onDatabase.end(), overApi.end()])
     const entries = await installation.json('audit', '--limit', '1000')
     const count = (who: RegExp) => entries.filter(({ actor }: { actor: string }) => who.test(actor)).length
+    expect(told.splice(0).filter((text) => text.includes('Nothing has happened')).length).toBe(4)
     // What a command changes is in the trail either way; the first admin was made on the database.
     expect(count(/^ada$/)).toBeGreaterThan(20)
     expect(count(/^cli:.+@.+$/)).toBe(count(/^ada$/) + 1)

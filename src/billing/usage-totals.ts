@@ -173,16 +173,20 @@ function add(spanMs: number, after: number, to: number): Statement {
   }
 }
 
-/** One sentence for each hour whose totals are not those of its charges, of hours that began behind a position. */
-export async function faultsOfTotals(db: Db, after: number): Promise<string[]> {
+/**
+ * One sentence for each hour whose totals are not those of its charges, of hours that began behind a position. With `since`,
+ * the time of a charge, neither charges nor totals of earlier hours are looked at.
+ */
+export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<string[]> {
   const differ = FIGURES.map((name) => `t.${name} <> c.${name}`).join(' or ')
   const rows = await db.query({
     sql: `select distinct c.start from (select ended_at - ended_at % ${HOUR_MS} as start, series, ${SUMS}
         from ended_charges where position > $1 and position <= (select position from marks where name = 'usage')
+          and ended_at >= $2
         group by 1, 2) as c
-      left join usage_totals t on t.span = ${HOUR_MS} and t.start = c.start and t.series = c.series
+      left join usage_totals t on t.span = ${HOUR_MS} and t.start >= $2 and t.start = c.start and t.series = c.series
       where (t.first_position is null or t.first_position > $1) and (t.requests is null or ${differ}) order by c.start`,
-    parameters: [after],
+    parameters: [after, startOf(HOUR_MS, since)],
   })
   return rows.map(
     ({ start }) =>

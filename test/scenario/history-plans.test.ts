@@ -22,12 +22,12 @@ import { makeCharge, START } from '../support/ledger-rows'
 
 setDefaultTimeout(300_000)
 
-/** Months that have charges: what has none costs nothing. */
-const READS_ALL = /Seq Scan on ended_charges_2026_0[345]/
+/** Months that have charges: what has none costs nothing. Or the totals of all times. */
+const READS_ALL = /Seq Scan on (ended_charges_2026_0[345]|usage_totals)/
 const CHARGES = 200_000
 const HISTORY_DAYS = 60
 
-/** A long history of one series, spread evenly. */
+/** A long history of one series, spread evenly, behind two months of totals of a hundred others. */
 async function fill(db: Db): Promise<void> {
   const references = referencesOf(db)
   await references.seriesId(makeCharge(1))
@@ -41,7 +41,16 @@ async function fill(db: Db): Promise<void> {
     },
   ])
   while ((await addToTotals(db)) > 0);
-  await apply(db, [{ sql: 'analyze' }])
+  const hours = (HISTORY_DAYS * DAY_MS) / HOUR_MS
+  await apply(db, [
+    {
+      sql: `insert into usage_totals (span, start, series, requests, released, counted, estimated, amount, shortfall,
+          first_position, last_position)
+        select ${HOUR_MS}, ${START - HISTORY_DAYS * DAY_MS} + cast(i as bigint) * ${HOUR_MS}, series, 1, 0, 0, 0, 5, 0, 0, 0
+        from generate_series(0, ${hours - 1}) as i cross join generate_series(2, 101) as series`,
+    },
+    { sql: 'analyze' },
+  ])
 }
 
 /** Closes a few of the first charges, and removes them. */

@@ -2,33 +2,40 @@
 
 import { readFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
-import { closingAt } from '../../src/billing/closings'
-import {
-  reconcile as compareUsage,
-  type Difference,
-  type Reconciliation,
-} from '../../src/billing/reconciliation'
+import type { ReplyOf } from '../../src/admin/client'
 import {
   FIGURE_NAMES,
   readVendorUsage,
+  summedUsage,
   type UsageColumns,
   type VendorUsage,
 } from '../../src/billing/vendor-usage'
-import { type Config, isRoute } from '../../src/config/schema'
-import { formatUsd } from '../../src/lib/money'
+import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
-import { commandArgs, withDatabase } from '../lib/settings'
+import { withGateway } from '../lib/gateway'
+import { gatewayArgs } from '../lib/remote'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
 import { parsePeriod } from '../view/times'
 
-/** Names of figures in flags, and how they are shown. */
+type Reconciliation = ReplyOf<'reconcileUpstream'>
+type ReconciledFigure = Reconciliation['differences'][number]['figure']
+
+/** Names of figures in flags. */
 const FIGURE_WORDS = {
   requests: 'requests',
   inputTokens: 'input',
   outputTokens: 'output',
   costNano: 'cost',
 } as const
+
+/** How figures are shown. */
+const SHOWN_FIGURES: Record<ReconciledFigure, string> = {
+  requests: 'requests',
+  input_tokens: 'input',
+  output_tokens: 'output',
+  cost_usd: 'cost',
+}
 
 export const reconcile = defineCommand({
   meta: {
@@ -69,34 +76,42 @@ export const reconcile = defineCommand({
       valueHint: 'PERCENT',
       description: 'Differences that are not listed (default: 1)',
     },
-    ...commandArgs,
+    ...gatewayArgs,
   },
   async run({ args }) {
     const { since = 0, until = 0 } = parsePeriod({ month: args.month }, Date.now())
     const columns = args.columns === undefined ? undefined : parseColumns(args.columns)
     const names = new Map(args.names === undefined ? [] : parsePairs('names', args.names))
-    const tolerance = parsePercent(args.tolerance ?? '1') / 100
+    const percent = parsePercent(args.tolerance ?? '1')
     const rows = args.file.split(',').flatMap((file) => readFile(file.trim(), columns))
     const said = rows
       .filter(({ day }) => Date.parse(day) >= since && Date.parse(day) < until)
       .map((row) => ({ ...row, model: names.get(row.model) ?? row.model }))
     if (said.length === 0) throw new CommandFailed(`The files have nothing of ${args.month}.`)
-    await withDatabase(args, async (db, config) => {
-      const closing = await closingAt(db, since)
-      if (closing)
-        throw new CommandFailed(
-          `The charges of ${args.month} are closed and can no longer be compared: they are in ${closing.archive}.`,
-        )
-      const { vendorNames, shared } = modelsOfUpstream(config, args.upstream)
-      const result = await compareUsage(db, said, { since, until, vendorNames, tolerance })
-      if (args.json) printJson(resultJson(result, shared))
-      else showResult(result, shared)
+    await withGateway(args, async (gateway) => {
+      const result = await gateway.call('reconcileUpstream', {
+        params: { upstream: args.upstream },
+        body: { month: args.month, rows: summedUsage(said).map(rowOf), tolerance_percent: percent },
+      })
+      if (args.json) printJson(result)
+      else showResult(result)
       const { length } = result.differences
       if (length > 0)
         throw new CommandFailed(length === 1 ? 'One figure differs.' : `${length} figures differ.`)
     })
   },
 })
+
+function rowOf({ day, model, requests, inputTokens, outputTokens, costNano }: VendorUsage) {
+  return {
+    day,
+    model,
+    ...(requests !== undefined && { requests }),
+    ...(inputTokens !== undefined && { input_tokens: inputTokens }),
+    ...(outputTokens !== undefined && { output_tokens: outputTokens }),
+    ...(costNano !== undefined && { cost_usd: formatUsd(costNano) }),
+  }
+}
 
 function readFile(file: string, columns: UsageColumns | undefined): VendorUsage[] {
   try {
@@ -106,24 +121,6 @@ function readFile(file: string, columns: UsageColumns | undefined): VendorUsage[
       `${file} cannot be read: ${lineOf(error)}. --columns names the columns of a file of another form.`,
     )
   }
-}
-
-/** The vendor's name of each model of an upstream, and the models that other upstreams serve too. */
-function modelsOfUpstream({ models, upstreams }: Config, upstream: string) {
-  if (!upstreams[upstream])
-    throw new CommandFailed(
-      `There is no upstream ${upstream}. There are: ${Object.keys(upstreams).join(', ')}.`,
-    )
-  const vendorNames = new Map<string, string>()
-  const shared: string[] = []
-  for (const [id, entry] of Object.entries(models)) {
-    if (isRoute(entry)) continue
-    const served = typeof entry.upstream === 'string' ? [entry.upstream] : Object.keys(entry.upstream)
-    if (!served.includes(upstream)) continue
-    vendorNames.set(id, entry.upstreamModel ?? id)
-    if (served.length > 1) shared.push(id)
-  }
-  return { vendorNames, shared }
 }
 
 function parsePairs(flag: string, text: string): [string, string][] {
@@ -156,15 +153,23 @@ function parsePercent(text: string): number {
   return Number(text)
 }
 
-function shownFigure(figure: Difference['figure'], value: number | undefined): string {
-  if (value === undefined) return '-'
-  return figure === 'costNano' ? `$${formatUsd(value)}` : String(value)
+type Figure = number | string | null
+
+/** A figure as it is shown; costs come as text. */
+function shownFigure(figure: Figure): string {
+  if (figure === null) return '-'
+  return typeof figure === 'string' ? `$${figure}` : String(figure)
 }
 
-function showResult(
-  { differences, compared, vendor, charged, withoutFigures }: Reconciliation,
-  shared: string[],
-) {
+/** How far the vendor is above the charges, or below. */
+function shownDifference(vendor: Figure, charges: Figure): string {
+  if (typeof vendor === 'number' && typeof charges === 'number')
+    return `${vendor >= charges ? '+' : '-'}${Math.abs(vendor - charges)}`
+  const apartNano = (parseUsd(String(vendor)) ?? 0) - (parseUsd(String(charges)) ?? 0)
+  return `${apartNano >= 0 ? '+' : '-'}$${formatUsd(Math.abs(apartNano))}`
+}
+
+function showResult({ differences, compared, vendor, charges, ...result }: Reconciliation) {
   const right = { align: 'right' } as const
   if (differences.length > 0) {
     const columns: Column[] = [
@@ -175,13 +180,13 @@ function showResult(
       { title: 'CHARGES', ...right },
       { title: 'APART', ...right },
     ]
-    const cells = differences.map(({ day, model, figure, vendor: one, charged: other }) => [
+    const cells = differences.map(({ day, model, figure, vendor: one, charges: other }) => [
       day,
       model,
-      FIGURE_WORDS[figure],
-      shownFigure(figure, one),
-      shownFigure(figure, other),
-      `${one >= other ? '+' : '-'}${shownFigure(figure, Math.abs(one - other))}`,
+      SHOWN_FIGURES[figure],
+      shownFigure(one),
+      shownFigure(other),
+      shownDifference(one, other),
     ])
     print(`${renderTable(columns, cells)}\n`)
   }
@@ -189,39 +194,17 @@ function showResult(
   print(
     renderTable(
       total,
-      FIGURE_NAMES.map((figure) => [
-        FIGURE_WORDS[figure],
-        shownFigure(figure, vendor[figure]),
-        shownFigure(figure, charged[figure]),
+      (Object.keys(SHOWN_FIGURES) as ReconciledFigure[]).map((figure) => [
+        SHOWN_FIGURES[figure],
+        shownFigure(vendor[figure]),
+        shownFigure(charges[figure]),
       ]),
     ),
   )
+  const { charges_without_figures: withoutFigures, shared_models: shared } = result
   say(`\nCompared ${compared} figures. A cost is listed where the vendor asks for more than was charged.`)
   if (withoutFigures > 0)
     say(`${withoutFigures} charges have no tokens of the vendor: they were counted here.`)
   if (shared.length > 0)
     say(`Other upstreams serve these models too, and their charges are in it: ${shared.join(', ')}.`)
-}
-
-function resultJson({ differences, ...result }: Reconciliation, shared: string[]) {
-  const figures = ({ requests, inputTokens, outputTokens, costNano }: Reconciliation['vendor']) => ({
-    requests: requests ?? null,
-    input_tokens: inputTokens ?? null,
-    output_tokens: outputTokens ?? null,
-    cost_usd: costNano === undefined ? null : formatUsd(costNano),
-  })
-  return {
-    ok: differences.length === 0,
-    differences: differences.map(({ figure, vendor, charged, ...place }) => ({
-      ...place,
-      figure: FIGURE_WORDS[figure],
-      vendor: figure === 'costNano' ? formatUsd(vendor) : vendor,
-      charges: figure === 'costNano' ? formatUsd(charged) : charged,
-    })),
-    compared: result.compared,
-    vendor: figures(result.vendor),
-    charges: figures(result.charged),
-    charges_without_figures: result.withoutFigures,
-    shared_models: shared,
-  }
 }

@@ -21,6 +21,18 @@ export interface VendorUsage extends UsageFigures {
   model: string
 }
 
+/** Rows with one for each day and model, in which their figures are added up. */
+export function summedUsage(rows: readonly VendorUsage[]): VendorUsage[] {
+  const sums = new Map<string, VendorUsage>()
+  for (const row of rows) {
+    const place = `${row.day} ${row.model}`
+    const sum = sums.get(place) ?? { day: row.day, model: row.model }
+    for (const name of FIGURE_NAMES) if (row[name] !== undefined) sum[name] = (sum[name] ?? 0) + row[name]
+    sums.set(place, sum)
+  }
+  return [...sums.values()]
+}
+
 /** The columns in which a file has what; several are added up. */
 export interface UsageColumns extends Partial<Record<FigureName, readonly string[]>> {
   day: string

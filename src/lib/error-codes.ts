@@ -275,6 +275,12 @@ export const errorCodes = {
     ],
     code_ended: ['The code was redeemed or revoked before.', 'Nothing to do.', 'gateway codes list', 'no'],
     idempotency_key_in_use: ['The first request with this key still runs.', 'Wait for it to end.'],
+    month_closed: [
+      'The charges of the month are in an archive and no longer in the database.',
+      'Compare a month before it is closed.',
+      'gateway retention show',
+      'no',
+    ],
     months_not_closed: [
       'The books or an archive are not right, or another run is at it; nothing more was closed.',
       'The message says which.',

@@ -71,7 +71,7 @@ test('the file of a vendor is compared with the charges of its upstream', async 
     [`${line} --file own.csv`, 'its columns are not known'],
     [`${line} --file none.csv`, 'none.csv cannot be read'],
     ['reconcile --upstream openai --month 2026-09 --file same.csv', 'The files have nothing of 2026-09'],
-    ['reconcile --upstream nobody --month 2026-10 --file same.csv', 'There is no upstream nobody'],
+    ['reconcile --upstream nobody --month 2026-10 --file same.csv', 'There is no upstream "nobody"'],
   ])
   await allFail(2, [
     [`${line} --file same.csv --columns day=Date`, '--columns names day=… and model=…'],

@@ -31,6 +31,12 @@ const config = {
   plans: { team: { priceFactor: '0.9', budget: { usd: '500', per: 'month' as const } } },
 }
 
+/** An export of a vendor that says more than there is here. */
+const vendorUsage = `start_time_iso,line_item,amount_value
+2026-10-03T00:00:00+00:00,"gpt-x, input",0.25
+2026-10-03T00:00:00+00:00,"gpt-x, output",0.125
+`
+
 interface Site {
   installation: Installation
   server: Running
@@ -138,6 +144,9 @@ const lines = [
   'upstreams test openai',
   'upstreams test nobody',
   'upstreams health',
+  'reconcile --upstream openai --month 2026-10 --file usage.csv',
+  'reconcile --upstream openai --month 2026-10 --file usage.csv --json',
+  'reconcile --upstream nobody --month 2026-10 --file usage.csv',
   'config diff',
   'config reload --json',
   'backup --list',
@@ -178,6 +187,7 @@ for (const database of databaseKinds) {
     const settings = ['--config', configFile, '--data-dir', dataDir]
     const home = dirname(configFile)
     const environment = { PATH: process.env.PATH, HOME: home }
+    writeFileSync(join(home, 'usage.csv'), vendorUsage)
     const onDatabase = openCommandShell(home, environment)
     const overApi = openCommandShell(home, { ...environment, GATEWAY_ADMIN_TOKEN: token })
     for (const line of lines) {

@@ -285,6 +285,18 @@ const journey: Step[] = [
     answers: { status: 'revoked' },
   },
   { id: 'listAudit', path: '/audit' },
+  {
+    id: 'reconcileUpstream',
+    path: '/upstreams/openai/reconciliation',
+    body: { month: '2026-01', rows: [{ day: '2026-01-02', model: 'gpt-x', requests: 3, cost_usd: '0.5' }] },
+    answers: {
+      ok: false,
+      differences: [
+        { day: '2026-01-02', model: 'gpt-x', figure: 'requests', vendor: 3, charges: 0 },
+        { figure: 'cost_usd', vendor: '0.50', charges: '0.00' },
+      ],
+    },
+  },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
   { id: 'testUpstream', path: '/upstreams/openai/test', answers: { state: 'ready', reason: null } },
   { id: 'getOverview', path: '/overview' },

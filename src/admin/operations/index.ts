@@ -9,6 +9,7 @@ import { keyOperations } from './keys'
 import { offerOperations } from './offer'
 import { overviewOperations } from './overview'
 import { planOperations } from './plans'
+import { reconciliationOperations } from './reconciliation'
 import { requestOperations } from './requests'
 import { retentionOperations } from './retention'
 import { sessionOperations } from './sessions'
@@ -22,6 +23,7 @@ const operations = [
   ...planOperations,
   ...codeOperations,
   ...requestOperations,
+  ...reconciliationOperations,
   ...taskOperations,
   ...offerOperations,
   ...eventOperations,

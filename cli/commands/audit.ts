@@ -1,6 +1,7 @@
 // gateway audit: shows the changes by operators, who, what, as it was before and is after. It must never write.
 
 import { defineCommand } from 'citty'
+import { asObject } from '../../src/lib/objects'
 import { withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { limitArg, parseLimit } from '../lib/values'
@@ -48,17 +49,30 @@ export const audit = defineCommand({
             { title: 'WHAT' },
             { title: 'OF', flexible: true },
             // Too short a piece of it says nothing; --json has all.
-            { title: 'AFTER', flexible: true, widthMin: 30, optional: true },
+            { title: 'CHANGE', flexible: true, widthMin: 30, optional: true },
           ],
-          entries.map(({ at, actor: who, action: what, target: of, after }) => [
+          entries.map(({ at, actor: who, action: what, target: of, before, after }) => [
             shortTime(Date.parse(at)),
             who,
             what,
             of,
-            after === null ? '' : JSON.stringify(after),
+            changeText(before, after),
           ]),
         ),
       )
     })
   },
 })
+
+/** Fields that are not as they were, with what each was and is. */
+function changeText(before: unknown, after: unknown): string {
+  const [was, is] = [asObject(before), asObject(after)]
+  return [...new Set([...Object.keys(was), ...Object.keys(is)])]
+    .filter((name) => !Bun.deepEquals(was[name], is[name]))
+    .map((name) => {
+      if (!(name in was)) return `${name}: ${JSON.stringify(is[name])}`
+      const now = name in is ? ` → ${JSON.stringify(is[name])}` : ' before'
+      return `${name}: ${JSON.stringify(was[name])}${now}`
+    })
+    .join(', ')
+}

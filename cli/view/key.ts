@@ -50,8 +50,10 @@ function budgetText(key: ReplyOf<'getKey'>, now: number): string {
   return `${dollarsOf(budget)} a ${budgetPeriod}, ${dollarsOf(used ?? '')} used, renewed ${distance(endsAt, now)}`
 }
 
-function statusText({ status, expires_at: expiresAt }: KeyReply, now: number): string {
+function statusText(key: KeyReply, now: number): string {
+  const { status, account_status: accountStatus, expires_at: expiresAt } = key
   if (status !== 'active') return paint(status === 'paused' ? 'yellow' : 'red', status)
+  if (accountStatus !== 'open') return paint('red', `account ${accountStatus}`)
   return paint('green', expiresAt === null ? status : `expires ${distance(Date.parse(expiresAt), now)}`)
 }
 

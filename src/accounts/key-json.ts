@@ -18,6 +18,7 @@ export function keyJson(key: Key, now: number) {
     id: key.id,
     name: key.name,
     account: key.account,
+    account_status: key.accountState,
     hint: key.hint,
     status: keyStatusOf(key, now),
     models: key.models,

@@ -235,6 +235,7 @@ test('a key from its making to its end', async () => {
   expect(rest).toEqual({
     name: 'alice',
     account: 'team',
+    account_status: 'open',
     status: 'active',
     models: ['chat', 'embed'],
     requests_per_minute: 60,
@@ -256,6 +257,11 @@ test('a key from its making to its end', async () => {
   expect(isSecret(human.stdout.trimEnd())).toBe(true)
   expect(human.stderr).toContain('only this once')
   expect(human.stderr).toContain('balance add bob 5')
+
+  expect((await run('accounts freeze bob')).code).toBe(0)
+  expect((await run('keys show bob')).stdout).toMatch(/^ {2}status +account frozen$/m)
+  expect((await run('accounts unfreeze bob')).code).toBe(0)
+  expect((await run('keys show bob')).stdout).toMatch(/^ {2}status +active$/m)
 
   const list = await json('keys list')
   expect(list.map((each: Json) => [each.name, each.account])).toEqual([

@@ -87,6 +87,7 @@ const lines = [
   'plans show team --json',
   'plans show nothing',
   'accounts freeze NAME',
+  'keys show NAME',
   'accounts unfreeze NAME --json',
   'balance add NAME 2.5 --note invoice',
   'balance add NAME 1 --json',

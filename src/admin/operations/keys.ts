@@ -69,6 +69,7 @@ const KeyReply = Type.Object(
     id: Type.String(),
     name: Type.String(),
     account: Type.String(),
+    account_status: OneOf(['open', 'frozen', 'closed'], 'Keys of an account that is not open are refused.'),
     hint: Type.String(),
     status: OneOf(['active', 'paused', 'expired', 'revoked']),
     models: Nullable(Type.Array(Type.String())),

@@ -71,7 +71,6 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
   return {
     object: 'key',
     ...keyWithMoneyJson(key, account, at),
-    account_status: key.accountState,
     account_display_name: account.displayName,
     plan: key.planName,
     account_budget_usd: key.accountBudget && formatUsd(key.accountBudget.amountNano),

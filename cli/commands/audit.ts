@@ -71,7 +71,7 @@ function changeText(before: unknown, after: unknown): string {
     .filter((name) => !Bun.deepEquals(was[name], is[name]))
     .map((name) => {
       if (!(name in was)) return `${name}: ${JSON.stringify(is[name])}`
-      const now = name in is ? ` → ${JSON.stringify(is[name])}` : ' before'
+      const now = name in is ? ` -> ${JSON.stringify(is[name])}` : ' before'
       return `${name}: ${JSON.stringify(was[name])}${now}`
     })
     .join(', ')

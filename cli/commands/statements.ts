@@ -38,7 +38,10 @@ const issue = defineCommand({
     await withGateway(args, async (gateway) => {
       const { data } = await gateway.call('issueStatements', { body: { month, ...(account && { account }) } })
       if (args.json) return printJson(data)
-      if (data.length === 0) return say(`There is nothing to issue for ${month}: all statements are there.`)
+      if (data.length === 0)
+        return say(
+          `There is nothing to issue for ${month}: each account that had anything has its statement.`,
+        )
       showTable(data)
       say(`\nAs a page: ${commandLineOf(`statements show ${data[0]?.number}`, args)} > statement.html`)
     })

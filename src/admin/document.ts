@@ -119,5 +119,9 @@ function errorOf(status: string, description: string, code: ErrorCode): object {
 
 /** The page and the document, at addresses relative to the page. */
 export function createAdminPage(version: string): Promise<DocsPage> {
-  return createPage(createAdminDocument(version), { json: 'openapi.json', viewer: 'docs/viewer.js' })
+  return createPage(createAdminDocument(version), {
+    json: 'openapi.json',
+    viewer: 'docs/viewer.js',
+    gateway: '../..',
+  })
 }

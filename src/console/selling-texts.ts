@@ -75,7 +75,7 @@ export const sellingTexts = {
       'Numbers go on without gaps, and what is issued never changes. Accounts that have one of this month keep it.',
     issuedCount: (count: number, month: string) =>
       count === 0
-        ? `There was nothing to issue for ${month}: all statements are there.`
+        ? `There was nothing to issue for ${month}: each account that had anything has its statement.`
         : `${count === 1 ? '1 statement' : `${count.toLocaleString('en')} statements`} of ${month} issued.`,
     verify: 'Verify all',
     verified: (count: number) =>

@@ -3,6 +3,8 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
+import { createAdmin, makeToken } from '../../src/admin/admins'
+import { newId, randomBytes } from '../../src/app/world'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
@@ -46,8 +48,8 @@ interface Visit {
   faults: string[]
 }
 
-/** Opens the page once: it takes seconds of work to build. */
-async function visit(): Promise<Visit> {
+/** Opens a page once: it takes seconds of work to build. */
+async function visit(path = '/docs', title = 'Unified Model Gateway'): Promise<Visit> {
   const page = await browser.newPage({ viewport: { width: 400, height: 900 } })
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))
@@ -60,8 +62,8 @@ async function visit(): Promise<Visit> {
     const url = request.url()
     if (!url.startsWith(`${proxy.url.origin}${PREFIX}/`) && !/^(data|blob):/.test(url)) faults.push(url)
   })
-  await page.goto(`${proxy.url.origin}${PREFIX}/docs`)
-  await page.getByRole('heading', { name: 'Unified Model Gateway' }).waitFor()
+  await page.goto(`${proxy.url.origin}${PREFIX}${path}`)
+  await page.getByRole('heading', { name: title }).waitFor()
   return { page, faults }
 }
 
@@ -83,6 +85,22 @@ test('a narrow screen shows it without scrolling sideways, a wide one the guides
   await dialog.getByRole('button', { name: /^Send post request/ }).click()
   await dialog.getByText('200 OK').waitFor()
   expect(await gateway.charges()).toHaveLength(1)
+  expect(faults).toEqual([])
+  await page.close()
+})
+
+test('that of the admin API is shown in the same way, and an operation of it is tried out with a token', async () => {
+  const token = makeToken(randomBytes)
+  const admin = { id: newId('adm'), name: 'ada', role: 'viewer', expiresAt: null, createdAt: 1 } as const
+  expect(await createAdmin(gateway.server.world.db, { ...admin, token })).toBe(true)
+  const { page, faults } = await visit('/admin/v1/docs', 'Unified Model Gateway: admin API')
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await page.getByText('Accounts by their names', { exact: false }).first().click()
+  await page.getByRole('button', { name: 'Test Request (get /admin/v1/accounts)', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByPlaceholder('Token').fill(token)
+  await dialog.getByRole('button', { name: /^Send get request/ }).click()
+  await dialog.getByText('200 OK').waitFor()
   expect(faults).toEqual([])
   await page.close()
 })

@@ -165,7 +165,7 @@ test('each command that changes something is in the trail with who did it, and n
   }
   expect(wrong).toEqual([])
   const changes = (await shell.run(['audit', ...settings])).stdout
-  for (const change of ['note: null → "new"', 'requests_per_minute: null → 5', 'status: "active" before'])
+  for (const change of ['note: null -> "new"', 'requests_per_minute: null -> 5', 'status: "active" before'])
     expect(changes).toContain(change)
   await shell.end()
 })

@@ -2,7 +2,7 @@
 // It must never name another machine.
 {
   const page = document.getElementById('api-reference')
-  const url = new URL('.', location.href).href.replace(/\/$/, '')
-  const configuration = { ...JSON.parse(page.dataset.configuration), servers: [{ url }] }
-  page.dataset.configuration = JSON.stringify(configuration)
+  const { gateway, ...configuration } = JSON.parse(page.dataset.configuration)
+  const url = new URL(gateway, location.href).href.replace(/\/$/, '')
+  page.dataset.configuration = JSON.stringify({ ...configuration, servers: [{ url }] })
 }

@@ -18,7 +18,7 @@ export interface DocsPage {
 }
 
 /** Addresses relative to the page, so that it works below a path of a proxy too. */
-const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js' }
+const RELATIVE = { json: 'docs/json', viewer: 'docs/viewer.js', gateway: '.' }
 
 /** Clients that are hidden: the document has samples of its own, and one of the viewer's is enough. */
 const OTHER_CLIENTS =
@@ -56,7 +56,7 @@ export function createDocsPage({ catalogue, config }: DocsWorld, version: string
 /** The page of a document, with addresses relative to the page. */
 export async function createPage(
   document: { info: { title: string; summary: string; 'x-gateway-version': string } },
-  relative: { json: string; viewer: string },
+  relative: { json: string; viewer: string; gateway: string },
 ): Promise<DocsPage> {
   const script = `${placeText}\n${viewerText}`
   const packed = await promisify(gzip)(script)
@@ -68,7 +68,12 @@ export async function createPage(
       documentation: { info: { title, description: summary, version } },
       scalarCDN: `${relative.viewer}?${hashOf(script).slice(0, 16)}`,
       // The package's types are those of an older viewer.
-      scalarConfig: { ...viewer, url: relative.json, spec: { url: relative.json } } as object,
+      scalarConfig: {
+        ...viewer,
+        url: relative.json,
+        spec: { url: relative.json },
+        gateway: relative.gateway,
+      } as object,
     }),
   )
   const html = await (await app.handle(new Request('http://localhost/docs'))).text()

@@ -4,6 +4,7 @@
 import { type Balance, balanceJson } from '../billing/balances'
 import type { Config } from '../config/schema'
 import type { Budget } from '../contract/budgets'
+import { Conditions } from '../db/conditions'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { conflict, invalidRequest, notFound } from '../lib/errors'
@@ -31,15 +32,26 @@ const SELECT_ACCOUNTS = `select accounts.*, display_name, note, frozen_at, close
     account_budget, account_budget_period from accounts
   left join account_details on account_details.name = accounts.name`
 
-/** Accounts by their names, after a name; with `plan` those that have it. */
+interface AccountFilter {
+  /** Only accounts after this one in the list. */
+  after?: string
+  plan?: string | undefined
+  /** Only accounts that something is held on now. */
+  isHeld?: boolean
+  limit?: number
+}
+
+/** Accounts by their names. */
 export async function listAccounts(
   db: Db,
-  { after = '', limit = 1_000_000, plan }: { after?: string; limit?: number; plan?: string | undefined } = {},
+  { after, plan, isHeld = false, limit = 1_000_000 }: AccountFilter = {},
 ): Promise<Account[]> {
+  const list = new Conditions(...(isHeld ? ['accounts.name in (select account from open_charges)'] : []))
+    .where('accounts.name > ?', after)
+    .where('plan = ?', plan)
   const rows = await db.query({
-    sql: `${SELECT_ACCOUNTS} where accounts.name > $1 and (plan = $3 or cast($3 as text) is null)
-      order by accounts.name limit $2`,
-    parameters: [after, limit, plan ?? null],
+    sql: `${SELECT_ACCOUNTS} ${list.sql} order by accounts.name limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map(accountOfRow)
 }

@@ -209,10 +209,10 @@ async function fullestOf(db: Db, { sql, parameters = [] }: Statement): Promise<F
   }))
 }
 
-/** Webhooks of a period that were given up. */
+/** Webhooks of tasks in a period that were given up. */
 export async function failedWebhooks(db: Db, since: number): Promise<number> {
   const [row] = await db.query({
-    sql: `select count(*) as failed from webhooks where state = 'failed' and created_at >= $1`,
+    sql: `select count(*) as failed from webhooks where recipient is null and state = 'failed' and created_at >= $1`,
     parameters: [since],
   })
   return Number(row?.failed ?? 0)

@@ -3,6 +3,7 @@
 import { Conditions } from '../db/conditions'
 import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
+import type { Webhook } from '../webhooks/rows'
 import { type Task, taskOfRow } from './task'
 import { type TaskState, UNKNOWN } from './transitions'
 
@@ -33,6 +34,8 @@ export interface TaskFilter {
   model?: string
   account?: string
   keyId?: string
+  /** How the delivery of its webhook stands. */
+  webhook?: Webhook['state']
   since?: number
   /** Only tasks after this one in the list. */
   after?: Pick<Task, 'id' | 'createdAt'>
@@ -49,6 +52,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
     .where('model = ?', filter.model)
     .where('account = ?', filter.account)
     .where('key_id = ?', filter.keyId)
+    .where('id in (select task from webhooks where recipient is null and state = ?)', filter.webhook)
     .where('created_at >= ?', filter.since)
   if (after)
     list.where(`(created_at, id) ${oldestFirst ? '>' : '<'} (${list.place(after.createdAt)}, ?)`, after.id)

@@ -2,6 +2,7 @@
 // where their rows are. What reads a table from its beginning gets slower with every row, and fails here with three.
 
 import { expect, test } from 'bun:test'
+import { listAccounts } from '../../src/accounts/accounts'
 import { listKeysAfter } from '../../src/accounts/keys'
 import { listAudit } from '../../src/admin/audit-trail'
 import { accountsAtLimit, keysAtLimit, openNow } from '../../src/admin/overview'
@@ -14,11 +15,14 @@ import { databaseKinds, openTestDatabase } from '../support/databases'
 
 /** Each list with a filter or a cursor that few rows fit. */
 const lists: Record<string, (db: Db) => Promise<unknown>> = {
+  'accounts that something is held on': (db) => listAccounts(db, { isHeld: true, limit: 50 }),
+  'accounts of a later page': (db) => listAccounts(db, { after: 'x', limit: 50 }),
   'tasks of a state': (db) => listTasks(db, { state: 'failed', limit: 50 }),
   'tasks that are unknown': (db) => listTasks(db, { state: 'unknown', limit: 50 }),
   'tasks of a model': (db) => listTasks(db, { model: 'm', limit: 50 }),
   'tasks of an account': (db) => listTasks(db, { account: 'alice', limit: 50 }),
   'tasks of a key': (db) => listTasks(db, { keyId: 'key-1', limit: 50 }),
+  'tasks whose webhook failed': (db) => listTasks(db, { webhook: 'failed', limit: 50 }),
   'tasks since a time': (db) => listTasks(db, { since: 5, limit: 50 }),
   'tasks of a later page': (db) => listTasks(db, { after: { createdAt: 5, id: 'x' }, limit: 50 }),
   'failed tasks of a later page': (db) =>
@@ -48,7 +52,7 @@ const lists: Record<string, (db: Db) => Promise<unknown>> = {
 
 /** A table that can have a million rows, read from its beginning, or from its end without a place to begin. */
 const WHOLE =
-  /\b(SCAN|Seq Scan on) (tasks|webhooks|artifacts|keys|budgets|account_details|audit_trail|ended_charges\w*|usage_totals)\b/
+  /\b(SCAN|Seq Scan on) (accounts|tasks|webhooks|artifacts|keys|budgets|account_details|audit_trail|ended_charges\w*|usage_totals)\b/
 
 /** The lines of the plan of a statement. */
 async function planOf(db: Db, { sql, parameters = [] }: Statement): Promise<string[]> {

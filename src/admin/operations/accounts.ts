@@ -95,12 +95,16 @@ const list = operation({
   role: 'viewer',
   tag,
   summary: 'Accounts by their names',
-  query: Type.Object({ ...pageQuery, plan: optionalText('Only those that have this plan.') }),
+  query: Type.Object({
+    ...pageQuery,
+    plan: optionalText('Only those that have this plan.'),
+    held: Type.Optional(OneOf(['true'], 'Only those that something is held on now.')),
+  }),
   reply: PageOf(AccountReply),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const { after = '', plan } = query
-    const rows = await listAccounts(world.db, { after, plan, limit: limit + 1 })
+    const { after = '', plan, held } = query
+    const rows = await listAccounts(world.db, { after, plan, isHeld: held === 'true', limit: limit + 1 })
     return pageOf(rows, limit, accountJson, ({ account }) => account)
   },
 })

@@ -64,6 +64,7 @@ const list = operation({
     state: Type.Optional(OneOf(STATES, 'Only tasks in this state.')),
     model: optionalText('Only tasks of this model.'),
     account: optionalText('Only tasks of this account.'),
+    webhook: Type.Optional(OneOf(DELIVERY_STATES, 'Only tasks whose webhook is in this state.')),
     since: periodQuery.since,
     ...pageQuery,
   }),
@@ -77,6 +78,7 @@ const list = operation({
       ...(query.state !== undefined && { state: query.state }),
       ...(query.model !== undefined && { model: query.model }),
       ...(query.account !== undefined && { account: query.account }),
+      ...(query.webhook !== undefined && { webhook: query.webhook }),
       ...(since !== undefined && { since }),
       ...(place && { after: { createdAt: place.at, id: place.id } }),
     })

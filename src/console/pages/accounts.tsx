@@ -4,6 +4,7 @@
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
+import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
@@ -44,11 +45,12 @@ const columns: readonly Column<RowOf<'listAccounts'>>[] = [
 ]
 
 export default function Accounts() {
-  const { id } = address.value
+  const { id, query } = address.value
   const [turn, setTurn] = useState(0)
+  const held = words.heldFilter.find(([word]) => word === query.held)?.[0]
   const pages = usePages(
-    (after, signal) => call('listAccounts', { query: { after, limit: 50 }, signal }),
-    [turn],
+    (after, signal) => call('listAccounts', { query: { held, after, limit: 50 }, signal }),
+    [held, turn],
   )
   return (
     <>
@@ -62,6 +64,7 @@ export default function Accounts() {
           )}
         </div>
       </div>
+      <FilterBar filters={[{ name: 'held', title: words.held, options: words.heldFilter }]} />
       <PagedTable
         label={words.title}
         pages={pages}
@@ -69,7 +72,7 @@ export default function Accounts() {
         keyOf={({ account }) => account}
         hrefOf={({ account }) => hrefOfRow(account)}
         openKey={id}
-        empty={words.empty}
+        empty={held ? words.noneHeld : words.empty}
       />
       {id !== null && <AccountPanel key={id} account={id} onChange={() => setTurn(turn + 1)} />}
     </>

@@ -9,11 +9,10 @@ import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
 import { Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
-import { dollarsOf, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
-import { texts } from '../texts'
 
 const words = keyTexts.home
 /** Ranges up to this are shown by hour. */
@@ -177,7 +176,7 @@ function SpendChart({ rows, by, since, until }: SpendChartProps) {
       times={times}
       spanMs={spanMs}
       series={[{ title: words.amount, values: times.map((time) => dollarsOf(paid.get(time) ?? '0')) }]}
-      write={texts.usage.dollars}
+      write={dollarsText}
     >
       <Table
         label={words.spend(by)}

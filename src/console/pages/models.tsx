@@ -7,7 +7,7 @@ import { call, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
-import { Money } from '../parts/money'
+import { Money, nanoOf } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
@@ -142,10 +142,9 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
         <>
           <section>
             <h3>{words.price}</h3>
-            <PriceList price={model.price} />
+            <PriceTable price={model.price as PriceTree} costs={(model.cost ?? {}) as Costs} />
             {model.price_source && <p class="quiet">{words.source(model.price_source, model.price_as_of)}</p>}
           </section>
-          <CostList cost={model.cost} />
           {model.price_units.length > 0 && <Calculator model={model} />}
         </>
       )}
@@ -155,37 +154,48 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
 
 type PriceTree = { [key: string]: string | PriceTree }
 
-function PriceList({ price }: { price: Record<string, unknown> }) {
-  const rows = Object.entries(price as PriceTree).flatMap(([unit, each]) => linesOf(unit, each))
-  if (rows.length === 0) return <p class="quiet">{words.free}</p>
+/** What is paid for a unit, and what the vendors take for it. */
+interface PricedUnit {
+  unit: string
+  usd: string
+}
+
+/** The cost of a model at each of its upstreams; null where none is configured. */
+type Costs = Readonly<Record<string, PriceTree | null>>
+
+/** The price of each unit beside its cost at each upstream, and what is left of it as a share of the price. */
+function PriceTable({ price, costs }: { price: PriceTree; costs: Costs }) {
+  const rows = unitsOf(price)
+  const columns: readonly Column<PricedUnit>[] = [
+    { title: words.unitTitle, isFirstLine: true, cell: ({ unit }) => unit },
+    { title: words.price, isNumber: true, isFirstLine: true, cell: ({ usd }) => <Money usd={usd} /> },
+    ...Object.entries(costs).flatMap(([upstream, cost]) =>
+      cost ? costColumns(upstream, unitsOf(cost)) : [],
+    ),
+  ]
   return (
-    <dl class="prices">
-      {rows.map(([unit, each]) => (
-        <div key={unit}>
-          <dt>{unit}</dt>
-          <dd>
-            <Money usd={each} />
-          </dd>
-        </div>
-      ))}
-    </dl>
+    <Table label={words.price} rows={rows} columns={columns} keyOf={({ unit }) => unit} empty={words.free} />
   )
 }
 
-function linesOf(unit: string, each: string | PriceTree): (readonly [string, string])[] {
-  if (typeof each === 'string') return [[words.unit(unit), each]]
-  return Object.entries(each).flatMap(([name, inner]) =>
-    linesOf(name, inner).map(([own, price]) => [`${words.unit(unit)}, ${own}`, price] as const),
-  )
+function costColumns(upstream: string, costs: readonly PricedUnit[]): Column<PricedUnit>[] {
+  const costOf = ({ unit }: PricedUnit) => costs.find((each) => each.unit === unit)?.usd
+  const marginOf = (priced: PricedUnit) => {
+    const cost = costOf(priced)
+    return cost && texts.share(Number(nanoOf(priced.usd) - nanoOf(cost)), Number(nanoOf(priced.usd)))
+  }
+  return [
+    { title: words.costAt(upstream), isNumber: true, cell: (priced) => <Money usd={costOf(priced)} /> },
+    { title: words.marginAt(upstream), isNumber: true, cell: marginOf },
+  ]
 }
 
-function CostList({ cost }: { cost: unknown }) {
-  if (!cost || Object.keys(cost).length === 0) return null
-  return (
-    <section>
-      <h3>{words.cost}</h3>
-      <PriceList price={cost as Record<string, unknown>} />
-    </section>
+/** Units with their prices; one that has several, such as a picture by its size, is several. */
+function unitsOf(price: PriceTree): PricedUnit[] {
+  return Object.entries(price).flatMap(([name, each]) =>
+    typeof each === 'string'
+      ? [{ unit: words.unit(name), usd: each }]
+      : unitsOf(each).map(({ unit, usd }) => ({ unit: `${words.unit(name)}, ${unit}`, usd })),
   )
 }
 

@@ -8,7 +8,7 @@ import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
 import { Icon } from '../parts/icon'
 import { Loaded, useLoaded } from '../parts/loaded'
-import { dollarsOf, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Duration, durationText } from '../parts/time'
 import { UpstreamState } from '../parts/upstream-state'
@@ -50,6 +50,7 @@ export default function Overview() {
 }
 
 function Totals({ figures: { total, open } }: { figures: Figures }) {
+  const { first_byte_p50_ms: p50, first_byte_p99_ms: p99 } = total
   return (
     <div class="figures">
       <Figure title={words.spend} href={hrefOf('usage', { by: 'model' })} note={changeOf(total)}>
@@ -65,10 +66,14 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
       >
         {texts.share(total.failed, total.requests) || '–'}
       </Figure>
-      <Figure title={words.firstByte} href={hrefOf('upstreams')} note={words.p99(total.first_byte_p99_ms)}>
-        {total.first_byte_p50_ms === null ? '–' : durationText(total.first_byte_p50_ms)}
+      <Figure
+        title={words.firstByte}
+        href={hrefOf('upstreams')}
+        note={p99 === null ? words.noAnswers : words.p99(durationText(p99))}
+      >
+        {p50 === null ? '–' : durationText(p50)}
       </Figure>
-      <Figure title={words.held} href={hrefOf('accounts')} note={words.holds(open.holds)}>
+      <Figure title={words.held} href={hrefOf('accounts', { held: 'true' })} note={words.holds(open.holds)}>
         <Money usd={open.held_usd} />
       </Figure>
       <Figure title={words.openTasks} href={hrefOf('tasks', { state: 'submitted' })}>
@@ -109,7 +114,7 @@ function Charts({ figures }: { figures: Figures }) {
             title: model,
             values: amounts_usd.map(dollarsOf),
           }))}
-          write={texts.usage.dollars}
+          write={dollarsText}
         >
           <SpendTable figures={figures} />
         </Chart>
@@ -122,7 +127,7 @@ function Charts({ figures }: { figures: Figures }) {
             height={130}
             label={words.requestsChart(unit)}
             series={requests}
-            write={String}
+            write={wholeCount}
           >
             <SpanTable figures={figures} />
           </Chart>
@@ -142,6 +147,11 @@ function Charts({ figures }: { figures: Figures }) {
       </div>
     </>
   )
+}
+
+/** A count as text; nothing for the places between two counts that an axis may have. */
+function wholeCount(count: number): string {
+  return Number.isInteger(count) ? count.toLocaleString('en') : ''
 }
 
 function SpendTable({ figures: { spans, span_ms: spanMs, spend } }: { figures: Figures }) {
@@ -195,8 +205,12 @@ function SpanTable({ figures: { spans, span_ms } }: { figures: Figures }) {
   )
 }
 
+function isDown({ breaker }: Figures['upstreams'][number]): boolean {
+  return breaker !== null && breaker !== 'closed'
+}
+
 function Attention({ figures: { attention, open, upstreams } }: { figures: Figures }) {
-  const down = upstreams.filter(({ breaker }) => breaker !== null && breaker !== 'closed')
+  const down = upstreams.filter(isDown)
   const lines: (readonly [href: string, text: string, title?: string | undefined])[] = [
     ...(open.unknown_tasks > 0
       ? [[hrefOf('tasks', { state: 'unknown' }), words.unknownTasks(open.unknown_tasks)] as const]
@@ -220,7 +234,7 @@ function Attention({ figures: { attention, open, upstreams } }: { figures: Figur
         : ([hrefOf('plans', {}, plan), words.planAtLimit(account, percent, plan, budget_period)] as const),
     ),
     ...(attention.failed_webhooks > 0
-      ? [[hrefOf('tasks'), words.failedWebhooks(attention.failed_webhooks)] as const]
+      ? [[hrefOf('tasks', { webhook: 'failed' }), words.failedWebhooks(attention.failed_webhooks)] as const]
       : []),
   ]
   if (lines.length === 0) return <p class="empty">{words.allWell}</p>
@@ -246,12 +260,18 @@ const upstreamColumns: readonly Column<Figures['upstreams'][number]>[] = [
     cell: ({ breaker }) => <UpstreamState breaker={breaker} />,
   },
   { title: words.errors, isNumber: true, cell: ({ failed, requests }) => texts.share(failed, requests) },
-  { title: words.firstByte, isNumber: true, cell: (each) => <Duration ms={each.first_byte_p50_ms} /> },
+  {
+    title: words.firstByte,
+    isNumber: true,
+    cell: ({ first_byte_p50_ms: ms, requests }) => requests > 0 && <Duration ms={ms} />,
+  },
 ]
 
-/** Upstreams that were asked or that stand open; those without a key and without requests say nothing here. */
+/** Upstreams that have a key or were asked, first those that do not answer, then those that are asked most. */
 function Upstreams({ figures: { upstreams } }: { figures: Figures }) {
-  const shown = upstreams.filter(({ breaker, requests }) => breaker !== null || requests > 0)
+  const shown = upstreams
+    .filter(({ breaker, requests }) => breaker !== null || requests > 0)
+    .toSorted((one, other) => Number(isDown(other)) - Number(isDown(one)) || other.requests - one.requests)
   return (
     <Table
       label={texts.upstreams.title}

@@ -48,9 +48,11 @@ export default function Tasks() {
   const news = useLive('task')
   const { model, account } = query
   const state = words.stateFilter.find(([word]) => word === query.state)?.[0] as State | undefined
+  const webhook = words.webhookFilter.find(([word]) => word === query.webhook)?.[0]
+  const filter = { state, webhook, model, account }
   const pages = usePages(
-    (after, signal) => call('listTasks', { query: { state, model, account, after, limit: 50 }, signal }),
-    [state, model, account, turn],
+    (after, signal) => call('listTasks', { query: { ...filter, after, limit: 50 }, signal }),
+    [state, webhook, model, account, turn],
     news,
   )
   return (
@@ -61,6 +63,7 @@ export default function Tasks() {
           { name: 'state', title: texts.state, options: words.stateFilter },
           { name: 'model', title: words.model },
           { name: 'account', title: words.account },
+          { name: 'webhook', title: words.webhook, options: words.webhookFilter },
         ]}
       />
       <PagedTable

@@ -6,7 +6,7 @@ import { call, fileAddress, type Reply } from '../api'
 import { Chart } from '../parts/chart'
 import { FilterBar } from '../parts/filter-bar'
 import { Loaded, useLoaded } from '../parts/loaded'
-import { dollarsOf, Money, moneyText, sumUsd } from '../parts/money'
+import { dollarsOf, dollarsText, Money, moneyText, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
 import { texts } from '../texts'
@@ -249,7 +249,7 @@ function UsageChart({
         title,
         values: times.map((each) => dollarsOf(sums.get(`${each} ${title}`) ?? '0')),
       }))}
-      write={words.dollars}
+      write={dollarsText}
     />
   )
 }

@@ -71,7 +71,7 @@ export function Chart({ label, kind, times, spanMs, series, write, height = HEIG
             setCursor: [(self) => tell(self, legend.current, { times, spanMs, series, write })],
           },
         },
-        dataOf(kind, times, series),
+        dataOf({ kind, times, spanMs, series }),
         box,
       )
       observer.observe(box)
@@ -141,7 +141,11 @@ function optionsOf({ kind, times, spanMs, series, write, height, width, colours 
     },
     axes: [
       { ...axis, ...timeAxis(spanMs) },
-      { ...axis, size: 64, values: (_self: uPlot, values: number[]) => values.map(write) },
+      {
+        ...axis,
+        size: (_self, written) => axisWidth(written ?? []),
+        values: (_self, values) => values.map(write),
+      },
     ],
     series: [
       {},
@@ -164,6 +168,11 @@ function optionsOf({ kind, times, spanMs, series, write, height, width, colours 
       ],
     },
   }
+}
+
+/** Room for the longest figure at the left, in pixels. */
+function axisWidth(figures: readonly string[]): number {
+  return Math.max(64, ...figures.map(({ length }) => 12 + length * 7))
 }
 
 /** Days are days in UTC, as they are summed; hours are the viewer's. */
@@ -219,13 +228,16 @@ function drawOrder(kind: ChartProps['kind'], series: readonly Series[]): number[
   return kind === 'bars' ? order.toReversed() : order
 }
 
-function dataOf(
-  kind: ChartProps['kind'],
-  times: readonly number[],
-  series: readonly Series[],
-): uPlot.AlignedData {
+/** Bars begin where their span begins; a point of a line stands in the middle of its span. */
+function dataOf({
+  kind,
+  times,
+  spanMs,
+  series,
+}: Pick<Drawing, 'kind' | 'times' | 'spanMs' | 'series'>): uPlot.AlignedData {
   const seconds = times.map((time) => time / 1000)
-  if (kind === 'lines') return [seconds, ...series.map(({ values }) => [...values])]
+  if (kind === 'lines')
+    return [seconds.map((time) => time + spanMs / 2000), ...series.map(({ values }) => [...values])]
   const sums = times.map(() => 0)
   const stacked = series.map(({ values }) =>
     values.map((value, at) => {

@@ -20,6 +20,11 @@ export function moneyText(usd: string): string {
   return `${sign}$${whole}${fine}`
 }
 
+/** A number of dollars as text, exact to the nano-dollar: for what a chart draws. */
+export function dollarsText(dollars: number): string {
+  return moneyText(dollars.toFixed(9))
+}
+
 function partsOf(usd: string): { sign: string; whole: string; fine: string } {
   const [, minus = '', dollars = '0', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(usd) ?? []
   const grouped = dollars.replace(/\B(?=(\d{3})+$)/g, ',')

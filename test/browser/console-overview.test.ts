@@ -1,0 +1,254 @@
+// The overview in a real browser: each figure is what the books and the log say and leads to its rows, each line of what wants
+// attention leads to what it is about, and charts have their figures as a table and under the pointer.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { adjust } from '../../src/billing/ledger'
+import { formatUsd } from '../../src/lib/money'
+import { markUnknown } from '../../src/tasks/rows'
+import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
+import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
+import { readTask, sendTask } from '../support/task-rows'
+import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/task-vendor'
+import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
+
+setDefaultTimeout(180_000)
+
+let vendor: TaskVendor & Disposable
+let receiver: WebhookReceiver & Disposable
+let gateway: TestGateway
+let browser: Browser
+let visit: Visit
+let admin: (method: string, path: string, body: object) => Promise<void>
+/** Ids of the tasks that nobody knows of. */
+const unknown = ['video_unknown_1', 'video_unknown_2']
+
+beforeAll(async () => {
+  vendor = startTaskVendor()
+  receiver = startReceiver()
+  gateway = await startTestGateway({
+    balance: '10',
+    // Nothing listens at this port.
+    upstreams: {
+      slow: vendor.upstream,
+      gone: { kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', apiKey: null },
+    },
+    models: {
+      'gone-chat': { ...testModels['test-chat'], upstream: 'gone' },
+      'test-slow-video': {
+        family: 'dashscope-video',
+        upstream: 'slow',
+        upstreamModel: 'wan2.6-t2v',
+        durations: { min: 2, max: 15, default: 5 },
+        price: { per_second: { '720p': '0.01' } },
+      },
+    },
+    config: { webhooks: { allow: [RECEIVER_NETWORK] } },
+  })
+  browser = await openBrowser()
+  const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  admin = async (method, path, body) => {
+    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    expect({ path, status: response.status }).toEqual({ path, status: 200 })
+  }
+  await seed()
+  visit = await visitConsole(browser, gateway, { role: 'viewer' })
+})
+afterAll(async () => {
+  await browser.close()
+  for (const id of unknown) await admin('POST', `/tasks/${id}/reconcile`, { finding: 'not_begun' })
+  vendor.answerPoll = succeeded
+  await gateway.close()
+  vendor[Symbol.dispose]()
+  receiver[Symbol.dispose]()
+})
+
+/** Requests that went well and that failed, and everything that wants attention. */
+async function seed(): Promise<void> {
+  const { db, now } = gateway.server.world
+  for (let count = 0; count < 3; count++) await (await gateway.chat()).text()
+  await (await gateway.chat({ model: 'test-google' })).text()
+  await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
+  // After five without an answer an upstream is left alone.
+  for (let count = 0; count < 5; count++) await gateway.chat({ model: 'gone-chat' })
+  const poor = await gateway.makeKey('poor', '1', { budgetNano: 1_000_000_000, budgetPeriod: 'day' })
+  await (await gateway.chat({}, { authorization: `Bearer ${poor.secret}` })).text()
+  const { balanceNano } = await gateway.balance('poor')
+  const spent = 1_000_000_000 - balanceNano
+  const correction = { account: 'poor', now: now(), note: 'spent elsewhere' }
+  await adjust(db, { ...correction, id: 'spent', amountNano: Math.ceil(spent * 1.5) - balanceNano })
+  const budget = { budget_usd: formatUsd(Math.floor(spent * 1.1)), budget_period: 'day' }
+  await admin('PATCH', `/keys/${poor.id}`, budget)
+  receiver.answer = () => new Response('closed', { status: 410 })
+  vendor.answerPoll = succeeded
+  const begin = async (more: object) => {
+    const body = { ...videoBody('a fox'), model: 'test-slow-video', ...more }
+    return ((await (await gateway.post('/v1/videos/generations', body)).json()) as { id: string }).id
+  }
+  const ended = await begin({ webhook_url: receiver.url })
+  await waitFor(
+    async () => (await readTask(db, ended)).state === 'succeeded' && receiver.deliveries.length > 0,
+  )
+  vendor.answerPoll = (id) => Response.json({ output: { task_id: id, task_status: 'RUNNING' } })
+  await begin({})
+  for (const id of unknown) {
+    await sendTask(db, { id, createdAt: now(), upstream: 'slow', model: 'test-slow-video' })
+    await db.batch([markUnknown(id)])
+  }
+  await gateway.server.world.requestLog.flush()
+}
+
+const rows = () => visit.page.locator('main tbody tr')
+
+/** A figure of the overview: its title, what it shows, and the line below it. */
+async function figure(title: string) {
+  const box = visit.page.locator('a.figure', { has: visit.page.getByText(title, { exact: true }) })
+  const [, note = ''] = await box.locator(':scope > span').allTextContents()
+  return { box, text: (await box.locator('strong').textContent()) ?? '', note }
+}
+
+/** Opens the overview and follows a link of it. */
+async function follow(link: () => Promise<{ click(): Promise<void> }>): Promise<void> {
+  await visit.open('overview')
+  await (await link()).click()
+  await visit.settled()
+}
+
+/** Dollars as the console writes them, in nano-dollars. */
+const nanoOf = (usd: string | null) => Math.round(Number((usd ?? '').replace(/[$,]/g, '')) * 1e9)
+
+const sumOf = async (column: number) =>
+  (await rows().locator(`td:nth-child(${column})`).allTextContents()).reduce(
+    (sum, usd) => sum + nanoOf(usd),
+    0,
+  )
+
+test('each figure is what the books and the log say, and leads to its rows', async () => {
+  const { page, open } = visit
+  const log = await gateway.requestLog()
+  const failed = log.filter(({ status }) => Number(status) >= 400)
+  const charges = await gateway.charges()
+  const paid = charges.reduce((sum, { amount }) => sum + Number(amount), 0)
+  const holds = await gateway.server.world.db.query({ sql: 'select account, held from open_charges' })
+  const held = holds.reduce((sum, row) => sum + Number(row.held), 0)
+  expect([failed.length, holds.length]).toEqual([6, 3])
+  await open('overview')
+  const shown = {
+    spend: nanoOf((await figure('Spend')).text),
+    requests: (await figure('Requests')).text,
+    failed: (await figure('Errors')).note,
+    held: nanoOf((await figure('Held now')).text),
+    holds: (await figure('Held now')).note,
+    tasks: (await figure('Open tasks')).text,
+  }
+  expect(shown).toEqual({
+    spend: paid,
+    requests: String(log.length),
+    failed: '6 failed',
+    held,
+    holds: '3 holds',
+    tasks: '3',
+  })
+  expect((await figure('Errors')).text).toBe(`${Math.round((6 / log.length) * 100)} %`)
+  const firstByte = await figure('First byte, p50')
+  expect([firstByte.text, firstByte.note]).toEqual([
+    expect.stringMatching(/^\d+ ms$/),
+    expect.stringMatching(/^p99 \d+ ms$/),
+  ])
+
+  await follow(async () => (await figure('Spend')).box)
+  expect(page.url()).toEndWith('#/usage?by=model')
+  expect(nanoOf(await page.locator('main tfoot td:last-child').textContent())).toBe(paid)
+  await follow(async () => (await figure('Requests')).box)
+  expect(await rows().count()).toBe(log.length)
+  await follow(async () => (await figure('Errors')).box)
+  expect(await rows().count()).toBe(failed.length)
+  await follow(async () => (await figure('First byte, p50')).box)
+  await page.getByRole('columnheader', { name: 'First byte, p50' }).waitFor()
+  await follow(async () => (await figure('Held now')).box)
+  expect(await page.getByLabel('Held').inputValue()).toBe('true')
+  expect(await rows().locator('td:first-child').allTextContents()).toEqual(['alice '])
+  expect(await sumOf(4)).toBe(held)
+  await follow(async () => (await figure('Open tasks')).box)
+  expect(await rows().count()).toBe(3)
+  expect(visit.faults).toEqual([])
+})
+
+test('each line of what wants attention leads to what it is about', async () => {
+  const { page, open, axe } = visit
+  const line = (name: RegExp) => async () => page.getByRole('link', { name })
+  await open('overview')
+  expect(await page.locator('.attention li').count()).toBe(5)
+  expect(await axe()).toEqual([])
+
+  await follow(line(/^2 tasks are unknown at their vendors/))
+  expect((await rows().locator('td:first-child').allTextContents()).sort()).toEqual(unknown)
+  await follow(line(/^gone does not answer/))
+  const panel = page.getByRole('region', { name: 'gone' })
+  await panel.getByText('down').waitFor()
+  await panel.getByText('100 %').waitFor()
+  await follow(line(/^poor has \$0\.0\d+ left \(\d+ \w+ at this rate\)$/))
+  await page.getByRole('heading', { name: 'Account poor' }).waitFor()
+  await follow(line(/^Key key_\w+ has used \d+ % of its budget of the day$/))
+  await page.getByRole('heading', { name: /^Key key_/ }).waitFor()
+  await page.getByText(/^\$0\.\d+ of \$0\.\d+ this day$/).waitFor()
+  await follow(line(/^1 webhook was given up$/))
+  expect(await page.getByLabel('Webhook').inputValue()).toBe('failed')
+  await rows().locator('a').first().click()
+  await page.getByRole('heading', { name: 'Webhook failed' }).waitFor()
+  expect(await rows().count()).toBeGreaterThan(0)
+  expect(visit.faults).toEqual([])
+})
+
+test('upstreams stand with those first that do not answer', async () => {
+  await visit.open('overview')
+  const table = visit.page.getByRole('table', { name: 'Upstreams' })
+  const names = await table.locator('tbody td:first-child').allTextContents()
+  expect(names.slice(0, 2)).toEqual(['gone', 'openai'])
+  await table.getByRole('link', { name: 'gone' }).click()
+  await visit.page.getByRole('heading', { name: 'gone' }).waitFor()
+})
+
+test('charts by hour have their figures as a table, and exact amounts under the pointer', async () => {
+  const { page, open } = visit
+  const log = await gateway.requestLog()
+  const charges = await gateway.charges()
+  await open('overview')
+  const charts = page.locator('figure.chart')
+  expect(await charts.locator('figcaption > span:first-child').allTextContents()).toEqual([
+    'Spend by hour and model, in dollars',
+    'Requests by hour',
+    'Time to the first byte and to the last, by hour',
+  ])
+  for (const summary of await page.getByText('Figures as a table').all()) await summary.click()
+  const paidFor = (model: string) =>
+    charges.filter((each) => each.model === model).reduce((sum, { amount }) => sum + Number(amount), 0)
+  const spend = page.getByRole('table', { name: 'Spend' })
+  const [, ...models] = await spend.locator('thead th').allTextContents()
+  expect(models).toContain('test-chat')
+  const [, ...sums] = await spend.locator('tfoot td').allTextContents()
+  expect(sums.map(nanoOf)).toEqual(models.map(paidFor))
+  // Requests, failed, first byte p50 and p99, last byte p50.
+  const hours = page.getByRole('table', { name: 'Requests' }).first().locator('tbody tr')
+  const cells = await Promise.all((await hours.all()).map((row) => row.locator('td').allTextContents()))
+  const sumAt = (column: number) => cells.reduce((sum, row) => sum + Number(row[column]), 0)
+  expect([sumAt(1), sumAt(2)]).toEqual([log.length, 6])
+  const busy = cells.findLast((row) => row[1] !== '0') ?? []
+  expect(busy.slice(3)).toEqual(Array.from({ length: 3 }, () => expect.stringMatching(/^\d+ ms$/)))
+  // The last bar.
+  const plot = charts.first().locator('.u-over')
+  const box = await plot.boundingBox()
+  await plot.hover({ position: { x: (box?.width ?? 0) - 4, y: 20 } })
+  const exact = `test-google ${await spend
+    .locator('tfoot td')
+    .nth(models.indexOf('test-google') + 1)
+    .textContent()}`
+  await waitFor(async () => ((await charts.first().locator('.pointed').textContent()) ?? '').includes(exact))
+  expect(visit.faults).toEqual([])
+})

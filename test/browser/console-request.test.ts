@@ -26,8 +26,8 @@ const { CONSOLE_PICTURES: pictures } = process.env
 let sandbox: Sandbox
 let gateway: TestGateway
 let browser: Browser
-/** Ids of requests: one with two attempts and much in it, one of a long prompt, and one that nothing is kept of. */
-let [whole, long, bare] = ['', '', '']
+/** Ids of requests: one with two attempts and much in it, one of a long prompt, one that nothing is kept of, and one that failed. */
+let [whole, long, bare, failed] = ['', '', '', '']
 
 beforeAll(async () => {
   sandbox = startSandbox()
@@ -57,6 +57,8 @@ beforeAll(async () => {
   whole = await ask('two-keys', `${SCRIPT} [sandbox cached=28]`)
   long = await ask('two-keys', `Count the stars. ${'* '.repeat(12_000)}`)
   bare = await ask('test-chat', 'Hello')
+  const refused = await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
+  failed = refused.headers.get('x-request-id') as string
   await gateway.server.world.requestLog.flush()
 })
 afterAll(async () => {
@@ -102,8 +104,44 @@ test('a request in full: lines that add up to what was paid, what came back, the
   const [, refused, answered] = await rowsOf(visit, 'Route and attempts')
   expect(refused?.slice(0, 4)).toEqual(['keyed', 'two-keys', '1', expect.stringContaining('upstream_')])
   expect(answered?.slice(0, 4)).toEqual(['keyed', 'two-keys', '2', expect.stringContaining('200')])
+  // From the key to the last byte, without a gap.
+  const spans = await visit.page.locator('.timeline li').allTextContents()
+  const [keyed, tried, waited, ...rest] = spans.map((text) => text.replace(/ \d+ ms$/, '').trim())
+  expect([keyed, tried, waited]).toEqual(['key and hold', 'keyed 503', 'keyed until the first byte'])
+  expect(rest.filter((title) => title !== 'answer')).toEqual([])
+  const bars = await visit.page
+    .locator('.timeline-bar i')
+    .evaluateAll((parts) =>
+      parts.map(({ style }) => [Number.parseFloat(style.left), Number.parseFloat(style.width)]),
+    )
+  let end = 0
+  for (const [left = Number.NaN, width = 0] of bars) {
+    expect(left).toBeCloseTo(end, 3)
+    end = left + width
+  }
+  expect(end).toBeCloseTo(100, 3)
   // Who only looks is not offered what people wrote.
   expect(await visit.page.getByText('Asked and answered').count()).toBe(0)
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('a request that failed in full: its error, and what was held is given back', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  await visit.open(`requests/${failed}`)
+  const fact = async (name: string) =>
+    visit.page
+      .locator('.facts > div', { has: visit.page.getByText(name, { exact: true }) })
+      .locator('dd')
+      .first()
+      .textContent()
+  expect([(await fact('Status'))?.trim(), await fact('Error')]).toEqual(['502', 'upstream_error'])
+  const [, attempt] = await rowsOf(visit, 'Route and attempts')
+  expect(attempt?.[2]).toContain('502 upstream_error')
+  expect((await fact('State'))?.trim()).toBe('released')
+  expect([await fact('Paid'), await fact('Given back')]).toEqual(['$0.00', await fact('Held')])
+  expect(picoOf((await fact('Held')) ?? '')).toBeGreaterThan(0n)
+  expect(await visit.axe()).toEqual([])
   expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })

@@ -1,0 +1,179 @@
+// Accounts and keys in a real browser: made, topped up, corrected, limited, paused, given new secrets and revoked, and a ledger
+// whose balance after each movement is right.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
+import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
+const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
+
+let gateway: TestGateway
+let browser: Browser
+// biome-ignore lint/suspicious/noExplicitAny: answers of many forms
+let admin: (method: string, path: string, body?: object) => Promise<any>
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+  browser = await openBrowser()
+  const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  admin = async (method, path, body) => {
+    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    return response.json()
+  }
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+/** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
+async function visiting(
+  role: 'viewer' | 'operator',
+  journey: (visit: Visit) => Promise<void>,
+  refused: readonly number[] = [],
+) {
+  const visit = await visitConsole(browser, gateway, { role })
+  await journey(visit)
+  const expected = refused.map((status) =>
+    expect.stringContaining(`the server responded with a status of ${status}`),
+  )
+  expect(visit.faults).toEqual(expected)
+  await visit.page.context().close()
+}
+
+test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
+  visiting(
+    'operator',
+    async ({ page, open, settled }) => {
+      await open('keys')
+      await page.getByRole('link', { name: 'New key' }).click()
+      await page.getByLabel('Name', { exact: true }).fill('shop')
+      await page.getByLabel('Requests a minute').fill('7')
+      await page.getByRole('button', { name: 'New key' }).click()
+      const secret = await page.locator('.secret code').first().textContent()
+      expect(secret).toStartWith('sk-')
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ requests_per_minute: 7, concurrency: null })
+
+      await open('accounts/shop')
+      await page.getByLabel('Dollars', { exact: true }).fill('2.000000001')
+      await page.getByRole('button', { name: 'Add dollars' }).click()
+      await page.getByRole('cell', { name: '$2.000000001' }).first().waitFor()
+      await page.getByLabel('Dollars, − to take').fill('-0.5')
+      await page.getByLabel('Why').fill(SCRIPT)
+      await page.getByRole('button', { name: 'Correct the balance' }).click()
+      await page.getByRole('cell', { name: '−$0.50' }).waitFor()
+      expect(await admin('GET', '/accounts/shop')).toMatchObject({ balance_usd: '1.500000001' })
+
+      await page.getByLabel('Dollars', { exact: true }).fill('nothing')
+      await page.getByRole('button', { name: 'Add dollars' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await page.locator('[name=amount_usd]:focus').count()).toBe(1)
+
+      await open('keys/shop')
+      await page.getByRole('button', { name: 'Pause' }).click()
+      await page.getByRole('button', { name: 'Resume' }).waitFor()
+      await page.getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByText('It was never used.').waitFor()
+      await page.getByLabel('Type shop to go on').fill('shap')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByRole('alert').waitFor()
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ status: 'paused' })
+      await page.getByLabel('Type shop to go on').fill('shop')
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await settled()
+      expect(await admin('GET', '/keys/shop')).toMatchObject({ status: 'revoked' })
+    },
+    [400],
+  ))
+
+test('a key: limits are changed, a pause refuses it, and a new secret replaces the old one', () =>
+  visiting('operator', async ({ page, open, settled }) => {
+    const { key: old } = await admin('POST', '/keys', { name: 'rolled', account: 'alice' })
+    const statusOf = async (secret: string) =>
+      (await gateway.chat({ max_tokens: 1 }, { authorization: `Bearer ${secret}` })).status
+    await open('keys/rolled')
+    const limits: [label: string, value: string][] = [
+      ['Models', 'test-chat, test-google'],
+      ['Requests a minute', '90'],
+      ['Tokens a minute', '9000'],
+      ['At a time', '2'],
+      ['Budget', '3.5'],
+      ['Expires, UTC', '2031-10-01T12:30'],
+    ]
+    for (const [label, value] of limits)
+      await page.locator('.panel').getByLabel(label, { exact: true }).fill(value)
+    await page.getByLabel('Each').selectOption('month')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('$0.00 of $3.50 this month').waitFor()
+    expect(await admin('GET', '/keys/rolled')).toMatchObject({
+      models: ['test-chat', 'test-google'],
+      requests_per_minute: 90,
+      tokens_per_minute: 9_000,
+      concurrency: 2,
+      budget_usd: '3.50',
+      budget_period: 'month',
+      expires_at: '2031-10-01T12:30:00.000Z',
+    })
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    await waitFor(async () => (await statusOf(old)) === 403)
+    await page.getByRole('button', { name: 'Resume' }).click()
+    await page.getByRole('button', { name: 'Pause' }).waitFor()
+    await waitFor(async () => (await statusOf(old)) === 200)
+    await page.getByRole('button', { name: 'Roll…' }).click()
+    await page.getByRole('dialog').getByText('is refused at once').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll…' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const made = (await page.locator('.secret code').textContent()) ?? ''
+    expect([await statusOf(made), made === old]).toEqual([200, false])
+    await waitFor(async () => (await statusOf(old)) === 401)
+    await settled()
+  }))
+
+test('an account: its ledger has the balance after each movement, and leads to requests and statements', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    const { key } = await admin('POST', '/keys', { name: 'ledgered' })
+    await admin('POST', '/accounts/ledgered/credits', { amount_usd: '2', note: 'invoice 7' })
+    for (let count = 0; count < 2; count++)
+      await (await gateway.chat({}, { authorization: `Bearer ${key}` })).text()
+    await admin('POST', '/accounts/ledgered/adjustments', { amount_usd: '-0.25', note: 'too much' })
+    await gateway.server.world.requestLog.flush()
+    await open('accounts/ledgered')
+    const nano = (text = '') => Math.round(Number(text.replace('−', '-').replace(/[$,]/g, '')) * 1e9)
+    const lines = await page.getByRole('table', { name: 'Ledger' }).locator('tbody tr').all()
+    const cells = await Promise.all(lines.map((line) => line.locator('td').allTextContents()))
+    expect(cells.map(([, kind]) => kind)).toEqual([
+      'adjust: too much',
+      'charge',
+      'charge',
+      'credit: invoice 7',
+    ])
+    let balance = 0
+    for (const [, , amount, after] of cells.toReversed()) {
+      balance += nano(amount)
+      expect({ amount, after: nano(after) }).toEqual({ amount, after: balance })
+    }
+    expect((await gateway.balance('ledgered')).balanceNano).toBe(balance)
+    const download = page.waitForEvent('download')
+    await page.locator('.panel').getByRole('link', { name: 'CSV' }).click()
+    expect((await download).suggestedFilename()).toContain('.csv')
+    await page.getByRole('link', { name: 'request', exact: true }).first().click()
+    await page.getByRole('heading', { name: /^req_/ }).waitFor()
+    await page.getByText('settled').waitFor()
+    await open('accounts/ledgered')
+    await page.locator('.panel').getByRole('link', { name: 'Statements' }).click()
+    await settled()
+    expect(page.url()).toEndWith('#/statements?account=ledgered')
+    expect(await page.getByLabel('Account').inputValue()).toBe('ledgered')
+  }))

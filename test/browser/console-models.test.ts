@@ -1,0 +1,118 @@
+// Models and upstreams in a real browser: which can be asked and why others cannot, price beside cost and what is left of it, how
+// many requests fail, what some usage costs, and a test of an upstream that costs nothing.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
+import { type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+let sandbox: Sandbox
+let gateway: TestGateway
+let browser: Browser
+let visit: Visit
+
+beforeAll(async () => {
+  sandbox = startSandbox()
+  const east = { kind: 'openai', baseUrl: sandbox.baseUrls.openai, apiKey: sandbox.secrets.openai } as const
+  gateway = await startTestGateway({
+    sandbox,
+    balance: '10',
+    upstreams: { east, west: east, keyless: { kind: 'mistral' } },
+    models: {
+      sold: {
+        ...testModels['test-chat'],
+        price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' },
+        upstream: { east: 1, west: 1 },
+        cost: { upstreams: { east: { per_1m_input_tokens: '0.75', per_1m_output_tokens: '2.10' } } },
+      },
+      'test-reasoning': { cost: { per_1m_input_tokens: '0.50', per_1m_output_tokens: '1.00' } },
+      hidden: { ...testModels['test-chat'], upstream: 'keyless' },
+    },
+  })
+  browser = await openBrowser()
+  for (const content of ['Hello', 'Hello', 'Hello', '[sandbox status=500]'])
+    await (await gateway.chat({ messages: [{ role: 'user', content }] })).text()
+  await gateway.server.world.requestLog.flush()
+  visit = await visitConsole(browser, gateway, { role: 'operator' })
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+  await sandbox.stop()
+})
+
+/** The cells of the rows of a table. */
+async function cellsOf(label: string): Promise<string[][]> {
+  const rows = await visit.page.getByRole('table', { name: label }).locator('tbody tr').all()
+  return Promise.all(rows.map((row) => row.locator('td').allTextContents()))
+}
+
+test('which models can be asked, why one cannot, and how many requests fail', async () => {
+  const { page, open } = visit
+  await open('models?available=false')
+  expect((await cellsOf('Models')).map(([id, state]) => [id, state?.trim()])).toEqual([
+    ['hidden', 'not available'],
+  ])
+  await page.getByRole('link', { name: 'hidden' }).click()
+  const panel = page.getByRole('region', { name: 'hidden', exact: true })
+  await panel.locator('.facts > div', { hasText: 'Why not' }).getByText('MISTRAL_API_KEY').waitFor()
+  await open('models?name=test-chat')
+  const [row = []] = await cellsOf('Models')
+  expect([row[1]?.trim(), row[4], row[5], row[6], row[7]]).toEqual([
+    'ready',
+    '$1.00 in, $2.00 out per 1M tokens',
+    '4',
+    '25 %',
+    expect.stringMatching(/^\d+ ms$/),
+  ])
+  expect(visit.faults).toEqual([])
+})
+
+test('each price stands beside its cost and what is left of it, where a cost is known', async () => {
+  const { page, open, axe } = visit
+  await open('models/sold')
+  const columns = page.getByRole('table', { name: 'Price' }).locator('thead th')
+  // Of the other upstream no cost is known.
+  expect(await columns.allTextContents()).toEqual(['Unit', 'Price', 'Cost at east', 'Margin at east'])
+  expect(await cellsOf('Price')).toEqual([
+    ['per 1M input tokens', '$1.00', '$0.75', '25 %'],
+    ['per 1M output tokens', '$2.00', '$2.10', '-5.0 %'],
+  ])
+  expect(await axe()).toEqual([])
+  await open('models/test-messages')
+  expect(await columns.allTextContents()).toEqual(['Unit', 'Price'])
+  expect(visit.faults).toEqual([])
+})
+
+test('what some usage costs, and what is left of it', async () => {
+  const { page, open } = visit
+  await open('models/test-reasoning')
+  await page.getByLabel('input token', { exact: true }).fill('1000')
+  await page.getByLabel('output token', { exact: true }).fill('7')
+  await page.getByRole('button', { name: 'Calculate' }).click()
+  const answer = page.getByRole('status')
+  for (const usd of ['$0.001014', '$0.000507']) await answer.getByText(usd).first().waitFor()
+  expect(await answer.locator('dt').allTextContents()).toEqual(['Price', 'Cost', 'Margin'])
+  expect(visit.faults).toEqual([])
+})
+
+test('how upstreams do, and one is tried at no cost', async () => {
+  const { page, open } = visit
+  await open('upstreams')
+  const shown = new Map((await cellsOf('Upstreams')).map(([name = '', ...cells]) => [name, cells]))
+  expect(shown.get('keyless')?.[0]?.trim()).toBe('no key')
+  const [state, kind, , , requests, failed, firstByte] = shown.get('openai') ?? []
+  expect([state?.trim(), kind, requests, failed]).toEqual(['ok', 'openai', '4', '25 %'])
+  expect(firstByte).toMatch(/^\d+ ms$/)
+  await open('upstreams/openai')
+  const charges = await gateway.charges()
+  await page.getByRole('button', { name: 'Test' }).click()
+  await page.getByRole('status').getByText('answers and takes the key').waitFor()
+  expect(await gateway.charges()).toHaveLength(charges.length)
+  expect(visit.faults).toEqual([])
+})

@@ -1,0 +1,151 @@
+// Usage in a real browser: by any two dimensions and by metadata, for a month, as a chart, as a table whose columns add up, and as
+// a file.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { calendarPeriod } from '../../src/billing/limits'
+import { openBrowser } from '../support/browser'
+import { afterAll, beforeAll, test } from '../support/browser-test'
+import { type Visit, visitConsole } from '../support/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+const DAY_MS = 86_400_000
+/** The month that is over. */
+const MONTH = new Date(calendarPeriod('month', Date.now()).beginsAt - DAY_MS).toISOString().slice(0, 7)
+const DIMENSIONS = ['key', 'account', 'model', 'operation', 'day', 'hour']
+
+let gateway: TestGateway
+let browser: Browser
+let visit: Visit
+/** The clock of the gateway: a day of the last month while its requests are made. */
+let clock = () => Date.parse(`${MONTH}-10T12:00Z`)
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '10',
+    config: { usage: { metadata: ['team'] } },
+    outside: { now: () => clock() },
+  })
+  browser = await openBrowser()
+  const { secret } = await gateway.makeKey('team', '5')
+  await (await gateway.chat()).text()
+  clock = Date.now
+  const authorization = `Bearer ${secret}`
+  for (const model of ['test-chat', 'test-google', 'test-google', 'test-google'])
+    await (await gateway.chat({ model })).text()
+  await (await gateway.chat({}, { authorization, 'x-gateway-metadata': 'team=search' })).text()
+  await gateway.server.world.requestLog.flush()
+  visit = await visitConsole(browser, gateway, { role: 'viewer' })
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+/** Dollars as the console writes them, in nano-dollars. */
+const nanoOf = (usd: string | null) => Math.round(Number((usd ?? '').replace(/[$,]/g, '')) * 1e9)
+
+/** What the charges of this month or of the last one have cost, in nano-dollars. */
+async function paid(isLastMonth = false): Promise<number> {
+  const charges = await gateway.charges()
+  const since = calendarPeriod('month', Date.now()).beginsAt
+  return charges
+    .filter(({ created_at }) => Number(created_at) < since === isLastMonth)
+    .reduce((sum, { amount }) => sum + Number(amount), 0)
+}
+
+/** The rows and the footer of the table, whose last column is what was paid. */
+async function table() {
+  const texts = await visit.page.locator('main tbody td:last-child').allTextContents()
+  const total = nanoOf(await visit.page.locator('main tfoot td:last-child').textContent())
+  return { rows: texts.length, sum: texts.reduce((sum, text) => sum + nanoOf(text), 0), total }
+}
+
+test('any two dimensions add up to the same', async () => {
+  const total = await paid()
+  for (const [index, by] of DIMENSIONS.entries())
+    for (const and of ['', 'metadata.team', ...DIMENSIONS.slice(index + 1)]) {
+      await visit.open(`usage?by=${by}&and=${and}`)
+      const { rows, ...sums } = await table()
+      expect({ by, and, isEmpty: rows === 0, ...sums }).toEqual({
+        by,
+        and,
+        isEmpty: false,
+        sum: total,
+        total,
+      })
+    }
+  await visit.open('usage?by=model&and=account')
+  expect((await table()).rows).toBe(3)
+  expect(await visit.page.locator('main thead th').allTextContents()).toEqual([
+    'Model',
+    'Account',
+    'Requests',
+    'Running',
+    'Free',
+    'Paid',
+  ])
+  const download = visit.page.waitForEvent('download')
+  await visit.page.getByRole('link', { name: 'CSV' }).click()
+  expect((await download).suggestedFilename()).toBe('usage.csv')
+  expect(visit.faults).toEqual([])
+})
+
+test('a month is chosen by its name, and the address has it', async () => {
+  const { page, open, settled } = visit
+  await open('usage?by=model')
+  expect((await table()).total).toBe(await paid())
+  await page.getByLabel('Month…').selectOption({ label: MONTH })
+  await settled()
+  await waitFor(async () => (await table()).rows === 1)
+  expect((await table()).total).toBe(await paid(true))
+  const until = new Date(calendarPeriod('month', Date.now()).beginsAt).toISOString().slice(0, 7)
+  expect(decodeURIComponent(page.url())).toMatch(
+    new RegExp(`since=${MONTH}-01T00:00:00.000Z&until=${until}-01T00:00:00.000Z`),
+  )
+  expect(await page.getByLabel('Range of time').inputValue()).toBe('')
+})
+
+test('a chart over time names its series, and one without a time shows shares', async () => {
+  const { page, open, axe } = visit
+  await open('usage?by=day&and=model')
+  const chart = page.locator('figure.chart')
+  expect(await chart.locator('figcaption > span').first().textContent()).toBe('Paid by day (UTC), in dollars')
+  expect((await chart.locator('.legend li').allTextContents()).map((text) => text.trim()).sort()).toEqual([
+    'test-chat',
+    'test-google',
+  ])
+  await chart.locator('canvas').waitFor()
+  expect(await axe()).toEqual([])
+  await open('usage?by=model')
+  const shares = await page.locator('.shares .number').allTextContents()
+  expect(shares.map(nanoOf).reduce((sum, nano) => sum + nano, 0)).toBe(await paid())
+  const widths = await page
+    .locator('.shares i')
+    .evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().width))
+  expect(widths).toHaveLength(2)
+  expect(widths[0]).toBeGreaterThan(widths[1] as number)
+  expect(visit.faults).toEqual([])
+})
+
+test('metadata leads to its requests, which are a file too', async () => {
+  const { page, open, settled } = visit
+  await open('usage')
+  await page.getByLabel('Sum by').selectOption('metadata.team')
+  await page.getByRole('link', { name: 'search', exact: true }).click()
+  await settled()
+  expect(page.url()).toContain('metadata=team%3Dsearch')
+  expect(await page.getByLabel('Metadata').inputValue()).toBe('team=search')
+  await waitFor(async () => (await page.locator('main tbody tr').count()) === 1)
+  const download = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'CSV' }).click()
+  const file = await download
+  expect(file.suggestedFilename()).toBe('requests.csv')
+  expect((await Bun.file(await file.path()).text()).trim().split('\r\n').length).toBe(2)
+  await page.locator('main tbody tr a').first().click()
+  await page.getByRole('heading', { name: /^req_/ }).waitFor()
+  await page.getByRole('link', { name: 'search', exact: true }).waitFor()
+  expect(visit.faults).toEqual([])
+})

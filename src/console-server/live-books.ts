@@ -5,7 +5,7 @@ import { keyNames } from '../accounts/keys'
 import { openNow } from '../admin/overview'
 import { balanceOf } from '../billing/balances'
 import { totalUsage, usageBy, usageJson } from '../billing/usage-report'
-import type { Db, Row } from '../db/db'
+import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
@@ -13,6 +13,8 @@ import { ownRequestJson } from '../request-log/own-request'
 import { requestJson } from '../request-log/request-json'
 import type { RequestStore } from '../request-log/request-log'
 import type { LoggedRequest } from '../request-log/row'
+import { type Task, taskOfRow } from '../tasks/task'
+import { progressOf } from '../tasks/task-json'
 
 export interface LiveWorld extends Pick<System, 'now' | 'monotonic' | 'log'> {
   db: Db
@@ -31,6 +33,12 @@ export interface LiveEvent {
 interface Watched {
   keys: ReadonlySet<string>
   hasAdmin: boolean
+}
+
+/** A task, and a word that is another one when an event is to tell of it. */
+interface CurrentTask {
+  task: Task
+  state: string
 }
 
 /** Rows that one look reads. More of them within a second are told by a row that says that there are more. */
@@ -94,35 +102,41 @@ export class LiveBooks {
   private async readTasks(): Promise<LiveEvent[]> {
     const { tasks: known } = this
     const open = [...(known ?? [])].filter(([, state]) => isOpenState(state)).map(([id]) => id)
-    const rows = await this.taskRows(known ? open : undefined)
-    this.tasks = new Map(rows.map((row) => [row.id as string, stateOf(row)]))
+    const tasks = await this.currentTasks(known ? open : undefined)
+    this.tasks = new Map(tasks.map(({ task, state }) => [task.id, state]))
     if (!known) return []
-    return rows
-      .filter((row) => known.get(row.id as string) !== stateOf(row))
+    return tasks
+      .filter(({ task, state }) => known.get(task.id) !== state)
       .toReversed()
-      .map((row) => ({
+      .map(({ task }) => ({
         name: 'task',
-        keyId: row.key_id as string,
-        all: { ...taskEvent(row), account: row.account, key_id: row.key_id, upstream: row.upstream },
-        own: taskEvent(row),
+        keyId: task.keyId,
+        all: { ...taskEvent(task), account: task.account, key_id: task.keyId, upstream: task.upstream },
+        own: taskEvent(task),
       }))
   }
 
   /** The newest tasks, and those that had not ended: of the last look, or all at the first. */
-  private taskRows(open: readonly string[] | undefined): Promise<Row[]> {
-    const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, polls, cost,
-      created_at, ended_at, (select state || attempts from webhooks where task = tasks.id
-        order by created_at desc limit 1) as webhook`
+  private async currentTasks(open: readonly string[] | undefined): Promise<CurrentTask[]> {
+    const { db } = this.world
+    // How far a task is stands in its document, which is large once it has ended.
+    const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, cost,
+      created_at, ended_at, case when state = 'submitted' then document end as document,
+      (select state || attempts from webhooks where task = tasks.id order by created_at desc limit 1) as webhook`
     const ids = (open ?? []).slice(0, MOST_OPEN_TASKS)
     // No id is empty, and no database takes an empty list.
     const places = ["''", ...ids.map((_id, index) => `$${index + 1}`)].join(', ')
     const others = open ? `id in (${places})` : `state = 'submitted'`
-    return this.world.db.query({
+    const rows = await db.query({
       sql: `select ${columns} from tasks where id in (select id from (
           select id from tasks order by created_at desc, id desc limit ${MOST_ROWS}) as newest)
         or id in (select id from (select id from tasks where ${others} limit ${MOST_OPEN_TASKS}) as running)
         order by created_at desc, id desc`,
       parameters: ids,
+    })
+    return rows.map((row) => {
+      const task = taskOfRow(db, row)
+      return { task, state: stateOf(task, row.webhook as string | null) }
     })
   }
 
@@ -166,25 +180,29 @@ export class LiveBooks {
 }
 
 /** A task as an event tells of it. */
-function taskEvent(row: Row) {
+function taskEvent(task: Task) {
+  const isOpen = task.state === 'submitted'
   return {
-    id: row.id,
-    model: row.model,
-    state: row.state,
-    amount_usd: row.state === 'submitted' ? null : formatUsd(row.cost as number),
-    held_usd: row.state === 'submitted' ? formatUsd(row.cost as number) : null,
+    id: task.id,
+    model: task.model,
+    state: task.state,
+    progress: isOpen ? progressOf(task) : null,
+    amount_usd: isOpen ? null : formatUsd(task.costNano),
+    held_usd: isOpen ? formatUsd(task.costNano) : null,
     error:
-      row.error_code === null
+      task.errorCode === null
         ? null
-        : { code: row.error_code, message: String(row.error_message ?? '').slice(0, 500) },
-    created_at: isoTime(row.created_at as number),
-    ended_at: isoTime(row.ended_at as number | null),
+        : { code: task.errorCode, message: (task.errorMessage ?? '').slice(0, 500) },
+    created_at: isoTime(task.createdAt),
+    ended_at: isoTime(task.endedAt),
   }
 }
 
 /** The state of a task as a word that changes when an event is to tell of it or its webhook, and not with each poll. */
-function stateOf({ state, upstream_id: upstreamId, error_code: error, webhook }: Row): string {
-  return `${state}${upstreamId === null ? '' : ' begun'}${error === null ? '' : ' error'} ${webhook ?? ''}`
+function stateOf(task: Task, webhook: string | null): string {
+  const { state, upstreamId, errorCode } = task
+  const progress = state === 'submitted' ? (progressOf(task) ?? '') : ''
+  return `${state} ${progress}${upstreamId === null ? '' : ' begun'}${errorCode === null ? '' : ' error'} ${webhook ?? ''}`
 }
 
 function isOpenState(state: string): boolean {

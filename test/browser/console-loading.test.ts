@@ -1,4 +1,5 @@
-// How the console loads: below a path of a proxy, and what is shown before anything is there.
+// How the console loads: below a path of a proxy, what is shown before anything is there and where nothing is or comes, in
+// which colours, and that a page that nobody sees asks for nothing.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
@@ -77,5 +78,100 @@ test('the first paint waits for no script, and the page for no answer on who loo
   answered.resolve()
   await visit.settled()
   expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('what loads is told, an error says what to do and is tried again, and a list without rows names the next step', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page, faults, open, axe } = visit
+  const rows = page.locator('main tbody tr')
+  const held = Promise.withResolvers<void>()
+  await page.route('**/admin/v1/accounts?*', async (route) => {
+    await held.promise
+    const message = 'The database does not answer.'
+    await route.fulfill({ status: 503, json: { error: { code: 'database_unavailable', message } } })
+  })
+  await page.evaluate(`location.hash = '#/accounts'`)
+  await page.getByRole('status', { name: 'Loading' }).waitFor()
+  expect(await axe()).toEqual([])
+  held.resolve()
+  const alert = page.getByRole('alert')
+  await alert.getByText('The database does not answer.').waitFor()
+  await alert.getByText('database_unavailable').waitFor()
+  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  expect([await axe(), await rows.count()]).toEqual([[], 0])
+  // Then nobody answers at all.
+  await page.unroute('**/admin/v1/accounts?*')
+  await page.route('**/admin/v1/accounts?*', (route) => route.abort())
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await alert.getByText('Is it running, and is the network there?').waitFor()
+  await page.unroute('**/admin/v1/accounts?*')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await rows.first().waitFor()
+  expect(await alert.count()).toBe(0)
+  for (const [address, next] of [
+    ['tasks', 'Videos make tasks'],
+    ['keys?account=nobody', 'Make one'],
+    ['requests?model=none', 'Choose a longer range'],
+    ['accounts?held=true', 'Nothing is held now.'],
+  ] as const) {
+    await open(address)
+    await page.locator('.empty', { hasText: next }).waitFor()
+  }
+  // The two failures that were made.
+  expect(faults.map((fault) => /status of 503|ERR_FAILED/.test(fault))).toEqual([true, true])
+  await page.context().close()
+})
+
+test('it is light or dark as the system is, or as was chosen, which is kept', async () => {
+  const { page } = await visitConsole(browser, gateway, { colours: 'light' })
+  const isDark = async () => {
+    const colour = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+    return (colour.match(/\d+/g) ?? []).slice(0, 3).every((part) => Number(part) < 64)
+  }
+  expect(await isDark()).toBe(false)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  expect(await isDark()).toBe(true)
+  const theme = page.getByLabel('Theme')
+  await theme.selectOption('light')
+  expect(await isDark()).toBe(false)
+  await page.reload()
+  await theme.waitFor()
+  expect([await theme.inputValue(), await isDark()]).toEqual(['light', false])
+  await theme.selectOption('auto')
+  expect(await isDark()).toBe(true)
+  await page.context().close()
+})
+
+test('a page that is not seen has no stream of events and asks for nothing', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page, faults } = visit
+  const count = { live: 0, overview: 0 }
+  let isOpen = true
+  page.on('request', (request) => {
+    if (request.url().endsWith('/console/live')) count.live++
+    if (request.url().includes('/admin/v1/overview')) count.overview++
+  })
+  page.on('requestfailed', (request) => {
+    if (request.url().endsWith('/console/live')) isOpen = false
+  })
+  const show = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { get: () => ${isHidden}, configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  await waitFor(async () => {
+    await (await gateway.chat()).text()
+    return count.overview > 0
+  })
+  await show(true)
+  await waitFor(() => !isOpen)
+  await visit.settled()
+  const { overview } = count
+  await (await gateway.chat()).text()
+  await gateway.server.world.requestLog.flush()
+  await visit.settled()
+  expect(count).toEqual({ live: 0, overview })
+  await show(false)
+  await waitFor(async () => count.live === 1 && count.overview > overview)
+  expect(faults).toEqual([])
   await page.context().close()
 })

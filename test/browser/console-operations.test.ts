@@ -16,6 +16,9 @@ import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../suppor
 setDefaultTimeout(180_000)
 
 let vendor: TaskVendor & Disposable
+/** A vendor that tells how far a video is, and what it answers to a poll. */
+let teller: Bun.Server<undefined>
+let progress = () => Response.json({ status: 'pending', progress: 41 }, { status: 202 })
 let receiver: WebhookReceiver & Disposable
 let gateway: TestGateway
 let browser: Browser
@@ -27,16 +30,31 @@ let faults: string[] = []
 
 beforeAll(async () => {
   vendor = startTaskVendor()
+  teller = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: ({ method }) => (method === 'POST' ? Response.json({ request_id: 'told-1' }) : progress()),
+  })
   receiver = startReceiver()
   gateway = await startTestGateway({
     balance: '10',
-    upstreams: { slow: vendor.upstream },
+    upstreams: {
+      slow: vendor.upstream,
+      teller: { kind: 'xai', baseUrl: teller.url.origin, apiKey: 'none' },
+    },
     models: {
       'test-slow-video': {
         family: 'dashscope-video',
         upstream: 'slow',
         upstreamModel: 'wan2.6-t2v',
         durations: { min: 2, max: 15, default: 5 },
+        price: { per_second: { '720p': '0.01' } },
+      },
+      'test-told-video': {
+        family: 'xai-video',
+        upstream: 'teller',
+        upstreamModel: 'grok-imagine-video',
+        durations: { min: 1, max: 15, default: 8 },
         price: { per_second: { '720p': '0.01' } },
       },
     },
@@ -51,6 +69,7 @@ afterAll(async () => {
   await browser.close()
   await gateway.close()
   vendor[Symbol.dispose]()
+  await teller.stop(true)
   receiver[Symbol.dispose]()
 })
 
@@ -84,6 +103,25 @@ test('a running task is canceled: what is held comes back once its vendor has st
   await page.getByText('canceled: ', { exact: false }).waitFor()
   expect(await page.getByRole('button', { name: 'Cancel…' }).count()).toBe(0)
   expect((await gateway.balance()).heldNano).toBe(0)
+  await inOrder()
+})
+
+test('how far a task is stands in its row and in full, until it ends', async () => {
+  const { page, open } = visit
+  const body = { model: 'test-told-video', prompt: 'a fox', resolution: '720p' }
+  const { request_id: id } = (await (await gateway.post('/v1/videos/generations', body)).json()) as {
+    request_id: string
+  }
+  await open('tasks?model=test-told-video')
+  const bars = page.getByRole('progressbar', { name: 'Progress in percent' })
+  await bars.waitFor()
+  await open(`tasks/${id}?model=test-told-video`)
+  await waitFor(async () => (await bars.count()) === 2)
+  expect(await bars.evaluateAll((all) => all.map((bar) => bar.getAttribute('value')))).toEqual(['41', '41'])
+  await inOrder()
+  progress = () => Response.json({ status: 'failed', error: { code: 'internal_error', message: 'It broke' } })
+  await page.locator('.panel dd', { hasText: 'It broke' }).waitFor()
+  await waitFor(async () => (await bars.count()) === 0)
   await inOrder()
 })
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { encodedTables } from '../../src/app/encoded-tables'
 import { randomBytes } from '../../src/app/world'
 import { masterKeysOf } from '../../src/config/secrets'
+import { LiveBooks, type LiveEvent } from '../../src/console-server/live-books'
 import { createCodec, storedBy } from '../../src/db/codec'
 import { apply, type Db } from '../../src/db/db'
 import { registerKey, usedKeys } from '../../src/db/encryption-keys'
@@ -374,6 +375,23 @@ test('a response in the background that cannot be read does not keep others from
       status: 'failed',
     })
   }
+  await gateway.close()
+})
+
+test('pages that follow a task are told its error as its vendor wrote it', async () => {
+  const gateway = await startTestGateway(encryptedOptions({ key: first }))
+  const books = new LiveBooks(gateway.server.world)
+  const watched = { keys: new Set<string>(), hasAdmin: true }
+  await books.read(watched)
+  const task = { model: 'test-long-video', prompt: 'a fox [sandbox task_ms=0 task_end=failed]' }
+  expect((await gateway.post('/v1/videos', task)).status).toBe(200)
+  const told: LiveEvent[] = []
+  await waitFor(async () => {
+    told.push(...(await books.read(watched)).filter(({ name }) => name === 'task'))
+    return told.some(({ all }) => all && 'state' in all && all.state === 'failed')
+  })
+  const error = { code: 'InvalidParameter', message: 'The size is not match' }
+  expect(told.at(-1)?.all).toMatchObject({ state: 'failed', progress: null, error })
   await gateway.close()
 })
 

@@ -73,7 +73,8 @@ afterAll(async () => {
 async function seed(): Promise<void> {
   const { db, now } = gateway.server.world
   for (let count = 0; count < 3; count++) await (await gateway.chat()).text()
-  await (await gateway.chat({ model: 'test-google' })).text()
+  const long = [{ role: 'user', content: 'Hello [sandbox tokens=213]' }]
+  await (await gateway.chat({ model: 'test-google', messages: long })).text()
   await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   // After five without an answer an upstream is left alone.
   for (let count = 0; count < 5; count++) await gateway.chat({ model: 'gone-chat' })

@@ -47,7 +47,7 @@ afterAll(async () => {
 /** Dollars as the console writes them, in nano-dollars. */
 const nanoOf = (usd: string | null) => Math.round(Number((usd ?? '').replace(/[$,]/g, '')) * 1e9)
 
-/** What the charges of this month or of the last one have cost, in nano-dollars. */
+/** The sum of the charges of this month or of the last one, in nano-dollars. */
 async function paid(isLastMonth = false): Promise<number> {
   const charges = await gateway.charges()
   const since = calendarPeriod('month', Date.now()).beginsAt

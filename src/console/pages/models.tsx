@@ -154,7 +154,7 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
 
 type PriceTree = { [key: string]: string | PriceTree }
 
-/** What is paid for a unit, and what the vendors take for it. */
+/** A unit with its price, as text and in dollars. */
 interface PricedUnit {
   unit: string
   usd: string

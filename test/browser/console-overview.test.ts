@@ -244,11 +244,11 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   const plot = charts.first().locator('.u-over')
   const { width = 0 } = (await plot.boundingBox()) ?? {}
   // An amount of more than two figures, which are all there.
-  const exact = `test-chat ${await spend.locator('tfoot td').nth(models.indexOf('test-chat') + 1).textContent()}`
-  expect(exact).toMatch(/[1-9]\d{2}$/)
+  const exact = `test-chat ${await spend
     .locator('tfoot td')
-    .nth(models.indexOf('test-google') + 1)
+    .nth(models.indexOf('test-chat') + 1)
     .textContent()}`
+  expect(exact).toMatch(/[1-9]\d{2}$/)
   // The last bar, or the one before it where an hour has ended meanwhile.
   let back = 0
   await waitFor(async () => {

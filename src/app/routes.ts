@@ -9,7 +9,7 @@ import { BodyReader, bodyLimitsOf } from '../http/body'
 import { withBunRoutes } from '../http/bun-routes'
 import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
-import { createCors } from '../http/cors'
+import { type Cors, createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
@@ -94,7 +94,7 @@ export function createApp(
         response.headers.set(SHOULD_RETRY, String(canRepeatHelp(response.status)))
       if (isShared(request)) cors.share(request, response.headers)
     })
-    .options('/v1/*', ({ request }) => cors.preflight(request) ?? methodsAnswer(app.routes, request))
+    .use(optionsRoutes(cors, () => app.routes))
     .use(taskRoutes(world, mark))
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
@@ -113,6 +113,14 @@ export function createApp(
   if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
   return withBunRoutes(app.use(operationRoutes(world, gateway, bodies, mark, () => app.server)))
+}
+
+/** Answers preflights of web pages, and which methods a path has. */
+function optionsRoutes(cors: Cors, routes: () => readonly Route[]) {
+  const app = new Elysia()
+  for (const path of SHARED_PATHS)
+    app.options(`${path}*`, ({ request }) => cors.preflight(request) ?? methodsAnswer(routes(), request))
+  return app
 }
 
 /** Paths at which holders of keys look at them, and change them. */
@@ -170,7 +178,12 @@ function isProbe({ method }: Request, error: unknown): boolean {
   )
 }
 
+/** Beginnings of the paths of the API, also of those at which clients of other gateways ask. */
+const SHARED_PATHS = ['/v1/', '/dashboard/billing/', '/api/v1/'] as const
+
 /** Whether a web page sends the request to the API. MCP, which is below /v1 too, answers pages itself. */
 function isShared(request: Request): boolean {
-  return request.headers.has('origin') && /^\/v1\/(?!mcp$)/.test(pathOf(request))
+  if (!request.headers.has('origin')) return false
+  const pathname = pathOf(request)
+  return pathname !== '/v1/mcp' && SHARED_PATHS.some((path) => pathname.startsWith(path))
 }

@@ -1,4 +1,4 @@
-// Web pages that may call /v1 from a browser (CORS). Any page may by default: the API has no cookies, so a page has
+// Web pages that may call the API from a browser (CORS). Any page may by default: the API has no cookies, so a page has
 // only the key that its user gave it. Credentials must never be allowed. /mcp has a rule of its own.
 
 import type { Config } from '../config/schema'

@@ -53,6 +53,26 @@ describe('the answer to a preflight', () => {
     expect(response.headers.has('access-control-allow-credentials')).toBe(false)
   })
 
+  test.each([
+    '/v1/usage',
+    '/dashboard/billing/subscription',
+    '/dashboard/billing/usage',
+    '/api/v1/credits',
+    '/api/v1/key',
+  ])('lets pages read balances at %s, as clients of other gateways do', async (path) => {
+    const asked = await ask(gateway.url, path, {
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'authorization',
+    })
+    const headers = { origin: ORIGINS[0], authorization: `Bearer ${gateway.secret}` }
+    const read = await fetch(`${gateway.url}${path}`, { headers })
+    for (const [{ status, headers }, expected] of [
+      [asked, 204],
+      [read, 200],
+    ] as const)
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([expected, '*'])
+  })
+
   test('does not repeat what is no list of headers', async () => {
     const response = await ask(gateway.url, '/v1/models', {
       'access-control-request-method': 'GET',

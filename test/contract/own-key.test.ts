@@ -96,6 +96,8 @@ for (const [database, gateway] of gateways) {
       'since=2026-13-01',
       'since=2026-10-02&until=2026-10-01',
       'by=hour&since=2020-01-01',
+      'month=2026-10',
+      'key=another',
     ])
       expect({ query, status: (await get(gateway, `/v1/usage?${query}`)).status }).toEqual({
         query,

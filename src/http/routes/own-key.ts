@@ -26,6 +26,7 @@ import { isoTime } from '../../db/iso-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd, NANO_PER_USD } from '../../lib/money'
 import type { System } from '../../lib/system'
+import { assertKnownQuery } from '../known-query'
 import { tolerated } from '../paths'
 import { periodOfQuery } from '../query-time'
 import { queryOf } from '../target'
@@ -90,6 +91,7 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
 }
 
 async function describeUsage({ db, now }: OwnKeyWorld, key: Key, query: URLSearchParams): Promise<object> {
+  assertKnownQuery(query, ['by', 'since', 'until'])
   const at = now()
   const by = usageDimensionOf(query.get('by') ?? 'model')
   if (!by || by === 'key' || by === 'account')

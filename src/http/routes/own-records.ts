@@ -22,6 +22,7 @@ import type { Task } from '../../tasks/task'
 import { progressOf, taskStateOf } from '../../tasks/task-json'
 import type { Listener } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
+import { assertKnownQuery } from '../known-query'
 import { tolerated } from '../paths'
 import { limitOfQuery } from '../query-limit'
 import { periodOfQuery } from '../query-time'
@@ -74,6 +75,7 @@ async function listOwnRequests(
   { id: keyId }: Key,
   query: URLSearchParams,
 ): Promise<object> {
+  assertKnownQuery(query, ['status', 'model', 'operation', 'since', 'until', 'limit', 'after'])
   const status = query.get('status') ?? undefined
   if (status !== undefined && !isStatusWord(status))
     throw invalidRequest(
@@ -143,6 +145,7 @@ async function listOwnTasks(
   { id: keyId, account }: Key,
   query: URLSearchParams,
 ): Promise<object> {
+  assertKnownQuery(query, ['state', 'limit', 'after'])
   const limit = limitOfQuery(query, LIMITS)
   const state = TASK_STATES.find((word) => word === query.get('state'))
   if (query.has('state') && state === undefined)
@@ -220,6 +223,7 @@ async function listOwnArtifacts(
   { request, server }: Asked,
 ): Promise<object> {
   const query = queryOf(request)
+  assertKnownQuery(query, ['request', 'limit', 'after'])
   const limit = limitOfQuery(query, LIMITS)
   const charge = wordOfQuery('request', query)
   const after = query.get('after') ?? undefined

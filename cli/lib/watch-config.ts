@@ -1,6 +1,6 @@
 // Watches the files of the configuration while it says so (`server.watchConfig`), and reloads it when one has changed. The
 // files are looked at by their paths, because editors and mounted volumes replace them. A file that is still being
-// written must not be read.
+// written must not be read, and a change that comes during a reload must not be lost.
 
 import { statSync } from 'node:fs'
 import type { Config } from '../../src/config/schema'
@@ -11,33 +11,44 @@ interface Reloadable {
   reload(cause: string): Promise<unknown>
 }
 
+/** What is known of each file by its path, so that a change can be told. */
+type States = ReadonlyMap<string, string>
+
 const LOOK_MS = 1_000
 
 /** Watches for as long as the process lives. Nothing is watched for the built-in configuration. */
 export function watchConfig(file: string | undefined, server: Reloadable): void {
-  if (file === undefined) return
-  let known = stateOf(file)
-  let seen = known
-  setInterval(async () => {
-    const before = seen
-    seen = stateOf(file)
-    // Unchanged since the last look, so that a writer has ended.
-    if (seen === known || seen !== before) return
-    known = seen
-    if (!server.world.config.server?.watchConfig) return
-    await server.reload('watchConfig')
-    // Another file may be imported or named now.
-    known = stateOf(file)
-    seen = known
-  }, LOOK_MS).unref()
+  if (file !== undefined) void watch(file, server)
 }
 
-/** The state of the files as a text, which differs from one state to another. */
-function stateOf(file: string): string {
-  return filesOfConfig(file)
-    .map((path) => {
-      const found = statSync(path, { throwIfNoEntry: false })
-      return found ? `${path} ${found.ino} ${found.mtimeMs} ${found.size}` : `${path} is missing`
-    })
-    .join('\n')
+async function watch(file: string, server: Reloadable): Promise<never> {
+  let known = statesOf(file)
+  let seen = known
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref())
+    const before = seen
+    seen = statesOf(file)
+    // Unchanged since the last look, so that a writer has ended.
+    if (Bun.deepEquals(seen, known) || !Bun.deepEquals(seen, before)) continue
+    known = seen
+    if (!server.world.config.server?.watchConfig) continue
+    await server.reload('watchConfig')
+    // Another file may be imported or named now. Those of before may have changed since they were looked at.
+    seen = statesOf(file)
+    known = new Map([...seen].map(([path, state]) => [path, known.get(path) ?? state]))
+  }
+}
+
+function statesOf(file: string): States {
+  return new Map(filesOfConfig(file).map((path) => [path, stateOf(path)]))
+}
+
+function stateOf(path: string): string {
+  try {
+    const { ino, mtimeMs, size } = statSync(path)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch (error) {
+    // Missing, or in a folder that must not be looked into.
+    return String((error as { code?: string }).code)
+  }
 }

@@ -1,0 +1,25 @@
+// A configuration that is watched is reloaded for each change, also for one that comes while it is being reloaded.
+
+import { expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { watchConfig } from '../../cli/lib/watch-config'
+import { temporaryFolder } from '../support/databases'
+import { waitFor } from '../support/gateway'
+
+test('a change in the middle of a reload has a reload of its own, and no change has none', async () => {
+  const file = join(temporaryFolder(), 'gateway.config.json')
+  writeFileSync(file, '{}')
+  const read: string[] = []
+  watchConfig(file, {
+    world: { config: { server: { watchConfig: true } } },
+    async reload(cause) {
+      read.push(`${cause}: ${await Bun.file(file).text()}`)
+      if (read.length === 1) writeFileSync(file, '{"third":1}')
+    },
+  })
+  writeFileSync(file, '{"second":1}')
+  await waitFor(() => read.length === 2, 30_000)
+  await Bun.sleep(2_500)
+  expect(read).toEqual(['watchConfig: {"second":1}', 'watchConfig: {"third":1}'])
+})

@@ -439,12 +439,12 @@ describe('a caller who leaves', () => {
     caller.send(`${lines.join('\r\n')}\r\n\r\n${text}`)
     let seen = -1
     let looks = 0
-    // One look is not enough: on a busy machine the encoder itself rests for a second, and the buffers are not full yet.
+    // One look is not enough: on a busy machine the encoder itself rests for seconds, and the buffers are not full yet.
     await waitFor(async () => {
       await Bun.sleep(1_000)
       looks = source.taken() > 0 && source.taken() === seen ? looks + 1 : 0
       seen = source.taken()
-      return looks === 3
+      return looks === 8
     }, FILLED_MS_MOST)
     expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'held' })
     clockAheadMs += 301_000

@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/schema'
 import { filesOfConfig } from './config-file'
 
 interface Reloadable {
-  world: { readonly config: Config }
+  world: { readonly config: Pick<Config, 'server'> }
   reload(cause: string): Promise<unknown>
 }
 

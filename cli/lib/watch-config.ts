@@ -11,7 +11,7 @@ interface Reloadable {
   reload(cause: string): Promise<unknown>
 }
 
-/** What is known of each file by its path, so that a change can be told. */
+/** The inode, time of change and size of each file, by its path. */
 type States = ReadonlyMap<string, string>
 
 const LOOK_MS = 1_000

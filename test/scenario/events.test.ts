@@ -18,8 +18,10 @@ import { NANO_PER_USD } from '../../src/lib/money'
 import { Receivers } from '../../src/webhooks/receivers'
 import { bodyOfWebhook, insertEvent, listEvents } from '../../src/webhooks/rows'
 import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
+import { freePort } from '../support/free-port'
 import { startTestGateway, waitFor } from '../support/gateway'
 import { AUTHORITY_FILE, MAIL_PASSWORD, MAIL_USER, startMailServer } from '../support/mail-server'
+import { completion } from '../support/vendor'
 import { HERE, openSending, openSite, SECRET, START } from '../support/webhook-sending'
 
 const SECOND = 1_000
@@ -546,5 +548,40 @@ test('books that a backup finds wrong reach the mailbox, with what is wrong and 
   // The backup is there all the same: it is what is looked at.
   expect(gateway.log.filter(({ event }) => event === 'backup_made')).toHaveLength(2)
   await shift(-1)
+  await gateway.close()
+})
+
+test('a gateway tells of a vendor that its requests do not reach, until they do', async () => {
+  const port = await freePort()
+  let ahead = 0
+  const gateway = await startTestGateway({
+    outside: { now: () => Date.now() + ahead },
+    upstreams: { away: { kind: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'sk-vendor' } },
+    models: { away: { family: 'openai-chat', upstream: 'away', free: true } },
+    config: { events: { to: { ops: OPS } } },
+  })
+  const ask = async () => (await gateway.chat({ model: 'away' })).status
+  const { world } = gateway.server
+  const told = async () => {
+    ahead += 15 * SECOND
+    await watchEvents(world)
+    const rows = (await listEvents(world.db, { limit: 10 })).reverse()
+    return rows.map((row) => {
+      const { type, data } = JSON.parse(bodyOfWebhook(world.db, row)) as EventBody
+      return `${type} ${data.state} ${data.items[0]?.subject}`
+    })
+  }
+  await waitFor(async () => {
+    await ask()
+    return world.catalogue.upstreams.get('away')?.health().breaker === 'open'
+  })
+  await waitFor(async () => (await told()).includes('upstream.down began away'))
+  using _vendor = Bun.serve({
+    hostname: '127.0.0.1',
+    port,
+    fetch: () => Response.json(completion('Hi', 10, 20)),
+  })
+  await waitFor(async () => (await ask()) === 200)
+  await waitFor(async () => (await told()).includes('upstream.down ended away'))
   await gateway.close()
 })

@@ -114,6 +114,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     expect((await gateway.charges()).at(-1)).toMatchObject({ model: 'hidden', amount: 25_000 })
     expect(await get('me')).toMatchObject({
       plan: 'team',
+      models: ['small', 'large', 'either'],
       concurrency: 2,
       account_budget_usd: '0.05',
       account_budget_period: 'month',

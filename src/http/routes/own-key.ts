@@ -5,7 +5,7 @@
 import { Elysia } from 'elysia'
 import { findAccount } from '../../accounts/accounts'
 import { keyStatusOf, keyWithMoneyJson } from '../../accounts/key-json'
-import type { Key } from '../../accounts/keys'
+import { type Key, mayUse } from '../../accounts/keys'
 import { allowanceOf } from '../../billing/allowances'
 import { type Balance, bookOf } from '../../billing/balances'
 import { accountPeriodOf, committedNano, periodOf } from '../../billing/limits'
@@ -20,6 +20,7 @@ import {
 } from '../../billing/usage-report'
 import { cardOf } from '../../catalogue/model-card'
 import { type Catalogue, formsFor, modelsOf } from '../../catalogue/models'
+import type { Config } from '../../config/schema'
 import type { Model } from '../../contract/family'
 import type { Db } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -39,7 +40,8 @@ const DIMENSIONS: readonly UsageDimension[] = ['model', 'operation', 'day', 'hou
 /** Hours are listed for no longer than this, in days. */
 const MAX_HOURLY_DAYS = 31
 
-type OwnKeyWorld = KeyedWorld & Pick<System, 'now'> & { db: Db; catalogue: Catalogue }
+type OwnKeyWorld = KeyedWorld &
+  Pick<System, 'now'> & { db: Db; catalogue: Catalogue; readonly config: Pick<Config, 'models'> }
 
 export function ownKeyRoutes(world: OwnKeyWorld) {
   const app = new Elysia({ name: 'own-key' })
@@ -60,7 +62,7 @@ export function ownKeyRoutes(world: OwnKeyWorld) {
   return app
 }
 
-async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> {
+async function describeKey({ db, config, now }: OwnKeyWorld, key: Key): Promise<object> {
   const at = now()
   const [account, usedNano, accountUsedNano, allowance, spend] = await Promise.all([
     accountOf(db, key),
@@ -72,6 +74,7 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
   return {
     object: 'key',
     ...keyWithMoneyJson(key, account, at),
+    models: usableModels(key, Object.keys(config.models)),
     account_display_name: account.displayName,
     plan: key.planName,
     account_budget_usd: key.accountBudget && formatUsd(key.accountBudget.amountNano),
@@ -88,6 +91,13 @@ async function describeKey({ db, now }: OwnKeyWorld, key: Key): Promise<object> 
       total: formatUsd(spend.totalNano),
     },
   }
+}
+
+/** Ids that a key may use by its own list and by its plan; null: all that there are. */
+function usableModels(key: Key, known: readonly string[]): string[] | null {
+  const ids = key.models ?? known
+  const usable = ids.filter((id) => mayUse(key, id))
+  return key.models === null && usable.length === known.length ? null : usable
 }
 
 async function describeUsage({ db, now }: OwnKeyWorld, key: Key, query: URLSearchParams): Promise<object> {

@@ -22,7 +22,7 @@ export const usage = defineCommand({
     examples: [
       'gateway usage',
       'gateway usage --since 30d --by model',
-      'gateway usage --month 2026-10 --by account',
+      'gateway usage --month 2026-10 --by account --and model',
       'gateway usage --since all --by account --json | jq -r .total.amount_usd',
     ],
   },
@@ -38,11 +38,17 @@ export const usage = defineCommand({
       valueHint: usageDimensions.join('|'),
       description: 'What to sum by, also metadata.NAME (default key)',
     },
+    and: {
+      type: 'string',
+      valueHint: 'WORD',
+      description: 'A second of these: a row for each pair',
+    },
     rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
     ...gatewayArgs,
   },
   async run({ args }) {
-    const by = readDimension(args.by ?? 'key')
+    const by = readDimension('by', args.by ?? 'key')
+    const and = args.and === undefined ? undefined : readDimension('and', args.and)
     const now = Date.now()
     const period = parsePeriod(args, now)
     const { since = now - parseDurationMs('since', DEFAULT_SINCE), until } = period
@@ -51,13 +57,14 @@ export const usage = defineCommand({
         const { db } = needDatabase(gateway, '--rebuild')
         await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
       }
-      const query = { by, ...periodQueryOf({ since, ...(until !== undefined && { until }) }) }
+      const query = { by, and, ...periodQueryOf({ since, ...(until !== undefined && { until }) }) }
       const { rows, total } = await gateway.call('getUsage', { query })
-      if (!args.json) return showUsage(by, rows, total)
+      if (!args.json) return showUsage(and ? [by, and] : [by], rows, total)
       printJson({
         since: since === 0 ? null : isoTime(since),
         ...(until !== undefined && { until: isoTime(until) }),
         by,
+        ...(and && { and }),
         rows,
         total,
       })
@@ -65,9 +72,9 @@ export const usage = defineCommand({
   },
 })
 
-function readDimension(text: string): UsageDimension {
+function readDimension(flag: string, text: string): UsageDimension {
   return (
-    usageDimensionOf(text) ?? parseWord('by', text, [...usageDimensions, 'metadata.NAME' as UsageDimension])
+    usageDimensionOf(text) ?? parseWord(flag, text, [...usageDimensions, 'metadata.NAME' as UsageDimension])
   )
 }
 
@@ -82,9 +89,13 @@ interface UsageColumn extends Column {
   ofCost?: true
 }
 
-function usageColumns(by: UsageDimension): UsageColumn[] {
+function usageColumns(by: readonly UsageDimension[]): UsageColumn[] {
   return [
-    { title: by.toUpperCase(), flexible: true, cell: (used) => String(used[by] ?? 'total') },
+    ...by.map((dimension, index) => ({
+      title: dimension.toUpperCase(),
+      flexible: true,
+      cell: (used: UsageReply) => String(used[dimension] ?? (index === 0 ? 'total' : '')),
+    })),
     { title: 'REQUESTS', align: 'right', cell: ({ requests }) => String(requests) },
     { title: 'RUNNING', align: 'right', cell: ({ running }) => String(running), zeroIn: 'running' },
     { title: 'RELEASED', align: 'right', cell: ({ released }) => String(released) },
@@ -112,7 +123,7 @@ function usageColumns(by: UsageDimension): UsageColumn[] {
   ]
 }
 
-function showUsage(by: UsageDimension, usages: readonly UsageReply[], total: UsageReply): void {
+function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[], total: UsageReply): void {
   if (usages.length === 0) {
     say('There were no requests in this time.')
     return

@@ -71,13 +71,22 @@ function contextOf({ context, ...flags }: GatewayFlags): Context | undefined {
 
 /** A token as it is given: itself, or the content of a file. */
 export function readToken(given: string): string {
-  if (!given.startsWith('@')) return given.trim()
+  if (!given.startsWith('@')) return oneWord(given, 'What stands for the token')
   const file = given.slice(1)
+  let content: string
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8').trim()
+    content = readFileSync(file === '-' ? 0 : file, 'utf8')
   } catch (error) {
     throw new CommandFailed(`The token cannot be read from ${file}: ${lineOf(error)}.`)
   }
+  return oneWord(content, file === '-' ? 'Standard input' : file)
+}
+
+/** The text without what surrounds it. Fails for more than one word, which no header can hold. */
+function oneWord(text: string, place: string): string {
+  const word = text.trim()
+  if (/^[\x21-\x7e]*$/.test(word)) return word
+  throw new CommandFailed(`${place} has more than a token, which is one word such as adm-….`)
 }
 
 /** The context with its address in one form. Fails for an address that is none, or that would give the token away. */

@@ -461,12 +461,16 @@ test('usage sums the charges and lists the newest requests', async () => {
     amount_usd: '1.00',
     shortfall_usd: '0.15',
   }
-  const [byKey, byModel, byAccount, table] = await Promise.all([
+  const [byKey, byModel, byAccount, table, pairs] = await Promise.all([
     json('usage', data),
     json('usage --since all --by model', data),
     json('usage --by account --since 45m', data),
     run('usage --by model', data),
+    run('usage --by account --and model', data),
   ])
+  expect(pairs.stdout).toMatch(/^ACCOUNT +MODEL +REQUESTS /m)
+  expect(pairs.stdout).toMatch(/^alice +embed +1 .* 0\.85 +0\.15$/m)
+  expect(pairs.stdout).toMatch(/^total +4 .* 1\.00 +0\.15$/m)
   expect(byKey).toMatchObject({ by: 'key', rows: [{ key: 'alice', ...total }], total })
   expect(Date.now() - Date.parse(byKey.since)).toBeLessThan(86_500_000)
   expect(byAccount).toMatchObject({ by: 'account', rows: [{ account: 'alice', ...total }] })

@@ -109,6 +109,7 @@ const lines = [
   'admins revoke NAME',
   'admins list --json',
   'usage --by model --json',
+  'usage --by day --and model --json',
   'requests list',
   'requests list --status odd',
   'requests list --metadata odd',
@@ -272,7 +273,10 @@ test('who is refused, and what is no gateway, is said in one line', async () => 
     port: 0,
     fetch: (request) => answers[new URL(request.url).pathname]?.() ?? new Response('<html>', { status: 404 }),
   })
+  const twoLines = join(temporaryFolder(), 'two-lines.txt')
+  writeFileSync(twoLines, `${token}\nand more\n`)
   const rows: [string, string, number, string[]][] = [
+    ['keys list', `--server ${server.url} --token @${twoLines}`, 1, ['two-lines.txt has more than a token']],
     ['keys list', `--server ${server.url} --token adm-wrong`, 1, ['refuses the token', server.url]],
     [
       'codes create --amount 1',

@@ -11,8 +11,9 @@ test('a change in the middle of a reload has a reload of its own, and no change 
   const file = join(temporaryFolder(), 'gateway.config.json')
   writeFileSync(file, '{}')
   const read: string[] = []
+  const config = { server: { watchConfig: true } }
   watchConfig(file, {
-    world: { config: { server: { watchConfig: true } } },
+    world: { config },
     async reload(cause) {
       read.push(`${cause}: ${await Bun.file(file).text()}`)
       if (read.length === 1) writeFileSync(file, '{"third":1}')
@@ -22,4 +23,6 @@ test('a change in the middle of a reload has a reload of its own, and no change 
   await waitFor(() => read.length === 2, 30_000)
   await Bun.sleep(2_500)
   expect(read).toEqual(['watchConfig: {"second":1}', 'watchConfig: {"third":1}'])
+  // The watch goes on, and the file goes with the tests.
+  config.server.watchConfig = false
 })

@@ -1,11 +1,12 @@
 // How the console loads: below a path of a proxy, what is shown before anything is there and where nothing is or comes, in
-// which colours, and that a page that nobody sees asks for nothing.
+// which colours, that a page that nobody sees asks for nothing, and that the executable has every page inside.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
 import { visitConsole } from '../support/console-visit'
+import { emptyFolder, install, stopWell } from '../support/executable'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(120_000)
@@ -174,4 +175,29 @@ test('a page that is not seen has no stream of events and asks for nothing', asy
   await waitFor(async () => count.live === 1 && count.overview > overview)
   expect(faults).toEqual([])
   await page.context().close()
+})
+
+test('the executable has all of it inside: every page loads', async () => {
+  const installation = await install()
+  const server = await installation.serve({ cwd: emptyFolder() })
+  const { token } = await installation.json('admins', 'create', 'ada', '--role', 'owner')
+  const key = await installation.makeKey('alice', '1')
+  const opened: string[] = []
+  for (const credentials of [token, key]) {
+    const visit = await visitConsole(browser, gateway, { url: server.url, token: credentials })
+    const links = visit.page.locator('nav a[href^="#/"]')
+    const places = await links.evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''))
+    for (const place of places) {
+      await visit.open(place.replace('#/', ''))
+      opened.push((await visit.page.title()).split(' · ')[0] ?? '')
+    }
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  }
+  expect(opened).toHaveLength(16)
+  expect(opened.filter((title, index) => opened.indexOf(title) !== index).sort()).toEqual([
+    'Models',
+    'Requests',
+  ])
+  await stopWell(installation, server)
 })

@@ -258,3 +258,35 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   })
   expect(visit.faults).toEqual([])
 })
+
+test('a range is chosen by its name or dragged in a chart, stands in the address, and goes along to other pages', async () => {
+  const { page, open, settled } = visit
+  await open('overview')
+  await page.getByLabel('Range of time').selectOption('7d')
+  await settled()
+  expect(page.url()).toEndWith('#/overview?range=7d')
+  await page.getByText('Spend by day (UTC) and model, in dollars').waitFor()
+  await page.getByLabel('Range of time').selectOption('24h')
+  await settled()
+  const box = (await page.locator('figure.chart .u-over').first().boundingBox()) ?? { x: 0, y: 0, width: 0 }
+  await page.mouse.move(box.x + box.width / 2, box.y + 20)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width - 2, box.y + 20, { steps: 4 })
+  await page.mouse.up()
+  await settled()
+  const { since, until } = Object.fromEntries(new URLSearchParams(page.url().split('?')[1]))
+  const HOUR_MS = 3_600_000
+  const lengthMs = Date.parse(until ?? '') - Date.parse(since ?? '')
+  expect(lengthMs).toBeWithin(11 * HOUR_MS, 14 * HOUR_MS)
+  await page
+    .getByRole('link', { name: /^Requests/ })
+    .first()
+    .click()
+  await settled()
+  expect(Object.fromEntries(new URLSearchParams(page.url().split('?')[1]))).toEqual({
+    since: since as string,
+    until: until as string,
+  })
+  await open('overview')
+  expect(visit.faults).toEqual([])
+})

@@ -102,6 +102,30 @@ test('a chat calls a tool, its result is entered by hand, and both requests have
   expect(visit.faults).toEqual([])
 })
 
+test('an answer is shown as it comes, and one that is stopped is paid as far as it had come', async () => {
+  const { page, open } = visit
+  await open('playground?kind=chat&model=test-chat')
+  await page.getByLabel('Pictures').setInputFiles([])
+  await page.getByRole('textbox', { name: 'Message' }).fill('[sandbox tokens=400 token_delay_ms=50] Count.')
+  await page.getByText(/costs at most/).waitFor()
+  const before = await gateway.charges()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  const said = page.locator('.answer .said')
+  // More comes while it runs.
+  await waitFor(async () => ((await said.textContent({ timeout: 60_000 })) ?? '').length > 0)
+  const first = ((await said.textContent()) ?? '').length
+  await waitFor(async () => ((await said.textContent()) ?? '').length > first)
+  expect(JSON.parse(lastCall()?.body ?? '').stream).toBe(true)
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  await page.getByText('Stopped. What had come by then is paid.').waitFor()
+  await waitFor(async () => (await gateway.charges()).at(-1)?.state === 'settled')
+  const [charge, ...more] = (await gateway.charges()).slice(before.length)
+  expect(more).toEqual([])
+  // 400 tokens would have cost 800,000 nano-dollars.
+  expect(Number(charge?.amount)).toBeWithin(1, 400_000)
+  expect(visit.faults).toEqual([])
+})
+
 test('pictures go with a chat and with a picture to be changed, and what is no picture is refused', async () => {
   const { page, open, axe } = visit
   await open('playground?kind=chat&model=test-messages')

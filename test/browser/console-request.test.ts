@@ -120,6 +120,19 @@ test('a request in full: lines that add up to what was paid, what came back, the
     end = left + width
   }
   expect(end).toBeCloseTo(100, 3)
+  // Its neighbours: of its minute, of its key and of its account.
+  const asOf = (link: string) =>
+    visit.page.getByRole('link', { name: link, exact: true }).getAttribute('href')
+  expect(await asOf('Same account')).toBe('#/requests?account=alice')
+  expect(await asOf('Same key')).toMatch(/^#\/requests\?key=key_/)
+  const { since = '', until = '' } = Object.fromEntries(
+    new URLSearchParams((await asOf('Same minute'))?.split('?')[1]),
+  )
+  expect(Date.parse(until) - Date.parse(since)).toBe(60_000)
+  const { at } = JSON.parse(
+    await (await visit.page.request.get(`${gateway.url}/admin/v1/requests/${whole}`)).text(),
+  ).request
+  expect(Date.parse(at)).toBeWithin(Date.parse(since), Date.parse(until))
   // Who only looks is not offered what people wrote.
   expect(await visit.page.getByText('Asked and answered').count()).toBe(0)
   expect(visit.faults).toEqual([])

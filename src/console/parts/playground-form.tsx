@@ -50,12 +50,13 @@ export function PlaygroundForm(props: PlaygroundFormProps) {
         </details>
       )}
       <p class="actions">
+        {/* Each its own element: one that became another during its click would send what it has just stopped. */}
         {isRunning ? (
-          <button type="button" onClick={stop}>
+          <button type="button" key="stop" onClick={stop}>
             {words.stop}
           </button>
         ) : (
-          <button type="submit" class="primary" disabled={!isReady}>
+          <button type="submit" key="send" class="primary" disabled={!isReady}>
             {words.send}
           </button>
         )}

@@ -206,7 +206,7 @@ function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<b
 }
 
 /** Throws 403 for a key that is paused, or whose account is frozen or closed. */
-function assertAwake(key: Key): Key {
+export function assertAwake(key: Key): Key {
   if (key.accountState === 'closed')
     throw resting('account_closed', 'The account of this key is closed. Use a key of another account.')
   if (key.accountState === 'frozen')

@@ -2,7 +2,7 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import type { Authorization, Key } from '../accounts/keys'
+import { type Authorization, assertAwake, type Key } from '../accounts/keys'
 import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
@@ -152,10 +152,11 @@ async function handle(
   let reservation: Reservation | undefined
   try {
     if (reservations.isDraining) throw shuttingDown()
-    // 1. Authenticate the key. 401, and 429 for a key with too many requests in this process.
-    const key = await world.authenticator.authenticate(incoming.authorization)
+    // 1. Authenticate the key. 401, 403 for one that rests, and 429 for one with too many requests in this process.
+    const key = await world.authenticator.identify(incoming.authorization)
     logRow.keyId = key.id
     logRow.account = key.account
+    assertAwake(key)
     running.enter(key)
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.

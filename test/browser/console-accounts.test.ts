@@ -38,7 +38,7 @@ afterAll(async () => {
 
 /** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
 async function visiting(
-  role: 'viewer' | 'operator',
+  role: 'viewer' | 'operator' | 'owner',
   journey: (visit: Visit) => Promise<void>,
   refused: readonly number[] = [],
 ) {
@@ -176,4 +176,39 @@ test('an account: its ledger has the balance after each movement, and leads to r
     await settled()
     expect(page.url()).toEndWith('#/statements?account=ledgered')
     expect(await page.getByLabel('Account').inputValue()).toBe('ledgered')
+  }))
+
+test('an account: frozen, open again, named, and closed for ever', () =>
+  visiting('owner', async ({ page, open, settled }) => {
+    const { key } = await admin('POST', '/keys', { name: 'closing' })
+    await admin('POST', '/accounts/closing/credits', { amount_usd: '1' })
+    const statusOf = async () =>
+      (await gateway.chat({ max_tokens: 1 }, { authorization: `Bearer ${key}` })).status
+    const confirm = async (action: string, consequence: string, name?: string) => {
+      await page.getByRole('button', { name: action }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByText(consequence).waitFor()
+      if (name) await dialog.getByLabel(`Type ${name} to go on`).fill(name)
+      await dialog.getByRole('button', { name: action }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await settled()
+    }
+    await open('accounts/closing')
+    await confirm('Freeze…', '0 running requests end as usual and are paid.')
+    await waitFor(async () => (await statusOf()) === 403)
+    await page.getByRole('button', { name: 'Unfreeze' }).click()
+    await waitFor(async () => (await statusOf()) === 200)
+    await page.getByLabel('Shown name').fill('Closing & Sons')
+    await page
+      .locator('.panel form', { has: page.getByLabel('Shown name') })
+      .getByRole('button')
+      .click()
+    await page.getByRole('row', { name: 'closing Closing & Sons' }).waitFor()
+    await confirm('Close…', '$0.00 is held now', 'closing')
+    await waitFor(async () => (await statusOf()) === 403)
+    expect(await admin('GET', '/accounts/closing')).toMatchObject({
+      status: 'closed',
+      display_name: 'Closing & Sons',
+    })
+    expect(await page.locator('.panel').getByRole('button', { name: 'Add dollars' }).count()).toBe(0)
   }))

@@ -22,7 +22,12 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     sandbox,
     balance: '10',
-    upstreams: { east, west: east, keyless: { kind: 'mistral' } },
+    upstreams: {
+      east,
+      west: east,
+      keyless: { kind: 'mistral' },
+      gone: { ...east, baseUrl: 'http://127.0.0.1:9/v1' },
+    },
     models: {
       sold: {
         ...testModels['test-chat'],
@@ -98,6 +103,21 @@ test('what some usage costs, and what is left of it', async () => {
   const answer = page.getByRole('status')
   for (const usd of ['$0.001014', '$0.000507']) await answer.getByText(usd).first().waitFor()
   expect(await answer.locator('dt').allTextContents()).toEqual(['Price', 'Cost', 'Margin'])
+  expect(visit.faults).toEqual([])
+})
+
+test('an upstream that does not answer says why when it is tried, and what is not configured is not there', async () => {
+  const { page, open, axe } = visit
+  await open('upstreams/gone')
+  await page.getByRole('button', { name: 'Test' }).click()
+  const answer = page.getByRole('status').filter({ hasText: 'failed' })
+  await answer.waitFor()
+  expect((await answer.textContent())?.replace(/^.*ms/, '').trim()).not.toBe('')
+  expect(await axe()).toEqual([])
+  for (const address of ['models/nothing', 'upstreams/nothing']) {
+    await open(address)
+    await page.locator('.panel').getByText('nothing in the configuration in force.').waitFor()
+  }
   expect(visit.faults).toEqual([])
 })
 

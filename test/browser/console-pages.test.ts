@@ -379,3 +379,51 @@ test('signing out ends the session, and the address leads back after the next si
     await settled()
     expect(page.url()).toEndWith('#/requests?status=failed')
   }))
+
+test('at 400 pixels a bar has five entries, and the other pages stand behind the last one', async () => {
+  const { page, open, settled, faults, axe } = await visitConsole(browser, gateway, {
+    width: 400,
+    role: 'viewer',
+  })
+  await open('overview')
+  const seen = async () => page.locator('nav.side-bar li:visible').allInnerTexts()
+  expect((await seen()).map((text) => text.trim())).toEqual([
+    'Overview',
+    'Accounts',
+    'Requests',
+    'Tasks',
+    'More',
+  ])
+  await page.getByRole('button', { name: 'More' }).click()
+  expect(await seen()).toHaveLength(12)
+  expect(await axe()).toEqual([])
+  await page.getByRole('link', { name: 'Upstreams', exact: true }).first().click()
+  await settled()
+  expect(page.url()).toContain('#/upstreams')
+  expect(await seen()).toHaveLength(5)
+  // The same figures, as lines with their titles.
+  await open('accounts')
+  const title = `getComputedStyle(document.querySelector('main tbody td[data-title="Available"]'), '::before').content`
+  expect(await page.evaluate<string>(title)).toContain('Available')
+  expect(await page.locator('main tbody tr').first().textContent()).toContain('$')
+  expect(faults).toEqual([])
+  await page.context().close()
+})
+
+test('search finds a request by its id and an account by how its name begins, and opens it', () =>
+  visiting('viewer', async ({ page, settled }) => {
+    const [{ id = '' } = {}] = await listed('/requests?key=ci')
+    const search = page.getByRole('combobox', { name: /^Search/ })
+    await search.fill(id)
+    await page.getByRole('option', { name: id }).waitFor()
+    await search.press('Enter')
+    await page.getByRole('heading', { name: id }).waitFor()
+    await settled()
+    await search.fill('tea')
+    await page.getByRole('option', { name: /^team account/ }).click()
+    await page.getByRole('heading', { name: 'Account team' }).waitFor()
+    await search.fill('stat')
+    await search.press('Enter')
+    await page.waitForURL('**#/statements*')
+    await settled()
+  }))

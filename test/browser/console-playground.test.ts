@@ -204,3 +204,23 @@ for (const { kind, field, text, shown, path } of kinds) {
     expect(JSON.parse(lastCall()?.body ?? '')).toEqual(JSON.parse(own?.body ?? ''))
   })
 }
+
+test('what was tried before is put back into the form as it was, and costs nothing until it is sent', async () => {
+  const { page, open } = visit
+  await open('playground?kind=chat&model=test-reasoning')
+  const message = page.getByRole('textbox', { name: 'Message' })
+  await message.fill('Once more, please')
+  await page.getByRole('textbox', { name: 'Instructions' }).fill('Be brief')
+  await pay('Send')
+  const paid = (await gateway.charges()).length
+  await open('playground?kind=embeddings')
+  await page.getByRole('button', { name: 'Once more, please' }).click()
+  await visit.settled()
+  expect(page.url()).toContain('kind=chat&model=test-reasoning')
+  expect([
+    await message.inputValue(),
+    await page.getByRole('textbox', { name: 'Instructions' }).inputValue(),
+  ]).toEqual(['Once more, please', 'Be brief'])
+  await page.getByText(/costs at most/).waitFor()
+  expect((await gateway.charges()).length).toBe(paid)
+})

@@ -59,7 +59,7 @@ async function siteOf(database: string): Promise<Site> {
 afterAll(async () => {
   for (const { installation, server } of sites.values()) await stopWell(installation, server)
   await chat.stop(true)
-}, 60_000)
+}, 180_000)
 
 /** Lines in this order: what is made is made twice, as NAME, and what is listed is the same for both. */
 const lines = [

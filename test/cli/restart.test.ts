@@ -55,7 +55,7 @@ async function restart(installation: Installation): Promise<{ pid: number; url: 
 
 async function stop(pid: number): Promise<void> {
   process.kill(pid, 'SIGTERM')
-  await waitFor(() => !isAlive(pid), 30_000)
+  await waitFor(() => !isAlive(pid))
 }
 
 onLinux('gateway restart', () => {
@@ -270,9 +270,9 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await askLast(used, secret)
     await Bun.sleep(SILENCE_MS)
     await askLast(silent, secret)
-    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'), 30_000)
+    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'))
     await askLast(streaming, secret)
-    await waitFor(() => unused.closed, 30_000)
+    await waitFor(() => unused.closed)
     expect(unused.error).toBeUndefined()
     expect((await first.ended).code).toBe(0)
     await stopWell(installation, second)
@@ -325,7 +325,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await askLast(used, secret)
     await Bun.sleep(SILENCE_MS)
     await askLast(silent, secret)
-    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'), 30_000)
+    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'))
     await askLast(streaming, secret)
     const next = await RawCaller.connect(server.url)
     next.send(request(secret))

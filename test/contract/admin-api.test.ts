@@ -55,11 +55,11 @@ beforeAll(async () => {
     }
     tokens.set(database, made)
   }
-}, 60_000)
+}, 180_000)
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
   await store.stop()
-}, 30_000)
+}, 180_000)
 
 function caller(database: string) {
   const gateway = gateways.get(database) as TestGateway
@@ -545,7 +545,7 @@ for (const database of databaseKinds) {
         expect(status).toBeLessThan(500)
       }
     }
-  }, 60_000)
+  }, 180_000)
 
   test(`a token is refused when it is revoked, has expired or is wrong, and then its address (${database})`, async () => {
     const call = caller(database)

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
-}, 30_000)
+}, 180_000)
 
 interface Page {
   cookie: string
@@ -432,7 +432,7 @@ for (const database of databaseKinds) {
       await node?.server.stop(0)
       await gateway.close()
     }
-  }, 60_000)
+  }, 180_000)
 }
 
 test('no more pages of a session watch than a browser opens', async () => {

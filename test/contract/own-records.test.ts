@@ -35,7 +35,7 @@ for (const database of databaseKinds) {
 afterAll(async () => {
   for (const gateway of gateways.values()) await gateway.close()
   await store.stop()
-}, 30_000)
+}, 180_000)
 
 async function ask(
   gateway: TestGateway,

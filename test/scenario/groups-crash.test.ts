@@ -36,7 +36,7 @@ for (const kind of databaseKinds) {
       const db = await openFunded(address)
       const movers = Array.from({ length: nodes }, (_, index) => startMover(address, `node ${index}`))
       for (const mover of movers) {
-        await waitFor(() => mover.settled.length >= SETTLED_LEAST, 60_000)
+        await waitFor(() => mover.settled.length >= SETTLED_LEAST)
         await Bun.sleep(Math.random() * 50)
         await mover.kill()
       }
@@ -56,12 +56,12 @@ test.skipIf(!databaseKinds.includes('postgres'))(
       const before = movers.map(({ settled }) => settled.length)
       const goOn = (index: number) =>
         (movers[index] as Mover).settled.length >= (before[index] ?? 0) + SETTLED_LEAST
-      await waitFor(() => movers.every((_, index) => goOn(index)), 60_000)
+      await waitFor(() => movers.every((_, index) => goOn(index)))
       await killServer(db)
     }
     const before = movers.map(({ settled }) => settled.length)
     // All go on by themselves when it is back.
-    await waitFor(() => movers.every(({ settled }, index) => settled.length > (before[index] ?? 0)), 60_000)
+    await waitFor(() => movers.every(({ settled }, index) => settled.length > (before[index] ?? 0)))
     await Promise.all(movers.map((mover) => mover.kill()))
     await proveBooks(db, movers)
     await db.close()

@@ -75,10 +75,10 @@ describe('HTTPS', () => {
     const logged = (event: string, job?: string) =>
       gateway.log.some((line) => line.event === event && line.fields.job === job)
     writeFileSync(certFile, 'half a certificate')
-    await waitFor(() => logged('job_failed', 'renew the certificate'), 20_000)
+    await waitFor(() => logged('job_failed', 'renew the certificate'))
     expect(await shownNames(gateway)).toContain('one.example')
     copyFileSync(fixture('two.example'), certFile)
-    await waitFor(() => logged('certificate_renewed'), 20_000)
+    await waitFor(() => logged('certificate_renewed'))
     expect(await shownNames(gateway)).toContain('two.example')
     await gateway.close()
   })

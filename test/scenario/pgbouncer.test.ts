@@ -95,7 +95,7 @@ unix_socket_dir =
   const user = isRoot ? ['-u', 'nobody'] : []
   const child = Bun.spawn([executable ?? '', '-q', ...user, file], { stdout: 'ignore', stderr: 'ignore' })
   children.push(child)
-  await waitFor(() => accepts(port), 20_000)
+  await waitFor(() => accepts(port))
   return `postgres://postgres@127.0.0.1:${port}${to.pathname}?pgbouncer=true`
 }
 

@@ -70,7 +70,7 @@ describe.each(databaseKinds)('requests on %s', (database) => {
     const body = { model: 'vidw2.6-t2v', duration: 2, resolution: '720p', input: { prompt: 'x' } }
     const video = await gateway.post('/v1/videos/generations', body, { 'x-gateway-metadata': 'team=video' })
     const videoId = video.headers.get('x-request-id') ?? ''
-    await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'), 20_000)
+    await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'))
     const response = await get('format=csv')
     expect(response.headers.get('content-disposition')).toBe('attachment; filename="requests.csv"')
     const [titles = '', ...lines] = (await response.text()).trimEnd().split('\r\n')

@@ -741,7 +741,7 @@ describe('a vendor with ways of its own', () => {
     // The kernel's buffers of three connections take some; the gateway itself keeps next to nothing.
     expect(made).toBeLessThan(events / 2)
     caller.resume()
-    await waitFor(() => caller.tail().includes('[DONE]'), 30_000)
+    await waitFor(() => caller.tail().includes('[DONE]'))
     expect(caller.bytes).toBeGreaterThan((event.length - 'odd-model-2026'.length) * events)
     caller.leave('fin')
     const [charge] = (await gateway.charges()).slice(-1)

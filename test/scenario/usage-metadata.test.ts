@@ -88,7 +88,7 @@ describe.each(databaseKinds)('metadata on %s', (database) => {
     const video = await gateway.post('/v1/videos/generations', body, { 'x-gateway-metadata': 'team=video' })
     expect(video.status).toBe(202)
     expect(await figures('metadata.team')).toEqual({ search: 2, ads: 1, video: 1, '(none)': 1 })
-    await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'), 20_000)
+    await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'))
     for (const work of [() => {}, () => addToTotals(db)]) {
       await work()
       expect(await figures('metadata.team')).toEqual({ search: 2, ads: 1, video: 1, '(none)': 1 })

@@ -304,10 +304,7 @@ describe('the key is masked in', () => {
       fetch(`${gateway.url}/v1/videos/generations/${id}`, {
         headers: { authorization: `Bearer ${gateway.secret}` },
       })
-    await waitFor(
-      async () => ((await (await read()).json()) as { status: string }).status === 'failed',
-      20_000,
-    )
+    await waitFor(async () => ((await (await read()).json()) as { status: string }).status === 'failed')
     const answered = await (await read()).text()
     expect(answered).toContain('Bad …')
     expectClean(answered)

@@ -149,7 +149,7 @@ describe('thousands of webhooks at once', () => {
     for (let chat = 0; chat < 20; chat++) expect((await gateway.chat()).status).toBe(200)
     // Not behind all of them.
     expect(site.received.length).toBeLessThan(MANY)
-    await waitFor(() => site.received.length === MANY, 50_000)
+    await waitFor(() => site.received.length === MANY)
     expect(site.most).toBe(8)
     expect(new Set(site.received.map(({ headers }) => headers['webhook-id'])).size).toBe(MANY)
     expect(site.received).toHaveLength(MANY)

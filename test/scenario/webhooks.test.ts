@@ -290,7 +290,7 @@ for (const kind of databaseKinds) {
       await waitFor(async () => {
         await Promise.all([one.sender.beat(), two.sender.beat()])
         return (await open()) === 0
-      }, 30_000)
+      }, 180_000)
       expect(await open()).toBe(0)
       expect(site.received.map(({ headers }) => headers['webhook-id'] ?? '').sort()).toEqual(
         tasks.map((task) => `msg_${task}`).sort(),

@@ -168,7 +168,7 @@ function KeysHelp({ own, close }: { own: readonly ConsolePage[]; close(): void }
     ...own.map(({ letter, title }) => [`g ${letter}`, title] as const),
   ]
   return (
-    <Dialog title={texts.keysHelpTitle} close={close}>
+    <Dialog title={texts.keysHelpTitle} close={close} closing={texts.close}>
       <dl class="keys-help">
         {keys.map(([key, what]) => (
           <div key={key}>

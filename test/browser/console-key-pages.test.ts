@@ -153,6 +153,7 @@ test('the playground makes all kinds, tells the price before and the cost after,
   const failing = `[sandbox status=500 error_text="${SCRIPT.replaceAll('"', '')}"]`
   await play(visited, 'chat', 'Message', failing)
   expect(await textOf(visited, '.failed')).toContain('It may work if you send it again.')
+  expect(await page.getByText('The answer appears here.').count()).toBe(0)
   const history = await textOf(visited, '.tried')
   expect(history).toContain('Hello there')
   // The sound is the page's own, and the failure was asked for.

@@ -327,7 +327,7 @@ test('the keyboard: search, help, pages, and a way back', () =>
     await page.keyboard.press('Escape')
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByText('Next row').waitFor()
-    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
     await page.keyboard.press('g')
     await page.keyboard.press('t')
@@ -396,6 +396,11 @@ test('at 400 pixels a bar has five entries, and the other pages stand behind the
   ])
   await page.getByRole('button', { name: 'More' }).click()
   expect(await seen()).toHaveLength(12)
+  const bar = page.locator('nav.side-bar li:not(.further-entry)')
+  const tops = await bar.evaluateAll((entries) =>
+    entries.map((entry) => Math.round(entry.getBoundingClientRect().top)),
+  )
+  expect(new Set(tops).size).toBe(1)
   expect(await axe()).toEqual([])
   await page.getByRole('link', { name: 'Upstreams', exact: true }).first().click()
   await settled()

@@ -117,7 +117,7 @@ function AnswerPart({ exchange, results, setResults, quoted, send }: AnswerPartP
     <section class="part" aria-label={words.answer}>
       <h2>{words.answer}</h2>
       <ToolTurns turns={draft?.turns ?? []} />
-      <AnswerView answer={answer} isRunning={isRunning} isStopped={isStopped} />
+      {(answer || !error) && <AnswerView answer={answer} isRunning={isRunning} isStopped={isStopped} />}
       {error && <PlaygroundError error={error} />}
       {answer && hasCalls(exchange) && (
         <ToolResults

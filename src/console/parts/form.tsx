@@ -119,11 +119,13 @@ export function Field({
 interface DialogProps {
   title: string
   close(): void
+  /** The word on the button that closes it. */
+  closing?: string
   children: ComponentChildren
 }
 
 /** A question that waits for an answer, above the page. */
-export function Dialog({ title, close, children }: DialogProps) {
+export function Dialog({ title, close, closing = texts.cancel, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   useEffect(() => {
     const before = document.activeElement
@@ -135,7 +137,7 @@ export function Dialog({ title, close, children }: DialogProps) {
       <h2>{title}</h2>
       {children}
       <button type="button" class="plain dialog-close" onClick={close}>
-        {texts.cancel}
+        {closing}
       </button>
     </dialog>
   )

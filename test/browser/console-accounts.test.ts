@@ -98,7 +98,7 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
   ))
 
 test('a key: limits are changed, a pause refuses it, and a new secret replaces the old one', () =>
-  visiting('operator', async ({ page, open, settled }) => {
+  visiting('operator', async ({ page, open }) => {
     const { key: old } = await admin('POST', '/keys', { name: 'rolled', account: 'alice' })
     const statusOf = async (secret: string) =>
       (await gateway.chat({ max_tokens: 1 }, { authorization: `Bearer ${secret}` })).status
@@ -138,7 +138,21 @@ test('a key: limits are changed, a pause refuses it, and a new secret replaces t
     const made = (await page.locator('.secret code').textContent()) ?? ''
     expect([await statusOf(made), made === old]).toEqual([200, false])
     await waitFor(async () => (await statusOf(old)) === 401)
-    await settled()
+    // The trail has each change with who, what, before and after, and no secret.
+    await open('settings?part=audit&target=key:rolled')
+    const lines = await page.getByRole('table', { name: 'Audit trail' }).locator('tbody tr').all()
+    const trail = await Promise.all(lines.map((line) => line.locator('td').allTextContents()))
+    expect(trail.map(([, , action]) => action)).toEqual([
+      'key.roll',
+      'key.resume',
+      'key.pause',
+      'key.update',
+      'key.create',
+    ])
+    const [, who, , target, , after] = trail[3] ?? []
+    expect([who, target]).toEqual([expect.stringMatching(/^operator_/), 'key:rolled'])
+    expect(after).toContain('requests_per_minute 90')
+    expect(trail.flat().join()).not.toContain(made)
   }))
 
 test('an account: its ledger has the balance after each movement, and leads to requests and statements', () =>

@@ -269,8 +269,13 @@ for (const database of databaseKinds) {
     expect(own.filter(({ status }: { status: string }) => status === 'active').length).toBe(20)
     expect(own[0]).toMatchObject({ user_agent: '<script>', client_address: '127.0.0.1' })
     const last = pages.at(-1) as Page
-    const revoked = await send(gateway, 'POST', `/admin/v1/sessions/${own[0].id}/revoke`, { page: operator })
+    const path = `/admin/v1/sessions/${own[0].id}/revoke`
+    const viewer = await signIn(gateway, { token: (await makeAdmin(gateway, 'viewer')).token })
+    expect((await send(gateway, 'POST', path, { page: viewer })).status).toBe(403)
+    const revoked = await send(gateway, 'POST', path, { page: operator })
     expect(revoked.body.status).toBe('ended')
+    const trail = await send(gateway, 'GET', '/admin/v1/audit?limit=1', { page: operator })
+    expect(trail.body.data[0]).toMatchObject({ action: 'session.revoke', actor: operator.body.name })
     expect((await send(gateway, 'GET', '/v1/me', { page: last })).status).toBe(401)
   })
 

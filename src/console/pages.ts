@@ -2,10 +2,8 @@
 // loaded when it is opened first. To add one, write its file, and add a row here and its title to texts.ts.
 
 import type { FunctionComponent } from 'preact'
-import { keyTexts } from './key-texts'
 import type { IconName } from './parts/icon'
-import { sellingTexts } from './selling-texts'
-import { texts } from './texts'
+import { keyTexts, sellingTexts, texts } from './texts'
 
 export interface ConsolePage {
   /** The name in the address. */

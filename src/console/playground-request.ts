@@ -4,7 +4,7 @@
 import type { OperationName } from '../contract/operations'
 import { ApiError } from './api'
 import type { ModelOptions } from './key-api'
-import { keyTexts } from './key-texts'
+import { keyTexts } from './texts'
 
 export const KINDS = ['chat', 'image', 'speech', 'video', 'embeddings'] as const
 export type Kind = (typeof KINDS)[number] & OperationName

@@ -3,8 +3,8 @@
 
 import { ApiError, send, urlOf } from './api'
 import { askRequest } from './key-api'
-import { keyTexts } from './key-texts'
 import type { Kind, PlaygroundRequest, ToolCall } from './playground-request'
+import { keyTexts } from './texts'
 
 const words = keyTexts.playground
 

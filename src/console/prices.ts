@@ -2,7 +2,7 @@
 
 import type { DescribedPrices } from '../config/prices'
 import type { PricedModel } from './key-api'
-import { keyTexts } from './key-texts'
+import { keyTexts } from './texts'
 
 const words = keyTexts.models
 

@@ -12,8 +12,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, PagedTable, usePages } from '../parts/table'
 import { Time } from '../parts/time'
-import { sellingTexts } from '../selling-texts'
-import { texts } from '../texts'
+import { sellingTexts, texts } from '../texts'
 
 const words = texts.accounts
 type Account = Reply<'getAccount'>

@@ -13,7 +13,6 @@ import {
   type OwnRequestDetails,
   type OwnTask,
 } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { type Filter, FilterBar } from '../parts/filter-bar'
@@ -25,6 +24,7 @@ import { HttpStatus, Status } from '../parts/status'
 import { type Column, Paged, PagedTable, usePages } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 import { tokensText } from '../parts/tokens'
+import { keyTexts } from '../texts'
 
 const words = keyTexts.activity
 const LIMIT = 50

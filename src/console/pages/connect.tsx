@@ -6,12 +6,12 @@ import { assignment, type ClientName, clientNames, clients, type Shell, shells }
 import { address } from '../address'
 import { urlOf } from '../api'
 import { askKey, askPrices, type PricedModel, rollKey, rollWebhookSecret } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { Choice } from '../parts/choice'
 import { Code } from '../parts/code'
 import { Copy, Danger, Secret } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Facts } from '../parts/panel'
+import { keyTexts } from '../texts'
 
 const words = keyTexts.connect
 const KEY = 'sk-YOUR-KEY'

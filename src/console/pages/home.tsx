@@ -3,7 +3,6 @@
 import { useState } from 'preact/hooks'
 import { hrefOf, period, periodQuery } from '../address'
 import { askHolds, askKey, askUsage, type Hold, type OwnKey, type OwnUsageRow, redeem } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { useLive } from '../live'
 import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
@@ -13,6 +12,7 @@ import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../par
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
+import { keyTexts } from '../texts'
 
 const words = keyTexts.home
 /** Ranges up to this are shown by hour. */

@@ -2,7 +2,6 @@
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { askPrices, type PricedModel } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { FilterBar } from '../parts/filter-bar'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
@@ -10,7 +9,7 @@ import { Panel } from '../parts/panel'
 import { type Column, Table } from '../parts/table'
 import { KINDS } from '../playground-request'
 import { exampleOf, type PriceLine, priceLines } from '../prices'
-import { texts } from '../texts'
+import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.models
 /** Lines of a price list that fit into a row. */

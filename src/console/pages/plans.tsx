@@ -10,8 +10,7 @@ import { dollarsOf, Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, PagedTable, Table, usePages } from '../parts/table'
-import { sellingTexts } from '../selling-texts'
-import { texts } from '../texts'
+import { sellingTexts, texts } from '../texts'
 
 const words = sellingTexts.plans
 type Plan = Reply<'getPlan'>

@@ -5,7 +5,6 @@ import { useState } from 'preact/hooks'
 import { address, setQuery } from '../address'
 import { session } from '../api'
 import { askPrices, type PricedModel } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { Choice } from '../parts/choice'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { moneyText } from '../parts/money'
@@ -17,6 +16,7 @@ import { ToolResults, ToolTurns } from '../parts/tool-results'
 import { type Exchange, type Quoted, useExchange, useQuote } from '../playground-exchange'
 import { addToHistory, clearHistory, historyOf, type Tried } from '../playground-history'
 import { type Draft, KINDS, type Kind } from '../playground-request'
+import { keyTexts } from '../texts'
 
 const words = keyTexts.playground
 

@@ -11,8 +11,7 @@ import { Money, sumUsd } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { type Column, PagedTable, Table, usePages } from '../parts/table'
 import { Time } from '../parts/time'
-import { sellingTexts } from '../selling-texts'
-import { texts } from '../texts'
+import { sellingTexts, texts } from '../texts'
 
 const words = sellingTexts.statements
 

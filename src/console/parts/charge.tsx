@@ -2,8 +2,7 @@
 // made the amount. Nothing is computed here: the server makes the lines as it makes prices.
 
 import type { Reply } from '../api'
-import { requestTexts as words } from '../request-texts'
-import { texts } from '../texts'
+import { texts, requestTexts as words } from '../texts'
 import { Code } from './code'
 import { Money, moneyText, nanoOf, sumUsd } from './money'
 import { Facts } from './panel'

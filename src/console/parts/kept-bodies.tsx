@@ -3,7 +3,7 @@
 
 import { useState } from 'preact/hooks'
 import { call } from '../api'
-import { requestTexts as words } from '../request-texts'
+import { requestTexts as words } from '../texts'
 import { Code } from './code'
 import { Copy } from './form'
 import { Loaded, useLoaded } from './loaded'

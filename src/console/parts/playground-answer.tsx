@@ -2,8 +2,8 @@
 
 import { hrefOf } from '../address'
 import type { ApiError } from '../api'
-import { keyTexts } from '../key-texts'
 import type { Answer } from '../playground-run'
+import { keyTexts } from '../texts'
 import { Code } from './code'
 import { moneyText } from './money'
 

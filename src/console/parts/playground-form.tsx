@@ -4,8 +4,8 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { ApiError } from '../api'
 import type { ModelOptions } from '../key-api'
-import { keyTexts } from '../key-texts'
 import { type Kind, readPictures, type Values } from '../playground-request'
+import { keyTexts } from '../texts'
 
 const words = keyTexts.playground
 

@@ -3,8 +3,8 @@
 import { useState } from 'preact/hooks'
 import { SAMPLE_KEY, samplesOf } from '../../docs/samples'
 import { urlOf } from '../api'
-import { keyTexts } from '../key-texts'
 import type { Kind, PlaygroundRequest } from '../playground-request'
+import { keyTexts } from '../texts'
 import { Code } from './code'
 import { Copy } from './form'
 

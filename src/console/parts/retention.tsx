@@ -1,7 +1,7 @@
 // Retention in the settings: what would be closed now, which months are closed, and closing them, for owners.
 
 import { call, hasRole, type Reply } from '../api'
-import { sellingTexts } from '../selling-texts'
+import { sellingTexts } from '../texts'
 import { Danger } from './form'
 import { Loaded, useLoaded } from './loaded'
 import { Money } from './money'

@@ -2,8 +2,8 @@
 // called and answered before. Nothing that a model calls is ever run.
 
 import type { ComponentChildren } from 'preact'
-import { keyTexts } from '../key-texts'
 import type { ToolCall, ToolTurn } from '../playground-request'
+import { keyTexts } from '../texts'
 import { Code } from './code'
 
 const words = keyTexts.playground

@@ -1,7 +1,6 @@
 // The console begins here: it asks who looks, and shows the sign-in or the frame with the page of the address. How it is
 // made: `pages.ts` lists the pages, `pages/` has a file for each, `parts/` what they are made of, `api.ts` all that is
-// asked of the gateway, `address.ts` the state, `texts.ts` all words, `app.css` and
-// `styles/` the look.
+// asked of the gateway, `address.ts` the state, `texts.ts` all words, `app.css` and `styles/` the look.
 
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'

@@ -83,11 +83,21 @@ export function kindOf(sql: string): Kind {
   const kind = {
     name,
     sql: sql.replaceAll(/limit (\$\d+)/g, 'limit $1 + 0'),
-    class: hash % STATEMENT_CLASSES,
+    class: classOf(hash),
     isWatched: WATCHED.test(sql),
   }
   kinds.set(sql, kind)
   return kind
+}
+
+function classOf(hash: number): number {
+  return hash % STATEMENT_CLASSES
+}
+
+/** The class of the statement that a name is of, or the name of a crash at one; undefined for any other text. */
+export function classInName(name: string): number | undefined {
+  const [, hash] = / #([0-9a-f]+)$/.exec(name) ?? []
+  return hash === undefined ? undefined : classOf(Number.parseInt(hash, 16))
 }
 
 /** The database for those without a lease, such as an operator. */

@@ -2,14 +2,20 @@
 
 import { type SimulationResult, simulate } from './simulation'
 
-export type SeedResult = { seed: number } & (SimulationResult | { error: string })
+/** A seed, and the class of statements at which its processes end; undefined for any. */
+export interface Wish {
+  seed: number
+  aim?: number | undefined
+}
+
+export type SeedResult = Wish & (SimulationResult | { error: string })
 
 declare const self: Worker
 
-self.onmessage = async ({ data: seed }: MessageEvent<number>) => {
+self.onmessage = async ({ data: wish }: MessageEvent<Wish>) => {
   try {
-    self.postMessage({ seed, ...(await simulate(seed)) } satisfies SeedResult)
+    self.postMessage({ ...wish, ...(await simulate(wish.seed, wish.aim)) } satisfies SeedResult)
   } catch (error) {
-    self.postMessage({ seed, error: String(error) } satisfies SeedResult)
+    self.postMessage({ ...wish, error: String(error) } satisfies SeedResult)
   }
 }

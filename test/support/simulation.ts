@@ -95,8 +95,8 @@ async function emptyDatabase(): Promise<Db> {
   return db
 }
 
-/** Throws what the first check finds. */
-export async function simulate(seed: number): Promise<SimulationResult> {
+/** Throws what the first check finds. With an aim, each process ends at a statement of that class. */
+export async function simulate(seed: number, aim?: number): Promise<SimulationResult> {
   const random = createRandom(seed)
   const time = createVirtualTime()
   const db = await emptyDatabase()
@@ -136,18 +136,18 @@ export async function simulate(seed: number): Promise<SimulationResult> {
     },
   }
   try {
-    await run(simulation, seed)
+    await run(simulation, seed, aim)
     return { trace: trace.toString(16), events: time.events, counts }
   } finally {
     for (const { life } of simulation.nodes) life.crash()
   }
 }
 
-async function run(simulation: Simulation, seed: number): Promise<void> {
+async function run(simulation: Simulation, seed: number, aim: number | undefined): Promise<void> {
   const { time, random, database, vendor, note, count, size } = simulation
   await fund(simulation)
   count(`${size} nodes`)
-  const { supervise, calm } = superviseNodes(simulation, seed)
+  const { supervise, calm } = superviseNodes(simulation, seed, aim)
   supervise()
   await time.runUntil(1_000)
   for (let action = 0; action < ACTIONS; action++) {
@@ -185,10 +185,11 @@ function countAtEnd({ asked, log, store, count }: Simulation): void {
 }
 
 /** Starts the nodes, starts those again that have ended, and lets each do its jobs now and then. */
-function superviseNodes(simulation: Simulation, seed: number) {
+function superviseNodes(simulation: Simulation, seed: number, aim: number | undefined) {
   const { time, random, database, store, vendor, newId, note, count, size } = simulation
   const starting = new Map<number, number>()
-  let crash: CrashPlan = seed % 2 === 0 ? { at: 1 + (seed % CRASH_POINTS) } : drawCrash(random)
+  const isCounted = aim === undefined && seed % 2 === 0
+  let crash: CrashPlan = isCounted ? { at: 1 + (seed % CRASH_POINTS) } : drawCrash(random, aim)
   let everyMs = () => 800 + random.below(3_000)
 
   function log(event: string, fields: object): void {
@@ -213,7 +214,7 @@ function superviseNodes(simulation: Simulation, seed: number) {
       log,
       crash,
     }
-    crash = drawCrash(random)
+    crash = drawCrash(random, aim)
     startNode({ ...parts, alone: size === 1 }).then(
       (node) => {
         simulation.nodes = [...simulation.nodes.filter((other) => other.number !== number), node]
@@ -253,10 +254,10 @@ function superviseNodes(simulation: Simulation, seed: number) {
   }
 }
 
-/** Where a process ends that has been started again. */
-function drawCrash(random: Random): CrashPlan {
-  if (random.chance(0.4)) return { at: 1 + random.below(2 * CRASH_POINTS) }
-  return { at: random.pick([1, 1, 1, 2, 3, 6]), class: random.below(STATEMENT_CLASSES) }
+/** Where a process ends that has been started again: with an aim, at a statement of that class. */
+function drawCrash(random: Random, aim: number | undefined): CrashPlan {
+  if (aim === undefined && random.chance(0.4)) return { at: 1 + random.below(2 * CRASH_POINTS) }
+  return { at: random.pick([1, 1, 1, 2, 3, 6]), class: aim ?? random.below(STATEMENT_CLASSES) }
 }
 
 async function fund({ random, customers, database: { db }, time, newId }: Simulation): Promise<void> {

@@ -10,8 +10,9 @@ import {
   type UsageColumns,
   type VendorUsage,
 } from '../../src/billing/vendor-usage'
+import { lineOf } from '../../src/lib/error-line'
 import { formatUsd, parseUsd } from '../../src/lib/money'
-import { CommandFailed, lineOf, WrongUsage } from '../lib/errors'
+import { CommandFailed, WrongUsage } from '../lib/errors'
 import { withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { print, printJson, say } from '../view/output'

@@ -1,9 +1,10 @@
 // Reads the models of LiteLLM's config.yaml: each entry of `model_list` is a model of a provider with a key, which is
 // often the name of a variable. Entries of one name share its requests.
 
+import { lineOf } from '../../src/lib/error-line'
 import { asObject } from '../../src/lib/objects'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { CommandFailed, lineOf } from '../lib/errors'
+import { CommandFailed } from '../lib/errors'
 import { builtInPrice } from './built-in-prices'
 import { familyOf } from './channels'
 import { type Found, type FoundUpstream, Names, tokenPrice } from './found'

@@ -4,7 +4,8 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { type ReservedSQL, SQL } from 'bun'
-import { CommandFailed, lineOf } from '../lib/errors'
+import { lineOf } from '../../src/lib/error-line'
+import { CommandFailed } from '../lib/errors'
 import { isDump, openDump } from './dump'
 
 export type SourceRow = Readonly<Record<string, unknown>>

@@ -7,8 +7,8 @@ import { gatewayTime } from '../../src/app/clock'
 import { inspectDatabase, newId, openDatabase } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
+import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
-import { lineOf } from './errors'
 import { userName } from './system-user'
 
 /** The user of the system, and the machine: `cli:ada@rack1`. No admin can have such a name. */

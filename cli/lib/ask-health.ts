@@ -2,8 +2,8 @@
 
 import { type ClientRequest, get, type IncomingMessage, type RequestOptions } from 'node:http'
 import { get as getSecurely } from 'node:https'
+import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
-import { lineOf } from './errors'
 
 export interface Health {
   ok: boolean

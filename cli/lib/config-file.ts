@@ -3,9 +3,10 @@
 
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { lineOf } from '../../src/lib/error-line'
 import { asObject } from '../../src/lib/objects'
 import { isCompiled } from '../program'
-import { CommandFailed, lineOf } from './errors'
+import { CommandFailed } from './errors'
 import { homeFolder } from './system-user'
 
 type Environment = Readonly<Record<string, string | undefined>>

@@ -3,9 +3,10 @@
 
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
 import { ownFolders, surroundings } from './config-file'
-import { CommandFailed, lineOf } from './errors'
+import { CommandFailed } from './errors'
 
 /** A gateway somewhere else. */
 export interface Context {

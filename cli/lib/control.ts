@@ -2,8 +2,9 @@
 
 import type { Reloaded } from '../../src/app/reload'
 import type { Config } from '../../src/config/schema'
+import { lineOf } from '../../src/lib/error-line'
 import { BY, controlSocketOf, type Restarted, type Status } from './control-channel'
-import { CommandFailed, lineOf } from './errors'
+import { CommandFailed } from './errors'
 
 const PATIENCE_MS = 30_000
 /** Longer than a server waits for the one that it starts. */

@@ -3,6 +3,7 @@
 
 import { SQLiteError } from 'bun:sqlite'
 import { DatabaseUnavailable } from '../../src/db/db'
+import { lineOf } from '../../src/lib/error-line'
 
 /** The command could not do its work; the message says why. Exit 1. */
 export class CommandFailed extends Error {}
@@ -23,12 +24,6 @@ export function describeFailure(error: unknown): string {
   }
   if (isFromSystem(error)) return `${lineOf(error)}.`
   return `This is a fault of the gateway, please report it:\n${error instanceof Error ? error.stack : error}`
-}
-
-/** The first line of an error's message, without a full stop. */
-export function lineOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return (message.trim().split('\n')[0] ?? '').replace(/\.$/, '')
 }
 
 function adviceFor(error: unknown): string {

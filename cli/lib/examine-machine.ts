@@ -5,7 +5,7 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Config } from '../../src/config/schema'
-import { lineOf } from './errors'
+import { lineOf } from '../../src/lib/error-line'
 import { broken, type Finding, ok, warning } from './findings'
 import { descriptorLimit } from './sockets'
 

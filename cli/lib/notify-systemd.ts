@@ -2,8 +2,8 @@
 // the C library, because neither Bun nor Node.js sends datagrams to unix sockets. A failure must never stop the gateway.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
+import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
-import { lineOf } from './errors'
 import { C_LIBRARIES } from './sockets'
 
 /** Constants of Linux, equal on x64 and arm64. */

@@ -4,9 +4,10 @@
 import { readFileSync } from 'node:fs'
 import { version } from '../../package.json'
 import { type AdminClient, createRemoteClient } from '../../src/admin/client'
+import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
 import { type Context, namesDatabase, readContexts } from './contexts'
-import { CommandFailed, lineOf, WrongUsage } from './errors'
+import { CommandFailed, WrongUsage } from './errors'
 import { commandArgs, type SettingsFlags } from './settings'
 
 /** Flags of commands that can work on a gateway somewhere else. */

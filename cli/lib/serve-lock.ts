@@ -3,7 +3,8 @@
 
 import { join } from 'node:path'
 import { isLocked, lockFile } from '../../src/db/file-lock'
-import { CommandFailed, lineOf } from './errors'
+import { lineOf } from '../../src/lib/error-line'
+import { CommandFailed } from './errors'
 
 const FILE_NAME = 'serve.lock'
 /** How long to wait for the lock: longer than any check of it takes. */

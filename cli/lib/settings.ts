@@ -10,10 +10,11 @@ import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { type Db, tellingWrites } from '../../src/db/db'
+import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
-import { CommandFailed, failedFor, lineOf } from './errors'
+import { CommandFailed, failedFor } from './errors'
 import { homeFolder } from './system-user'
 
 /** Flags that every command takes. */

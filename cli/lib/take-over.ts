@@ -3,10 +3,11 @@
 
 import type { Subprocess } from 'bun'
 import { migrations } from '../../src/db/migrations'
+import { lineOf } from '../../src/lib/error-line'
 import { isCompiled } from '../program'
 import { askServer } from './control'
 import type { Restarted, Status } from './control-channel'
-import { CommandFailed, lineOf } from './errors'
+import { CommandFailed } from './errors'
 import { lockDataDir } from './serve-lock'
 
 /** How long a process may take until it serves, in milliseconds. */

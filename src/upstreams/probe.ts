@@ -5,6 +5,7 @@ import type { Call } from '../contract/family'
 import type { Upstream, UpstreamKind } from '../contract/upstream'
 import { NotConnected } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
+import { lineOf } from '../lib/error-line'
 import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
 import { baseUrlOf } from './connection'
@@ -63,7 +64,7 @@ async function ask(upstream: Upstream, call: Call, { signal }: CancelToken): Pro
 }
 
 function judge(error: unknown, kind: UpstreamKind): Finding {
-  if (!(error instanceof GatewayError)) return failed(`${firstLine(error)}.`, null)
+  if (!(error instanceof GatewayError)) return failed(`${lineOf(error)}.`, null)
   const { status, message } = error.operatorRefusal ?? {}
   if (error.code === 'upstream_unreachable') return unreachable(error.cause)
   if (status === 404) return reached('It answers, and has no such list: the key is not proved.')
@@ -72,11 +73,6 @@ function judge(error: unknown, kind: UpstreamKind): Finding {
   if (status !== undefined) return failed(words(status, message), 'See the account at the vendor.')
   if (error.status < 500) return reached(`It answers: ${error.message.slice(0, MOST_SHOWN)}`)
   return failed(error.message.slice(0, MOST_SHOWN), 'The vendor fails; try again later.')
-}
-
-function firstLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error)
-  return (text.trim().split('\n')[0] ?? '').replace(/\.$/, '')
 }
 
 function words(status: number, message = ''): string {
@@ -88,7 +84,7 @@ function adviceForKey({ secretVariable }: UpstreamKind): string {
 }
 
 function unreachable(cause: unknown): Finding {
-  const { code, message } = cause instanceof NotConnected ? cause : { code: '', message: firstLine(cause) }
+  const { code, message } = cause instanceof NotConnected ? cause : { code: '', message: lineOf(cause) }
   if (/\bproxy\b/.test(message)) {
     return failed(`${message}.`, 'Check `proxy` of the upstream, else HTTPS_PROXY, HTTP_PROXY and NO_PROXY.')
   }

@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
-import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { askAs, type Journey, journeyAs, makeAdminToken } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
@@ -22,12 +22,9 @@ beforeAll(async () => {
   gateway = await startTestGateway()
   browser = await openBrowser()
   const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  const ask = askAs(gateway, token)
   admin = async (method, path, body) => {
-    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
+    const response = await ask(method, path, body)
     return response.json()
   }
 })
@@ -36,20 +33,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-/** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
-async function visiting(
-  role: 'viewer' | 'operator' | 'owner',
-  journey: (visit: Visit) => Promise<void>,
-  refused: readonly number[] = [],
-) {
-  const visit = await visitConsole(browser, gateway, { role })
-  await journey(visit)
-  const expected = refused.map((status) =>
-    expect.stringContaining(`the server responded with a status of ${status}`),
-  )
-  expect(visit.faults).toEqual(expected)
-  await visit.page.context().close()
-}
+const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
 test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
   visiting(

@@ -8,7 +8,7 @@ import { formatUsd } from '../../src/lib/money'
 import { markUnknown } from '../../src/tasks/rows'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
-import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { askAs, makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { readTask, sendTask } from '../support/task-rows'
 import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/task-vendor'
@@ -49,12 +49,9 @@ beforeAll(async () => {
   })
   browser = await openBrowser()
   const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  const ask = askAs(gateway, token)
   admin = async (method, path, body) => {
-    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    })
+    const response = await ask(method, path, body)
     expect({ path, status: response.status }).toEqual({ path, status: 200 })
   }
   await seed()

@@ -3,11 +3,10 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import type { Role } from '../../src/admin/admins'
 import { adminOperations } from '../../src/admin/operations'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
-import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { askAs, type Journey, journeyAs, makeAdminToken, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
@@ -23,12 +22,9 @@ beforeAll(async () => {
   gateway = await startTestGateway({ balance: '10', config: { usage: { metadata: ['team'] } } })
   browser = await openBrowser()
   const token = await makeAdminToken(gateway, 'owner', 'seeder')
+  const ask = askAs(gateway, token)
   admin = async (method, path, body) => {
-    const response = await fetch(`${gateway.url}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
+    const response = await ask(method, path, body)
     return (await response.json()) as Record<string, never>
   }
   await seed()
@@ -142,20 +138,7 @@ for (const [width, colours] of [
   })
 }
 
-/** `refused` are statuses of answers that a journey asks for: the browser tells each as an error. */
-async function visiting(
-  role: Role,
-  journey: (visit: Visit) => Promise<void>,
-  refused: readonly number[] = [],
-) {
-  const visit = await visitConsole(browser, gateway, { role })
-  await journey(visit)
-  const expected = refused.map((status) =>
-    expect.stringContaining(`the server responded with a status of ${status}`),
-  )
-  expect(visit.faults).toEqual(expected)
-  await visit.page.context().close()
-}
+const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
 test('requests that failed are listed with those whose stream broke, which began well', () =>
   visiting('viewer', async ({ page, open }) => {

@@ -13,7 +13,7 @@ import type { Config } from '../../src/config/schema'
 import { takeTurn } from '../../src/db/turns'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
-import { makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { type Journey, journeyAs, makeAdminToken, visitConsole } from '../support/console-visit'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { makeCharge, makeKey, makeSettlement } from '../support/ledger-rows'
 
@@ -120,19 +120,7 @@ async function asked(path: string) {
   return (await response.json()) as any
 }
 
-async function visiting(
-  role: 'viewer' | 'operator' | 'owner',
-  journey: (visit: Visit) => Promise<void>,
-  refused: readonly number[] = [],
-) {
-  const visit = await visitConsole(browser, gateway, { role })
-  await journey(visit)
-  const expected = refused.map((status) =>
-    expect.stringContaining(`the server responded with a status of ${status}`),
-  )
-  expect(visit.faults).toEqual(expected)
-  await visit.page.context().close()
-}
+const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
 test('simulated vendors are told of before somebody signs in, and behind it', async () => {
   const context = await browser.newContext()

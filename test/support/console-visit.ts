@@ -1,6 +1,7 @@
 // A visit to the console in a real browser: signed in by the form as a person would, with all that must not happen noted:
 // errors of the page, requests to elsewhere, and faults that axe finds.
 
+import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { createAdmin, makeToken, type Role } from '../../src/admin/admins'
@@ -30,7 +31,7 @@ const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)
  * frame, and asks from there on.
  */
 const SETTLED = `new Promise((done, fail) => {
-  const late = setTimeout(() => fail(new Error('the page still loads')), 20_000)
+  const late = setTimeout(() => fail(new Error('the page still loads')), 100_000)
   const look = () => {
     if (document.querySelector('.loading, [aria-busy="true"]') || !document.querySelector('main h1')) {
       setTimeout(look, 10)
@@ -57,6 +58,9 @@ const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
 const BEYOND = `Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
   .map((each) => each.scrollWidth - each.clientWidth))`
 
+/** The role of a visitor, the journey, and statuses of answers that it asks for. */
+export type Journey = [role: Role, journey: (visit: Visit) => Promise<void>, refused?: readonly number[]]
+
 interface Looks {
   width?: number
   colours?: 'light' | 'dark'
@@ -77,6 +81,33 @@ export async function makeAdminToken(
   const admin = { id: newId('adm'), name, role, token, expiresAt: null, createdAt: 1 }
   await createAdmin(server.world.db, admin)
   return token
+}
+
+/** Asks the admin API, as a program beside the console. */
+export function askAs({ url }: TestGateway, token: string) {
+  return (method: string, path: string, body?: object): Promise<Response> =>
+    fetch(`${url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+}
+
+/**
+ * A journey through the console by a new admin, and no fault of the page in it. `refused` are statuses of answers that it asks
+ * for: the browser tells each as an error.
+ */
+export async function journeyAs(
+  [browser, gateway]: readonly [Browser, TestGateway],
+  ...[role, journey, refused = []]: Journey
+): Promise<void> {
+  const visit = await visitConsole(browser, gateway, { role })
+  await journey(visit)
+  const expected = refused.map((status) =>
+    expect.stringContaining(`the server responded with a status of ${status}`),
+  )
+  expect(visit.faults).toEqual(expected)
+  await visit.page.context().close()
 }
 
 export async function visitConsole(

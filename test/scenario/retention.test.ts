@@ -189,7 +189,8 @@ function choiceTests(kind: DatabaseKind): void {
 
   test('a page of a ledger whose charges were closed meanwhile is not there any more', async () => {
     const db = await newDatabase(kind)
-    const history = new LongHistory(db, createRandom(seed))
+    // Always the same history, in which the account has paid something in each month.
+    const history = new LongHistory(db, createRandom(1))
     for (const month of [0, 1, 2]) await history.grow(monthAt(month), 28 * DAY_MS, 25)
     const account = ACCOUNTS[0] as string
     const first = await pageOfLedger(db, account, { until: monthAt(2) }, 3)

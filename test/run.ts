@@ -33,6 +33,8 @@ const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
 const environment: Record<string, string | undefined> = { ...process.env }
+// Processes of tests live for seconds: code that is compiled for longer takes more of the processors than it gives back.
+environment.BUN_JSC_useFTLJIT ??= '0'
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 let postgres: PostgresServer | undefined

@@ -61,9 +61,13 @@ const names: Record<(typeof usageDimensions)[number], string> = {
   account: 'account',
   model: 'model',
   operation: 'operation',
-  day: `cast(at - at % ${DAY_MS} as text)`,
-  hour: `cast(at - at % ${HOUR_MS} as text)`,
+  day: `at - at % ${DAY_MS}`,
+  hour: `at - at % ${HOUR_MS}`,
 }
+
+/** What charges of a series have in common. To look it up for each total takes longer than to read the total. */
+const SERIES = 'account, key_id, model, operation, metadata_id'
+const RUNNING_SERIES = 'account, key_id, model, operation, coalesce(metadata_id, 0)'
 
 /** How often a report is read again because charges were added to the totals meanwhile. */
 const TRIES = 20
@@ -139,6 +143,7 @@ async function usageStatement(
     charges(from, to, first - 1, Math.min(last, mark))
   }
   charges(since, until, mark, Number.MAX_SAFE_INTEGER)
+  const isOfTime = isTime(dimension) && (second === undefined || isTime(second))
   const noFigures = FIGURES.map(() => '0')
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
   return {
@@ -146,10 +151,10 @@ async function usageStatement(
         (select position from marks where name = 'usage') as mark,
         (select coalesce(max(position), 0) from closings) as closed
       from (select ${columnOf(dimension)} as used_by, ${second ? columnOf(second) : 'null'} as then_by, running, ${FIGURES.join(', ')} from (
-        select account, key_id, model, operation, metadata_id, at, 0 as running, ${FIGURES.join(', ')}
-        from (${parts.join(' union all ')}) as ended join charge_series on charge_series.id = series
+        select ${isOfTime ? '' : `${SERIES}, `}at, 0 as running, ${FIGURES.join(', ')}
+        from (${parts.join(' union all ')}) as ended ${isOfTime ? '' : 'join charge_series on charge_series.id = series'}
         union all
-        select account, key_id, model, operation, coalesce(metadata_id, 0), created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
+        select ${isOfTime ? '' : `${RUNNING_SERIES}, `}created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
         from open_charges where created_at >= ${value(since)} and created_at < ${value(until)} ${isOwned && `and ${isOwned}`}) as all_of_them) as used
       group by used_by, then_by`,
     parameters,
@@ -160,6 +165,10 @@ async function usageStatement(
 function columnOf(dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return names[dimension]
   return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
+}
+
+function isTime(dimension: UsageDimension): boolean {
+  return dimension === 'day' || dimension === 'hour'
 }
 
 function isOfMetadata(dimension: UsageDimension): dimension is MetadataDimension {
@@ -197,8 +206,7 @@ async function positionsOfHour(db: Db, at: number): Promise<[first: number, last
 }
 
 function orderOf(dimension: UsageDimension): (one: Usage, other: Usage) => number {
-  if (dimension === 'day' || dimension === 'hour')
-    return (one, other) => Number(one.name) - Number(other.name)
+  if (isTime(dimension)) return (one, other) => Number(one.name) - Number(other.name)
   return (one, other) =>
     other.amountNano - one.amountNano || other.requests - one.requests || (one.name < other.name ? -1 : 1)
 }
@@ -419,8 +427,8 @@ export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promi
 
 function usageOfRow(row: Row): Usage {
   return {
-    name: row.used_by as string,
-    ...(row.then_by !== null && { second: row.then_by as string }),
+    name: String(row.used_by),
+    ...(row.then_by !== null && { second: String(row.then_by) }),
     requests: row.requests as number,
     running: row.running as number,
     released: row.released as number,

@@ -135,6 +135,29 @@ server('a statement that reads history', () => {
     }
     await db.close()
   })
+
+  test('by hour and day looks no series up', async () => {
+    const db = await openTestDatabase('postgres')
+    const looked = new Map<string, boolean>()
+    const watched = (by: string): Db => ({
+      ...db,
+      query(statement) {
+        if (/usage_totals/.test(statement.sql)) looked.set(by, / join charge_series/.test(statement.sql))
+        return db.query(statement)
+      },
+    })
+    const period = { since: START, until: START + 30 * DAY_MS }
+    for (const by of usageDimensions) await usageBy(watched(by), by, period)
+    await usageBy(watched('day and hour'), 'day', period, 'hour')
+    await usageBy(watched('day and model'), 'day', period, 'model')
+    expect(looked.size).toBe(usageDimensions.length + 2)
+    expect([...looked].filter(([, isLooked]) => !isLooked).map(([by]) => by)).toEqual([
+      'day',
+      'hour',
+      'day and hour',
+    ])
+    await db.close()
+  })
 })
 
 const ACCOUNTS = 200

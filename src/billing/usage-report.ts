@@ -65,7 +65,7 @@ const names: Record<(typeof usageDimensions)[number], string> = {
   hour: `at - at % ${HOUR_MS}`,
 }
 
-/** What charges of a series have in common. To look it up for each total takes longer than to read the total. */
+/** Columns that charges of a series have in common. Looking a series up for each total takes longer than reading the total. */
 const SERIES = 'account, key_id, model, operation, metadata_id'
 const RUNNING_SERIES = 'account, key_id, model, operation, coalesce(metadata_id, 0)'
 
@@ -114,12 +114,19 @@ async function usageStatement(
     wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
   )
   const isOwned = owners.join(' and ')
+  const dimensions = second === undefined ? [dimension] : [dimension, second]
+  const isOfTime = dimensions.every(isTime)
+  const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
+  // Where no time is asked for, each part is summed by itself: the rows of its totals would all go on to the next step.
+  const [summed, groups] = dimensions.some(isTime)
+    ? [`select series, start as at, ${FIGURES.join(', ')}`, '']
+    : [`select series, 0 as at, ${sums.join(', ')}`, ' group by series']
   const parts: string[] = []
   const totals = (span: number, from: number, to: number) => {
     if (from >= to) return
     const within = { span, from: value(from), to: value(to) }
     const source = isOwned === '' ? totalsWithin(within) : totalsOfSeries(db.kind, isOwned, within)
-    parts.push(`select series, start as at, ${FIGURES.join(', ')} from ${source}`)
+    parts.push(`${summed} from ${source}${groups}`)
   }
   const charges = (from: number, to: number, after: number, last: number) => {
     if (from >= to || after >= last) return
@@ -143,9 +150,7 @@ async function usageStatement(
     charges(from, to, first - 1, Math.min(last, mark))
   }
   charges(since, until, mark, Number.MAX_SAFE_INTEGER)
-  const isOfTime = isTime(dimension) && (second === undefined || isTime(second))
   const noFigures = FIGURES.map(() => '0')
-  const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
   return {
     sql: `select used_by, then_by, cast(sum(running) as bigint) as running, ${sums.join(', ')},
         (select position from marks where name = 'usage') as mark,

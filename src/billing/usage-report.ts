@@ -138,7 +138,7 @@ async function usageStatement(
   const firstHour = Math.min(Math.ceil(since / HOUR_MS) * HOUR_MS, until)
   const lastHour = Math.max(firstHour, until - (until % HOUR_MS))
   const firstDay = Math.ceil(firstHour / DAY_MS) * DAY_MS
-  const lastDay = dimension === 'hour' || second === 'hour' ? 0 : lastHour - (lastHour % DAY_MS)
+  const lastDay = dimensions.includes('hour') ? 0 : lastHour - (lastHour % DAY_MS)
   if (firstDay < lastDay) {
     totals(HOUR_MS, firstHour, firstDay)
     totals(DAY_MS, firstDay, lastDay)

@@ -55,11 +55,12 @@ export async function claimDue(
 ): Promise<Task[]> {
   const [rows = []] = await apply(db, [
     {
-      // The conditions stand twice because another node may have taken a row between the choice and the change.
+      // The conditions stand twice because another node may have taken a row between the choice and the change. The second
+      // time the state is said by its end: by the index of states SQLite would read every open task instead of those chosen.
       sql: `update tasks set lease_until = $3, fence = fence + 1 where id in (
           select id from tasks where upstream = $1 and state = 'submitted' and upstream_id is not null
             and poll_at <= $2 and lease_until <= $2 order by poll_at, id limit $4)
-        and state = 'submitted' and poll_at <= $2 and lease_until <= $2 returning *`,
+        and ended_at is null and poll_at <= $2 and lease_until <= $2 returning *`,
       parameters: [upstream, now, now + options.leaseMs, options.limit],
     },
   ])

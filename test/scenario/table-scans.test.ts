@@ -45,7 +45,7 @@ const GROWING = [
   'usage_totals',
   'background_events',
 ]
-/** An index that is for lists: what changes a few rows and takes it reads all of their state or account. */
+/** The indexes that are for lists: a change that finds its few rows by one reads all rows of their state or account. */
 const LISTED_BY = new RegExp(`\\b(${LIST_INDEXES.map((sql) => sql.split(' ')[2]).join('|')})\\b`)
 /** All jobs of a scheduler run within so many of its seconds for the first time. */
 const JOBS_SECONDS = 12
@@ -87,7 +87,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
   },
 )
 
-test('SQLite reads no table that grows from its beginning', async () => {
+test('SQLite reads no table that grows from its beginning, and changes no rows by an index for lists', async () => {
   const statements = new Map<string, Statement>()
   const { gateway } = await serveAll({}, (statement) => statements.set(statement.sql, statement))
   const { query } = gateway.server.world.db

@@ -145,6 +145,8 @@ test('an account: its ledger has the balance after each movement, and leads to r
     await admin('POST', '/accounts/ledgered/credits', { amount_usd: '2', note: 'invoice 7' })
     for (let count = 0; count < 2; count++)
       await (await gateway.chat({}, { authorization: `Bearer ${key}` })).text()
+    // What happens in one millisecond has no order in a ledger.
+    await Bun.sleep(2)
     await admin('POST', '/accounts/ledgered/adjustments', { amount_usd: '-0.25', note: 'too much' })
     await gateway.server.world.requestLog.flush()
     await open('accounts/ledgered')

@@ -14,6 +14,8 @@ import { createRandom, type Random, seedOf } from '../support/random'
 setDefaultTimeout(180_000)
 
 const ROUNDS = 12
+/** Requests that are asked at most until each that moves money was once right and once wrong. */
+const MOST_MORE = 5_000
 const seed = seedOf('ADMIN_FUZZ_SEED')
 
 interface Schema {
@@ -213,13 +215,15 @@ for (const database of databaseKinds) {
       /^(credit|adjust|createKey|createCodes)/.test(operationId),
     )
     for (let round = 0; round < 20 * ROUNDS; round++) await ask(random.pick(moving))
+    // Of few requests a seed may make none right.
+    const lacking = () =>
+      moving.filter(
+        ({ operationId }) => ![200, 400].every((status) => statuses.get(operationId)?.has(status)),
+      )
+    for (let more = 0; more < MOST_MORE && lacking().length > 0; more++) await ask(random.pick(lacking()))
+    expect(lacking().map(({ operationId }) => operationId)).toEqual([])
     expect(await totalOf(gateway)).toBe(expected)
     expect((await gateway.audit()).problems).toEqual([])
-    // Right ones were among them.
-    for (const id of ['creditAccount', 'adjustAccount', 'createKey', 'createCodes'])
-      expect({ id, statuses: [...(statuses.get(id) ?? [])] }).toMatchObject({
-        statuses: expect.arrayContaining([200, 400]),
-      })
     await gateway.close()
   })
 }

@@ -159,7 +159,12 @@ function PagePlace({ page }: { page: ConsolePage }) {
   }, [])
   const Page = loadedPages.get(page.name)
   if (Page) return <Page />
-  return error ? <Failed error={error} retry={load} /> : <Waiting />
+  return (
+    <>
+      <h1 class="hidden">{page.title}</h1>
+      {error ? <Failed error={error} retry={load} /> : <Waiting />}
+    </>
+  )
 }
 
 function KeysHelp({ own, close }: { own: readonly ConsolePage[]; close(): void }) {

@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser'
 import { afterAll, beforeAll, test } from '../support/browser-test'
-import { visitConsole } from '../support/console-visit'
+import { makeAdminToken, visitConsole } from '../support/console-visit'
 import { emptyFolder, install, stopWell } from '../support/executable'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
@@ -82,18 +82,50 @@ test('the first paint waits for no script, and the page for no answer on who loo
   await page.context().close()
 })
 
+test('a form that is sent is busy until it is answered', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page, settled, faults, axe } = visit
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('Token or key').fill(await makeAdminToken(gateway, 'viewer'))
+  const held = Promise.withResolvers<void>()
+  await page.route('**/console/session', async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  const button = page.getByRole('button', { name: 'Sign in' })
+  await button.click()
+  expect([await button.getAttribute('aria-busy'), await button.isDisabled()]).toEqual(['true', true])
+  expect(await axe()).toEqual([])
+  held.resolve()
+  await settled()
+  expect(await page.locator('.frame').count()).toBe(1)
+  expect(faults).toEqual([])
+  await page.context().close()
+})
+
 test('what loads is told, an error says what to do and is tried again, and a list without rows names the next step', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, faults, open, axe } = visit
   const rows = page.locator('main tbody tr')
   const held = Promise.withResolvers<void>()
+  const script = Promise.withResolvers<void>()
+  await page.route('**/*.js', async (route) => {
+    await script.promise
+    await route.continue()
+  })
   await page.route('**/admin/v1/accounts?*', async (route) => {
     await held.promise
     const message = 'The database does not answer.'
     await route.fulfill({ status: 503, json: { error: { code: 'database_unavailable', message } } })
   })
+  const asked = page.waitForRequest('**/admin/v1/accounts?*')
   await page.evaluate(`location.hash = '#/accounts'`)
-  await page.getByRole('status', { name: 'Loading' }).waitFor()
+  const loading = page.getByRole('status', { name: 'Loading' })
+  await loading.waitFor()
+  expect(await axe()).toEqual([])
+  script.resolve()
+  await asked
+  await loading.waitFor()
   expect(await axe()).toEqual([])
   held.resolve()
   const alert = page.getByRole('alert')

@@ -49,7 +49,12 @@ export function Form({ action, isDanger = false, submit, children, onDone }: For
           {error.message}
         </p>
       )}
-      <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={isSending}>
+      <button
+        type="submit"
+        class={isDanger ? 'danger' : 'primary'}
+        disabled={isSending}
+        aria-busy={isSending}
+      >
         {action}
       </button>
     </form>
@@ -213,7 +218,7 @@ export function Action({ title, act, onDone }: ActionProps) {
   }
   return (
     <>
-      <button type="button" onClick={run} disabled={isRunning}>
+      <button type="button" onClick={run} disabled={isRunning} aria-busy={isRunning}>
         {title}
       </button>
       {error && (

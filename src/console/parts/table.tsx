@@ -182,7 +182,7 @@ export function Paged<Row>({
       {(rows.length > 0 || hasMore) && (
         <p class="list-end">
           {hasMore ? (
-            <button type="button" onClick={more} disabled={isLoadingMore}>
+            <button type="button" onClick={more} disabled={isLoadingMore} aria-busy={isLoadingMore}>
               {rows.length > 0 ? texts.showMore : texts.lookFurther}
             </button>
           ) : (

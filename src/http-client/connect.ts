@@ -1,6 +1,7 @@
 // Opens a connection for one request, within a deadline. It must never send a byte before the server has proved its
 // identity, nor leave a connection open that nobody waits for any more.
 
+import { closeSync, openSync } from 'node:fs'
 import type { Socket, SocketHandler } from 'bun'
 import { inBrackets } from '../lib/url-host'
 import { Connection, type ConnectionOwner, type Exchange } from './connection'
@@ -24,6 +25,11 @@ export interface ServerAddress {
 
 /** Silence after which the system asks whether the other side is still there. */
 const KEEP_ALIVE_MS = 60_000
+/**
+ * Pause before another try where all descriptors of the process are taken, in milliseconds: meanwhile silent callers are closed
+ * to make room.
+ */
+const FULL_PAUSE_MS = 20
 
 /** Starts the exchange on a new connection, or rejects it with NotConnected or the reason of its signal. */
 export async function connect(
@@ -34,33 +40,55 @@ export async function connect(
   const attempt = new Attempt(exchange, address, owner)
   const { hostname, port, tls, proxy } = address
   const socket = handlersOf(attempt, address)
-  try {
-    if (proxy && tls) {
-      await openTunnel(proxy, `${inBrackets(hostname)}:${port}`, {
-        connected: (raw) => attempt.passes(raw),
-        opened(raw) {
-          try {
-            raw.upgradeTLS<Connection>({ data: undefined as never, tls, socket })
-          } catch (error) {
-            // A certificate of the configuration that cannot be used.
-            attempt.fail(new NotConnected(`TLS cannot begin: ${error}`, 'TLS'))
-          }
-        },
-        failed: (error) => attempt.fail(error),
-      })
-    } else {
+  const open = () => {
+    if (!proxy || !tls) {
       const place = proxy ?? { hostname, port }
-      await Bun.connect<Connection>({
+      return Bun.connect<Connection>({
         hostname: place.hostname,
         port: place.port,
         ...(tls && { tls }),
         socket,
       })
     }
+    return openTunnel(proxy, `${inBrackets(hostname)}:${port}`, {
+      connected: (raw) => attempt.passes(raw),
+      opened(raw) {
+        try {
+          raw.upgradeTLS<Connection>({ data: undefined as never, tls, socket })
+        } catch (error) {
+          // A certificate of the configuration that cannot be used.
+          attempt.fail(new NotConnected(`TLS cannot begin: ${error}`, 'TLS'))
+        }
+      },
+      failed: (error) => attempt.fail(error),
+    })
+  }
+  try {
+    while (!attempt.isOver && !(await opensOrIsFull(open))) await Bun.sleep(FULL_PAUSE_MS)
   } catch (error) {
     const { message: reason = String(error) } = error as Partial<Error>
     const message = proxy ? `the proxy cannot be reached (${reason})` : String(error)
     attempt.fail(new NotConnected(message, String((error as { code?: unknown }).code)))
+  }
+}
+
+/** Opens a connection, or answers false where no descriptor is left for it, which the runtime reports as a refusal. */
+async function opensOrIsFull(open: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await open()
+    return true
+  } catch (error) {
+    if (hasDescriptor()) throw error
+    return false
+  }
+}
+
+function hasDescriptor(): boolean {
+  try {
+    closeSync(openSync('/dev/null', 'r'))
+    return true
+  } catch {
+    return false
   }
 }
 
@@ -96,7 +124,7 @@ class Attempt {
   private connection: Connection | undefined
   /** The connection to the proxy, while there is no tunnel through it. */
   private passage: Socket<undefined> | undefined
-  private isOver = false
+  isOver = false
   private readonly cut = () => this.fail(this.exchange.signal.reason)
 
   constructor(exchange: Exchange, address: ServerAddress, owner: ConnectionOwner) {

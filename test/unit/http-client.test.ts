@@ -404,6 +404,39 @@ describe('without a connection', () => {
     cleanUps.push(origin.close)
     expect(await send(origin)).toBe('ok')
   })
+
+  test.each([
+    ['and gets one in its time', 100, 'here'],
+    ['and fails after its time', 60_000, 'no connection within 300 ms'],
+  ])('a process that has no descriptor left waits for one, %s', async (_, freeMs, expected) => {
+    const { server } = await start()
+    server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere')
+    const program = `
+      import { closeSync, openSync } from 'node:fs'
+      import { openOrigin } from ${JSON.stringify(join(import.meta.dir, '../../src/http-client/origin.ts'))}
+      import { CancelToken } from ${JSON.stringify(join(import.meta.dir, '../../src/lib/cancel-token.ts'))}
+      const origin = openOrigin('${server.url}/v1', { connectTimeoutMs: ${freeMs === 100 ? 10_000 : 300} })
+      const taken = []
+      try {
+        for (;;) taken.push(openSync('/dev/null', 'r'))
+      } catch {}
+      setTimeout(() => taken.splice(0, 8).forEach(closeSync), ${freeMs})
+      const request = { method: 'POST', path: '/', headers: {}, body: '{}', signal: new CancelToken() }
+      const text = await origin.send(request).then(
+        async ({ body }) => Buffer.from(await body.bytes(1000)).toString(),
+        (error) => error.message,
+      )
+      for (const each of taken) closeSync(each)
+      console.log(text)
+      process.exit()`
+    const shell = ['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '-e', program]
+    const child = Bun.spawn(shell, { stdout: 'pipe', stderr: 'pipe' })
+    const [said, complained] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ])
+    expect({ said, complained }).toEqual({ said: `${expected}\n`, complained: '' })
+  })
 })
 
 describe('over TLS', () => {

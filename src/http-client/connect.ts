@@ -78,17 +78,17 @@ async function opensOrIsFull(open: () => Promise<unknown>): Promise<boolean> {
     await open()
     return true
   } catch (error) {
-    if (hasDescriptor()) throw error
-    return false
+    if (hasNoDescriptor()) return false
+    throw error
   }
 }
 
-function hasDescriptor(): boolean {
+function hasNoDescriptor(): boolean {
   try {
     closeSync(openSync('/dev/null', 'r'))
-    return true
-  } catch {
     return false
+  } catch (error) {
+    return ['EMFILE', 'ENFILE'].includes(String((error as { code?: unknown }).code))
   }
 }
 
@@ -124,6 +124,7 @@ class Attempt {
   private connection: Connection | undefined
   /** The connection to the proxy, while there is no tunnel through it. */
   private passage: Socket<undefined> | undefined
+  /** True once the connection is ready or has failed. Nothing outside may change it. */
   isOver = false
   private readonly cut = () => this.fail(this.exchange.signal.reason)
 

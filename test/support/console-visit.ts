@@ -14,7 +14,7 @@ export interface Visit {
   faults: string[]
   /** Opens a page of the console by what stands behind the `#`, and waits until all of it is there. */
   open(address: string): Promise<void>
-  /** Waits until nothing is loading. */
+  /** Waits until nothing is loading or being sent. */
   settled(): Promise<void>
   /** Faults that axe finds, one sentence each. */
   axe(): Promise<string[]>
@@ -27,7 +27,7 @@ export interface Visit {
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 /**
- * Waits in the page until nothing loads, and its tables and texts are in place. What was opened is put in place with the next
+ * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place with the next
  * frame, and asks from there on.
  */
 const SETTLED = `new Promise((done, fail) => {

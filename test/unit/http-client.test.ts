@@ -406,16 +406,17 @@ describe('without a connection', () => {
   })
 
   test.each([
-    ['and gets one in its time', 100, 'here'],
-    ['and fails after its time', 60_000, 'no connection within 300 ms'],
-  ])('a process that has no descriptor left waits for one, %s', async (_, freeMs, expected) => {
+    ['and gets one in its time', { freeMs: 100, connectTimeoutMs: 10_000 }, 'here'],
+    ['and fails after its time', { freeMs: 60_000, connectTimeoutMs: 300 }, 'no connection within 300 ms'],
+  ])('a process that has no descriptor left waits for one, %s', async (_, times, expected) => {
+    const { freeMs, connectTimeoutMs } = times
     const { server } = await start()
     server.answer = (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere')
     const program = `
       import { closeSync, openSync } from 'node:fs'
       import { openOrigin } from ${JSON.stringify(join(import.meta.dir, '../../src/http-client/origin.ts'))}
       import { CancelToken } from ${JSON.stringify(join(import.meta.dir, '../../src/lib/cancel-token.ts'))}
-      const origin = openOrigin('${server.url}/v1', { connectTimeoutMs: ${freeMs === 100 ? 10_000 : 300} })
+      const origin = openOrigin('${server.url}/v1', { connectTimeoutMs: ${connectTimeoutMs} })
       const taken = []
       try {
         for (;;) taken.push(openSync('/dev/null', 'r'))

@@ -43,13 +43,14 @@ function honest(running: Running, secret: string) {
   return { ...steady, stream }
 }
 
-/** The lines of the log about anything but single requests. */
-const lines = ({ stderr }: Running) =>
+const log = ({ stderr }: Running) =>
   stderr()
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))
-    .filter(({ event }) => event !== 'request')
+
+/** The lines of the log about anything but single requests. */
+const lines = (running: Running) => log(running).filter(({ event }) => event !== 'request')
 
 const events = (running: Running): string[] => lines(running).map(({ event }) => event)
 
@@ -71,6 +72,8 @@ describe.concurrent('with 512 descriptors', () => {
     // Some two hundred requests in four seconds are in it.
     expect(isAtRest()).toBe(true)
     const outcomes = await others.stop()
+    // The line of a request tells why it was not served.
+    expect(log(running).filter(({ event, status }) => event === 'request' && status !== 200)).toEqual([])
     expect(Object.keys(outcomes)).toEqual(['200'])
     expect(new Set(events(running))).toEqual(new Set(['connections_closed']))
     await end(installation, running)

@@ -156,33 +156,37 @@ export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Pro
 }
 
 async function tooFast(db: Db, key: KeyLimits, now: number): Promise<GatewayError> {
-  const rows = await db.query({
-    sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
-    parameters: [key.id, Math.floor(now / MINUTE_MS)],
-  })
-  const requests = Number(rows[0]?.requests ?? 0)
+  const { requests, tokens } = await countedIn(db, key, Math.floor(now / MINUTE_MS))
   const byRequests = key.requestsPerMinute !== null && requests >= key.requestsPerMinute
   const limit = byRequests ? `${key.requestsPerMinute} requests` : `${key.tokensPerMinute} tokens`
   const seconds = secondsToNextMinute(now)
   return tooMany('Throttling.RateQuota', `This key may use ${limit} a minute. Try again in ${seconds} s.`, {
     'retry-after': String(seconds),
-    ...rateHeaders(key, requests, Number(rows[0]?.tokens ?? 0), now),
+    ...rateHeaders(key, requests, tokens, now),
   })
 }
 
-/** Rate limit headers, by which OpenAI's clients see how much is left, for a key with limits. */
-export async function rateHeadersOf(
+/**
+ * Rate limit headers, by which OpenAI's clients see how much is left of this minute, for a key with limits: an answer may come
+ * in a later minute than its request, of which the client has more left.
+ */
+export async function rateHeadersOf(db: Db, key: KeyLimits, now: number): Promise<Record<string, string>> {
+  const windowMinute = windowMinuteOf(key, now)
+  if (windowMinute === null) return {}
+  const { requests, tokens } = await countedIn(db, key, windowMinute)
+  return rateHeaders(key, requests, tokens, now)
+}
+
+async function countedIn(
   db: Db,
   key: KeyLimits,
-  charge: Charge,
-  now: number,
-): Promise<Record<string, string>> {
-  if (charge.windowMinute === null) return {}
+  windowMinute: number,
+): Promise<{ requests: number; tokens: number }> {
   const rows = await db.query({
     sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
-    parameters: [key.id, charge.windowMinute],
+    parameters: [key.id, windowMinute],
   })
-  return rateHeaders(key, Number(rows[0]?.requests ?? 0), Number(rows[0]?.tokens ?? 0), now)
+  return { requests: Number(rows[0]?.requests ?? 0), tokens: Number(rows[0]?.tokens ?? 0) }
 }
 
 /** The calendar period, in UTC, that the key's budget counts in. */

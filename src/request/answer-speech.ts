@@ -33,7 +33,7 @@ export async function answerSpeech(
   caller: Requester,
 ): Promise<FileAnswer | StreamAnswer> {
   const { world } = line
-  const { parsed, model, logRow, key, charge } = reservation
+  const { parsed, model, logRow, key } = reservation
   const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
     const format = family.audio.format(parsed.body, model)
@@ -42,7 +42,7 @@ export async function answerSpeech(
       'content-type': contentType,
       // The price depends on the caller's own characters, so it is exact before the audio is there.
       'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)),
-      ...(await rateHeadersOf(world.db, key, charge, world.now())),
+      ...(await rateHeadersOf(world.db, key, world.now())),
     }
     const notes: AudioNotes = { usageJson: null }
     const file = makeFile(line, reservation, family, format, notes)

@@ -35,7 +35,7 @@ export async function answerStream(
   const { family, model, logRow, idempotencyKey } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
-  const rates = await rateHeadersOf(world.db, reservation.key, reservation.charge, world.now())
+  const rates = await rateHeadersOf(world.db, reservation.key, world.now())
   let captured = ''
   const capture = idempotencyKey
     ? (bytes: Uint8Array) => {

@@ -288,7 +288,7 @@ async function endedWhole(
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
   if (charge.windowMinute !== null) {
     // The answer is paid by now: without the database only these headers are missing.
-    Object.assign(headers, await rateHeadersOf(world.db, key, charge, world.now()).catch(() => undefined))
+    Object.assign(headers, await rateHeadersOf(world.db, key, world.now()).catch(() => undefined))
   }
   return new Response(shown, { headers })
 }

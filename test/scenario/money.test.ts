@@ -311,6 +311,33 @@ function limitTests(kind: DatabaseKind): void {
     await gateway.close()
   })
 
+  test('an answer that comes in a later minute tells what is left of that one', async () => {
+    const clock = makeClock()
+    const vendor = startHeldVendor()
+    const gateway = await startTestGateway({
+      database: kind,
+      ...heldBy(vendor),
+      outside: { now: clock.now },
+    })
+    const { secret } = await gateway.makeKey('alice', '0', { requestsPerMinute: 3 })
+    const running = [false, true].map((stream) =>
+      gateway.chat({ model: 'held-chat', stream }, bearer(secret)),
+    )
+    await waitFor(() => vendor.requests === running.length)
+    clock.pass(45_000)
+    vendor.letGo()
+    for (const response of await Promise.all(running)) {
+      await response.text()
+      expect([
+        response.status,
+        response.headers.get('x-ratelimit-remaining-requests'),
+        response.headers.get('x-ratelimit-reset-requests'),
+      ]).toEqual([200, '3', '60s'])
+    }
+    await gateway.close()
+    await vendor.stop()
+  })
+
   test('places for running requests are exact on all nodes and come free again', async () => {
     const vendor = startHeldVendor()
     const nodes = await startNodes(kind, 2, heldBy(vendor))

@@ -203,7 +203,7 @@ function overdraftTests(kind: DatabaseKind): void {
 
 function limitTests(kind: DatabaseKind): void {
   test('a budget is exact from the first request on, and does not touch the account’s other keys', async () => {
-    const nodes = await startNodes(kind, 2, { models })
+    const nodes = await startNodes(kind, 2, { models, outside: { now: makeClock().now } })
     const [first] = nodes
     const { secret } = await first.makeKey('alice', '0', { budgetNano: 5 * CENT, budgetPeriod: 'day' })
     const answers = await flood(100, (index) => {
@@ -379,7 +379,8 @@ function inFlightTests(kind: DatabaseKind): void {
     async ({ balance, budgetNano, words }) => {
       // The vendor fails in the end, so that the money comes back.
       const vendor = startHeldVendor(() => Response.json({}, { status: 500 }))
-      const gateway = await startTestGateway({ database: kind, balance: '0', ...heldBy(vendor) })
+      const outside = { now: makeClock().now }
+      const gateway = await startTestGateway({ database: kind, balance: '0', ...heldBy(vendor), outside })
       const { secret } = await gateway.makeKey('alice', balance, { budgetNano, budgetPeriod: 'day' })
       const running = flood(5, () => gateway.chat({ model: 'held-chat' }, bearer(secret)))
       await waitFor(() => vendor.requests === 5)

@@ -116,7 +116,12 @@ describe.concurrent('an Idempotency-Key', () => {
 for (const kind of databaseKinds) {
   // PostgreSQL has only so many connections to give.
   const group = kind === 'sqlite' ? describe.concurrent : describe
-  group(`limits of a key on ${kind}`, () => limitTests(kind))
+  group(`limits of a key on ${kind}`, () => {
+    budgetTests(kind)
+    rateTests(kind)
+    rateHeaderTests(kind)
+    concurrencyTests(kind)
+  })
   group(`running requests on ${kind}`, () => inFlightTests(kind))
   group(`an Idempotency-Key on ${kind}`, () => idempotencyTests(kind))
   group(`the price of a request on ${kind}`, () => priceTests(kind))
@@ -201,7 +206,7 @@ function overdraftTests(kind: DatabaseKind): void {
   })
 }
 
-function limitTests(kind: DatabaseKind): void {
+function budgetTests(kind: DatabaseKind): void {
   test('a budget is exact from the first request on, and does not touch the account’s other keys', async () => {
     const nodes = await startNodes(kind, 2, { models, outside: { now: makeClock().now } })
     const [first] = nodes
@@ -232,7 +237,9 @@ function limitTests(kind: DatabaseKind): void {
     expect(await gateway.charges()).toEqual([])
     await gateway.close()
   })
+}
 
+function rateTests(kind: DatabaseKind): void {
   test('a rate of requests is exact on all nodes, says when to come back, and serves then', async () => {
     const clock = makeClock()
     const nodes = await startNodes(kind, 2, { models, outside: { now: clock.now } })
@@ -284,7 +291,9 @@ function limitTests(kind: DatabaseKind): void {
     expect(gateway.sandbox.calls).toHaveLength(3)
     await gateway.close()
   })
+}
 
+function rateHeaderTests(kind: DatabaseKind): void {
   test('a key with a rate sees in every answer what is left of it', async () => {
     const clock = makeClock()
     const gateway = await startTestGateway({ database: kind, outside: { now: clock.now } })
@@ -337,7 +346,9 @@ function limitTests(kind: DatabaseKind): void {
     await gateway.close()
     await vendor.stop()
   })
+}
 
+function concurrencyTests(kind: DatabaseKind): void {
   test('places for running requests are exact on all nodes and come free again', async () => {
     const vendor = startHeldVendor()
     const nodes = await startNodes(kind, 2, heldBy(vendor))

@@ -27,8 +27,8 @@ export interface Visit {
 
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 /**
- * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place with the next
- * frame, and asks from there on.
+ * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place
+ * with the next frame, and asks from there on.
  */
 const SETTLED = `new Promise((done, fail) => {
   const late = setTimeout(() => fail(new Error('the page still loads')), 100_000)

@@ -22,15 +22,24 @@ export function shortened(vector: Float64Array, length: number, normalise: boole
 }
 
 function normalised(vector: Float64Array): Float64Array {
+  // By index: millions of numbers pass here while the code is still interpreted.
   let sum = 0
-  for (const value of vector) sum += value * value
+  for (let index = 0; index < vector.length; index++) {
+    const value = vector[index] as number
+    sum += value * value
+  }
   const norm = Math.sqrt(sum)
-  return vector.map((value) => value / norm)
+  const scaled = new Float64Array(vector.length)
+  for (let index = 0; index < vector.length; index++) scaled[index] = (vector[index] as number) / norm
+  return scaled
 }
 
 /** Plain numbers with as many digits as float32 keeps. */
 export function asNumbers(vector: Float64Array): number[] {
-  return Array.from(vector, (value) => Math.round(value * 1e8) / 1e8)
+  const numbers = new Array<number>(vector.length)
+  for (let index = 0; index < vector.length; index++)
+    numbers[index] = Math.round((vector[index] as number) * 1e8) / 1e8
+  return numbers
 }
 
 export function asBase64(numbers: Float32Array | Int8Array | Uint8Array): string {

@@ -13,6 +13,14 @@ export const PROGRAM: readonly string[] = process.env.TEST_EXECUTABLE
   ? [process.env.TEST_EXECUTABLE]
   : [process.execPath, resolve(import.meta.dir, '../../cli/main.ts')]
 
+/**
+ * Settings of the runtime for a process that a test starts with these words. A command ends before compiled code pays: without
+ * any it takes half of the processor time. A server of a test lives for seconds, for which only what is quickly compiled pays.
+ */
+export function runtimeFor(words: readonly string[]): Record<string, string> {
+  return words[0] === 'serve' ? { BUN_JSC_useDFGJIT: '0' } : { BUN_JSC_useJIT: '0' }
+}
+
 export interface Ran {
   code: number
   stdout: string
@@ -71,7 +79,7 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     if (free > 0) free--
     else await new Promise<void>((resolve) => waiting.push(resolve))
     try {
-      return await spawn([...PROGRAM, ...words], cwd, environment(env))
+      return await spawn([...PROGRAM, ...words], cwd, environment({ ...runtimeFor(words), ...env }))
     } finally {
       const next = waiting.shift()
       if (next) next()
@@ -106,7 +114,11 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
         shown += decoder.decode(bytes)
       }
       const terminal = { cols: 80, rows: 24, data }
-      const options = { cwd: folder, env: environment({ TERM: 'xterm', ...env }), terminal }
+      const options = {
+        cwd: folder,
+        env: environment({ ...runtimeFor(words), TERM: 'xterm', ...env }),
+        terminal,
+      }
       await Bun.spawn([...PROGRAM, ...words], options as object).exited
       // What the process wrote last may still be on its way.
       await waitFor(() => shown.endsWith('\n'))

@@ -8,6 +8,7 @@ import type { Subprocess } from 'bun'
 import { audit } from '../../src/billing/audit'
 import type { Db, Row } from '../../src/db/db'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox'
+import { runtimeFor } from './command-line'
 import { openAddress, temporaryFolder } from './databases'
 import { whenTestsEnd } from './ending'
 import { say, type TestGatewayOptions, testConfig } from './gateway'
@@ -122,7 +123,7 @@ export async function install(
     const child = Bun.spawn(before ? ['sh', '-c', `${before}\nexec "$@"`, 'sh', ...command] : command, {
       cwd,
       // Nothing of the tester's own environment: a key or a data directory in it would change what is tested.
-      env: { PATH: process.env.PATH, HOME: folder, ...environment },
+      env: { PATH: process.env.PATH, HOME: folder, ...runtimeFor(words), ...environment },
       stdio: ['ignore', 'pipe', 'pipe', ...(passed === undefined ? [] : [passed])],
     })
     whenTestsEnd(() => killed(child))

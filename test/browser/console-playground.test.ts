@@ -118,7 +118,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   expect(JSON.parse(lastCall()?.body ?? '').stream).toBe(true)
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
   await page.getByText('Stopped. What had come by then is paid.').waitFor()
-  await waitFor(async () => (await gateway.charges()).at(-1)?.state === 'settled')
+  await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
   const [charge, ...more] = (await gateway.charges()).slice(before.length)
   expect(more).toEqual([])
   // 400 tokens would have cost 800,000 nano-dollars.
@@ -175,7 +175,7 @@ for (const { kind, field, text, shown, path } of kinds) {
     const before = await gateway.charges()
     const { mostUsd, costUsd } = await pay('Send')
     expect(await page.locator(`.answer ${shown}`).count()).toBe(1)
-    const charge = (await gateway.charges()).at(-1)
+    const charge = await gateway.newestCharge()
     expect({ held: Number(charge?.held) / 1e9, paid: Number(charge?.amount) / 1e9 }).toEqual({
       held: mostUsd,
       paid: costUsd,

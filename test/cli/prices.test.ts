@@ -403,7 +403,7 @@ test('what is priced is what the gateway holds', async () => {
     })
     const text = await response.text()
     expect({ model, ok: response.ok, text: text.slice(0, 200) }).toMatchObject({ model, ok: true })
-    const held = Number((await gateway.charges()).at(-1)?.held)
+    const held = Number((await gateway.newestCharge())?.held)
     expect({ model, operation, held }).toEqual({
       model,
       operation,

@@ -212,7 +212,7 @@ test('listed models are served, billed by the list, and others are not', async (
   const ask = (model: string) =>
     gateway.chat({ model, messages: say('[sandbox tokens=10 prompt_tokens=100]') })
   expect((await ask('openrouter/openai/gpt-4.1-mini')).status).toBe(200)
-  expect(Number((await gateway.charges()).at(-1)?.amount)).toBe(100 * 400 + 10 * 1_600)
+  expect(Number((await gateway.newestCharge())?.amount)).toBe(100 * 400 + 10 * 1_600)
   expect((await ask('local/hf.co/bartowski/gemma-3:q4_k_m')).status).toBe(200)
   const unlisted = await ask('openrouter/openrouter/auto')
   expect([unlisted.status, ((await unlisted.json()) as Json).error.code]).toEqual([400, 'model_not_found'])

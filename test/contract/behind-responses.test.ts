@@ -81,7 +81,7 @@ test.each([
       })
       await answered.text()
       expect(sentSince(calls)[0]?.max_output_tokens).toBe(16)
-      const { amount, held } = (await gateway.charges()).at(-1) as Json
+      const { amount, held } = (await gateway.newestCharge()) as Json
       expect(Number(held)).toBeGreaterThanOrEqual(16 * 2_000)
       expect(Number(amount)).toBeLessThanOrEqual(Number(held))
       expect(Number(amount)).toBeGreaterThan(0)

@@ -93,14 +93,13 @@ const textOf = (events: readonly unknown[]) =>
 /** Asks for a completion; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const newest = ((await gateway.charges()).at(-1)?.id ?? '') as string
-  const logRow = ((await gateway.requestLog()).at(-1)?.number ?? 0) as number
+  const before = await gateway.newest()
   const whole = { model: 'test-messages', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/chat/completions', whole, headers)
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('x-request-id')
-  const chargeOf = async () => (await gateway.charges(newest)).find((row) => row.id === id)
+  const chargeOf = async () => (await gateway.charges(before.charge)).find((row) => row.id === id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   const showsUsage = (body.stream_options as Json)?.include_usage === true
   return {
@@ -114,8 +113,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
     paths: gateway.sandbox.calls.slice(calls).map(({ path }) => path),
-    charges: (await gateway.charges(newest)).length,
-    logRows: await gateway.requestLog(logRow),
+    charges: (await gateway.charges(before.charge)).length,
+    logRows: await gateway.requestLog(before.logRow),
   }
 }
 
@@ -684,7 +683,7 @@ describe('a completion costs what the same message costs', () => {
     const native = await gateway.post('/v1/messages', body)
     await native.text()
     const id = native.headers.get('x-request-id')
-    const own = async () => (await gateway.charges()).find((row) => row.id === id)
+    const own = () => gateway.charge(id)
     await waitFor(async () => (await own())?.state !== 'held')
     const { charge } = await request(body)
     const [expected, got] = [(await own()) as Row, charge].map((row) => ({
@@ -733,7 +732,7 @@ describe('a completion costs what the same message costs', () => {
       text += Buffer.from((await reader?.read())?.value ?? []).toString()
     leaving.abort()
     const id = response.headers.get('x-request-id')
-    const own = async () => (await gateway.charges()).find((row) => row.id === id)
+    const own = () => gateway.charge(id)
     await waitFor(async () => (await own())?.state !== 'held')
     const charge = (await own()) as Row
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })

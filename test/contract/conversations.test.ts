@@ -131,7 +131,7 @@ for (const database of databaseKinds) {
         expect(sent()).toContain('x'.repeat(20_000))
         expect(sent()).not.toContain(id)
         // A nano-dollar for a thousandth of a token: the whole conversation is held.
-        expect(Number((await gateway.charges()).at(-1)?.held)).toBeGreaterThan(20_000 * 1_000)
+        expect(Number((await gateway.newestCharge())?.held)).toBeGreaterThan(20_000 * 1_000)
         expect(await client.responses.retrieve(first.id)).toMatchObject({ conversation: { id } })
         const stream = client.responses.stream({ model, input: 'Third', conversation: { id } })
         const last = await stream.finalResponse()

@@ -218,7 +218,7 @@ describe('a batch that fails in part', () => {
       const body = (await response.json()) as Json
       expect({ status: response.status, code: body.error.code }).toEqual({ status, code })
       expect(body).not.toHaveProperty('data')
-      expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'released', amount: 0 })
+      expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
       expect(await gateway.balance()).toEqual(before)
     })
   }

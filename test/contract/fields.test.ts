@@ -504,7 +504,7 @@ describe('a predicted output', () => {
   test('is held as output, because its rejected part is billed as output', async () => {
     const heldFor = async (more: Json) => {
       await chat({ max_tokens: 5, ...more })
-      return Number((await gateway.charges()).at(-1)?.held)
+      return Number((await gateway.newestCharge())?.held)
     }
     const content = 'word '.repeat(1_000)
     const [plain, predicted] = [

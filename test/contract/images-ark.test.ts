@@ -85,7 +85,7 @@ async function stream(body: Record<string, unknown>, headers?: Record<string, st
   expect(response.headers.get('content-type')).toStartWith('text/event-stream')
   const events = eventsOf(await response.text())
   const id = response.headers.get('x-request-id')
-  const read = async () => (await gateway.charges()).find((row) => row.id === id)
+  const read = () => gateway.charge(id)
   await waitFor(async () => (await read())?.state !== 'held')
   return { events, charge: await read() }
 }
@@ -456,7 +456,7 @@ describe('a stream', () => {
     const text = (await response.text()).replaceAll('\r\n', '\n')
     expect(namesOf({ events: eventsOf(text), charge: undefined }).at(-1)).toBe(last)
     const id = response.headers.get('x-request-id')
-    const charge = (await gateway.charges()).find((row) => row.id === id)
+    const charge = await gateway.charge(id)
     expect(charge).toMatchObject({ state, held: 6 * CENT, amount: paid * CENT })
     if (last !== 'error') expect(charge?.ended_by).toBe(endedBy)
   })
@@ -482,7 +482,7 @@ describe('a stream', () => {
     }
     controller.abort()
     const id = response.headers.get('x-request-id')
-    const read = async () => (await gateway.charges()).find((row) => row.id === id)
+    const read = () => gateway.charge(id)
     await waitFor(async () => (await read())?.state !== 'held')
     expect(await read()).toMatchObject({
       state: 'settled',

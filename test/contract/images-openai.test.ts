@@ -416,8 +416,8 @@ describe('a stream', () => {
     const reader = response.body?.getReader()
     await reader?.read()
     await reader?.cancel()
-    await waitFor(async () => (await gateway.charges()).at(-1)?.state === 'settled')
-    const charge = (await gateway.charges()).at(-1)
+    await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
+    const charge = await gateway.newestCharge()
     expect(charge).toMatchObject({ ended_by: 'client', usage_source: 'estimated', amount: charge?.held })
     await waitFor(() => gateway.sandbox.calls[calls]?.aborted === true)
     expect(gateway.sandbox.calls[calls]?.aborted).toBe(true)
@@ -438,7 +438,7 @@ describe('a stream', () => {
     const received = Buffer.from(await response.arrayBuffer())
     expect(received.length).toBe(sent.length)
     expect(received.equals(sent)).toBe(true)
-    expect((await gateway.charges()).at(-1)).toMatchObject({
+    expect(await gateway.newestCharge()).toMatchObject({
       state: 'settled',
       usage_source: 'upstream',
       amount: 10 * TEXT_IN + 13_342 * IMAGE_OUT,

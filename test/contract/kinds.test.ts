@@ -175,7 +175,7 @@ function chunksOf(text: string): Json[] {
 
 const contentOf = (chunks: Json[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('')
 
-const lastCharge = async () => (await gateway.charges()).at(-1) as Json
+const lastCharge = async () => (await gateway.newestCharge()) as Json
 
 describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
   test('answers whole, and is paid by what it reports', async () => {

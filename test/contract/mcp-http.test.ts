@@ -302,7 +302,7 @@ describe('the stream of a call', () => {
     await waitFor(() => gateway.sandbox.calls.length > calls)
     controller.abort()
     await response.text().catch(() => {})
-    await waitFor(async () => (await gateway.charges()).at(-1)?.state === 'settled')
+    await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
     const charges = (await gateway.charges()).slice(before)
     expect(charges).toMatchObject([{ state: 'settled', ended_by: 'done' }])
     expect((await gateway.balance()).heldNano).toBe(0)

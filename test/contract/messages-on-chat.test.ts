@@ -82,15 +82,14 @@ function translated(text: string, cuts: readonly number[] = []): { events: strin
 /** Asks for a message; the rows are those that the request left behind. */
 async function request(body: Record<string, Json>, headers: Record<string, string> = {}) {
   const calls = gateway.sandbox.calls.length
-  const newest = ((await gateway.charges()).at(-1)?.id ?? '') as string
-  const logRow = ((await gateway.requestLog()).at(-1)?.number ?? 0) as number
+  const before = await gateway.newest()
   const whole = { model: 'test-chat', max_tokens: 500, messages: say('Hi'), ...body }
   const response = await gateway.post('/v1/messages', whole, headers)
   const { status } = response
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('request-id')
-  const chargeOf = async () => (await gateway.charges(newest)).find((row) => row.id === id)
+  const chargeOf = async () => (await gateway.charges(before.charge)).find((row) => row.id === id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   return {
     status,
@@ -101,8 +100,8 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
     message: isStream ? readEvents(text) : undefined,
     charge: (await chargeOf()) as Row,
     sent: gateway.sandbox.calls.slice(calls).map((call): Json => JSON.parse(call.body)),
-    charges: (await gateway.charges(newest)).length,
-    logRows: await gateway.requestLog(logRow),
+    charges: (await gateway.charges(before.charge)).length,
+    logRows: await gateway.requestLog(before.logRow),
   }
 }
 
@@ -622,7 +621,7 @@ describe('a message costs what the same completion costs', () => {
       const response = await gateway.chat(body)
       await response.text()
       const id = response.headers.get('x-request-id')
-      const own = async () => (await gateway.charges()).find((row) => row.id === id)
+      const own = () => gateway.charge(id)
       await waitFor(async () => (await own())?.state !== 'held')
       const { charge } = await request(body)
       const [expected, got] = [(await own()) as Row, charge].map((row) => ({
@@ -663,7 +662,7 @@ describe('a message costs what the same completion costs', () => {
     while (!text.includes('text_delta')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
     leaving.abort()
     const id = response.headers.get('request-id')
-    const own = async () => (await gateway.charges()).find((row) => row.id === id)
+    const own = () => gateway.charge(id)
     await waitFor(async () => (await own())?.state !== 'held')
     const charge = (await own()) as Row
     expect(charge).toMatchObject({ state: 'settled', ended_by: 'client', usage_source: 'counted' })

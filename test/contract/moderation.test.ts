@@ -95,7 +95,7 @@ describe('money', () => {
   ])('%s', async (model, amount) => {
     const response = await gateway.post('/v1/moderations', { model, input: 'Is this harmful?' })
     expect(response.status).toBe(200)
-    const charge = (await gateway.charges()).at(-1)
+    const charge = await gateway.newestCharge()
     expect(charge).toMatchObject({ operation: 'moderation', state: 'settled', usage_source: 'counted' })
     if (amount === undefined) expect(Number(charge?.amount)).toBeWithin(3_000, 6_000)
     else expect(charge).toMatchObject({ amount, held: amount })
@@ -104,13 +104,13 @@ describe('money', () => {
   test("a vendor's own count is paid", async () => {
     odd.answer = () => Response.json({ results: [{ flagged: false }], usage: { prompt_tokens: 7 } })
     await gateway.post('/v1/moderations', { model: 'odd', input: 'Is this harmful?' })
-    expect((await gateway.charges()).at(-1)).toMatchObject({ amount: 7_000, usage_source: 'upstream' })
+    expect(await gateway.newestCharge()).toMatchObject({ amount: 7_000, usage_source: 'upstream' })
   })
 
   test('a picture without a count costs what was held', async () => {
     odd.answer = () => Response.json({ results: [{ flagged: false }] })
     await gateway.post('/v1/moderations', { model: 'odd', input: [PICTURE] })
-    const charge = (await gateway.charges()).at(-1)
+    const charge = await gateway.newestCharge()
     expect(charge).toMatchObject({ usage_source: 'estimated', amount: charge?.held })
   })
 })

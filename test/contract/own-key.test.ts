@@ -126,8 +126,8 @@ for (const [database, gateway] of gateways) {
     expect(await pauseKey(db, id, now())).toBe(false)
     expect(await chat()).toEqual([403, 'key_paused'])
     // Who asks is known, and so to be found.
-    await waitFor(async () => (await gateway.requestLog()).at(-1)?.error_code === 'key_paused')
-    expect((await gateway.requestLog()).at(-1)).toMatchObject({ status: 403, account: 'resting', key_id: id })
+    await waitFor(async () => (await gateway.newestLogged())?.error_code === 'key_paused')
+    expect(await gateway.newestLogged()).toMatchObject({ status: 403, account: 'resting', key_id: id })
     expect((await get(gateway, '/v1/models', secret)).body.error.code).toBe('key_paused')
     expect((await get(gateway, '/v1/me', secret)).body).toMatchObject({ status: 'paused' })
     expect(await resumeKey(db, id)).toBe(true)

@@ -71,7 +71,7 @@ describe('a request is paid', () => {
     test(what, async () => {
       vendor.answer = () => Response.json(completion('Hi', inputTokens, 1))
       expect((await gateway.post('/v1/chat/completions', sent)).status).toBe(200)
-      const charge = (await gateway.charges()).at(-1)
+      const charge = await gateway.newestCharge()
       expect(charge).toMatchObject({ state: 'settled', usage_source: source })
       const most = 1_000 * inputTokens
       if (source === 'upstream') expect(charge?.amount).toBe(most + 2_000)

@@ -176,7 +176,7 @@ describe('through the gateway', () => {
   })
 
   const charge = async () =>
-    (await gateway.charges()).at(-1) as { amount: number; held: number; prices: string }
+    (await gateway.newestCharge()) as { amount: number; held: number; prices: string }
   const message = (more: object) => ({
     model: 'odd-messages',
     max_tokens: 100,
@@ -381,7 +381,7 @@ test('the sandbox answers with the tier that was asked for', async () => {
     const amounts: unknown[] = []
     for (const tier of ['default', 'priority']) {
       await (await gateway.chat({ stream, service_tier: tier })).text()
-      amounts.push((await gateway.charges()).at(-1)?.amount)
+      amounts.push((await gateway.newestCharge())?.amount)
     }
     expect(amounts[1]).toBe(2 * (amounts[0] as number))
   }

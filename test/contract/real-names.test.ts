@@ -38,7 +38,7 @@ describe('a vendor’s own name', () => {
   const ask = async (model: string, key = gateway.secret) => {
     const response = await gateway.chat({ model }, { authorization: `Bearer ${key}` })
     const json = (await response.json()) as Json
-    return { status: response.status, json, charged: (await gateway.charges()).at(-1)?.model }
+    return { status: response.status, json, charged: (await gateway.newestCharge())?.model }
   }
 
   test('is asked for as the model’s id is, and the answer names that id', async () => {

@@ -57,7 +57,7 @@ for (const database of databaseKinds) {
       expect(found).toMatchObject({ id: begun.id, status: 'completed', background: true })
       expect(found.output_text).not.toBe('')
       expect(await chargeCount()).toBe(charges + 1)
-      expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'settled', usage_source: 'upstream' })
+      expect(await gateway.newestCharge()).toMatchObject({ state: 'settled', usage_source: 'upstream' })
       const next = await client.responses.create({
         model: 'test-responses',
         input: 'And then?',

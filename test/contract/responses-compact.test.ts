@@ -96,7 +96,7 @@ describe.each(databaseKinds)('on %s', (database) => {
         output: [],
         usage: { input_tokens: 10, output_tokens: 5 },
       })
-      expect(Number((await gateway.charges()).at(-1)?.amount)).toBe(10 * 1_000 + 5 * 2_000)
+      expect(Number((await gateway.newestCharge())?.amount)).toBe(10 * 1_000 + 5 * 2_000)
     })
 
     test('continues with any model, itself or the id of a response after it', async () => {

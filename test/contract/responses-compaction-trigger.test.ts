@@ -51,7 +51,7 @@ async function streamed(body: Json) {
   return readResponse(await answered.text())
 }
 const paid = async () => {
-  const { amount, held, state } = (await gateway.charges()).at(-1) as Json
+  const { amount, held, state } = (await gateway.newestCharge()) as Json
   return { amount: Number(amount), held: Number(held), state }
 }
 const COST = USED.input * 1_000 + USED.output * 2_000

@@ -76,7 +76,7 @@ function answers(
 async function ask(body: Json = {}) {
   const response = await gateway.post('/v1/responses', { model: 'odd', input: 'Hi', ...body })
   const text = await response.text()
-  const charge = (await gateway.charges()).at(-1)
+  const charge = await gateway.newestCharge()
   return { status: response.status, headers: response.headers, text, charge }
 }
 

@@ -93,7 +93,7 @@ for (const database of databaseKinds) {
       expect(second.previous_response_id).toBe(first.id)
       expect(second.instructions).toBeNull()
       expect(sent().instructions ?? null).toBeNull()
-      const charge = (await gateway.charges()).at(-1)
+      const charge = await gateway.newestCharge()
       // A nano-dollar for a thousandth of a token: the text of the first request is held again.
       expect(Number(charge?.held)).toBeGreaterThan(50_000 * 1_000)
     })

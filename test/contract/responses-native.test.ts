@@ -68,7 +68,7 @@ test.each([
   vendor.answer = () => eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
   const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream: true }
   await (await gateway.post('/v1/responses', body)).text()
-  const paid = (await gateway.charges()).at(-1)?.amount
+  const paid = (await gateway.newestCharge())?.amount
   expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + searches * 10_000_000)
 })
 
@@ -266,7 +266,7 @@ describe('what is paid', () => {
     const failed = { status: 502, words: ['server_error'.slice(0, 6)] }
     await ask({ input: '[sandbox status=500 soft] Hello' }, failed)
     await ask({ input: '[sandbox error_after=2] Hello', stream: true }, { reported: 'upstream_error' })
-    expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'released', amount: 0 })
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
   })
 })
 

@@ -46,7 +46,7 @@ async function streamed(body: Json): Promise<Answered> {
   const id = response.headers.get('x-request-id')
   const text = await response.text()
   if (response.status !== 200) throw new Error(text)
-  const chargeOf = async () => (await gateway.charges()).find((row) => row.id === id)
+  const chargeOf = () => gateway.charge(id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   return {
     read: readResponse(text),

@@ -65,7 +65,7 @@ describe('videos', () => {
     }).finally(() => clearInterval(passing))
     expect(video.mediaType).toBe('video/mp4')
     expect(Buffer.compare(video.uint8Array, VIDEO_FILE.bytes)).toBe(0)
-    expect((await gateway.charges()).at(-1)).toMatchObject({
+    expect(await gateway.newestCharge()).toMatchObject({
       state: 'settled',
       operation: 'video',
       amount: Math.round(0.1 * USD),
@@ -157,7 +157,7 @@ describe('edits of pictures', () => {
     expect(made.uint8Array.length).toBeGreaterThan(100)
     expect(lastSent()).toMatchObject({ path: '/v1/images/edits' })
     expect(JSON.parse(lastSent()?.body ?? '').image.url).toStartWith('data:image/png;base64,')
-    expect((await gateway.charges()).at(-1)).toMatchObject({
+    expect(await gateway.newestCharge()).toMatchObject({
       state: 'settled',
       operation: 'image',
       amount: Math.round(0.022 * USD),

@@ -67,7 +67,7 @@ async function ask({ path, body, usage }: Dialect, model: string, more: Json) {
   const answers: Json[] = more.stream
     ? text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []))
     : [JSON.parse(text)]
-  const charge = (await gateway.charges()).at(-1)
+  const charge = await gateway.newestCharge()
   return {
     shown: answers.flatMap((answer) => [usage(answer) ?? []].filter(({ length }) => length)).at(-1),
     charge,

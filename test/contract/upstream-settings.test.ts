@@ -172,7 +172,7 @@ describe('fields of the operator', () => {
   })
 
   test('decide what is held', async () => {
-    const held = async () => Number((await gateway.charges()).at(-1)?.held)
+    const held = async () => Number((await gateway.newestCharge())?.held)
     await ask({ model: 'forced', max_tokens: 100_000 })
     // 100 tokens of output at 2,000, and not 200 of input at 1,000.
     expect(await held()).toBeLessThan(400_000)

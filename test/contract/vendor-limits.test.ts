@@ -88,7 +88,7 @@ describe('a stream', () => {
     const text = await response.text()
     expect(text).toContain('Hello')
     expect(text).toEndWith(DONE)
-    const charge = (await gateway.charges()).at(-1)
+    const charge = await gateway.newestCharge()
     expect(charge?.state).not.toBe('held')
   })
 

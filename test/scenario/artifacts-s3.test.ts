@@ -89,7 +89,7 @@ describe('a bucket', () => {
     const before = await rows()
     expect(await drawnUrl(one)).toStartWith(vendor.url)
     expect(one.log.filter(({ event }) => event === 'artifact_not_kept')).toHaveLength(1)
-    expect((await one.charges()).at(-1)).toMatchObject({ state: 'settled', amount: CENT })
+    expect(await one.newestCharge()).toMatchObject({ state: 'settled', amount: CENT })
     // The row stays for an hour, so that whatever may have come to the bucket is found again.
     expect(await rows()).toHaveLength(before.length + 1)
     store.broken = false

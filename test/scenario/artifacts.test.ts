@@ -100,7 +100,7 @@ describe('the families with results of their own', () => {
           place: 'disk',
         })
       }
-      const charge = (await gateway.charges()).at(-1)
+      const charge = await gateway.newestCharge()
       expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
     })
   }

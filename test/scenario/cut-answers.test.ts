@@ -63,7 +63,7 @@ describe('an answer that is cut', () => {
     expect(await ask('close')).not.toContain('upstream_cut')
     expect(await ask('reset')).toContain('upstream_cut')
     // The status was sent before; lists of requests show what became of it.
-    const rowOf = async () => (await gateway.requestLog()).at(-1)
+    const rowOf = () => gateway.newestLogged()
     await waitFor(async () => (await rowOf())?.ended_by === 'upstream')
     expect(await rowOf()).toMatchObject({ status: 200, error_code: 'upstream_cut' })
   })

@@ -55,7 +55,7 @@ test('models come and go with the server, and stay while it is away', async () =
   expect(((await answer.json()) as { choices: [{ message: object }] }).choices[0].message).toMatchObject({
     content: 'I am Llama3:8b',
   })
-  expect(Number((await gateway.charges()).at(-1)?.amount)).toBe(0)
+  expect(Number((await gateway.newestCharge())?.amount)).toBe(0)
   const [model] = gateway.server.world.catalogue.models.get('home/llama3:8b') ?? []
   expect(model).toMatchObject({ contextTokens: 4_096, inputModalities: ['image'] })
   // The written configuration is not changed by what is found.

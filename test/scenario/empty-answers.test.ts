@@ -42,7 +42,7 @@ interface Seen {
 
 /** Asks while the vendor answers so, and counts what that left behind. */
 async function ask(path: string, body: Json | FormData): Promise<Seen> {
-  const before = { charges: (await gateway.charges()).length, ...(await gateway.balance()) }
+  const before = { ...(await gateway.newest()), ...(await gateway.balance()) }
   vendor.requests = 0
   const isForm = body instanceof FormData
   const response = await fetch(`${gateway.url}${path}`, {
@@ -54,7 +54,7 @@ async function ask(path: string, body: Json | FormData): Promise<Seen> {
     body: isForm ? body : JSON.stringify(body),
   })
   const text = await response.text()
-  const charges = (await gateway.charges()).slice(before.charges)
+  const charges = await gateway.charges(before.charge)
   expect({ calls: vendor.requests, charges: charges.length, text }).toEqual({ calls: 1, charges: 1, text })
   const after = await gateway.balance()
   return {

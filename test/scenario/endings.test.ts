@@ -126,19 +126,20 @@ const others: readonly Way[] = [
 
 /** Sends a request and collects what it left behind, whether or not its answer came whole. */
 async function run({ path = '/v1/chat/completions', body, headers }: Way) {
-  const [rows, charges] = [(await gateway.requestLog()).length, (await gateway.charges()).length]
+  const before = await gateway.newest()
   const chat = { model: 'test-chat', messages: say('Hi'), ...body }
   const response = await gateway.post(path, path.endsWith('/completions') ? chat : body, headers)
   const isWhole = await response.arrayBuffer().then(
     () => true,
     () => false,
   )
-  await waitFor(async () => (await gateway.requestLog()).length > rows)
+  const rows = () => gateway.requestLog(before.logRow)
+  await waitFor(async () => (await rows()).length > 0)
   return {
     response,
     isWhole,
-    rows: (await gateway.requestLog()).slice(rows),
-    charges: (await gateway.charges()).slice(charges),
+    rows: await rows(),
+    charges: await gateway.charges(before.charge),
   }
 }
 

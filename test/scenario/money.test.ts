@@ -833,7 +833,7 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       const response = await gateway.post(isChat ? '/v1/chat/completions' : '/v1/embeddings', body)
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${text} for ${JSON.stringify(body)}`)
-      const charge = (await gateway.charges()).at(-1) as Row
+      const charge = (await gateway.newestCharge()) as Row
       expect(charge).toMatchObject({ state: 'settled', shortfall: 0 })
       expect(charge.amount as number).toBeLessThanOrEqual(charge.held as number)
       if (isChat) expect(charge.amount as number).toBeGreaterThan(generated.outputTokens * 2_000)

@@ -57,7 +57,7 @@ async function paidBy(gateway: TestGateway, response: Response): Promise<number>
   await response.text()
   const id = response.headers.get('x-request-id') ?? ''
   await waitFor(async () => (await gateway.charges()).some((row) => row.id === id && row.state !== 'held'))
-  return Number((await gateway.charges()).find((row) => row.id === id)?.amount)
+  return Number((await gateway.charge(id))?.amount)
 }
 
 test('a running stream pays the prices of its admission and ends, though its model is gone; the next request gets the new ones', async () => {

@@ -409,7 +409,7 @@ describe('a caller who leaves', () => {
     const headers = { 'idempotency-key': crypto.randomUUID() }
     const body = { model: 'odd-flash' }
     const leaving = leave(body, firstPiece, headers)
-    await waitFor(async () => (await gateway.charges()).at(-1)?.state === 'held')
+    await waitFor(async () => (await gateway.newestCharge())?.state === 'held')
     // The caller may still be there, but the vendor has more in any case.
     await Bun.sleep(100)
     held.send(piece(toneSamples) + last())
@@ -446,7 +446,7 @@ describe('a caller who leaves', () => {
       seen = source.taken()
       return looks === 8
     }, FILLED_MS_MOST)
-    expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'held' })
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'held' })
     clockAheadMs += 301_000
     const { charge } = await endOf(gateway)
     expect(charge).toMatchObject({ state: 'settled', amount: 6 * CHARACTER, ended_by: 'client' })

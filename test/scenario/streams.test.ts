@@ -49,7 +49,7 @@ function promptOf(words: string): string {
 /** The settled or released charge of a request. */
 async function chargeOf(gateway: TestGateway, id: string | null): Promise<Row> {
   expect(id).toMatch(/^req_/)
-  const read = async () => (await gateway.charges()).find((row) => row.id === id)
+  const read = () => gateway.charge(id)
   await waitFor(async () => (await read())?.state !== 'held')
   return (await read()) as Row
 }
@@ -366,8 +366,7 @@ for (const database of databaseKinds) {
           text += Buffer.from(piece).toString()
           if (!text.includes('[DONE]')) continue
           const id = response.headers.get('x-request-id')
-          const rows = await gateway.charges()
-          expect(rows.find((charge) => charge.id === id)?.state).toBe('settled')
+          expect((await gateway.charge(id))?.state).toBe('settled')
         }
         expect(text).toEndWith('data: [DONE]\n\n')
       }

@@ -101,7 +101,7 @@ describe('a submit', () => {
     const { error } = (await response.json()) as Json
     expect([response.status, error.code]).toEqual([502, 'upstream_unreachable'])
     expect(error.message).toContain('Try again later')
-    expect((await gateway.charges()).at(-1)).toMatchObject({ state: 'released', amount: 0 })
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'released', amount: 0 })
     expect(await tasksOf('absent')).toBe(0)
   })
 

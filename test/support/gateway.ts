@@ -62,8 +62,16 @@ export interface TestGateway {
   balance(account?: string): Promise<Balance>
   /** All charges, or those of requests that came after the one with this id. */
   charges(after?: string): Promise<Row[]>
+  /** The charge of a request. */
+  charge(id: string | null): Promise<Row | undefined>
+  /** The newest of `charges`, which costs the same however many there are. */
+  newestCharge(): Promise<Row | undefined>
   /** All rows of the request log, or those after the one with this number. */
   requestLog(after?: number): Promise<Row[]>
+  /** The newest of `requestLog`, which costs the same however many there are. */
+  newestLogged(): Promise<Row | undefined>
+  /** Where both end now: `charges` and `requestLog` answer what came after it. */
+  newest(): Promise<{ charge: string; logRow: number }>
   audit(): Promise<Audit>
   /** Stops the server, and fails when the books are wrong. */
   close(): Promise<void>
@@ -225,6 +233,14 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       const sql = 'select * from charges where id > $1 order by created_at, id'
       return (await db.query({ sql, parameters: [after] })).map(withWholeUsage)
     },
+    async charge(id) {
+      const sql = 'select * from charges where id = $1'
+      return (await db.query({ sql, parameters: [id] })).map(withWholeUsage)[0]
+    },
+    async newestCharge() {
+      const sql = 'select * from charges order by created_at desc, id desc limit 1'
+      return (await db.query({ sql })).map(withWholeUsage)[0]
+    },
     async requestLog(after = 0) {
       await requestLog.flush()
       const isAfter = ({ number }: Row) => Number(number) > after
@@ -235,6 +251,14 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
         const isWhole = rows.length < limit || !rows.slice(limit / 2).some(isAfter)
         if (isWhole) return rows.filter(isAfter).reverse()
       }
+    },
+    async newestLogged() {
+      await requestLog.flush()
+      return (await requestLog.recent(1))[0]
+    },
+    async newest() {
+      const [charge, logged] = [await gateway.newestCharge(), await gateway.newestLogged()]
+      return { charge: String(charge?.id ?? ''), logRow: Number(logged?.number ?? 0) }
     },
     audit: () => audit(db, now()),
     async close() {

@@ -69,8 +69,7 @@ export async function callTool(
   args: Record<string, unknown>,
 ): Promise<Called> {
   const calls = gateway.sandbox.calls.length
-  const charges = (await gateway.charges()).length
-  const logRows = (await gateway.requestLog()).length
+  const before = await gateway.newest()
   const progress: Progress[] = []
   const onprogress = (each: Progress) => progress.push(each)
   const result = (await client.callTool({ name, arguments: args }, undefined, {
@@ -81,8 +80,8 @@ export async function callTool(
     result,
     json: text?.type === 'text' ? JSON.parse(text.text) : undefined,
     calls: gateway.sandbox.calls.length - calls,
-    charges: (await gateway.charges()).slice(charges),
-    logRows: (await gateway.requestLog()).slice(logRows),
+    charges: await gateway.charges(before.charge),
+    logRows: await gateway.requestLog(before.logRow),
     progress,
   }
 }

@@ -43,8 +43,7 @@ export async function speak(
   headers: Record<string, string> = {},
 ): Promise<Spoken> {
   const calls = gateway.sandbox.calls.length
-  const charges = (await gateway.charges()).length
-  const logRows = (await gateway.requestLog()).length
+  const before = await gateway.newest()
   const request = { model: 'qnx3-tts-flash', input: 'Hello!', ...body }
   const response = await gateway.post('/v1/audio/speech', request, headers)
   const { bytes, isBroken } = await collect(response)
@@ -55,8 +54,8 @@ export async function speak(
     isBroken,
     json: isJson ? JSON.parse(bytes.toString()) : undefined,
     calls: gateway.sandbox.calls.slice(calls),
-    charges: (await gateway.charges()).slice(charges),
-    logRows: (await gateway.requestLog()).slice(logRows),
+    charges: await gateway.charges(before.charge),
+    logRows: await gateway.requestLog(before.logRow),
   }
 }
 
@@ -74,7 +73,7 @@ async function collect(response: Response): Promise<{ bytes: Buffer; isBroken: b
 export async function endOf(
   gateway: TestGateway,
 ): Promise<{ charge: Row | undefined; entry: Row | undefined }> {
-  const newest = async () => (await gateway.charges()).at(-1)
+  const newest = () => gateway.newestCharge()
   await waitFor(async () => (await newest())?.state !== 'held')
   const charge = await newest()
   const find = async () => (await gateway.requestLog()).find(({ id }) => id === charge?.id)

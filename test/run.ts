@@ -12,12 +12,12 @@ import { type PostgresServer, startPostgres } from './support/postgres'
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture', 'unit/', 'contract/']
 const ALL = ['architecture', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
-/** Takes as long as many others together, on processors of its own: it begins with them and does not run on after all others. */
+/** Only computes, and takes as long as many others together: it runs where those that begin first wait much. */
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
 const ONE_BY_ONE = ['load/']
-/** Tests often wait for a moment to come: others work meanwhile. */
-const WORKERS_PER_CORE = 5
+/** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway once more. */
+const WORKERS_PER_CORE = 3.5
 const WORKERS_MOST = 12
 /** How long each file takes, as `--update-timings` writes it: the longest begin first. */
 const TIMINGS = './test/timings.json'
@@ -52,13 +52,13 @@ try {
   ])
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
-  const workers = Math.min(WORKERS_PER_CORE * availableParallelism(), WORKERS_MOST)
+  const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), WORKERS_MOST)
   // A process keeps what it has loaded for all its files: loading the gateway anew for each takes longer than most of them.
   const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
   if (isQuick) code = await run(flags, QUICK)
   else {
-    const longest = run(more, [LONGEST])
-    const oneByOne = longest.then(() => run(more, ONE_BY_ONE))
+    const oneByOne = run(more, ONE_BY_ONE)
+    const longest = oneByOne.then(() => run(more, [LONGEST]))
     code = Math.max(...(await Promise.all([longest, oneByOne, run(flags, ALL)])))
   }
   console.log(code === 0 ? 'All tests passed.' : 'Tests failed: look for "(fail)" above.')

@@ -81,8 +81,9 @@ async function rotate(
   return next
 }
 
+// Side by side: each waits some seconds for its video to be asked after.
 for (const database of databaseKinds) {
-  describe(`on ${database}`, () => {
+  describe.concurrent(`on ${database}`, () => {
     test('with a key from the beginning, nothing is ever stored as it is', async () => {
       const gateway = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       const { db, now } = gateway.server.world
@@ -308,7 +309,7 @@ describe.if(databaseKinds.includes('postgres'))('nodes that get a new key one af
   })
 })
 
-test('a row that was changed or moved to another place is not read', async () => {
+test.concurrent('a row that was changed or moved to another place is not read', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now } = gateway.server.world
   await secretOf(db, 'one', () => 'of one', now())
@@ -332,7 +333,7 @@ test('a row that was changed or moved to another place is not read', async () =>
   await again.close()
 })
 
-test('a secret that was replaced by clear text is refused once all rows are encrypted', async () => {
+test.concurrent('a secret that was replaced by clear text is refused once all rows are encrypted', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now } = gateway.server.world
   const [key] = await db.query({ sql: 'select id from keys' })
@@ -350,7 +351,7 @@ test('a secret that was replaced by clear text is refused once all rows are encr
   await gateway.close()
 })
 
-test('a response in the background that cannot be read does not keep others from being ended', async () => {
+test.concurrent('a response in the background that cannot be read does not keep others from being ended', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { db, now, backgroundResponses } = gateway.server.world
   const times = { now: now(), leaseUntil: 0, expiresAt: now() + 60_000 }
@@ -378,7 +379,7 @@ test('a response in the background that cannot be read does not keep others from
   await gateway.close()
 })
 
-test('pages that follow a task are told its error as its vendor wrote it', async () => {
+test.concurrent('pages that follow a task are told its error as its vendor wrote it', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const books = new LiveBooks(gateway.server.world)
   const watched = { keys: new Set<string>(), hasAdmin: true }
@@ -395,7 +396,7 @@ test('pages that follow a task are told its error as its vendor wrote it', async
   await gateway.close()
 })
 
-test('a file that another process reads is rewritten at the next start, and its older keys are kept until then', async () => {
+test.concurrent('a file that another process reads is rewritten at the next start, and its older keys are kept until then', async () => {
   const before = await startTestGateway(encryptedOptions(undefined))
   const stored = await storeTexts(before, 'canary-of-a-reader')
   await before.server.stop(0)
@@ -414,7 +415,7 @@ test('a file that another process reads is rewritten at the next start, and its 
   await after.close()
 })
 
-test('commands read tasks and send webhooks again with the key of the configuration', async () => {
+test.concurrent('commands read tasks and send webhooks again with the key of the configuration', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const { taskId } = await storeTexts(gateway, 'canary-for-commands')
   const { call } = createCommandLine(temporaryFolder())

@@ -37,8 +37,11 @@ process.env.TMPDIR = folder
 const environment: Record<string, string | undefined> = { ...process.env }
 // Processes of tests live for seconds: code that is compiled for longer takes more of the processors than it gives back.
 environment.BUN_JSC_useFTLJIT ??= '0'
-// Memory that is given back and taken again costs some percent more.
-if (freemem() >= KEPT_MEMORY_BYTES_LEAST) environment.MIMALLOC_PURGE_DELAY ??= '-1'
+// Memory that is given back and taken again, or looked through each second for what can be, costs some percent more.
+if (freemem() >= KEPT_MEMORY_BYTES_LEAST) {
+  environment.MIMALLOC_PURGE_DELAY ??= '-1'
+  environment.BUN_GC_TIMER_DISABLE ??= '1'
+}
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 let postgres: PostgresServer | undefined

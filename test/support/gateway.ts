@@ -64,13 +64,13 @@ export interface TestGateway {
   charges(after?: string): Promise<Row[]>
   /** The charge of a request. */
   charge(id: string | null): Promise<Row | undefined>
-  /** The newest of `charges`, which costs the same however many there are. */
+  /** The newest of `charges`, without those before it. */
   newestCharge(): Promise<Row | undefined>
   /** All rows of the request log, or those after the one with this number. */
   requestLog(after?: number): Promise<Row[]>
-  /** The newest of `requestLog`, which costs the same however many there are. */
+  /** The newest of `requestLog`, without those before it. */
   newestLogged(): Promise<Row | undefined>
-  /** Where both end now: `charges` and `requestLog` answer what came after it. */
+  /** The ends of both as they are now: `charges` and `requestLog` answer what comes after them. */
   newest(): Promise<{ charge: string; logRow: number }>
   audit(): Promise<Audit>
   /** Stops the server, and fails when the books are wrong. */
@@ -322,7 +322,7 @@ export async function withinOneMinute(work: () => Promise<void>): Promise<void> 
 
 /** More rows than any test writes. */
 const LOG_ROWS_MOST = 100_000
-/** How many are read at first where all before another are known: twice what one request of a test leaves, and more. */
+/** Rows that are read first where only those after another are wanted: more than a request of a test leaves. */
 const LOG_ROWS_FIRST = 64
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

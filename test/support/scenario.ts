@@ -128,18 +128,8 @@ function followedTasks({ server }: TestGateway): Promise<Row[]> {
 
 /** State before a request: the number of calls, the newest charge and row of the log, and the tasks. */
 async function stateOf(gateway: TestGateway) {
-  const { sandbox, server } = gateway
-  const { db, requestLog } = server.world
   const tasks = await followedTasks(gateway)
-  const [newest] = await db.query({ sql: 'select max(id) as id from charges' })
-  await requestLog.flush()
-  const [logged] = await requestLog.recent(1)
-  return {
-    calls: sandbox.calls.length,
-    tasks,
-    charge: (newest?.id ?? '') as string,
-    logRow: (logged?.number ?? 0) as number,
-  }
+  return { calls: gateway.sandbox.calls.length, tasks, ...(await gateway.newest()) }
 }
 
 function bodyOf(body: unknown): string | Uint8Array<ArrayBuffer> | ReadableStream | undefined {

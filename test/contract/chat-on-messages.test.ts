@@ -99,7 +99,7 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('x-request-id')
-  const chargeOf = async () => (await gateway.charges(before.charge)).find((row) => row.id === id)
+  const chargeOf = () => gateway.charge(id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   const showsUsage = (body.stream_options as Json)?.include_usage === true
   return {

@@ -89,7 +89,7 @@ async function request(body: Record<string, Json>, headers: Record<string, strin
   const text = await response.text()
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
   const id = response.headers.get('request-id')
-  const chargeOf = async () => (await gateway.charges(before.charge)).find((row) => row.id === id)
+  const chargeOf = () => gateway.charge(id)
   await waitFor(async () => (await chargeOf())?.state !== 'held')
   return {
     status,

@@ -3,7 +3,7 @@
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
 import { Database } from 'bun:sqlite'
-import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import {
   chmodSync,
   chownSync,
@@ -41,8 +41,8 @@ const onLinux = describe.skipIf(process.platform !== 'linux')
 
 /** Processes that no test holds a handle of: the gateway started them itself. */
 const successors: number[] = []
-afterEach(() => {
-  for (const pid of successors.splice(0)) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
+afterAll(() => {
+  for (const pid of successors) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
 })
 
 /** Runs `gateway restart` and waits until the process before has ended. */
@@ -59,7 +59,7 @@ async function stop(pid: number): Promise<void> {
 }
 
 onLinux('gateway restart', () => {
-  test('starts the file that is there now, as the one before was started; a running stream ends', async () => {
+  test.concurrent('starts the file that is there now, as the one before was started; a running stream ends', async () => {
     const program = join(temporaryFolder(), 'gateway')
     copyFileSync(await executable(), program)
     const installation = await install()
@@ -98,7 +98,7 @@ onLinux('gateway restart', () => {
     expect(await installation.problems()).toEqual([])
   })
 
-  test('says why the gateway goes on where no successor can serve', async () => {
+  test.concurrent('says why the gateway goes on where no successor can serve', async () => {
     const installation = await install()
     const none = await installation.command(['restart'])
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway serves') })
@@ -114,7 +114,7 @@ onLinux('gateway restart', () => {
     expect((await server.ended).code).toBe(0)
   })
 
-  test('tells systemd that it serves, and which process does', async () => {
+  test.concurrent('tells systemd that it serves, and which process does', async () => {
     const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
     const installation = await install()
     await installation.serve({
@@ -167,7 +167,7 @@ onLinux('serve --take-over', () => {
     return second
   }
 
-  test('on a unix socket', async () => {
+  test.concurrent('on a unix socket', async () => {
     const path = join(temporaryFolder(), 'http.sock')
     const installation = await install({ config: { server: { unixSocket: path } } })
     const serve = (flags: string[]) => installation.serve({ isPlaceConfigured: true, flags })
@@ -180,7 +180,7 @@ onLinux('serve --take-over', () => {
     await stopWell(installation, second)
   })
 
-  test('with a port of metrics, which another gateway may not have', async () => {
+  test.concurrent('with a port of metrics, which another gateway may not have', async () => {
     const port = await freePort()
     const installation = await install({ config: { metrics: { port } } })
     const second = await replace(installation, { port: await freePort() })
@@ -192,7 +192,7 @@ onLinux('serve --take-over', () => {
     await stopWell(installation, second)
   })
 
-  test('on another port, which another gateway may not have', async () => {
+  test.concurrent('on another port, which another gateway may not have', async () => {
     const [port, taken] = [await freePort(), await freePort()]
     const other = await install()
     const owner = await other.serve({ port: taken })
@@ -205,7 +205,7 @@ onLinux('serve --take-over', () => {
     await stopWell(installation, server)
   })
 
-  test('on PostgreSQL', async () => {
+  test.concurrent('on PostgreSQL', async () => {
     const database = await postgresUrl()
     const installation = await install({ config: { database } })
     const secret = await installation.makeKey('alice', '100')
@@ -227,7 +227,7 @@ onLinux('serve --take-over', () => {
     expect((await installation.command(['balance', 'verify'])).code).toBe(0)
   })
 
-  test.skipIf(process.getuid?.() !== 0)('as an ordinary user', async () => {
+  test.concurrent.skipIf(process.getuid?.() !== 0)('as an ordinary user', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     for (const file of [dirname(await executable()), dirname(installation.configFile)]) chmodSync(file, 0o755)
@@ -278,12 +278,12 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await stopWell(installation, second)
   }
 
-  test('at a port', async () => {
+  test.concurrent('at a port', async () => {
     const port = await freePort()
     await check(await install(), { port }, `http://127.0.0.1:${port}`)
   })
 
-  test('with TLS', async () => {
+  test.concurrent('with TLS', async () => {
     const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
     const tls = { certFile: fixture('one.example'), keyFile: fixture('key') }
     const installation = await install({ config: { server: { tls } } })
@@ -309,7 +309,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await stopWell(installation, second)
   })
 
-  test('also where a reload has the same process listen anew', async () => {
+  test.concurrent('also where a reload has the same process listen anew', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve({ port: await freePort() })
@@ -335,7 +335,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await stopWell(installation, server)
   })
 
-  test('and a reload does not have it listen again', async () => {
+  test.concurrent('and a reload does not have it listen again', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const port = await freePort()
@@ -356,7 +356,7 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     await stopWell(installation, second)
   })
 
-  test('at a unix socket', async () => {
+  test.concurrent('at a unix socket', async () => {
     const path = join(temporaryFolder(), 'http.sock')
     const installation = await install({ config: { server: { unixSocket: path } } })
     await check(installation, { isPlaceConfigured: true }, `unix:${path}`)
@@ -374,7 +374,7 @@ function filesBelow(folder: string): string[] {
   return [folder, ...readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name)))]
 }
 
-test('what was left to another process is cut when the time is over, and a second call shortens that time', async () => {
+test.concurrent('what was left to another process is cut when the time is over, and a second call shortens that time', async () => {
   const gateway = await startTestGateway()
   const reply = gateway.chat({ ...STREAM, messages: say('[sandbox tokens=4000 token_delay_ms=50] Hello!') })
   await waitFor(async () => (await gateway.charges()).length === 1)
@@ -408,7 +408,7 @@ describe('a version that knows another shape of the database', () => {
     ['older', known + 1, ['is newer', `schema ${known + 1}`, 'Nothing was changed']],
   ]
   for (const [name, schemaVersion, words] of rows) {
-    test(`does not take over where it is the ${name} one, and says what to do`, async () => {
+    test.concurrent(`does not take over where it is the ${name} one, and says what to do`, async () => {
       const installation = await install()
       const other = pretend(installation.dataDir, schemaVersion)
       const refused = await installation.serveInVain({ flags: ['--take-over'] })
@@ -418,7 +418,7 @@ describe('a version that knows another shape of the database', () => {
     })
   }
 
-  test('does not open a database of a newer one, and changes nothing in it', async () => {
+  test.concurrent('does not open a database of a newer one, and changes nothing in it', async () => {
     const installation = await install()
     await installation.makeKey('alice', '5')
     const file = join(installation.dataDir, 'gateway.sqlite')
@@ -447,7 +447,7 @@ async function warningsOf(host: string, config: Partial<Config> = {}): Promise<s
   return (await server.ended).stderr
 }
 
-test('an address that is open to the network without TLS is warned of', async () => {
+test.concurrent('an address that is open to the network without TLS is warned of', async () => {
   expect(await warningsOf('0.0.0.0')).toContain('open to the network without TLS')
   expect(await warningsOf('127.0.0.1')).not.toContain('without TLS')
   const admin = { host: '0.0.0.0', port: 0 }

@@ -211,7 +211,7 @@ describe('a task that runs', () => {
 })
 
 describe('stopping', () => {
-  test('a task that has not begun: the hold comes back, and the webhook says so', async () => {
+  test.concurrent('a task that has not begun: the hold comes back, and the webhook says so', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
     const ran = await line.inShell.json(`tasks cancel ${id}`)
@@ -227,7 +227,7 @@ describe('stopping', () => {
     await line.allFail(1, [[`tasks cancel ${id}`, `${id} has ended: it failed.`]])
   })
 
-  test('a task of a vendor that stops none', async () => {
+  test.concurrent('a task of a vendor that stops none', async () => {
     const id = await submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=5000]' })
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({
@@ -239,13 +239,13 @@ describe('stopping', () => {
     })
   })
 
-  test('a task whose id at the vendor is not known', async () => {
+  test.concurrent('a task whose id at the vendor is not known', async () => {
     const id = await submit(`a fox ${LOST}`)
     await line.allFail(1, [[`tasks cancel ${id}`, 'see `tasks reconcile`']])
     await line.inShell.json(`tasks reconcile ${id} --not-begun`)
   })
 
-  test('is done by the next server where none runs', async () => {
+  test.concurrent('is done by the next server where none runs', async () => {
     const folder = temporaryFolder()
     const dataDir = join(folder, 'data')
     mkdirSync(dataDir)
@@ -279,7 +279,7 @@ describe('stopping', () => {
 })
 
 describe('a task whose submit had no answer', () => {
-  test('is found in the list, and followed under the id that the vendor lists', async () => {
+  test.concurrent('is found in the list, and followed under the id that the vendor lists', async () => {
     const id = await submit(`a fox ${LOST}`)
     const unknown: Json[] = await line.inShell.json('tasks list --state unknown')
     expect(unknown.map((task) => task.id)).toContain(id)
@@ -309,7 +309,7 @@ describe('a task whose submit had no answer', () => {
     await line.inShell.json(`tasks reconcile ${other} --not-begun`)
   })
 
-  test('is ended as never begun: nothing is paid, and the webhook says so', async () => {
+  test.concurrent('is ended as never begun: nothing is paid, and the webhook says so', async () => {
     using receiver = startReceiver()
     const id = await submit(`a fox ${LOST}`, { webhook_url: receiver.url })
     expect(await show(id)).toMatchObject({ state: 'unknown', upstream_id: null, held_usd: '0.05' })
@@ -321,7 +321,7 @@ describe('a task whose submit had no answer', () => {
     expect(await show(id)).toMatchObject({ held_usd: '0.00', amount_usd: '0.00' })
   })
 
-  test('is not any other task', async () => {
+  test.concurrent('is not any other task', async () => {
     const id = await submit(`a fox ${LONG}`)
     await line.allFail(1, [[`tasks reconcile ${id} --not-begun`, "already has the vendor's id"]])
   })
@@ -331,7 +331,7 @@ describe('a task that failed', () => {
   const textOf = (prompt: string) => [{ type: 'text', text: `a fox ${prompt}` }]
   const hasFailed = (id: string) => waitUntil(id, 'failed')
 
-  test('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
+  test.concurrent('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
     using receiver = startReceiver()
     const body = { model: 'test-hasty', content: textOf('[sandbox task_ms=4000]'), webhook_url: receiver.url }
     const id = await submitted(body)
@@ -363,7 +363,7 @@ describe('a task that failed', () => {
     expect((await line.run('balance verify')).code).toBe(0)
   })
 
-  test('and fails again when its vendor says the same', async () => {
+  test.concurrent('and fails again when its vendor says the same', async () => {
     const id = await submitted({
       model: 'test-seedance',
       content: textOf('[sandbox task_ms=0 task_end=failed]'),
@@ -376,7 +376,7 @@ describe('a task that failed', () => {
     expect(ran.stderr).toContain('The task failed: The request failed because the output video may contain')
   })
 
-  test('because it was stopped, or never begun, is not asked after', async () => {
+  test.concurrent('because it was stopped, or never begun, is not asked after', async () => {
     const [stopped, lost] = [await submit(`a fox ${LONG}`), await submit(`a fox ${LOST}`)]
     await line.inShell.json(`tasks cancel ${stopped}`)
     await line.inShell.json(`tasks reconcile ${lost} --not-begun`)
@@ -390,7 +390,7 @@ describe('a task that failed', () => {
   })
 })
 
-test('a webhook is delivered again, under the same id', async () => {
+test.concurrent('a webhook is delivered again, under the same id', async () => {
   using receiver = startReceiver()
   receiver.answer = () => new Response('not now', { status: 503 })
   const id = await submit(`a fox ${LONG}`, { webhook_url: receiver.url })
@@ -418,7 +418,7 @@ test('a webhook is delivered again, under the same id', async () => {
   })
 })
 
-test('the secret of webhooks is shown when it is made, and never again', async () => {
+test.concurrent('the secret of webhooks is shown when it is made, and never again', async () => {
   const SECRET = /^whsec_[A-Za-z0-9+/]{43}=$/
   const made = await line.run('keys create signer')
   const [secret] = /whsec_\S+/.exec(made.stderr) ?? []
@@ -447,7 +447,7 @@ test('the secret of webhooks is shown when it is made, and never again', async (
   ])
 })
 
-test('the newest requests have what their videos have cost, also of those that are deleted', async () => {
+test.concurrent('the newest requests have what their videos have cost, also of those that are deleted', async () => {
   const bob: Json = await line.inShell.json('keys create bob --balance 5')
   const headers = { authorization: `Bearer ${bob.key}` }
   const make = async (prompt: string): Promise<string> => {
@@ -482,7 +482,7 @@ test('the newest requests have what their videos have cost, also of those that a
   await line.run(`tasks cancel ${running}`)
 })
 
-test('wrong usage is exit 2, an unknown task exit 1', async () => {
+test.concurrent('wrong usage is exit 2, an unknown task exit 1', async () => {
   await line.allFail(2, [
     ['tasks stop video_1', 'There is no command gateway tasks stop'],
     ['tasks show', 'ID'],

@@ -142,7 +142,7 @@ describe('stays open', () => {
   })
 })
 
-test('the connections of a thousand callers whose headers never end are closed, and others are served meanwhile', async () => {
+test.concurrent('the connections of a thousand callers whose headers never end are closed, and others are served meanwhile', async () => {
   const slow = await Promise.all(Array.from({ length: 1_000 }, connect))
   for (const caller of slow) dribble(caller)
   let served = 0

@@ -272,7 +272,7 @@ async function startDeafServer() {
 }
 
 describe('kill -9 at random moments', () => {
-  test(
+  test.concurrent(
     `under ${CALLERS} callers, ${ROUNDS} times`,
     async () => {
       using vendor = startTaskVendor()
@@ -372,7 +372,7 @@ async function expectAllTold(place: Place, answered: readonly string[]): Promise
 }
 
 describe('a database that is away when the vendor answers', () => {
-  test('has its id later, and the task is not sent again', async () => {
+  test.concurrent('has its id later, and the task is not sent again', async () => {
     using vendor = startTaskVendor()
     using receiver = startReceiver()
     const place = await preparePlace(vendor, receiver)
@@ -390,7 +390,8 @@ describe('a database that is away when the vendor answers', () => {
     expect(reply.status).toBe(202)
     const { id } = (await reply.json()) as { id: string }
     expect(await onlyTask(place)).toMatchObject({ id, upstream_id: null, state: 'submitted' })
-    expect(server.stderr()).toContain(`"event":"task_not_stored_yet","task":"${id}","upstream_id":"ds-1"`)
+    const told = `"event":"task_not_stored_yet","task":"${id}","upstream_id":"ds-1"`
+    await waitFor(() => server.stderr().includes(told))
     lock.letGo()
     await waitFor(async () => (await onlyTask(place))?.state === 'succeeded')
     await waitFor(() => receiver.deliveries.length === 1)
@@ -400,7 +401,7 @@ describe('a database that is away when the vendor answers', () => {
     await stopWell(installation, server)
   })
 
-  test('and a process that dies meanwhile: the task is unknown, and the log has its id', async () => {
+  test.concurrent('and a process that dies meanwhile: the task is unknown, and the log has its id', async () => {
     using vendor = startTaskVendor()
     using receiver = startReceiver()
     const place = await preparePlace(vendor, receiver)

@@ -47,9 +47,9 @@ const FIRST_MS = 5_000
 /** How often a process tells others which key it encrypts with; a file has no others that would wait for it. */
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
 /** Beat of the timer while anything is due soon. */
-const BEAT_MS = 250
+export const BEAT_MS = 250
 /** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
-const REST_MS = 1_000
+export const REST_MS = 1_000
 
 interface Work {
   gateway: Gateway

@@ -34,7 +34,7 @@ beforeAll(async () => {
   const { 'gkx-imagine-video': imagine } = videoModels
   gateway = await startTestGateway({
     balance: '1000',
-    outside: { now: clock.now },
+    outside: clock,
     models: { 'test-text-only': { ...imagine, ...textOnly }, 'test-needs-two': { ...imagine, ...needsTwo } },
   })
   client = connect(gateway.secret)
@@ -249,7 +249,7 @@ describe('one request becomes the fields of each family', () => {
 
   test('an alias of a model, as every operation takes it', async () => {
     const config = { aliases: { 'sora-*': 'gkx-imagine-video' } }
-    const aliased = await startTestGateway({ config, outside: { now: clock.now } })
+    const aliased = await startTestGateway({ config, outside: clock })
     const video = await connect(aliased.secret, aliased).videos.create({ ...fox, model: 'sora-2' })
     expect(video.model).toBe('gkx-imagine-video' as 'sora-2')
     await endAll(aliased, clock)
@@ -294,7 +294,7 @@ describe('one request, one task', () => {
 })
 
 test.each(databaseKinds)('the same on %s', async (database) => {
-  const shared = await startTestGateway({ database, outside: { now: clock.now } })
+  const shared = await startTestGateway({ database, outside: clock })
   const { videos } = connect(shared.secret, shared)
   const ids: string[] = []
   for (const seconds of ['4', '8', '12'] as const) {
@@ -511,7 +511,7 @@ describe('a vendor that does not hand the video over', () => {
     }
     const own = await startTestGateway({
       upstreams: { dashscope: { ...vendor.upstream, fileHosts: [host] } },
-      outside: { now: clock.now },
+      outside: clock,
     })
     const { id } = await connect(own.secret, own).videos.create({ model: 'vidw2.6-t2v', prompt: 'a fox' })
     await endOf(own, clock, id)

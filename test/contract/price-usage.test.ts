@@ -355,7 +355,7 @@ test('a video is paid at the tier that its vendor says it was made in', async ()
   const make = async (more: object) => {
     const body = {
       model: 'test-seedance',
-      content: [{ type: 'text', text: 'A cat' }],
+      content: [{ type: 'text', text: 'A cat [sandbox task_ms=0]' }],
       resolution: '720p',
       duration: 5,
     }

@@ -25,7 +25,7 @@ const clock = makeClock()
 
 beforeAll(async () => {
   const models = Object.fromEntries(ids.map((id) => [id, listed[id] as ModelConfig]))
-  gateway = await startTestGateway({ balance: '100', models, outside: { now: clock.now } })
+  gateway = await startTestGateway({ balance: '100', models, outside: clock })
 })
 afterAll(async () => {
   clock.pass(25 * 3_600_000)
@@ -60,7 +60,7 @@ describe('videos', () => {
         const file = await fetch(url)
         return { data: await file.bytes(), mediaType: file.headers.get('content-type') ?? undefined }
       },
-      providerOptions: { xai: { pollIntervalMs: 100 } },
+      poll: { intervalMs: 100 },
       maxRetries: 0,
     }).finally(() => clearInterval(passing))
     expect(video.mediaType).toBe('video/mp4')
@@ -77,7 +77,7 @@ describe('videos', () => {
     const failed = await generateVideo({
       model: xai().video('gkx-imagine-video'),
       prompt: 'a red fox [sandbox task_ms=0 task_end=failed error_text="Out of foxes."]',
-      providerOptions: { xai: { pollIntervalMs: 100 } },
+      poll: { intervalMs: 100 },
       maxRetries: 0,
     })
       .catch((error) => error)

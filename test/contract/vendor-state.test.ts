@@ -68,7 +68,7 @@ function startWith(sharedAccount: boolean): Promise<TestGateway> {
   const kinds = Object.keys(sandbox.baseUrls).map((kind) => [kind, { sharedAccount }])
   const west = { kind: 'ark', baseUrl: sandbox.baseUrls.ark, apiKey: sandbox.secrets.ark, sharedAccount }
   const upstreams = { ...Object.fromEntries(kinds), west }
-  return startTestGateway({ balance: '1000', sandbox, upstreams, models, outside: { now: clock.now } })
+  return startTestGateway({ balance: '1000', sandbox, upstreams, models, outside: clock })
 }
 
 interface Answer {

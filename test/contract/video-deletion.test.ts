@@ -35,7 +35,7 @@ for (const kind of databaseKinds) {
         balance: '1000',
         // Nodes of a PostgreSQL database keep results in a bucket only.
         config: kind === 'sqlite' ? { artifacts: { keep: '7d' } } : {},
-        outside: { now: clock.now },
+        outside: clock,
       })
       client = connect(gateway.secret)
     })

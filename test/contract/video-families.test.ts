@@ -31,7 +31,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     balance: '1000',
     models: Object.fromEntries(videoModels),
-    outside: { now: clock.now },
+    outside: clock,
   })
 })
 afterAll(() => gateway.close())

@@ -26,7 +26,7 @@ for (const kind of databaseKinds) {
       gateway = await startTestGateway({
         database: kind,
         balance: '1000',
-        outside: { now: clock.now },
+        outside: clock,
         models: {
           'gkx-imagine-video': {
             ...imagine,

@@ -33,7 +33,7 @@ const clock = makeClock()
 let gateway: TestGateway
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ balance: '1000', models: videoModels, outside: { now: clock.now } })
+  gateway = await startTestGateway({ balance: '1000', models: videoModels, outside: clock })
 })
 afterAll(async () => {
   await endAll(gateway, clock)

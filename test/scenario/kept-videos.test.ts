@@ -21,7 +21,7 @@ function start(clock: Clock, options: TestGatewayOptions = {}, keep = true): Pro
     webhooks: { allow: [RECEIVER_NETWORK] },
     ...options.config,
   }
-  return startTestGateway({ ...options, config, outside: { now: clock.now } })
+  return startTestGateway({ ...options, config, outside: clock })
 }
 
 async function submit(gateway: TestGateway, body: Json): Promise<string> {

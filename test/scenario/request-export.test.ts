@@ -67,7 +67,12 @@ describe.each(databaseKinds)('requests on %s', (database) => {
 
   test('are a file of all that match, with a column for each name of metadata', async () => {
     const formula = await ask('team==1+1, user=@cmd')
-    const body = { model: 'vidw2.6-t2v', duration: 2, resolution: '720p', input: { prompt: 'x' } }
+    const body = {
+      model: 'vidw2.6-t2v',
+      duration: 2,
+      resolution: '720p',
+      input: { prompt: '[sandbox task_ms=0]' },
+    }
     const video = await gateway.post('/v1/videos/generations', body, { 'x-gateway-metadata': 'team=video' })
     const videoId = video.headers.get('x-request-id') ?? ''
     await waitFor(async () => (await gateway.charges()).every(({ state }) => state !== 'held'))

@@ -84,7 +84,12 @@ describe.each(databaseKinds)('metadata on %s', (database) => {
     await ask('team=search', { user: 'ann' })
     await ask('{"team":"ads"}')
     await ask(undefined, { metadata: { other: 'x' } })
-    const body = { model: 'vidw2.6-t2v', duration: 2, resolution: '720p', input: { prompt: 'x' } }
+    const body = {
+      model: 'vidw2.6-t2v',
+      duration: 2,
+      resolution: '720p',
+      input: { prompt: '[sandbox task_ms=0]' },
+    }
     const video = await gateway.post('/v1/videos/generations', body, { 'x-gateway-metadata': 'team=video' })
     expect(video.status).toBe(202)
     expect(await figures('metadata.team')).toEqual({ search: 2, ads: 1, video: 1, '(none)': 1 })

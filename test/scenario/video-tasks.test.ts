@@ -43,7 +43,7 @@ beforeAll(async () => {
   }
   const kinds = Object.values(videoVendors)
   gateway = await startTestGateway({
-    outside: { now: clock.now },
+    outside: clock,
     upstreams: Object.fromEntries(
       kinds.map(({ kind }) => [
         `scripted-${kind}`,

@@ -56,7 +56,7 @@ async function insertMany(gateway: TestGateway, count: number, port: number): Pr
 }
 
 for (const kind of databaseKinds) {
-  test(`a receiver gets what readers read, signed with the secret of the key, on ${kind}`, async () => {
+  test.concurrent(`a receiver gets what readers read, signed with the secret of the key, on ${kind}`, async () => {
     using site = openSite()
     const gateway = await startAhead({ database: kind })
     for (const [words, state] of [
@@ -86,7 +86,7 @@ for (const kind of databaseKinds) {
   })
 }
 
-test('operators see how a webhook fared, send it again, and replace the secret', async () => {
+test.concurrent('operators see how a webhook fared, send it again, and replace the secret', async () => {
   using site = openSite((_delivered, count) => new Response(null, { status: count === 1 ? 410 : 200 }))
   const gateway = await startAhead()
   const { json, run, allFail } = createCommandLine(temporaryFolder(), gateway.dataDir)
@@ -118,7 +118,7 @@ test('operators see how a webhook fared, send it again, and replace the secret',
   await gateway.close()
 })
 
-test('an operator reads why there was no answer', async () => {
+test.concurrent('an operator reads why there was no answer', async () => {
   const site = openSite()
   const { port } = site
   site[Symbol.dispose]()
@@ -129,6 +129,29 @@ test('an operator reads why there was no answer', async () => {
   await waitFor(async () => (await shown()).includes('last answer none'))
   expect(await shown()).toMatch(/pending after \d attempts?, last answer none \(.*\): .*ECONNREFUSED/)
   await gateway.close()
+})
+
+test.concurrent('a restart in the middle: the same webhooks again under the same ids, and none is lost', async () => {
+  let first = true
+  using site = openSite(() => (first ? new Promise<Response>(() => {}) : new Response('ok')))
+  const gateway = await startTestGateway({ config })
+  await insertMany(gateway, 20, site.port)
+  await waitFor(() => site.received.length === 8)
+  const before = site.received.map(messageOf)
+  const stopping = restart(gateway, { config })
+  await gateway.server.world.db.query({ sql: 'select 1' })
+  const next = await stopping
+  first = false
+  const { db } = next.server.world
+  await waitFor(async () => {
+    const rows = await db.query({ sql: `select id from webhooks where state = 'pending'` })
+    return rows.length === 0
+  })
+  const after = site.received.slice(8).map(messageOf)
+  expect(after).toEqual(expect.arrayContaining(before))
+  expect(new Set(after.map(({ id }) => id)).size).toBe(20)
+  await next.close()
+  await gateway.sandbox.stop()
 })
 
 describe('thousands of webhooks at once', () => {
@@ -155,27 +178,4 @@ describe('thousands of webhooks at once', () => {
     expect(site.received).toHaveLength(MANY)
     await gateway.close()
   })
-})
-
-test('a restart in the middle: the same webhooks again under the same ids, and none is lost', async () => {
-  let first = true
-  using site = openSite(() => (first ? new Promise<Response>(() => {}) : new Response('ok')))
-  const gateway = await startTestGateway({ config })
-  await insertMany(gateway, 20, site.port)
-  await waitFor(() => site.received.length === 8)
-  const before = site.received.map(messageOf)
-  const stopping = restart(gateway, { config })
-  await gateway.server.world.db.query({ sql: 'select 1' })
-  const next = await stopping
-  first = false
-  const { db } = next.server.world
-  await waitFor(async () => {
-    const rows = await db.query({ sql: `select id from webhooks where state = 'pending'` })
-    return rows.length === 0
-  })
-  const after = site.received.slice(8).map(messageOf)
-  expect(after).toEqual(expect.arrayContaining(before))
-  expect(new Set(after.map(({ id }) => id)).size).toBe(20)
-  await next.close()
-  await gateway.sandbox.stop()
 })

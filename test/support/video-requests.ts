@@ -1,6 +1,8 @@
 // Requests for videos in the form of each family, as the spec and the vendors' documentation write them, with what they
 // cost at the prices of the catalogue, and a clock that a test moves.
 
+import { BEAT_MS, REST_MS } from '../../src/app/scheduler'
+import { outside } from '../../src/app/world'
 import { withWholeUsage } from '../../src/billing/usage-form'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
@@ -85,11 +87,16 @@ export function requestFor(model: string, more: Record<string, Json> = {}): Reco
   return { model, ...found[1], ...more }
 }
 
-/** Stands still until it is moved, so that nothing is polled before a test wants it. */
+/**
+ * Stands still until it is moved, so that nothing is polled before a test wants it. With `after`, a gateway looks five times
+ * as often for what is due by this clock.
+ */
 export function makeClock() {
   let nowMs = Date.UTC(2026, 9, 10, 12, 0, 15)
   return {
     now: () => nowMs,
+    after: (ms: number, run: () => void) =>
+      outside.after(ms === BEAT_MS || ms === REST_MS ? ms / 5 : ms, run),
     pass(milliseconds: number) {
       nowMs += milliseconds
     },
@@ -123,10 +130,14 @@ export async function readTask(gateway: TestGateway, id: string, key = gateway.s
 /** How a task ends, while the clock runs fast. */
 export async function endOf(gateway: TestGateway, clock: Clock, id: string): Promise<Json> {
   let task: Json
-  await passUntil(clock, async () => {
-    task = await readTask(gateway, id)
-    return task.status !== 'submitted'
-  })
+  await passUntil(
+    clock,
+    async () => {
+      task = await readTask(gateway, id)
+      return task.status !== 'submitted'
+    },
+    3_000,
+  )
   return task
 }
 

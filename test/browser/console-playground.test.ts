@@ -163,7 +163,13 @@ const kinds: { kind: string; field: string; text: string; shown: string; path: s
   { kind: 'image', field: 'Prompt', text: 'A cat', shown: 'img', path: '/v1/images/generations' },
   { kind: 'speech', field: 'Text', text: 'Hello', shown: 'audio', path: '/v1/audio/speech' },
   { kind: 'embeddings', field: 'Text', text: 'one', shown: 'pre', path: '/v1/embeddings' },
-  { kind: 'video', field: 'Prompt', text: 'A cat', shown: 'video', path: '/v1/videos/generations' },
+  {
+    kind: 'video',
+    field: 'Prompt',
+    text: 'A cat [sandbox task_ms=0]',
+    shown: 'video',
+    path: '/v1/videos/generations',
+  },
 ]
 
 for (const { kind, field, text, shown, path } of kinds) {

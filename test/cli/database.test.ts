@@ -18,7 +18,7 @@ function commandLine() {
   return { folder, ...createCommandLine(folder) }
 }
 
-test('every command that writes says on standard error where, and none that reads', async () => {
+test.concurrent('every command that writes says on standard error where, and none that reads', async () => {
   const { folder, run } = commandLine()
   const said = `Written to ${join(folder, 'data', 'gateway.sqlite')}.\n`
   const writing = [
@@ -65,7 +65,7 @@ test('every command that writes says on standard error where, and none that read
   expect({ code, said: stderr.includes('Written') }).toEqual({ code: 1, said: false })
 })
 
-test('the password of a PostgreSQL database is not among what it says', async () => {
+test.concurrent('the password of a PostgreSQL database is not among what it says', async () => {
   const { call } = commandLine()
   const url = await postgresUrl()
   const { host, pathname } = new URL(url)
@@ -78,7 +78,7 @@ test('the password of a PostgreSQL database is not among what it says', async ()
   })
 })
 
-test('a report that PostgreSQL needs longer for than a statement that serves still comes', async () => {
+test.concurrent('a report that PostgreSQL needs longer for than a statement that serves still comes', async () => {
   const { call } = commandLine()
   const url = await postgresUrl({ template: 'template1' })
   const db = openAddress(url)

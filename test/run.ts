@@ -17,7 +17,7 @@ const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
 const ONE_BY_ONE = ['load/']
 /** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway once more. */
-const WORKERS_PER_CORE = 3.5
+const WORKERS_PER_CORE = 3
 const WORKERS_MOST = 12
 /** How long each file takes, as `--update-timings` writes it: the longest begin first. */
 const TIMINGS = './test/timings.json'

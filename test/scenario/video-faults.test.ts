@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { createPoller } from '../../src/tasks/poller'
 import { type Break, startBreakingVendor } from '../support/breaking-vendor'
 import { freePort } from '../support/free-port'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendor'
 import { videoVendors } from '../support/video-replies'
@@ -280,7 +280,10 @@ describe('the deadline', () => {
   test('ends a task that is still running, after a last look', async () => {
     const { id, polls } = await begin(Array.from({ length: 10_000 }, () => pending))
     const { deadline_at: deadline } = await rowsOf(gateway, id)
-    await passUntil(clock, isEnded(id), DAY_MS / 100)
+    // A poll that is on its way must not arrive after the deadline: the clock waits for its answer.
+    clock.pass(deadline - clock.now() - 1)
+    await waitFor(async () => (await rowsOf(gateway, id)).poll_at === deadline)
+    await passUntil(clock, isEnded(id))
     expect(await readTask(gateway, id)).toMatchObject({ status: 'failed', error: { code: 'timed_out' } })
     expect(polls().filter((time) => time >= deadline)).toHaveLength(1)
     expect(await rowsOf(gateway, id)).toMatchObject({ charge_state: 'released', amount: 0 })

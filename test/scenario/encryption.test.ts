@@ -210,6 +210,8 @@ for (const database of databaseKinds) {
       const before = await startTestGateway({ database, ...encryptedOptions({ key: first }) })
       await storeTexts(before, 'canary-of-a-lost-key')
       const balance = await before.balance()
+      // A gateway that still serves would note its key again.
+      await before.server.stop(0)
       const plain = openAddress(before.databaseUrl ?? join(before.dataDir, 'gateway.sqlite'))
       await plain.batch((await removalStatements()).map((sql) => ({ sql })))
       await plain.close()

@@ -128,6 +128,8 @@ function serverIn(
       'max_connections=500',
       // Its rounds through hundreds of small databases take longer than the tests of them.
       'autovacuum=off',
+      // What runs at each login is in it.
+      'shared_preload_libraries=plpgsql',
       ...(durable ? [] : NOT_DURABLE),
     ].flatMap((setting) => ['-c', setting]),
     onLog,

@@ -71,7 +71,7 @@ export async function databaseAddress(kind: DatabaseKind): Promise<string> {
 export function withFewConnections(url: string): string {
   if (url.includes('connection_limit=')) return url
   // An address may name several servers, which no URL does.
-  return `${url}${url.includes('?') ? '&' : '?'}connection_limit=3`
+  return `${url}${url.includes('?') ? '&' : '?'}connection_limit=4`
 }
 
 /** Opens a SQLite file by its path, or a PostgreSQL database by its URL, with few connections. */

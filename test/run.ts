@@ -10,8 +10,8 @@ import { prepareBrowser } from './support/browser'
 import { type PostgresServer, startPostgres } from './support/postgres'
 
 const ROOT = join(import.meta.dir, '..')
-const QUICK = ['architecture', 'unit/', 'contract/']
-const ALL = ['architecture', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
+const QUICK = ['architecture.test.ts', 'unit/', 'contract/']
+const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
 /** Only computes, and takes as long as many others together: it runs where those that begin first wait much. */
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
@@ -95,6 +95,8 @@ async function preparePostgres(): Promise<void> {
 
 function run(flags: string[], parts: string[]): Promise<number> {
   const paths = parts.map((part) => `./test/${part}`)
+  // A part that is not there would be left out without a word.
+  for (const path of paths) if (!existsSync(join(ROOT, path))) throw new Error(`there is no ${path}`)
   const command = [process.execPath, 'test', '--timeout', String(TIMEOUT_MS), ...flags, ...paths]
   return Bun.spawn(command, { cwd: ROOT, env: environment, stdio: ['inherit', 'inherit', 'inherit'] }).exited
 }

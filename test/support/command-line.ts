@@ -107,23 +107,8 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     environment,
     ...real,
     inShell,
-    async onTerminal(words, env) {
-      let shown = ''
-      const decoder = new TextDecoder()
-      const data = (_: unknown, bytes: Uint8Array) => {
-        shown += decoder.decode(bytes)
-      }
-      const terminal = { cols: 80, rows: 24, data }
-      const options = {
-        cwd: folder,
-        env: environment({ ...runtimeFor(words), TERM: 'xterm', ...env }),
-        terminal,
-      }
-      await Bun.spawn([...PROGRAM, ...words], options as object).exited
-      // What the process wrote last may still be on its way.
-      await waitFor(() => shown.endsWith('\n'))
-      return shown
-    },
+    onTerminal: (words, env) =>
+      runOnTerminal(words, folder, environment({ ...runtimeFor(words), TERM: 'xterm', ...env })),
     async allFail(code, rows, data) {
       await Promise.all(
         rows.map(async ([line, words], place) => {
@@ -140,6 +125,20 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
       )
     },
   }
+}
+
+/** Runs the words on a terminal of 80 columns, and answers what it shows. */
+async function runOnTerminal(words: string[], cwd: string, env: Record<string, string>): Promise<string> {
+  let shown = ''
+  const decoder = new TextDecoder()
+  const data = (_: unknown, bytes: Uint8Array) => {
+    shown += decoder.decode(bytes)
+  }
+  const options = { cwd, env, terminal: { cols: 80, rows: 24, data } }
+  await Bun.spawn([...PROGRAM, ...words], options as object).exited
+  // What the process wrote last may still be on its way.
+  await waitFor(() => shown.endsWith('\n'))
+  return shown
 }
 
 function linesOf(call: Lines['call'], dataDir: string): Lines {

@@ -43,6 +43,11 @@ export interface TestGatewayOptions {
   mark?: Readonly<Record<string, string>>
 }
 
+type Readers = Pick<
+  TestGateway,
+  'charges' | 'charge' | 'newestCharge' | 'requestLog' | 'newestLogged' | 'newest'
+>
+
 export interface TestGateway {
   server: Server
   sandbox: Sandbox
@@ -183,7 +188,7 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       ...options.outside,
     },
   })
-  const { db, requestLog, now } = server.world
+  const { db, now } = server.world
 
   async function makeKey(account: string, balance: string, settings: Partial<KeySettings> = {}) {
     const secret = makeSecret(randomBytes)
@@ -229,6 +234,22 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       if (!balance) throw new Error(`no account ${account}`)
       return balance
     },
+    ...readersOf(server.world),
+    audit: () => audit(db, now()),
+    async close() {
+      await waitFor(async () => (await db.query({ sql: 'select id from open_charges' })).length === 0)
+      const { problems } = await gateway.audit()
+      await server.stop(0)
+      if (!options.sandbox) await sandbox.stop()
+      expect(problems).toEqual([])
+    },
+  }
+  return gateway
+}
+
+/** Reads what requests have left behind. */
+function readersOf({ db, requestLog }: Server['world']): Readers {
+  const readers: Readers = {
     async charges(after = '') {
       const sql = 'select * from charges where id > $1 order by created_at, id'
       return (await db.query({ sql, parameters: [after] })).map(withWholeUsage)
@@ -257,19 +278,11 @@ export async function startTestGateway(options: TestGatewayOptions = {}): Promis
       return (await requestLog.recent(1))[0]
     },
     async newest() {
-      const [charge, logged] = [await gateway.newestCharge(), await gateway.newestLogged()]
+      const [charge, logged] = [await readers.newestCharge(), await readers.newestLogged()]
       return { charge: String(charge?.id ?? ''), logRow: Number(logged?.number ?? 0) }
     },
-    audit: () => audit(db, now()),
-    async close() {
-      await waitFor(async () => (await db.query({ sql: 'select id from open_charges' })).length === 0)
-      const { problems } = await gateway.audit()
-      await server.stop(0)
-      if (!options.sandbox) await sandbox.stop()
-      expect(problems).toEqual([])
-    },
   }
-  return gateway
+  return readers
 }
 
 function startOwnSandbox({ tokenDelayMs = 0, outside: { now } = {} }: TestGatewayOptions): Sandbox {

@@ -28,7 +28,11 @@ const document = createAdminDocument('0.0.0')
 /** A recipient that nobody listens for, and a plan. */
 const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' } } },
-  plans: { team: { priceFactor: '0.9', allowance: { usd: '5', per: 'month' as const } } },
+  // No account has the plan with the allowance, which would be granted between two steps.
+  plans: {
+    team: { priceFactor: '0.9' },
+    club: { allowance: { usd: '5', per: 'month' as const } },
+  },
 }
 const models = {
   'test-image': imageModel,

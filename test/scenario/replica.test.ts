@@ -51,6 +51,9 @@ function reportContract(): void {
     await waitFor(async () => (await ask('/usage')).total.requests === 1)
     const paidOnce = await paidTwice()
     await standby.query({ sql: 'select pg_wal_replay_pause()' })
+    // It only asks for a pause.
+    const state = `select pg_get_wal_replay_pause_state() as state`
+    await waitFor(async () => (await standby.query({ sql: state }))[0]?.state === 'paused')
     await (await gateway.chat()).text()
     expect(await paidTwice()).not.toBe(paidOnce)
     expect((await ask('/usage')).total.requests).toBe(1)

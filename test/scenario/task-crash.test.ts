@@ -222,7 +222,7 @@ async function isKilledAt(point: Point): Promise<boolean> {
   if (leaves === 'nothing') expect(again).toBeUndefined()
   else expect(again?.id).toBe(before?.id ?? null)
   expect(again?.error_code ?? null).toBe(leaves === 'unknown' ? 'unknown' : null)
-  if (leaves === 'unknown') expect(second.stderr()).toContain('"event":"task_unknown"')
+  if (leaves === 'unknown') await waitFor(() => second.stderr().includes('"event":"task_unknown"'))
 
   // The caller tries again: the same task, or a new one where there is none.
   const repeated = await submit(place, second, 'one', headers)

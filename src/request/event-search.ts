@@ -1,8 +1,14 @@
 // Finds in the bytes of a stream the few events that must be read as text: nearly all pass as they are. It must never
 // miss one that may matter; it may find some that do not.
 
-const ERROR = Buffer.from('"error"')
-const USAGE = Buffer.from('"usage"')
+/**
+ * Words of which an error has one, whatever its form: `{error}`, `{code, message}`, `{detail}`, or a state. Quotes within
+ * texts are escaped, so that what a model writes has none of them, but for a text that ends in such a state.
+ */
+const ERROR_WORDS = ['"error"', '"message"', '"code"', '"detail"', 'failed"', 'cancelled"']
+const ERRORS = ERROR_WORDS.map((word) => Buffer.from(word))
+const USAGE_WORD = '"usage"'
+const USAGE = Buffer.from(USAGE_WORD)
 const ID = Buffer.from('_id"')
 const ACCOUNT = /(organi[sz]ation|org|project|account|team|tenant|workspace)$/i
 const LONGEST_ACCOUNT = 'organization'.length
@@ -11,7 +17,7 @@ const BLANK_LINE = Buffer.from('\n\n')
 
 /** Whether an event may report usage or an error. */
 export function mayReport(event: string): boolean {
-  return event.includes('"error"') || event.includes('"usage"')
+  return event.includes(USAGE_WORD) || ERROR_WORDS.some((word) => event.includes(word))
 }
 
 /** Index of the first event that may have usage, an error or the operator's account; -1 if none may. */
@@ -29,7 +35,8 @@ export function startOfEvent(whole: Buffer, at: number): number {
 
 /** Index of the first event that may have usage or an error. Most vendors send `"usage":null` with every event. */
 function indexOfReport(bytes: Buffer, from: number): number {
-  const first = firstOf(bytes.indexOf(ERROR, from), indexOfAccount(bytes, from))
+  let first = indexOfAccount(bytes, from)
+  for (const word of ERRORS) first = firstOf(first, bytes.indexOf(word, from))
   for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
     if (!isNull(bytes, at + USAGE.length)) return firstOf(first, at)
   }

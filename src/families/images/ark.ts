@@ -10,6 +10,7 @@ import {
   type Quantities,
 } from '../../contract/family'
 import { type Made, type Reading, usageReading } from '../../contract/reading'
+import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize } from '../../lib/pixel-size'
@@ -246,9 +247,10 @@ function readEvent(event: unknown): Reading {
       return {}
     case 'image_generation.completed':
       return { usage: usageReading(usageOf(usage)), end: 'finished' }
-    default:
-      return isObject(error) ? { end: 'failed' } : {}
   }
+  if (isObject(error)) return { end: 'failed' }
+  // Events of unknown types pass; an event without a type is not of this form.
+  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
 }
 
 function pictures(count: number): Made | undefined {

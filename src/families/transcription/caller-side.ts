@@ -145,7 +145,10 @@ export function readAudioReply(reply: unknown, { body }: ParsedRequest<AudioBody
 /** Reads an event. Some servers send the events of chat instead of the vendor's own. */
 export function readAudioEvent(event: unknown): Reading {
   const { type, delta, text, usage, error, choices } = event as Event
-  if (isObject(error) || type === 'error') return { end: 'failed' }
+  if (isObject(error)) return { end: 'failed' }
+  // Events of unknown types pass; an event without a type is of chat, or of no form.
+  const isUnknown = typeof type !== 'string' && choices === undefined
+  if (type === 'error' || (isUnknown && isErrorShape(event))) return { end: 'failed-disguised' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
   if (typeof written === 'string') return { output: shownText(written, false) }
   // The text has come before, piece by piece.

@@ -1,0 +1,66 @@
+// The search of a stream's bytes for events that must be read, against the families that read them: whatever form an error has, a
+// family that knows it for one must be shown the event.
+
+import { describe, expect, test } from 'bun:test'
+import { streamOf } from '../../src/contract/family'
+import { hasFailed } from '../../src/contract/reading'
+import { families } from '../../src/families'
+import { mayReport, startOfReport } from '../../src/request/event-search'
+import { chunk } from '../support/vendor'
+
+const forms: Record<string, object> = {
+  'an object': { error: { message: 'It broke.', code: 'x' } },
+  'a text': { error: 'It broke.' },
+  'an object without words': { error: {} },
+  detail: { detail: 'It broke.' },
+  'a list of details': { detail: [{ loc: ['body', 'seed'], msg: 'is no number' }] },
+  'a message': { message: 'It broke.' },
+  'a code': { code: 'Busy' },
+  'a code and a message': { code: 'Busy', message: 'It broke.' },
+  'a status and a message': { status: 503, message: 'It broke.' },
+  'a list of errors': [{ code: 'Busy', message: 'It broke.' }],
+  'an object that says so': { object: 'error', message: 'It broke.' },
+  'a reason to end': { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] },
+  'an event of errors': { type: 'error' },
+  'an event of errors with a code': { type: 'error', code: 'x', message: 'It broke.' },
+  'a failed interaction': { event_type: 'interaction.update', status: 'failed' },
+  'a canceled interaction': { event_type: 'interaction.update', interaction: { status: 'cancelled' } },
+  'a failed response': { type: 'response.failed', response: { status: 'failed' } },
+  'a failed response with its error': {
+    type: 'response.failed',
+    response: { status: 'failed', error: { code: 'server_error', message: 'It broke.' } },
+  },
+}
+const streaming = [...families.values()].flatMap(({ name, ...family }) => {
+  const read = streamOf({ name, ...family } as Parameters<typeof streamOf>[0])?.read
+  return read ? [{ name, read }] : []
+})
+const before = chunk('"message" and "detail" are words of a "code".')
+
+/** The forms that a family takes for an error. */
+const errorsOf = (read: (event: object) => Parameters<typeof hasFailed>[0]) =>
+  Object.entries(forms).filter(([, form]) => hasFailed(read(form)))
+
+describe.each(streaming)('$name', ({ read }) => {
+  test('knows an error when it comes', () => {
+    expect(errorsOf(read).length).toBeGreaterThan(2)
+  })
+
+  test.each([0, 2])('is shown each error that it knows (JSON with indent %i)', (indent) => {
+    for (const [name, form] of errorsOf(read)) {
+      const lines = JSON.stringify(form, null, indent).split('\n')
+      const event = `${lines.map((line) => `data: ${line}`).join('\n')}\n\n`
+      const start = startOfReport(Buffer.from(before + event), 0)
+      expect({ name, is: mayReport(event), start }).toEqual({
+        name,
+        is: true,
+        start: Buffer.byteLength(before),
+      })
+    }
+  })
+})
+
+test('what a model writes is not read for the words in it', () => {
+  expect(mayReport(before)).toBe(false)
+  expect(startOfReport(Buffer.from(before), 0)).toBe(-1)
+})

@@ -5,7 +5,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Errors, type ValueError } from '@sinclair/typebox/errors'
 import { Check } from '@sinclair/typebox/value'
 import type { Family } from '../contract/family'
-import { type OperationName, operations } from '../contract/operations'
+import { largestBodies, type OperationName, operations } from '../contract/operations'
 import { families } from '../families'
 import { asObject, isObject } from '../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
@@ -86,7 +86,7 @@ const Server = Type.Object(
       Type.Array(Origin),
     ),
     maxBodyBytes: optionalSetting(
-      'The largest body of an operation in bytes, unpacked: `{ chat: 8388608 }`. `mcp` is that of the tools. Default: 32 MiB; embeddings and rerank 16 MiB, speech 1 MiB, transcriptions and translations 64 MiB, image edits 256 MiB.',
+      `The largest body of an operation in bytes, unpacked: \`{ chat: 8388608 }\`. \`mcp\` is that of the tools. Default: ${largestBodies}.`,
       Type.Partial(BodyLimits, closed),
     ),
     headersTimeoutMs: optionalSetting(

@@ -256,6 +256,21 @@ export function operationOf(name: OperationName): Operation {
   return operations.find((operation) => operation.name === name) as Operation
 }
 
+/** The largest bodies in words, unless the configuration sets others: that of most operations, and those that differ. */
+export const largestBodies: string = (() => {
+  const bySize = [...Map.groupBy(operations, ({ maxBodyBytes }) => maxBodyBytes)]
+  const usual = bySize.reduce((most, each) => (each[1].length > most[1].length ? each : most))
+  const names = new Intl.ListFormat('en')
+  return bySize
+    .sort((one, other) => Number(other === usual) - Number(one === usual) || one[0] - other[0])
+    .map(([bytes, named]) => {
+      const size = `${bytes / MEBIBYTE} MiB`
+      return bytes === usual[0] ? size : `${names.format(named.map(({ name }) => name))} ${size}`
+    })
+    .join(', ')
+    .replace(',', ';')
+})()
+
 /** A response of which only a sealed summary of the conversation is answered: served, priced and limited as responses. */
 export const compaction: Operation = {
   ...operationOf('responses'),

@@ -16,9 +16,12 @@ import { mostNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 
-/** The tool for each operation. */
-const toolsByOperation: Partial<Record<OperationName, string>> = {
+/** The tool for each operation; undefined for other forms of chat, which has one. */
+const toolsByOperation: Record<OperationName, string | undefined> = {
   chat: 'chat',
+  messages: undefined,
+  responses: undefined,
+  completions: undefined,
   embeddings: 'embed',
   rerank: 'rerank',
   moderation: 'moderate',

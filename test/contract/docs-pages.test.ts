@@ -5,8 +5,10 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Glob } from 'bun'
 import { settingTables } from '../../src/config/schema'
+import { largestBodies } from '../../src/contract/operations'
 import { units } from '../../src/contract/units'
 import { pages } from '../../src/docs/pages'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 
 const root = `${import.meta.dir}/../..`
 
@@ -49,6 +51,19 @@ test('each variable of the environment that the program reads is in the referenc
 interface Described {
   description?: string
 }
+
+test('each kind of upstream is on the page of vendors', async () => {
+  const page = await Bun.file(`${root}/docs/vendors.md`).text()
+  expect(
+    [...upstreamKinds.keys()].filter(
+      (kind) => !page.includes(`\`${kind}\``) && !page.includes(`kind: '${kind}'`),
+    ),
+  ).toEqual([])
+})
+
+test('the guide of limits has the largest bodies', async () => {
+  expect(await Bun.file(`${root}/docs/guides/limits.md`).text()).toContain(`${largestBodies}.`)
+})
 
 /** Without the widths of columns, which are for readers. */
 function plain(page: string): string {

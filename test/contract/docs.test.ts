@@ -31,6 +31,7 @@ interface Answer {
 }
 interface Operation {
   operationId: string
+  tags: string[]
   summary: string
   security?: unknown[]
   parameters?: { name: string; in: string }[]
@@ -40,6 +41,7 @@ interface Operation {
 }
 interface Document {
   openapi: string
+  tags: { name: string }[]
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Record<string, unknown>>; headers: Record<string, object> }
 }
@@ -82,6 +84,11 @@ test('the document is valid OpenAPI, under both addresses', async () => {
   expect((await other.json()) as Document).toEqual(api)
   const ids = operationsOf(api).map(({ operation }) => operation.operationId)
   expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('each heading has requests, and each request a heading that is in the list', () => {
+  const used = new Set(operationsOf(api).flatMap(({ operation }) => operation.tags))
+  expect([...used].sort()).toEqual(api.tags.map(({ name }) => name).sort())
 })
 
 test('a document that is not valid is noticed', async () => {

@@ -12,7 +12,7 @@ import {
   taskOf,
   type Upload,
 } from '../../src/contract/family'
-import { operations } from '../../src/contract/operations'
+import { operationOf, operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
 import { wavOf } from '../../src/lib/wav'
@@ -532,7 +532,7 @@ function modelOf(id: string): Model {
 function plainBody(family: Family, text: string, { referenceImages }: FamilyModel): Record<string, Json> {
   if (!family.plain) throw new Error(`${family.name} takes no request in plain words`)
   const { fields } = family.plain
-  const takesAudio = /^trans/.test(family.operation)
+  const takesAudio = operationOf(family.operation).modalities.input.includes('audio')
   const { image, file } = filesOf({ image: ['png 64x64'], file: ['wav 9s'] })
   const uploads = takesAudio ? file : fields.includes('uploads') ? image : undefined
   const count = fields.includes('images') ? (referenceImages?.min ?? 0) : 0

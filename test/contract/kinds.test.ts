@@ -2,8 +2,10 @@
 // and streamed, and fails in every way.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import catalogue from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 
@@ -176,6 +178,11 @@ function chunksOf(text: string): Json[] {
 const contentOf = (chunks: Json[]) => chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join('')
 
 const lastCharge = async () => (await gateway.newestCharge()) as Json
+
+test('each kind without models in the built-in catalogue is asked here', () => {
+  const asked = [...rows, ...Object.values(catalogue.upstreams ?? {})].map(({ kind }) => kind as string)
+  expect([...upstreamKinds.keys()].filter((kind) => !asked.includes(kind))).toEqual([])
+})
 
 describe.each(rows)('$name', ({ name, kind, path, streamPath = path }) => {
   test('answers whole, and is paid by what it reports', async () => {

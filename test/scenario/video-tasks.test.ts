@@ -2,6 +2,7 @@
 // a test wants over real HTTP, and the clock moves when it says so.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { families } from '../../src/families'
 import { requestCancel } from '../../src/tasks/leases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play } from '../support/scenario'
@@ -53,7 +54,7 @@ beforeAll(async () => {
     models: {
       ...Object.fromEntries(
         kinds.map(({ family, kind, model }) => [
-          `scripted-${kind}`,
+          `scripted-${family}`,
           {
             family,
             upstream: `scripted-${kind}`,
@@ -76,7 +77,7 @@ afterAll(async () => {
 /** Submits one task; the vendor's id of it is given back too. */
 async function submit(use: VideoVendorForm, more: Json = {}): Promise<{ id: string; upstreamId: string }> {
   form = use
-  const response = await gateway.post(PATH, { model: `scripted-${use.kind}`, ...use.body('x'), ...more })
+  const response = await gateway.post(PATH, { model: `scripted-${use.family}`, ...use.body('x'), ...more })
   const json = (await response.json()) as Json
   expect(json).toMatchObject({ status: 'submitted' })
   return { id: json.id, upstreamId: (await rowsOf(gateway, json.id)).upstream_id }
@@ -91,7 +92,13 @@ function at(task: Json, path: string): unknown {
   return path.split('.').reduce((value, name) => value?.[name], task)
 }
 
-describe.each(Object.values(videoVendors))('$kind', (use) => {
+test('each family of tasks is among them', () => {
+  const named = Object.values(videoVendors).map(({ family }) => family)
+  const all = [...families.values()].filter(({ kind }) => kind === 'task')
+  expect(named.sort()).toEqual(all.map(({ name }) => name).sort())
+})
+
+describe.each(Object.values(videoVendors))('$family', (use) => {
   test('every status is what it says it is, and paid so', async () => {
     const tasks: { name: string; row: VideoRow; id: string; upstreamId: string }[] = []
     for (const [name, row] of use.rows) {
@@ -107,7 +114,7 @@ describe.each(Object.values(videoVendors))('$kind', (use) => {
       const task = await readTask(gateway, id)
       expect({ name, task }).toMatchObject({
         name,
-        task: { id, model: `scripted-${use.kind}`, status: row.becomes, created_at: expect.any(Number) },
+        task: { id, model: `scripted-${use.family}`, status: row.becomes, created_at: expect.any(Number) },
       })
       expect({ name, error: task.error }).toEqual({ name, error: row.error })
       // A task that has ended has a seed, whether its vendor knows one or not (spec, Video task).

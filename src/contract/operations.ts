@@ -258,17 +258,16 @@ export function operationOf(name: OperationName): Operation {
 
 /** The largest bodies in words, unless the configuration sets others: that of most operations, and those that differ. */
 export const largestBodies: string = (() => {
-  const bySize = [...Map.groupBy(operations, ({ maxBodyBytes }) => maxBodyBytes)]
+  const bySize = [...Map.groupBy(operations, ({ maxBodyBytes }) => maxBodyBytes)].sort(
+    ([one], [other]) => one - other,
+  )
   const usual = bySize.reduce((most, each) => (each[1].length > most[1].length ? each : most))
-  const names = new Intl.ListFormat('en')
-  return bySize
-    .sort((one, other) => Number(other === usual) - Number(one === usual) || one[0] - other[0])
-    .map(([bytes, named]) => {
-      const size = `${bytes / MEBIBYTE} MiB`
-      return bytes === usual[0] ? size : `${names.format(named.map(({ name }) => name))} ${size}`
-    })
-    .join(', ')
-    .replace(',', ';')
+  const mebibytes = (bytes: number) => `${bytes / MEBIBYTE} MiB`
+  const list = new Intl.ListFormat('en')
+  const others = bySize
+    .filter((each) => each !== usual)
+    .map(([bytes, named]) => `${list.format(named.map(({ name }) => name))} ${mebibytes(bytes)}`)
+  return `${mebibytes(usual[0])}; ${others.join(', ')}`
 })()
 
 /** A response of which only a sealed summary of the conversation is answered: served, priced and limited as responses. */

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { streamOf } from '../../src/contract/family'
-import { hasFailed } from '../../src/contract/reading'
+import { hasFailed, type Reading } from '../../src/contract/reading'
 import { families } from '../../src/families'
 import { mayReport, startOfReport } from '../../src/request/event-search'
 import { chunk } from '../support/vendor'
@@ -31,14 +31,14 @@ const forms: Record<string, object> = {
     response: { status: 'failed', error: { code: 'server_error', message: 'It broke.' } },
   },
 }
-const streaming = [...families.values()].flatMap(({ name, ...family }) => {
-  const read = streamOf({ name, ...family } as Parameters<typeof streamOf>[0])?.read
-  return read ? [{ name, read }] : []
+const streaming = [...families.values()].flatMap((family) => {
+  const read = streamOf(family)?.read
+  return read ? [{ name: family.name, read }] : []
 })
 const before = chunk('"message" and "detail" are words of a "code".')
 
 /** The forms that a family takes for an error. */
-const errorsOf = (read: (event: object) => Parameters<typeof hasFailed>[0]) =>
+const errorsOf = (read: (event: unknown) => Reading) =>
   Object.entries(forms).filter(([, form]) => hasFailed(read(form)))
 
 describe.each(streaming)('$name', ({ read }) => {

@@ -1,7 +1,7 @@
 // Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path at which a
 // server was made when that server stops: it must not be that of the server that came after, in this process or another.
 
-import { chmodSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 /** The name of a maker of sockets: the number of a process, or its own name. */
@@ -40,9 +40,22 @@ export function place(path: string, maker: string, mode: number): PlacedSocket {
   return { path, file: ino }
 }
 
-/** Removes a socket from its place, unless another one has taken it. */
+/**
+ * Removes a socket from its place, unless another one has taken it. It is moved away before it is removed: another that
+ * comes between a look and the removal would be lost, and its process would be reached by nobody.
+ */
 export function remove({ path, file }: PlacedSocket): void {
-  if (statSync(path, { throwIfNoEntry: false })?.ino === file) rmSync(path)
+  if (statSync(path, { throwIfNoEntry: false })?.ino !== file) return
+  const removed = `${path}.${file}-removed`
+  renameSync(path, removed)
+  try {
+    // Another one came in between. Where a third has its place already, it stays away.
+    if (statSync(removed).ino !== file) linkSync(removed, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(removed, { force: true })
+  }
 }
 
 /** The path that a process made a socket at. The system names it so also after it was moved to its place. */

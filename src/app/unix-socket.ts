@@ -4,8 +4,8 @@
 import { chmodSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-/** The name of a maker of sockets: the number of a process, or its own name. */
-const MAKER = /^[0-9a-f]{1,12}$/
+/** Ends the name of a socket on its way to its place, with its maker (a process), or away from it, with the number of its file. */
+const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
 /** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
 const YOUNG_MS = 60_000
 
@@ -29,7 +29,7 @@ export function birthplaceOf(path: string, maker: string): string {
 
 /**
  * Gives a socket that was made its rights and then its place, where it replaces another one. Those on their way to the same
- * place whose processes were killed are removed.
+ * place, or away from it, whose processes were killed are removed.
  */
 export function place(path: string, maker: string, mode: number): PlacedSocket {
   const made = madeAt(path, maker)
@@ -66,7 +66,7 @@ export function madeAt(path: string, maker: string): string {
 function removeAbandoned(path: string, now: number): void {
   const start = `${basename(path)}.`
   for (const name of readdirSync(dirname(path))) {
-    if (!name.startsWith(start) || !MAKER.test(name.slice(start.length))) continue
+    if (!name.startsWith(start) || !ASIDE.test(name.slice(start.length))) continue
     const made = join(dirname(path), name)
     const found = statSync(made, { throwIfNoEntry: false })
     if (!found?.isSocket() || now - found.mtimeMs < YOUNG_MS) continue

@@ -37,6 +37,14 @@ export function isErrorShape(body: unknown): boolean {
   return message !== NO_REASON || code !== null
 }
 
+/**
+ * Whether an event reports an error and names no type, in a stream whose events name theirs. Those of unknown types pass,
+ * but an event without a type is not of such a stream: it is what the vendor says of a failure.
+ */
+export function isUntypedError(event: unknown): boolean {
+  return typeof asObject(event).type !== 'string' && isErrorShape(event)
+}
+
 /** The HTTP status named in a body, for an error that came with status 200. */
 export function statedStatus(body: unknown): number | undefined {
   const outer = asObject(Array.isArray(body) ? body[0] : body)

@@ -95,23 +95,28 @@ test('a gateway removes what was left, soon after its start', async () => {
   await gateway.close()
 })
 
-test('a socket that was not at its place yet is removed by the next process, once it is old', async () => {
+test('a socket on its way to its place, or away from it, is removed by the next process once it is old', async () => {
   const dataDir = temporaryFolder()
   const { child, socket } = await startProcess(dataDir)
   await kill(child)
+  const listen = (name: string) => {
+    const path = join(dataDir, name)
+    const listener = Bun.listen({ unix: path, socket: { data() {} } })
+    age(path)
+    return { path, [Symbol.dispose]: () => listener.stop(true) }
+  }
+  using leaving = listen('control.sock.7-removed')
   // By its name that of a place of its own.
-  const other = join(dataDir, 'control.sock.mine')
-  const listener = Bun.listen({ unix: other, socket: { data() {} } })
-  age(other)
+  using other = listen('control.sock.mine')
   const open = () => openControl(dataDir, {} as Controlled, (event) => expect(event).toBe(''))
   const close = open()
   expect(existsSync(socket)).toBe(true)
   age(socket)
   const closeNewer = open()
   expect(existsSync(socket)).toBe(false)
-  expect(existsSync(other)).toBe(true)
+  expect(existsSync(leaving.path)).toBe(false)
+  expect(existsSync(other.path)).toBe(true)
   await Promise.all([close(), closeNewer()])
-  listener.stop(true)
 })
 
 test('a file on its way from another disk is removed by a later backup, unless it still grows', async () => {

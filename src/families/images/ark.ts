@@ -10,7 +10,7 @@ import {
   type Quantities,
 } from '../../contract/family'
 import { type Made, type Reading, usageReading } from '../../contract/reading'
-import { isErrorShape } from '../../lib/error-shapes'
+import { isUntypedError } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize } from '../../lib/pixel-size'
@@ -249,8 +249,7 @@ function readEvent(event: unknown): Reading {
       return { usage: usageReading(usageOf(usage)), end: 'finished' }
   }
   if (isObject(error)) return { end: 'failed' }
-  // Events of unknown types pass; an event without a type is not of this form.
-  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
+  return isUntypedError(event) ? { end: 'failed-disguised' } : {}
 }
 
 function pictures(count: number): Made | undefined {

@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { FieldRule, Quantities } from '../../contract/family'
 import { PARTIAL, type Reading, SHOWN, usageReading } from '../../contract/reading'
-import { isErrorShape } from '../../lib/error-shapes'
+import { isUntypedError } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { parseSize, type Size } from '../../lib/pixel-size'
@@ -118,9 +118,7 @@ export const gptImageStream = {
 function readEvent(event: unknown): Reading {
   const { type, error, usage } = event as Event
   if (isObject(error)) return { end: 'failed' }
-  // Events of unknown types pass; an event without a type is not of this form.
-  if (type === 'error' || (typeof type !== 'string' && isErrorShape(event)))
-    return { end: 'failed-disguised' }
+  if (type === 'error' || isUntypedError(event)) return { end: 'failed-disguised' }
   if (typeof type !== 'string') return {}
   if (type.endsWith('.partial_image')) return { output: PARTIAL }
   if (!type.endsWith('.completed')) return {}

@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
-import { isErrorShape } from '../../lib/error-shapes'
+import { isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 
@@ -258,8 +258,7 @@ export function readMessageEvent(event: unknown): Reading {
     case 'error':
       return { end: 'failed' }
   }
-  // Events of unknown types pass; an event without a type is not of this form.
-  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
+  return isUntypedError(event) ? { end: 'failed-disguised' } : {}
 }
 
 /** The searches that the vendor has made, by the blocks that tell of them. */

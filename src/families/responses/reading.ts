@@ -3,7 +3,7 @@
 
 import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contract/reading'
 import type { Quantities } from '../../contract/units'
-import { isErrorShape } from '../../lib/error-shapes'
+import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, reportedCount } from '../body'
 
@@ -49,8 +49,7 @@ export function readResponseEvent(event: unknown): Reading {
     case 'error':
       return { end: 'failed-disguised' }
   }
-  // Events of unknown types pass; an event without a type is not of this form.
-  return typeof type !== 'string' && isErrorShape(event) ? { end: 'failed-disguised' } : {}
+  return isUntypedError(event) ? { end: 'failed-disguised' } : {}
 }
 
 /** The output of a whole response. With `counts` its text is counted if the vendor reports no usage. */

@@ -6,7 +6,7 @@ import { Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, shownText, usageReading } from '../../contract/reading'
-import { isErrorShape } from '../../lib/error-shapes'
+import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { countedFigure, figureOf, optionalField } from '../body'
@@ -146,9 +146,8 @@ export function readAudioReply(reply: unknown, { body }: ParsedRequest<AudioBody
 export function readAudioEvent(event: unknown): Reading {
   const { type, delta, text, usage, error, choices } = event as Event
   if (isObject(error)) return { end: 'failed' }
-  // Events of unknown types pass; an event without a type is of chat, or of no form.
-  const isUnknown = typeof type !== 'string' && choices === undefined
-  if (type === 'error' || (isUnknown && isErrorShape(event))) return { end: 'failed-disguised' }
+  const isOfChat = choices !== undefined
+  if (type === 'error' || (!isOfChat && isUntypedError(event))) return { end: 'failed-disguised' }
   const written = type === 'transcript.text.delta' ? delta : choices?.[0]?.delta?.content
   if (typeof written === 'string') return { output: shownText(written, false) }
   // The text has come before, piece by piece.

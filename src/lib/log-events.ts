@@ -236,6 +236,9 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'A vendor did not give a file of a result.',
     "Allow the host in `fileHosts` of the upstream, if it is the vendor's.",
   ),
+  upstream_key_not_masked: info(
+    'The key of an upstream is so short that honest answers can contain it, so it is not masked in answers, logs or errors.',
+  ),
   upstream_refused_operator: error(
     "A vendor refuses the operator's account: its key, its bill, its rights.",
     '`gateway upstreams test NAME`; pay the bill, or set another key.',

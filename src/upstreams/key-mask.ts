@@ -1,12 +1,12 @@
-// Removes an upstream's keys from the bytes that it answers, before they are read, relayed, logged or stored. It must
-// never hold back a whole event or document, nor change an answer without a key.
+// Removes an upstream's keys from what it answers, headers included, before that is read, relayed, logged or stored. It
+// must never hold back a whole event or document, nor change an answer without a key.
 
 import { HttpBody, HttpResponse } from '../http-client/response'
 
 export interface Mask {
-  /** The answer with a body whose keys are masked. */
+  /** Returns the answer with keys masked in its headers and its body. */
   response(response: HttpResponse): HttpResponse
-  /** Masks keys of any length in short texts that did not come in an answer's body. */
+  /** Masks keys in a short text that did not come in an answer's body. */
   text(text: string): string
 }
 
@@ -16,15 +16,18 @@ const MASK_BYTES = Buffer.from(MASK)
 /** Bytes of a cut key from which on it is masked too. */
 const SECRET_LENGTH_LEAST = 8
 /**
- * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which stand in
+ * Shorter values of letters or digits alone are words and numbers such as `none`, `ollama` or `1234`, which occur in
  * honest answers too: they are placeholders of servers that want no key. Others, such as `sk-1234`, are keys.
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
 const SHORT_SECRET_LENGTH_LEAST = 4
+/** Shortest key of which a part is masked where two texts, such as two deltas of a stream, share it. */
+const SHARED_LENGTH_LEAST = 2 * SECRET_LENGTH_LEAST
 /** The start of every JSON escape of an ASCII character. */
 const ESCAPE = Buffer.from('\\u00')
 const ESCAPE_LENGTH = 6
 const ESCAPED_SLASH = Buffer.from('\\/')
+const QUOTE = 34
 const BACKSLASH = 92
 const SLASH = 47
 const NOTHING = Buffer.alloc(0)
@@ -32,19 +35,24 @@ const NOTHING = Buffer.alloc(0)
 export function createMask(secrets: readonly (string | null)[]): Mask {
   // Trimmed as for sending: a key from a file often ends with a line break.
   const keys = [...new Set(secrets.flatMap((secret) => secret?.trim() || []))].sort(longestFirst)
-  const needles = keys.filter(isSecret).map((key) => Buffer.from(key))
-  const search = needles.length === 0 ? undefined : createSearch(needles)
+  const secretKeys = keys.filter(isMaskable)
+  const search = secretKeys.length === 0 ? undefined : createSearch(secretKeys.map((key) => Buffer.from(key)))
+  const text = (shown: string) => secretKeys.reduce((masked, key) => masked.replaceAll(key, MASK), shown)
   return {
     response(response) {
       if (!search) return response
-      const head = { status: response.status, get: (name: string) => response.header(name) }
-      return new HttpResponse(head, maskedBody(response.body, search))
+      const get = (name: string) => {
+        const value = response.header(name)
+        return value === null ? null : text(value)
+      }
+      return new HttpResponse({ status: response.status, get }, maskedBody(response.body, search))
     },
-    text: (text) => keys.reduce((masked, key) => masked.replaceAll(key, MASK), text),
+    text,
   }
 }
 
-function isSecret(key: string): boolean {
+/** Whether a key is masked. One that can occur in an honest text by chance, such as `k` or `none`, is not. */
+export function isMaskable(key: string): boolean {
   return key.length >= SECRET_LENGTH_LEAST || SHORT_SECRET.test(key)
 }
 
@@ -108,7 +116,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   const inside = new Set([
     ...characters,
     ...plain.flatMap((form) => [...form]),
-    ...Buffer.from('\\u0123456789abcdefABCDEF'),
+    ...Buffer.from('\\u0123456789abcdefABCDEF"'),
   ])
   const longest = ESCAPE_LENGTH * Math.max(...keys.map(({ length }) => length))
 
@@ -122,6 +130,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   }
 
   const isShort = keys.some(({ length }) => length < SECRET_LENGTH_LEAST)
+  const shared = keys.filter(({ length }) => length >= SHARED_LENGTH_LEAST).map(halvesOf)
   return {
     least: isShort ? SHORT_SECRET_LENGTH_LEAST : SECRET_LENGTH_LEAST,
     mask(bytes) {
@@ -130,17 +139,52 @@ function createSearch(keys: readonly Buffer[]): Search {
         if (masked.indexOf(beginnings[index] as Buffer) !== -1)
           masked = withoutForm(masked, plain[index] as Buffer)
       }
+      for (const halves of shared) masked = withoutHalves(masked, halves)
       return hasEscapes(masked) ? replaced(masked, (from) => findEscaped(masked, from, keys)) : masked
     },
     beginningAt(bytes) {
       if (!inside.has(bytes[bytes.length - 1] as number)) return bytes.length
       for (let at = Math.max(0, bytes.length - longest); at < bytes.length; at++) {
         if (plain.some((form) => beginsWithRest(form, bytes, at))) return at
+        if (bytes[at] === QUOTE && shared.some(({ key }) => key.includes(bytes.subarray(at + 1)))) return at
         if (keys.some((key) => readKey(key, bytes, at) === BROKEN_OFF)) return at
       }
       return bytes.length
     },
   }
+}
+
+/** A key, of which two texts may each have a part. One of the parts is at least a half. */
+interface Halves {
+  key: Buffer
+  first: Buffer
+  last: Buffer
+}
+
+function halvesOf(key: Buffer): Halves {
+  const half = Math.ceil(key.length / 2)
+  return { key, first: key.subarray(0, half), last: key.subarray(-half) }
+}
+
+/** Masks a half or more of a key at the end or the beginning of a JSON string: the other string has the rest. */
+function withoutHalves(bytes: Buffer, { key, first, last }: Halves): Buffer {
+  const atEnds = replaced(bytes, (from) => {
+    for (let at = bytes.indexOf(first, from); at !== -1; at = bytes.indexOf(first, at + 1)) {
+      let end = at + first.length
+      while (end - at < key.length && bytes[end] === key[end - at]) end++
+      if (bytes[end] === QUOTE) return [at, end]
+    }
+    return undefined
+  })
+  return replaced(atEnds, (from) => {
+    for (let at = atEnds.indexOf(last, from); at !== -1; at = atEnds.indexOf(last, at + 1)) {
+      const end = at + last.length
+      let start = at
+      while (start > from && atEnds[start - 1] === key[key.length - (end - start) - 1]) start--
+      if (atEnds[start - 1] === QUOTE) return [start, end]
+    }
+    return undefined
+  })
 }
 
 /** Forms of a key in an address, if they differ. */

@@ -242,6 +242,37 @@ describe('the key is masked in', () => {
     })
   }
 
+  test("the vendor's id of an answer, of a stream and of an error", async () => {
+    for (const [body, text, status] of [
+      [chat, JSON.stringify(completion('Hi', 5, 7)), 200],
+      [{ ...chat, stream: true }, chunk('Hi') + usageChunk(3, 4) + DONE, 200],
+      [chat, JSON.stringify({ error: { message: 'No' } }), 400],
+    ] as const) {
+      const type = 'stream' in body ? stream : 'application/json'
+      const headers = { 'content-type': type, 'x-request-id': `id-${KEY}`, 'request-id': OTHER_KEY }
+      vendor.answer = () => new Response(text, { status, headers })
+      const response = await gateway.post('/v1/chat/completions', body)
+      expectClean((await response.text()) + JSON.stringify([...response.headers]))
+    }
+    await nothingHasTheKey()
+  })
+
+  test('two deltas that share a key, wherever it is cut', async () => {
+    const headers = { 'content-type': stream }
+    for (let cut = 1; cut < KEY.length; cut++) {
+      const text =
+        chunk(`Key ${KEY.slice(0, cut)}`) + chunk(`${KEY.slice(cut)} it is`) + usageChunk(3, 4) + DONE
+      for (const pieceBytes of [text.length, 7]) {
+        vendor.answer = () => new Response(inPieces(text, pieceBytes), { headers })
+        const response = await gateway.post('/v1/chat/completions', { ...chat, stream: true })
+        const deltas = [...(await response.text()).matchAll(/"content":"([^"]*)"/g)].map(([, delta]) => delta)
+        const shown = deltas.join('').replace('Key ', '').replace(' it is', '')
+        expect({ cut, pieceBytes, shown }).toEqual({ cut, pieceBytes, shown: expect.stringContaining('…') })
+        expect(shown.length - 1).toBeLessThanOrEqual(KEY.length / 2)
+      }
+    }
+  })
+
   test('an answer that quotes a key of the address', async () => {
     const word = 'AIza-in-the-address-1'
     const upstream = {
@@ -280,6 +311,19 @@ describe('the key is masked in', () => {
       expect(await response.text()).not.toContain(key)
     }
     expect(JSON.stringify([await other.charges(), await other.requestLog(), other.log])).not.toContain(key)
+    await other.close()
+  })
+
+  test('no answer or error by a key of one letter, which the log reports', async () => {
+    const other = await startTestGateway({
+      upstreams: { odd: { ...vendor.upstream, apiKey: 'k' } },
+      models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
+    })
+    const message = 'This model takes 128000 tokens: make it shorter.'
+    vendor.answer = () => Response.json({ error: { message } }, { status: 400 })
+    const response = await other.post('/v1/chat/completions', chat)
+    expect(await response.text()).toContain(message)
+    expect(other.log).toContainEqual({ event: 'upstream_key_not_masked', fields: { upstream: 'odd' } })
     await other.close()
   })
 
@@ -388,7 +432,9 @@ describe('the search', () => {
   })
 
   test('leaves placeholders, which are part of honest answers', () => {
-    expect(texts(createMask(['none', 'ollama', null]), ['none of ollama'])).toEqual(['none of ollama'])
+    const mask = createMask(['none', 'ollama', 'k', null])
+    expect(texts(mask, ['none of ollama'])).toEqual(['none of ollama'])
+    expect(mask.text('This model takes 128000 tokens.')).toBe('This model takes 128000 tokens.')
     // Numbers and the words of JSON, which would not be JSON any more.
     const figures = ['{"a":1234,"b":1.5e-7,"c":null,"d":true}']
     expect(texts(createMask(['1234', '1.5e-7', 'null', 'true', 'e-7']), figures)).toEqual(figures)

@@ -1,10 +1,11 @@
-// Whether a process should be sent requests: its database takes changes, its disk has room, and its configuration has
-// something to serve. Looked at no more than every few seconds, because anybody may ask.
+// Whether a process is well and should be sent requests: its database takes changes, its disk has room, and its
+// configuration has something to serve. Checked at most once every few seconds, because anybody may ask.
 
-import { statfs } from 'node:fs/promises'
-import type { World } from './world'
+import { access, statfs } from 'node:fs/promises'
+import { databaseFile, type World } from './world'
 
 export interface Readiness {
+  /** True if requests should be sent here. */
   isReady: boolean
   /** Everything that was looked at, each with `ok` or what is wrong. Free of secrets: anybody may read it. */
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
@@ -16,7 +17,7 @@ const CHECK_MS = 5_000
 const MIN_FREE_BYTES = 64e6
 const OK = 'ok'
 
-type ReadyWorld = Pick<World, 'dataDir' | 'followTime' | 'catalogue' | 'monotonic' | 'after' | 'log'>
+type ReadyWorld = Pick<World, 'db' | 'dataDir' | 'followTime' | 'catalogue' | 'monotonic' | 'after' | 'log'>
 
 export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
   let last: { at: number; answer: Promise<Readiness> } | undefined
@@ -28,7 +29,7 @@ export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
 }
 
 async function look(world: ReadyWorld): Promise<Readiness> {
-  const [database, disk] = await Promise.all([databaseCheck(world), diskCheck(world.dataDir)])
+  const [database, disk] = await Promise.all([databaseCheck(world), diskCheck(world)])
   const { models, hidden } = world.catalogue
   const configuration = [...models.keys()].some((id) => !hidden.has(id)) ? OK : 'no model can be served'
   const checks = { database, disk, configuration }
@@ -50,11 +51,15 @@ async function databaseCheck({ followTime, after, log }: ReadyWorld): Promise<st
   }
 }
 
-async function diskCheck(dataDir: string): Promise<string> {
+async function diskCheck({ dataDir, db }: Pick<ReadyWorld, 'dataDir' | 'db'>): Promise<string> {
   try {
     const { bavail, bsize } = await statfs(dataDir)
+    // SQLite goes on writing to a deleted file, and all of it is lost with the process.
+    if (db.kind === 'sqlite') await access(databaseFile(dataDir))
     return bavail * bsize >= MIN_FREE_BYTES ? OK : 'nearly full'
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'data directory or database file missing'
+
     return 'cannot be looked at'
   }
 }

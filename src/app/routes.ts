@@ -106,7 +106,7 @@ export function createApp(
     .use(audioListRoutes(world))
     .use(ownRoutes(world, bodies, () => app.server))
     .use(paymentRoutes(world, bodies))
-    .use(healthRoutes(world, createReadiness(world)))
+    .use(healthRoutes(createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes())
     .use(docsRoutes(world, version))

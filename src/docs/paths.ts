@@ -387,10 +387,13 @@ const others = {
       operationId: 'health',
       tags: ['Gateway'],
       ...open,
-      summary: 'Whether the gateway and its database are well',
+      summary: 'Whether the gateway, its database and its disk are well',
       responses: {
         '200': { description: 'They are.', content: jsonMedia('Health') },
-        '503': { description: 'The database does not answer.', content: jsonMedia('Health') },
+        '503': {
+          description: 'The database takes no changes, or the disk is full or missing.',
+          content: jsonMedia('Health'),
+        },
       },
     },
   },

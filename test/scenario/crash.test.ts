@@ -539,6 +539,7 @@ describe('a full disk', () => {
       configuration: 'ok',
     })
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200)
+    expect((await fetch(`${server.url}/health`)).status).toBe(503)
     rmSync(filler)
     await waitFor(async () => (await readiness(server)).status === 'ready')
     server.kill('SIGTERM')

@@ -2,8 +2,10 @@
 // that no caller can make it grow.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { renameSync } from 'node:fs'
 import { createReadiness } from '../../src/app/readiness'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
+import type { Db } from '../../src/db/db'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { Counter, Histogram, type MetricSample } from '../../src/telemetry/instruments'
 import { RequestMetrics } from '../../src/telemetry/request-metrics'
@@ -243,15 +245,28 @@ describe('health', () => {
   // A file system of Linux that never has room.
   test.skipIf(process.platform !== 'linux')('is not ready on a disk without room, nor on none', async () => {
     const gateway = await startTestGateway()
-    const { followTime, catalogue, monotonic, after, log } = gateway.server.world
-    const at = (dataDir: string) =>
-      createReadiness({ dataDir, followTime, catalogue, monotonic, after, log })()
+    const { world } = gateway.server
+    const postgres: Db = { ...world.db, kind: 'postgres' }
+    const at = (dataDir: string) => createReadiness({ ...world, db: postgres, dataDir })()
     const checks = { database: 'ok', configuration: 'ok' }
     expect(await at('/proc')).toEqual({ isReady: false, checks: { ...checks, disk: 'nearly full' } })
-    expect(await at('/proc/none')).toEqual({
-      isReady: false,
-      checks: { ...checks, disk: 'cannot be looked at' },
-    })
+    const missing = 'data directory or database file missing'
+    expect(await at('/proc/none')).toEqual({ isReady: false, checks: { ...checks, disk: missing } })
+    await gateway.close()
+  })
+
+  test('is not well once its database file or its data directory is gone', async () => {
+    const gateway = await startTestGateway()
+    const look = async () => {
+      const response = await fetch(`${gateway.url}/health`)
+      return { status: response.status, body: await response.json() }
+    }
+    expect(await look()).toEqual({ status: 200, body: { status: 'ok' } })
+    renameSync(gateway.dataDir, `${gateway.dataDir}-away`)
+    await waitFor(async () => (await look()).status === 503)
+    expect((await look()).body).toEqual({ status: 'disk: data directory or database file missing' })
+    renameSync(`${gateway.dataDir}-away`, gateway.dataDir)
+    await waitFor(async () => (await look()).status === 200)
     await gateway.close()
   })
 

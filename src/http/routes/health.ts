@@ -1,23 +1,23 @@
-// GET /health: the process lives and its database answers; /health/live: the process lives; /health/ready: it should be
-// sent requests. They must never call a vendor, need a key, or reveal a secret.
+// GET /health: the process can do its work; /health/live: the process lives; /health/ready: it should be sent requests.
+// They must never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'
-import type { Db } from '../../db/db'
-import type { System } from '../../lib/system'
 
-/** Whether requests should be sent here, and what was looked at. */
-export type Ready = () => Promise<{ isReady: boolean; checks: Readonly<Record<string, string>> }>
+/** Whether requests should be sent here, and what was checked, each with `ok` or what is wrong. */
+export type Ready = () => Promise<{
+  isReady: boolean
+  checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
+}>
 
-export function healthRoutes(world: Pick<System, 'log'> & { db: Db }, ready: Ready) {
+export function healthRoutes(ready: Ready) {
   return new Elysia({ name: 'health' })
     .get('/health', async () => {
-      try {
-        await world.db.query({ sql: 'select 1 as alive' })
-        return Response.json({ status: 'ok' })
-      } catch (error) {
-        world.log('database_unavailable', { reason: String(error) })
-        return Response.json({ status: 'database unavailable' }, { status: 503 })
-      }
+      const { database, disk } = (await ready()).checks
+      if (database !== 'ok') return Response.json({ status: 'database unavailable' }, { status: 503 })
+      return Response.json(
+        { status: disk === 'ok' ? disk : `disk: ${disk}` },
+        { status: disk === 'ok' ? 200 : 503 },
+      )
     })
     .get('/health/live', () => Response.json({ status: 'ok' }))
     .get('/health/ready', async () => {

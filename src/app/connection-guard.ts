@@ -5,6 +5,7 @@
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
 import { isTrusted } from '../http/client-address'
+import { networkOf } from '../lib/network'
 import type { Log } from '../lib/system'
 
 /** The files and sockets of this process, as the operating system reports them. */
@@ -271,20 +272,6 @@ class ClosingReport {
     this.excess = 0
     this.writtenAt = now
   }
-}
-
-/** The party behind an address: the address itself, or with IPv6 its first 64 bits, because callers choose the rest. */
-function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  const parsed = ipaddr.parse(address)
-  if (parsed.kind() === 'ipv4') return address
-  const { parts } = parsed as ipaddr.IPv6
-  return (parsed as ipaddr.IPv6).isIPv4MappedAddress()
-    ? (parsed as ipaddr.IPv6).toIPv4Address().toString()
-    : `${parts
-        .slice(0, 4)
-        .map((part) => part.toString(16))
-        .join(':')}::`
 }
 
 /**

@@ -55,9 +55,11 @@ export async function openRequests(
 ): Promise<ObservedRequests> {
   if (metrics) parts.db.onCommit = metrics.commit
   const figures = new FigureKeeper(parts.db, parts.newId('run'))
-  const readers = [figures.fold, metrics?.fold, tracer?.rows, parts.logRequests].filter(
-    (read) => read !== undefined,
-  )
+  const isThere = (read: ReadRows | undefined) => read !== undefined
+  const readers = {
+    counting: [figures.fold, metrics?.fold].filter(isThere),
+    writing: [tracer?.rows, parts.logRequests].filter(isThere),
+  }
   const bodies = await openBodies(config, parts, log)
   const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers, bodies)
   return {

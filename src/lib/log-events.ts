@@ -236,6 +236,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'A vendor did not give a file of a result.',
     "Allow the host in `fileHosts` of the upstream, if it is the vendor's.",
   ),
+  unknown_callers_omitted: warn(
+    'Requests with a missing or unknown key were counted, but have no rows and lines: a network gets 10 a minute.',
+    'Block the network in your proxy or firewall if it does not stop.',
+  ),
   upstream_key_not_masked: info(
     'The key of an upstream is so short that honest answers can contain it, so it is not masked in answers, logs or errors.',
   ),

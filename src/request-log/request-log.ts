@@ -7,6 +7,7 @@ import type { Log } from '../lib/system'
 import type { BodyLog } from './bodies'
 import type { PageWish, RequestFilter, RequestPage } from './filter'
 import type { LoggedRequest, RequestLogRow } from './row'
+import { UnknownCallers } from './unknown-callers'
 
 /** A place with rows, to be read. */
 export interface RequestReader {
@@ -38,6 +39,13 @@ export interface RequestLog extends Omit<RequestStore, 'insert'> {
 /** Reads rows of ended requests, soon after. It must return quickly, and must not keep a row. */
 export type ReadRows = (rows: readonly RequestLogRow[]) => void
 
+export interface RowReaders {
+  /** Counts all requests. */
+  counting?: readonly ReadRows[]
+  /** Writes what the store has too: all requests, except an excess of those whose key is unknown. */
+  writing?: readonly ReadRows[]
+}
+
 const FLUSH_MS = 250
 /** Rows that are written at once: writing thousands together would delay requests. */
 const FLUSH_ROWS = 256
@@ -47,7 +55,7 @@ const MAX_WAITING = 10_000
 export function openRequestLog(
   store: RequestStore,
   log: Log,
-  readers: readonly ReadRows[] = [],
+  { counting = [], writing = [] }: RowReaders = {},
   bodies: BodyLog | null = null,
 ): RequestLog {
   let buffered: RequestLogRow[] = []
@@ -55,15 +63,17 @@ export function openRequestLog(
   let storing = Promise.resolve()
   let waiting = 0
   let lost = 0
-
+  const unknownCallers = new UnknownCallers(log)
   /** Resolves when every row so far is stored, those of a running flush included. */
   function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    const rows = buffered
-    if (rows.length === 0) return storing
+    if (buffered.length === 0) return storing
+    for (const read of counting) read(buffered)
+    const rows = buffered.filter((row) => unknownCallers.admits(row))
     buffered = []
-    for (const read of readers) read(rows)
+    if (rows.length === 0) return storing
+    for (const read of writing) read(rows)
     if (waiting + rows.length > MAX_WAITING) {
       lose(rows.length, 'the store is too slow')
     } else {
@@ -99,6 +109,7 @@ export function openRequestLog(
     find: (id) => store.find(id),
     recent: async (limit) => (await store.list({}, { limit })).rows,
     async trim(now) {
+      unknownCallers.report(now)
       await store.trim(now)
       await bodies?.trim(now)
     },

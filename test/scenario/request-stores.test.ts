@@ -273,8 +273,11 @@ test('rows are dropped and counted where the store cannot keep up, and their rea
     trim: async () => {},
     close: async () => {},
   }
-  const requestLog = openRequestLog(slow, (event) => events.push(event), [(batch) => (read += batch.length)])
-  for (let index = 0; index < 11_000; index++) requestLog.write(rows[0] as RequestLogRow)
+  const requestLog = openRequestLog(slow, (event) => events.push(event), {
+    counting: [(batch) => (read += batch.length)],
+  })
+  for (let index = 0; index < 11_000; index++)
+    requestLog.write({ ...(rows[0] as RequestLogRow), keyId: 'key_1' })
   void requestLog.flush()
   expect(read).toBe(11_000)
   expect(requestLog.lostRows()).toBeGreaterThanOrEqual(1_000 - 256)

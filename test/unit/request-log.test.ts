@@ -10,6 +10,7 @@ import { openRequestLog, type RequestLog } from '../../src/request-log/request-l
 import type { RequestLogRow } from '../../src/request-log/row'
 
 const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
 const START = 1_800_000_000_000
 
 function entry(id: string, at = START): RequestLogRow {
@@ -64,6 +65,40 @@ async function writePages(requestLog: RequestLog, sizes: readonly number[], at?:
 }
 
 describe('the request log', () => {
+  test('keeps ten rows of a network a minute where the key is unknown, and counts all', async () => {
+    const lines: object[] = []
+    const log = (event: string, fields?: object) => lines.push({ event, fields })
+    const file = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'rows.sqlite'), {})
+    let [counted, written] = [0, 0]
+    const requestLog = openRequestLog(await openPageFile(file, 30 * DAY_MS), log, {
+      counting: [(rows) => (counted += rows.length)],
+      writing: [(rows) => (written += rows.length)],
+    })
+    let id = 0
+    const ask = (clientAddress: string, keyId: string | null, at = START) =>
+      requestLog.write({ ...entry(`${++id}`, at), clientAddress, keyId })
+    for (let index = 0; index < 500; index++) {
+      ask('192.0.2.1', null)
+      // One caller of IPv6 has as many addresses as it likes.
+      ask(`2001:db8::${index.toString(16)}`, null)
+      ask('192.0.2.1', 'key_1')
+    }
+    await requestLog.flush()
+    expect({ counted, written }).toEqual({ counted: 1_500, written: 520 })
+    expect(await requestLog.recent(2_000)).toHaveLength(520)
+    // However many networks there are.
+    for (let index = 0; index < 5_000; index++)
+      ask(`10.0.${index >> 8}.${index % 256}`, null, START + MINUTE_MS)
+    await requestLog.flush()
+    await requestLog.trim(START + 2 * MINUTE_MS)
+    expect(written).toBeLessThanOrEqual(520 + 100 + 10)
+    expect(lines).toContainEqual({
+      event: 'unknown_callers_omitted',
+      fields: { requests: 980, networks: '192.0.2.1 2001:db8:0:0::' },
+    })
+    await requestLog.close()
+  })
+
   test('gives every field back as it was written', async () => {
     const requestLog = await open()
     requestLog.write(entry('req_1'))

@@ -1,0 +1,44 @@
+// Limits the rows of requests whose key is unknown, so that nobody without a key can fill the disk. It must never leave
+// out a request of a known key.
+
+import { networkOf } from '../lib/network'
+import type { Log } from '../lib/system'
+import type { RequestLogRow } from './row'
+
+/** Most rows of one network in a minute. */
+const MOST_ROWS = 10
+/** Networks that are counted apart in a minute. All others share one count. */
+const MOST_NETWORKS = 100
+const MINUTE_MS = 60_000
+const OTHERS = 'others'
+
+export class UnknownCallers {
+  private minute = 0
+  /** Requests of this minute, by network. */
+  private readonly requests = new Map<string, number>()
+
+  constructor(private readonly log: Log) {}
+
+  /** Whether the row of a request is kept. */
+  admits({ keyId, clientAddress, at }: Pick<RequestLogRow, 'keyId' | 'clientAddress' | 'at'>): boolean {
+    if (keyId !== null) return true
+    this.report(at)
+    const network = clientAddress === null ? OTHERS : networkOf(clientAddress)
+    const counted = this.requests.has(network) || this.requests.size < MOST_NETWORKS ? network : OTHERS
+    const count = (this.requests.get(counted) ?? 0) + 1
+    this.requests.set(counted, count)
+    return count <= MOST_ROWS
+  }
+
+  /** Logs how many requests of a past minute were left out. */
+  report(now: number): void {
+    const minute = Math.floor(now / MINUTE_MS)
+    if (minute <= this.minute) return
+    this.minute = minute
+    const excess = [...this.requests].filter(([, count]) => count > MOST_ROWS)
+    this.requests.clear()
+    const omitted = excess.reduce((sum, [, count]) => sum + count - MOST_ROWS, 0)
+    const networks = excess.map(([network]) => network).slice(0, MOST_ROWS)
+    if (omitted > 0) this.log('unknown_callers_omitted', { requests: omitted, networks: networks.join(' ') })
+  }
+}

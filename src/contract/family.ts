@@ -101,6 +101,11 @@ export interface FieldRule {
    * members.
    */
   state?: true
+  /**
+   * True for a text that may be an address which the upstream reads. One on this machine, in a private network or of a
+   * file is accepted only if the upstream has `allowPrivateAddresses`.
+   */
+  address?: true
   /** Models that the rule does not apply to. */
   unless?(model: Model): boolean
   /** Code of the error. Default: `unsupported_value` if there are plain values, else `unsupported_parameter`. */

@@ -158,6 +158,8 @@ export interface Upstream {
   streamUsage: boolean
   /** True if several customers use the account: none of them may then name what is kept in it. */
   sharedAccount: boolean
+  /** True if callers may have it read pictures and files on its own machine and in private networks. */
+  allowPrivateAddresses: boolean
   timeoutMs: number
   idleTimeoutMs: number
   maxDurationMs: number

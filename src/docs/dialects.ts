@@ -32,6 +32,9 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     "A field that names what is kept in the vendor's account is refused at any price too: all callers share the account, and an",
     "id would reach what is another's. An upstream with `sharedAccount: false` takes it. A video that is made from an earlier one",
     'names a task of the same account here, by its `id` or `upstream_id`.',
+    '',
+    'An address of a picture or a file must be public: one on this machine, in a private network or of a local file is refused,',
+    'unless the upstream has `allowPrivateAddresses: true`. Host names are not looked up.',
     ...groupsOf(billed).flatMap(({ names, rules }) => ruleTable(names, rules)),
     '',
   ].join('\n')

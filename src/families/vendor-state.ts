@@ -24,8 +24,8 @@ export function fileIds(...fields: readonly string[]): FieldRule[] {
 }
 
 /**
- * Rules for addresses. `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does an address of the
- * vendor's own API.
+ * Rules for addresses that a vendor reads. `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does an
+ * address of the vendor's own API.
  */
 export function addresses(...fields: readonly string[]): FieldRule[] {
   return fields.map((field) => ({
@@ -34,6 +34,7 @@ export function addresses(...fields: readonly string[]): FieldRule[] {
     why: "the address names a file in the vendor's account",
     instead: SEND_IT,
     state: true,
+    address: true,
   }))
 }
 

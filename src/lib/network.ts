@@ -1,6 +1,22 @@
-// The network that an address belongs to, for limits per caller. It must never give one caller of IPv6 many networks.
+// What an address belongs to: the network of a caller, and whether it is public. It must never give one caller of IPv6
+// many networks, nor look a name up.
 
 import ipaddr from 'ipaddr.js'
+import { withoutBrackets } from './url-host'
+
+/** The only part of IPv6 that is assigned to the public; the rest leads to translators or is reserved. */
+const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
+/** A public address that serves cloud machines their settings (Azure's agent). */
+const CLOUD_AGENT = '168.63.129.16'
+/** Names that no public name server knows: of this machine, of a local network, of a cloud's metadata. */
+const PRIVATE_NAME = /^[^.]*$|(?:^|\.)(?:localhost|local|lan|internal|home\.arpa)$/i
+/** Characters of a text that are read for the place that it names. */
+const HEAD_LENGTH = 4096
+/** A path of a file, as servers read it that take one in place of an address. */
+const PATH = /^(?:[/\\]|\.{1,2}[/\\]|~|[a-z]:[/\\])/i
+/** Plain base64, which may begin with a slash. */
+const BASE64 = /^[A-Za-z0-9+/]{64,}={0,2}$/
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i
 
 /** The address itself, or with IPv6 its first 64 bits, because callers choose the rest. */
 export function networkOf(address: string): string {
@@ -14,4 +30,35 @@ export function networkOf(address: string): string {
         .slice(0, 4)
         .map((part) => part.toString(16))
         .join(':')}::`
+}
+
+/** Whether an IP address is public. */
+export function isPublic(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false
+  // `process` unpacks IPv4 inside IPv6.
+  const parsed = ipaddr.process(address)
+  if (parsed.range() !== 'unicast') return false
+  return parsed instanceof ipaddr.IPv6 ? parsed.match(PUBLIC_IPV6) : parsed.toString() !== CLOUD_AGENT
+}
+
+/** The host of an address without the brackets of IPv6 and without the dot that ends a full name. */
+export function hostOf(url: URL): string {
+  return withoutBrackets(url.hostname).replace(/\.$/, '')
+}
+
+/**
+ * Whether a text names a file of the machine that reads it, or a host that is not public by its address or name. Names
+ * are not looked up: a public name may still lead to a private address.
+ */
+export function isPrivatePlace(text: string): boolean {
+  const head = text.slice(0, HEAD_LENGTH).trimStart()
+  if (PATH.test(head)) return !BASE64.test(head.trimEnd())
+  if (!SCHEME.test(head) || /^data:/i.test(head)) return false
+  const url = URL.parse(head)
+  if (!url) return false
+  if (url.protocol === 'file:') return true
+  const host = hostOf(url)
+  if (ipaddr.isValid(host)) return !isPublic(host)
+  // In other schemes, such as `oss:`, the name is that of a bucket.
+  return /^(?:https?|ftp):$/.test(url.protocol) && PRIVATE_NAME.test(host)
 }

@@ -7,6 +7,7 @@ import { hasPrice, hasServiceTier } from '../contract/prices'
 import { rowOf } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import { stepsOf } from '../lib/field-names'
+import { isPrivatePlace } from '../lib/network'
 
 /** Longest part of the caller's text that an error repeats, in characters. */
 const MAX_SHOWN_LENGTH = 64
@@ -25,6 +26,8 @@ interface Rules {
   /** Top-level fields of the family's contract. */
   known: ReadonlySet<string>
 }
+
+const PRIVATE_ADDRESS = 'it points to this machine, to a private network or to a file of the server'
 
 const NOTHING_REFUSED: NonNullable<Model['upstream']['refused']> = []
 
@@ -121,7 +124,8 @@ interface Fault {
 function faultAt(value: unknown, { rules, items, members }: Place, model: Model): Fault | undefined {
   if (value === null || value === undefined) return undefined
   for (const rule of rules) {
-    if (!isAllowed(rule, value, model) && !isPlain(value, rule)) return { rule, place: '', value }
+    const broken = brokenRule(rule, value, model)
+    if (broken) return { rule: broken, place: '', value }
   }
   if (typeof value !== 'object') return undefined
   if (!Array.isArray(value)) return faultInMembers(value as Record<string, unknown>, members, model)
@@ -139,6 +143,13 @@ function faultInMembers(value: Record<string, unknown>, members: Place['members'
     if (fault) return { ...fault, place: `.${name}${fault.place}` }
   }
   return undefined
+}
+
+/** The rule that a value breaks: the given one, or that of private addresses. */
+function brokenRule(rule: FieldRule, value: unknown, model: Model): FieldRule | undefined {
+  const isPrivate = rule.address === true && typeof value === 'string' && isPrivatePlace(value)
+  if (isPrivate && !model.upstream.allowPrivateAddresses) return { ...rule, why: PRIVATE_ADDRESS }
+  return isAllowed(rule, value, model) || isPlain(value, rule) ? undefined : rule
 }
 
 /** Whether a value is plain. Objects and lists among the plain values are written as JSON. */

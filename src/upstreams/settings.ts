@@ -128,6 +128,10 @@ export const UpstreamEntry = Type.Object(
       "`false` where one customer alone uses the vendor's account: fields that name what is kept in it, such as files and earlier answers, are then taken. Default true: they are refused, because an id would reach what is another's.",
       Type.Boolean(),
     ),
+    allowPrivateAddresses: optionalSetting(
+      '`true` lets callers name pictures and files on its own machine and in private networks, which it then reads: `http://192.168.1.5/cat.png`. Default false: such addresses are refused. Names are not looked up.',
+      Type.Boolean(),
+    ),
     streamUsage: optionalSetting(
       '`false` for a server that refuses `stream_options`. Default true.',
       Type.Boolean(),

@@ -45,6 +45,7 @@ class LimitedUpstream implements Upstream {
   readonly kind: string
   readonly onAbort: Upstream['onAbort']
   readonly sharedAccount: boolean
+  readonly allowPrivateAddresses: boolean
   readonly streamUsage: boolean
   readonly timeoutMs: number
   readonly idleTimeoutMs: number
@@ -70,6 +71,7 @@ class LimitedUpstream implements Upstream {
     this.place = { ...(secret ? kind.placeOf?.(secret) : {}), ...config }
     this.onAbort = config.onAbort ?? 'cancel'
     this.sharedAccount = config.sharedAccount ?? true
+    this.allowPrivateAddresses = config.allowPrivateAddresses ?? false
     this.streamUsage = config.streamUsage ?? kind.streamUsage ?? true
     this.timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
     this.idleTimeoutMs = config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS

@@ -3,7 +3,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { invalidRequest } from '../lib/errors'
-import { withoutBrackets } from '../lib/url-host'
+import { hostOf, isPublic } from '../lib/network'
 
 /** The decision on an address: where to connect, the best first, or why not. */
 export type Target = { url: URL; host: string; addresses: string[] } | { refused: string }
@@ -23,10 +23,6 @@ const MAX_URL_LENGTH = 2048
 const LOOKUP_TIMEOUT_MS = 5_000
 /** Ports of web servers. Any other port is as likely a mail server or a database. */
 const PORTS = new Set(['', '80', '443', '8080', '8443'])
-/** The only part of IPv6 that is assigned to the public; the rest leads to translators or is reserved. */
-const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
-/** A public address that serves cloud machines their settings (Azure's agent). */
-const CLOUD_AGENT = '168.63.129.16'
 
 /**
  * Decides where to connect. All addresses of a name must be allowed, because the caller must not choose which one is
@@ -61,11 +57,6 @@ export async function checkWebhook(body: unknown, rules: AddressRules): Promise<
   if ('refused' in target) throw invalidRequest('webhook_url', `Invalid 'webhook_url': it ${target.refused}.`)
 }
 
-/** The host without the brackets of IPv6 and without the dot that ends a full name. */
-function hostOf(url: URL): string {
-  return withoutBrackets(url.hostname).replace(/\.$/, '')
-}
-
 /** The addresses of a name; none if there is no answer in time. A name server may be as slow as its owner likes. */
 async function lookUp(host: string, rules: AddressRules): Promise<string[]> {
   const late = Promise.withResolvers<string[]>()
@@ -79,14 +70,6 @@ function firstOfEachKind(addresses: readonly string[]): string[] {
   return addresses.filter((address, index) => {
     return index === addresses.findIndex((other) => other.includes(':') === address.includes(':'))
   })
-}
-
-function isPublic(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false
-  // `process` unpacks IPv4 inside IPv6.
-  const parsed = ipaddr.process(address)
-  if (parsed.range() !== 'unicast') return false
-  return parsed instanceof ipaddr.IPv6 ? parsed.match(PUBLIC_IPV6) : parsed.toString() !== CLOUD_AGENT
 }
 
 function isAllowed(address: string, networks: readonly string[]): boolean {

@@ -100,6 +100,45 @@ const rules = all.flatMap((family) =>
   })),
 )
 
+describe('an address that the upstream reads', () => {
+  const addressRules = rules.filter(({ rule }) => rule.address)
+
+  test('is a field of every family whose requests may have one', () => {
+    const named = new Set(addressRules.map(({ family }) => family.name))
+    const without = all.filter(
+      ({ name, operation }) =>
+        ['chat', 'messages', 'responses', 'image', 'video', 'moderation'].includes(operation) &&
+        !named.has(name),
+    )
+    // Converse takes content only, and this model makes pictures of texts.
+    expect(without.map(({ name }) => name)).toEqual([
+      'chat-on-converse',
+      'responses-on-converse',
+      'dalle-images',
+    ])
+  })
+
+  test.each(addressRules.map((row) => [row.name, row] as const))('%s', (_, { family, rule }) => {
+    const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}
+    const free = modelOf(family, { ...unpriced, price: undefined, free: true } as unknown as ModelConfig)
+    const withUpstream = (upstream: Partial<Model['upstream']>): Model => {
+      return { ...free, upstream: Object.assign(Object.create(free.upstream), upstream) }
+    }
+    const own = withUpstream({ sharedAccount: false })
+    const place = rule.field.replaceAll('[]', '[0]')
+    for (const address of ['http://169.254.169.254/latest/meta-data', 'http://localhost/a', '/etc/passwd']) {
+      for (const model of [free, own]) {
+        const fault = refused(model, rule, address)
+        expect(fault).toMatchObject({ status: 400, param: place })
+        expect(fault?.message).toContain('points to this machine, to a private network')
+      }
+      const allowed = withUpstream({ sharedAccount: false, allowPrivateAddresses: true })
+      expect(refused(allowed, rule, address)?.message ?? '').not.toContain('private network')
+    }
+    expect(refused(own, rule, 'https://example.com/cat.png')?.message ?? '').not.toContain('private network')
+  })
+})
+
 describe('a field that a vendor bills apart', () => {
   test.each(rules.map((row) => [row.name, row] as const))('%s', (_, { family, rule, index }) => {
     const { price: _price, ...unpriced } = familyRows[family.name]?.model ?? {}

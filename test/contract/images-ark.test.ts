@@ -235,7 +235,7 @@ describe('bad requests', () => {
     ['an empty list of references', { image: [] }, 'image', 'at least one item'],
     ['a reference that is an object', { image: { url: PICTURE } }, 'image', 'expected a string or an array'],
     ['a reference that is no address', { image: [PICTURE, 'cat.png'] }, 'image[1]', 'the URL of an image'],
-    ['a file of ours', { image: 'file:///etc/passwd' }, 'image', 'the URL of an image'],
+    ['a file of ours', { image: 'file:///etc/passwd' }, 'image', 'a file of the server'],
     [
       'a series of another kind',
       { sequential_image_generation: 'yes' },

@@ -213,6 +213,30 @@ const rows: Row[] = [
   }),
 ]
 
+describe('an address that leads to the machine of the upstream or to its network', () => {
+  const near = 'http://169.254.169.254/latest'
+  test.each([
+    chat(`${first}.image_url.url`, user({ type: 'image_url', image_url: { url: near } })),
+    chat(`${first}.image_url.url`, user({ type: 'image_url', image_url: { url: near } }), 'free-messages'),
+    message(`${first}.source.url`, user({ type: 'image', source: { type: 'url', url: near } })),
+    message(`${first}.source.url`, user({ type: 'image', source: { type: 'url', url: near } }), 'free-chat'),
+    picture('input[0].uri', { input: [{ type: 'image', uri: near }] }),
+    [
+      'image.url',
+      '/v1/images/generations',
+      { model: 'gkx-imagine-image', prompt: 'x', image: { url: '/etc/passwd' } },
+    ] as Row,
+    video('input.img_url', { ...requestFor('vidw2.6-i2v'), input: { prompt: 'x', img_url: near } }),
+    video('image.url', { model: 'gkx-imagine-video', image: { url: 'http://localhost/cat.png' } }),
+  ])('is refused in %s of %s, whoever owns the account', async (field, path, body) => {
+    for (const to of [gateway, alone]) {
+      const { status, json, sent, charges } = await send(path, body, undefined, to)
+      expect({ status, sent, charges }).toEqual({ status: 400, sent: 0, charges: 0 })
+      expect(json.error?.message ?? json.message).toContain(`'${field}' is`)
+    }
+  })
+})
+
 describe("what is kept in the vendor's account", () => {
   test.each(rows.map((row, index) => [row[0], index, row] as const))(
     '%s (%i) is refused before anything is sent or held',

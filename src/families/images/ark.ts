@@ -16,6 +16,7 @@ import { isObject } from '../../lib/objects'
 import { parseSize } from '../../lib/pixel-size'
 import { optionalField } from '../body'
 import { otherModels } from '../surcharges'
+import { addresses } from '../vendor-state'
 import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
 import { isPicture, linksIn, picturesIn } from './picture-list'
 
@@ -51,6 +52,7 @@ const fieldRules: readonly FieldRule[] = [
   ...otherModels,
   { field: 'tools[]', why: 'a tool that the vendor runs is billed by its use' },
   { field: 'layer_decomposition', plain: [false], why: 'each layer is an image of its own' },
+  ...addresses('image', 'image[]'),
 ]
 
 export const arkImages: JsonFamily<Body> = {

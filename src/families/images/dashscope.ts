@@ -7,6 +7,7 @@ import { bridgedFields, type FieldRule, type JsonFamily, type Model } from '../.
 import { usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import type { Edit } from '../../lib/json'
+import { addresses } from '../vendor-state'
 import { NO_USER, ONE_QUALITY, type OwnForm, openaiEditsOn, openaiImagesOn } from './openai-form'
 import { nearestSize, readPixels } from './shapes'
 
@@ -63,14 +64,17 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
+const PUBLIC_ONLY = 'Use an https URL that the public internet can reach.'
+
 /** Other models of the vendor make several images, or a text as well, by these fields. */
-const fieldRules: readonly FieldRule[] = ['enable_interleave', 'enable_sequential', 'max_images'].map(
-  (name) => ({
+const fieldRules: readonly FieldRule[] = [
+  ...['enable_interleave', 'enable_sequential', 'max_images'].map((name) => ({
     field: `parameters.${name}`,
     plain: [false, 1],
     why: 'each image is billed, and one is made here',
-  }),
-)
+  })),
+  ...addresses('input.messages[].content[].image').map((rule) => ({ ...rule, instead: PUBLIC_ONLY })),
+]
 
 export const dashscopeImages: JsonFamily<Body> = {
   kind: 'json',

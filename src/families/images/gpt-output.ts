@@ -10,7 +10,7 @@ import { isObject } from '../../lib/objects'
 import { parseSize, type Size } from '../../lib/pixel-size'
 import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
-import { earlierAnswers, fileIds } from '../vendor-state'
+import { addresses, earlierAnswers, fileIds } from '../vendor-state'
 import { isPicture, picturesIn } from './picture-list'
 
 const words = <Word extends string>(...list: Word[]) => Type.Union(list.map((word) => Type.Literal(word)))
@@ -162,5 +162,6 @@ export const gptImageFieldRules: readonly FieldRule[] = [
   serviceTier,
   ...otherModels,
   ...fileIds('image.file_id', 'image[].file_id', 'images.file_id', 'images[].file_id', 'mask.file_id'),
+  ...addresses('images[].image_url', 'mask.image_url'),
   ...earlierAnswers('previous_response_id'),
 ]

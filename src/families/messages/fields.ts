@@ -70,6 +70,7 @@ const state: readonly FieldRule[] = [
     'messages[].content[].content.content[].file_id',
   ),
   ...messagesAddresses,
+  ...addresses('mcp_servers[].url'),
   {
     field: 'container',
     why: "a container in the vendor's account holds files of other requests",

@@ -60,6 +60,7 @@ const state: readonly FieldRule[] = [
   ...addresses(
     ...parts.flatMap((part) => [`${part}.image_url`, `${part}.file_url`, `${part}.file_data`]),
     'input[].output.image_url',
+    ...toolPlaces.map((place) => `${place}.server_url`),
   ),
   ...documentStores(
     ...toolPlaces.flatMap((place) => [

@@ -6,12 +6,11 @@ import { conversed, readConverse } from '../../messages/converse/reply'
 import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
 import { ChatBody, plainChat, textsOfChat } from '../caller-side'
-import { chatOnMessagesFieldRules } from '../via-messages/fields'
 import { checkAsMessage, outputAsMessage, quoteAsMessage } from '../via-messages/quote'
 import { completionOf } from '../via-messages/reply'
 import { messageRequest } from '../via-messages/request'
 import { createChunks } from '../via-messages/stream'
-import { chatOnConverseFields } from './fields'
+import { chatOnConverseFieldRules, chatOnConverseFields } from './fields'
 
 export const chatOnConverse: MadeFamily<ChatBody> = {
   kind: 'made',
@@ -22,7 +21,7 @@ export const chatOnConverse: MadeFamily<ChatBody> = {
   over: 'bedrock-converse',
   body: ChatBody,
   ignoredWhenReasoning: ['temperature', 'top_p'],
-  fieldRules: chatOnMessagesFieldRules,
+  fieldRules: chatOnConverseFieldRules,
   bridge: chatOnConverseFields,
 
   check(body, model) {

@@ -1,11 +1,16 @@
 // The table of each chat completion field, for models that are asked by Converse. What it does not name differently is treated as
 // for models that speak messages.
 
-import { type BridgedField, bridgedFields, redefinedFields } from '../../../contract/family'
-import { chatOnMessagesFields } from '../via-messages/fields'
+import { type BridgedField, bridgedFields, type FieldRule, redefinedFields } from '../../../contract/family'
+import { chatOnMessagesFieldRules, chatOnMessagesFields } from '../via-messages/fields'
 
 const CACHE = '`cachePoint`, for models that have a price for cached input; left out for others'
 const ONLY_BYTES = 'files are taken as data URLs'
+
+/** Rules for translated fields that cost more. Files are data URLs, so none is an address. */
+export const chatOnConverseFieldRules: readonly FieldRule[] = chatOnMessagesFieldRules.filter(
+  ({ address }) => !address,
+)
 
 export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(chatOnMessagesFields, [
   ...bridgedFields(

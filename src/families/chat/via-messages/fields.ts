@@ -4,7 +4,7 @@
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
 import { longCache } from '../../surcharges'
-import { fileIds } from '../../vendor-state'
+import { addresses, fileIds } from '../../vendor-state'
 import { IGNORED_WHEN_REASONING } from '../fields'
 
 const translated = bridgedFields(
@@ -108,6 +108,7 @@ export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...
 /** Rules for translated fields that cost more, or name another's property. */
 export const chatOnMessagesFieldRules: readonly FieldRule[] = [
   ...fileIds('messages[].content[].file.file_id'),
+  ...addresses('messages[].content[].image_url.url', 'messages[].content[].file.file_data'),
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
 ]

@@ -19,10 +19,12 @@ export interface PcmReader {
 const BYTES_PER_SAMPLE = 2
 const HEADER_BYTES = 44
 /** Longest header, in bytes: it is held in memory. */
-const MAX_HEADER_BYTES = 64 * 1024
+export const MAX_HEADER_BYTES = 64 * 1024
 const PCM = 1
 /** The format code of a WAV whose header describes its channels in more detail. */
 const EXTENSIBLE = 0xfffe
+/** Form codes of samples that each have the same size: integers, floats, A-law and mu-law. */
+const PLAIN_SAMPLES: ReadonlySet<number> = new Set([PCM, 3, 6, 7, EXTENSIBLE])
 /** Sizes from here on mean "not known yet". */
 const UNKNOWN_BYTES = 0x7fff0000
 const EMPTY = Buffer.alloc(0)
@@ -73,6 +75,25 @@ export function createPcmReader(plain?: PcmFormat): PcmReader {
     format: () => format,
     isWhole: () => !sizeIsKnown || bytesLeft === 0,
   }
+}
+
+/**
+ * Whether the header of a WAV file states the size of a frame that its channels and samples have. Readers that believe a
+ * larger one find a shorter sound than others. True for a file that is no WAV, or whose samples are compressed.
+ */
+export function hasTrueFrames(head: Buffer): boolean {
+  if (head.toString('latin1', 8, 12) !== 'WAVE') return true
+  for (let at = 12; at + 24 <= head.length; ) {
+    const [name, size] = [head.toString('latin1', at, at + 4), head.readUInt32LE(at + 4)]
+    if (name === 'data') return true
+    if (name === 'fmt ') {
+      const [tag, channels] = [head.readUInt16LE(at + 8), head.readUInt16LE(at + 10)]
+      const [frameBytes, bits] = [head.readUInt16LE(at + 20), head.readUInt16LE(at + 22)]
+      if (PLAIN_SAMPLES.has(tag) && 8 * frameBytes !== channels * bits) return false
+    }
+    at += 8 + size + (size % 2)
+  }
+  return false
 }
 
 /** A whole WAV file with exact sizes. */

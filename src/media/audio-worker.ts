@@ -2,6 +2,7 @@
 // not its header. A malicious file may keep it busy for ever, so callers must never wait for it without a limit.
 
 import { ADTS, BlobSource, FLAC, Input, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } from 'mediabunny'
+import { hasTrueFrames, MAX_HEADER_BYTES } from '../lib/wav'
 
 const formats = [WAVE, MP3, MP4, QTFF, OGG, FLAC, WEBM, MATROSKA, ADTS]
 
@@ -14,6 +15,7 @@ self.postMessage('ready')
 /** Seconds; undefined if the file is unreadable or has no audio. */
 async function secondsOf(file: Blob): Promise<number | undefined> {
   try {
+    if (!hasTrueFrames(Buffer.from(await file.slice(0, MAX_HEADER_BYTES).bytes()))) return undefined
     const track = await new Input({ source: new BlobSource(file), formats }).getPrimaryAudioTrack()
     return await track?.computeDuration()
   } catch {

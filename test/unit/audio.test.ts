@@ -69,6 +69,18 @@ describe('a header that lies is not believed', () => {
     expect((await secondsOf(new Blob([file]))) ?? 0).toBeLessThan(2)
   })
 
+  test('of a WAV that says its frames are sixty times as large', async () => {
+    const file = Buffer.from(wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(60 * 16_000)]))
+    expect(await secondsOf(new Blob([file]))).toBe(60)
+    file.writeUInt16LE(120, 32)
+    expect(await secondsOf(new Blob([file]))).toBeUndefined()
+    // The same in the form with more details, after another chunk.
+    const note = Buffer.from('LIST\x04\0\0\0note', 'latin1')
+    file.writeUInt16LE(0xfffe, 20)
+    const later = Buffer.concat([file.subarray(0, 12), note, file.subarray(12)])
+    expect(await secondsOf(new Blob([later]))).toBeUndefined()
+  })
+
   test('of a WAV that has a second for each few bytes', async () => {
     const file = Buffer.from(wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(16_000)]))
     file.writeUInt32LE(1, 24)

@@ -25,13 +25,17 @@ const RELEASE = 'dist/release'
 /**
  * Builds the executable in parts, of which a command loads those that it needs, and compiled beforehand, which makes
  * the start three times as fast. Precompiled only for this machine and for Linux: precompiled code for other platforms
- * has not been tried.
+ * has not been tried. `metafile` is where the list of bundled files is written.
  */
-async function build(outfile: string, platform?: (typeof platforms)[number]): Promise<void> {
+async function build(
+  outfile: string,
+  platform?: (typeof platforms)[number],
+  metafile?: string,
+): Promise<void> {
   const target = platform ? [`--target=bun-${platform}`] : []
   const bytecode = platform && !platform.startsWith('linux') ? [] : ['--bytecode']
   const { exitCode, stderr } =
-    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts ./src/retention/retention-worker.ts --outfile ${outfile}`
+    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ${metafile ? [`--metafile=${metafile}`] : []} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts ./src/retention/retention-worker.ts --outfile ${outfile}`
       .quiet()
       .nothrow()
   if (exitCode !== 0) {
@@ -45,11 +49,17 @@ async function build(outfile: string, platform?: (typeof platforms)[number]): Pr
 /** Everything that a release offers: executables, checksums, the bill of materials and where they come from. */
 async function release(): Promise<void> {
   rmSync(RELEASE, { recursive: true, force: true })
-  for (const platform of platforms) await build(`${RELEASE}/gateway-${platform}`, platform)
+  const bundle = `${RELEASE}/bundle.json`
+  for (const platform of platforms) await build(`${RELEASE}/gateway-${platform}`, platform, bundle)
+  const files = Object.keys((await Bun.file(bundle).json()).inputs)
+  rmSync(bundle)
   const commit = (await $`git rev-parse HEAD`.quiet().nothrow().text()).trim()
   const isChanged = (await $`git status --porcelain --untracked-files=no`.quiet().nothrow().text()) !== ''
   const source = isChanged ? `${commit}, with changes that are not committed` : commit
-  await Bun.write(`${RELEASE}/gateway.cdx.json`, `${JSON.stringify(billOfMaterials('.', source), null, 2)}\n`)
+  await Bun.write(
+    `${RELEASE}/gateway.cdx.json`,
+    `${JSON.stringify(billOfMaterials('.', source, files), null, 2)}\n`,
+  )
   await Bun.write(
     `${RELEASE}/PROVENANCE.txt`,
     `gateway ${version}\nsource ${source}\nbun ${Bun.version} ${Bun.revision}\ncommand bun run build --all\n`,

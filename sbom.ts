@@ -1,5 +1,5 @@
-// The bill of materials of an executable, in CycloneDX 1.6: the packages that it is made from, read from bun.lock, and the
-// runtime that it carries. Packages that only tests and builds use are left out.
+// The bill of materials of an executable, in CycloneDX 1.6: the packages that are bundled in it, as bun.lock has them, and
+// the runtime that it carries. It must not list a package of which the executable has no file.
 
 import { readFileSync } from 'node:fs'
 import { name, version } from './package.json'
@@ -27,11 +27,13 @@ interface Component {
   hashes?: { alg: 'SHA-512'; content: string }[]
 }
 
-/** The document. `commit` is that of the source; `folder` holds bun.lock and node_modules. */
-export function billOfMaterials(folder: string, commit: string): object {
+/**
+ * The document. `commit` is that of the source; `folder` holds bun.lock and node_modules; `files` are the paths that the
+ * bundler read, relative to it.
+ */
+export function billOfMaterials(folder: string, commit: string, files: readonly string[]): object {
   const lock = Bun.JSONC.parse(readFileSync(`${folder}/bun.lock`, 'utf8')) as Lock
-  const places = reached(lock)
-  const components = new Map([...places].map((place) => [place, componentOf(lock, place, folder)]))
+  const components = new Map([...placesOf(files)].map((place) => [place, componentOf(lock, place, folder)]))
   const runtime: Component = {
     type: 'framework',
     'bom-ref': `bun@${Bun.version}`,
@@ -41,7 +43,7 @@ export function billOfMaterials(folder: string, commit: string): object {
   }
   const own = { type: 'application', 'bom-ref': `${name}@${version}`, name, version }
   const refs = (list: readonly string[]) =>
-    [...new Set(list.map((place) => components.get(place)?.['bom-ref'] ?? ''))].sort()
+    [...new Set(list.flatMap((place) => components.get(place)?.['bom-ref'] ?? []))].sort()
   const all = new Map([...components.values()].map((component) => [component['bom-ref'], component]))
   const needs = new Map<string, string[]>()
   for (const [place, component] of components) needs.set(component['bom-ref'], refs(neededBy(lock, place)))
@@ -58,16 +60,15 @@ export function billOfMaterials(folder: string, commit: string): object {
   }
 }
 
-/** The places of all packages that the program needs, directly or not. */
-function reached(lock: Lock): Set<string> {
-  const found = new Set<string>()
-  const waiting = neededBy(lock, '')
-  for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
-    if (found.has(place)) continue
-    found.add(place)
-    waiting.push(...neededBy(lock, place))
-  }
-  return found
+/** The places of the packages that files belong to. */
+function placesOf(files: readonly string[]): Set<string> {
+  return new Set(
+    files.flatMap((file) => {
+      const [, ...parts] = file.split(/(?:^|\/)node_modules\//)
+      const names = parts.map((part) => /^(?:@[^/]+\/)?[^/]+/.exec(part)?.[0])
+      return names.length === 0 ? [] : [names.join('/')]
+    }),
+  )
 }
 
 function neededBy(lock: Lock, place: string): string[] {

@@ -26,6 +26,10 @@ const NEW_LINE = 10
 const RETURN = 13
 const EMPTY = Buffer.alloc(0)
 const BLANK_LINE = Buffer.from('\n\n')
+const BLANK_LINES = ['\n\n', '\r\r', '\r\n\r\n']
+const blankLine = /\n\n|\r\n\r\n|\r\r/g
+/** In every event that means anything. */
+const DATA = 'data'
 
 export function createEventSplitter(): EventSplitter {
   // The unfinished event, with room to grow. Joining it anew with each piece takes time that grows with the square of
@@ -110,31 +114,53 @@ export function objectIn(data: string): object | undefined {
 }
 
 /**
- * Single events of a text that consists of whole ones, each with its closing blank line.
+ * Single events of a text that consists of whole ones, each with its closing blank line. Events without data, which mean
+ * nothing, come as one where they follow each other: a million of them would be a million strings.
  */
 export function splitEvents(whole: string): string[] {
-  if (whole.includes('\r')) return whole.match(/.*?(?:\r\n\r\n|\n\n|\r\r)|.+$/gs) ?? []
-  const events: string[] = []
-  for (let at = 0; at < whole.length; ) {
-    const blank = whole.indexOf('\n\n', at)
-    const end = blank === -1 ? whole.length : blank + 2
-    events.push(whole.slice(at, end))
-    at = end
-  }
-  return events
+  return [...eventsOf(whole)]
 }
 
-/** Single events of bytes that consist of whole ones, from an index on, as Latin-1. Each is made when it is wanted. */
+function* eventsOf(whole: string): Generator<string, void, undefined> {
+  for (let at = 0; at < whole.length; ) {
+    const data = whole.indexOf(DATA, at)
+    if (data === -1) {
+      yield whole.slice(at)
+      return
+    }
+    const start = data === at ? at : Math.max(at, ...BLANK_LINES.map((line) => endOfLast(whole, line, data)))
+    if (start > at) yield whole.slice(at, start)
+    blankLine.lastIndex = data
+    at = blankLine.exec(whole) ? blankLine.lastIndex : whole.length
+    yield whole.slice(start, at)
+  }
+}
+
+/** Index after the last blank line of one form that ends before an index. */
+function endOfLast(whole: string, line: string, before: number): number {
+  const at = whole.lastIndexOf(line, before - line.length)
+  return at === -1 ? 0 : at + line.length
+}
+
+/** Single events of bytes that consist of whole ones, from an index on, as `splitEvents` has them. Each is made when it is wanted. */
 export function* eventsIn(whole: Buffer, from: number): Generator<string, void, undefined> {
   if (whole.includes(RETURN, from)) {
-    yield* splitEvents(whole.toString('latin1', from))
+    yield* eventsOf(whole.toString('latin1', from))
     return
   }
   for (let at = from; at < whole.length; ) {
-    const blank = whole.indexOf(BLANK_LINE, at)
-    const end = blank === -1 ? whole.length : blank + BLANK_LINE.length
-    yield whole.toString('latin1', at, end)
-    at = end
+    const data = whole.indexOf(DATA, at)
+    const blank = whole.lastIndexOf(BLANK_LINE, data === -1 ? undefined : data)
+    if (data === -1 || blank >= at) {
+      const start = data === -1 ? whole.length : blank + BLANK_LINE.length
+      yield whole.toString('latin1', at, start)
+      at = start
+    } else {
+      const end = whole.indexOf(BLANK_LINE, data)
+      const next = end === -1 ? whole.length : end + BLANK_LINE.length
+      yield whole.toString('latin1', at, next)
+      at = next
+    }
   }
 }
 

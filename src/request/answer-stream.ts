@@ -31,7 +31,7 @@ export async function answerStream(
   done: () => void,
   candidates = 1,
 ): Promise<StreamAnswer> {
-  const { world, reservations } = line
+  const { world, reservations, backlog } = line
   const { family, model, logRow, idempotencyKey } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
@@ -56,6 +56,7 @@ export async function answerStream(
     keepAlive: () => translator?.keepAlive?.() ?? silence,
     drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
     startedAt: logRow.startedAt,
+    backlog,
     ticker: world.ticker,
     monotonic: world.monotonic,
     after: world.after,

@@ -9,6 +9,7 @@ import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import { noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
+import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -16,6 +17,8 @@ import type { RequestWorld } from './world'
 export interface Line {
   world: RequestWorld
   reservations: Reservations
+  /** Bounds the bytes that wait for slow callers. */
+  backlog: Backlog
 }
 
 /** Ends of answers that callers are told of as errors, though their status was that of a success. */

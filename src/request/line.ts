@@ -27,6 +27,7 @@ import {
 import { answerInBackground, NOBODY } from './answer-background'
 import { beginAnswer, beginSealing } from './answer-context'
 import { endOfTask } from './answer-task'
+import { Backlog } from './backlog'
 import { BodyRecord } from './body-record'
 import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
@@ -96,7 +97,7 @@ export interface Gateway {
 export function createGateway(world: RequestWorld): Gateway {
   const running = new RunningRequests(world)
   const reservations = new Reservations(world, running)
-  const line: Line = { world, reservations }
+  const line: Line = { world, reservations, backlog: new Backlog(world.log) }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)

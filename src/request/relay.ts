@@ -8,6 +8,7 @@ import type { Model } from '../contract/family'
 import type { BodySink, HttpBody } from '../http-client/response'
 import type { After } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
+import type { Backlog, WaitingCaller } from './backlog'
 import { type RelayAction, type RelayEvent, type RelayState, relayStep } from './relay-table'
 import { RelayTimes } from './relay-times'
 import type { StreamHold } from './stream-hold'
@@ -20,6 +21,8 @@ export interface RelayOptions {
   model: Model
   /** True if the stream is read on when the caller leaves, for the vendor's true usage. */
   drain: boolean
+  /** Counts what waits for callers. */
+  backlog: Backlog
   /** Start, on the monotonic clock like all times here. */
   startedAt: number
   ticker: Ticker
@@ -63,7 +66,7 @@ export function relayEvents(source: HttpBody, options: RelayOptions): ReadableSt
 }
 
 /** Reports events to the table and carries out its actions: the one place with the sockets and timers of a stream. */
-class Relay implements BodySink {
+class Relay implements BodySink, WaitingCaller {
   private readonly source: HttpBody
   private readonly options: RelayOptions
   private readonly times: RelayTimes
@@ -74,6 +77,8 @@ class Relay implements BodySink {
   private output: ReadableStreamDefaultController<Uint8Array> | undefined
   /** Bytes that came before the caller wanted them; nearly always empty. */
   private readonly kept: Uint8Array[] = []
+  /** Bytes that wait for the caller: those that were kept, and those that were sent since it last asked for more. */
+  private waitingBytes = 0
   private held: Uint8Array = NOTHING
   private endedBy: EndedBy = 'done'
   /** Why the answer could not be settled. */
@@ -131,6 +136,7 @@ class Relay implements BodySink {
         break
       case 'forgetCaller':
         this.output = undefined
+        this.options.backlog.forget(this)
         break
       case 'giveUpCaller':
         this.giveUpCaller()
@@ -166,7 +172,13 @@ class Relay implements BodySink {
 
   pull(): void {
     this.times.pulled()
+    this.waitingBytes = 0
+    this.options.backlog.forget(this)
     this.on('pulled')
+  }
+
+  giveUp(): void {
+    this.on('stalled')
   }
 
   cancel(): void {
@@ -206,6 +218,7 @@ class Relay implements BodySink {
 
   private keep(bytes: Uint8Array): void {
     this.kept.push(bytes)
+    this.noteWaiting(bytes)
     this.source.pause()
   }
 
@@ -231,6 +244,12 @@ class Relay implements BodySink {
     if (!this.output || bytes.length === 0) return
     this.times.sent()
     this.output.enqueue(bytes)
+    this.noteWaiting(bytes)
+  }
+
+  private noteWaiting({ length }: Uint8Array): void {
+    this.waitingBytes += length
+    if (this.output) this.options.backlog.note(this, this.waitingBytes)
   }
 
   private keepAlive(): void {
@@ -275,6 +294,7 @@ class Relay implements BodySink {
 
   private settle(endedBy: EndedBy): void {
     this.stopWatching()
+    this.options.backlog.forget(this)
     this.cancelDrainLimit?.()
     this.endedBy = endedBy
     void this.finish()

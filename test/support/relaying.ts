@@ -8,6 +8,7 @@ import type { EndedBy } from '../../src/contract/failures'
 import type { Model } from '../../src/contract/family'
 import { HttpBody } from '../../src/http-client/response'
 import type { Ticker } from '../../src/lib/ticker'
+import { Backlog } from '../../src/request/backlog'
 import { type RelayOptions, relayEvents } from '../../src/request/relay'
 import { createStreamMeter, type StreamMeter, type StreamMeterOptions } from '../../src/request/stream-meter'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
@@ -121,6 +122,7 @@ export function startRelaying(
     meter: createStreamMeter({ model, hideUsage, judge, translateError }),
     keepAlive: () => ': keep-alive\n\n',
     drain: false,
+    backlog: new Backlog(() => {}),
     startedAt: clock.now(),
     ticker: clock.ticker,
     monotonic: clock.now,

@@ -16,9 +16,7 @@ import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 1_000
 const LOOK_MS = 500
-/** Requests that `tail` begins with, and the most that it shows at a time. */
-const TAIL_LINES = 10
-/** Longest request that `tail` shows after its first look, in milliseconds. */
+/** Longest request that `tail` shows, in milliseconds. */
 const TAIL_MS = 3_600_000
 
 const filterArgs = {
@@ -133,25 +131,27 @@ const show = defineCommand({
 const tail = defineCommand({
   meta: {
     name: 'tail',
-    description: 'Show requests as they end, until Ctrl-C. With --json one document a line.',
+    description: 'Show requests that end from now on, until Ctrl-C. With --json one document a line.',
     examples: ['gateway requests tail --status failed', 'gateway requests tail --json | jq .model'],
   },
   args: { ...filterArgs, ...gatewayArgs },
   async run({ args }) {
     await withGateway(args, async (gateway) => {
       const filter = queryOf(args)
+      const look = async () => {
+        const query = { ...filter, since: isoTime(Date.now() - TAIL_MS), limit: MAX_LIMIT }
+        return (await gateway.call('listRequests', { query })).data
+      }
       const seen = new Set<string>()
+      remember(seen, await look())
+      say('Requests are shown as they end. Ctrl-C stops it.')
       for (;;) {
-        const isFirst = seen.size === 0
-        const limit = isFirst ? TAIL_LINES : MAX_LIMIT
-        // Later looks need not reach back: what is new has ended since the last one.
-        const wanted = isFirst ? filter : { ...filter, since: isoTime(Date.now() - TAIL_MS) }
-        const { data: rows } = await gateway.call('listRequests', { query: { ...wanted, limit } })
+        await Bun.sleep(LOOK_MS)
+        const rows = await look()
         for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
           print(args.json ? JSON.stringify(row) : requestLine(row))
         }
         remember(seen, rows)
-        await Bun.sleep(LOOK_MS)
       }
     })
   },
@@ -164,8 +164,6 @@ export const requests = defineCommand({
 
 /** Keeps the ids of the newest rows, which the next look may find again. */
 function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): void {
-  // An empty list is a look, too: what comes later is new.
-  seen.add('')
   if (rows.length > 0 && seen.size > 4 * MAX_LIMIT) seen.clear()
   for (const { id } of rows) seen.add(id)
 }

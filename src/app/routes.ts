@@ -108,7 +108,7 @@ export function createApp(
     .use(paymentRoutes(world, bodies))
     .use(healthRoutes(createReadiness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
-    .use(rootRoutes())
+    .use(rootRoutes({ hasConsole: console !== undefined }))
     .use(docsRoutes(world, version))
   if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))

@@ -95,6 +95,23 @@ test('a narrow screen shows it without scrolling sideways, a wide one the guides
   await page.close()
 })
 
+test('the root says what this is and leads to the documentation, and is empty for clients', async () => {
+  const { page, faults } = await visit('/', 'AI gateway')
+  expect(await page.evaluate('[document.documentElement.scrollWidth, innerWidth]')).toEqual([400, 400])
+  const links = await page
+    .locator('a')
+    .evaluateAll((all) => all.map((link) => (link as { href: string }).href))
+  expect(links.map((link) => link.slice(proxy.url.origin.length))).toEqual(
+    ['docs', 'console', 'openapi.json', 'health'].map((path) => `${PREFIX}/${path}`),
+  )
+  await page.getByRole('link', { name: 'Documentation' }).click()
+  await page.getByRole('heading', { name: 'Unified Model Gateway' }).waitFor()
+  expect(faults).toEqual([])
+  await page.close()
+  const plain = await fetch(gateway.url)
+  expect([plain.status, await plain.text()]).toEqual([200, ''])
+})
+
 test('that of the admin API is shown in the same way, and an operation of it is tried out with a token', async () => {
   const token = makeToken(randomBytes)
   const admin = { id: newId('adm'), name: 'ada', role: 'viewer', expiresAt: null, createdAt: 1 } as const

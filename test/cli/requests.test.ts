@@ -49,12 +49,14 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
     expect.stringContaining('no request req_none'),
   ])
 
-  const tail = Bun.spawn([...command, 'tail', '--data-dir', dataDir], { stdout: 'pipe', stderr: 'ignore' })
-  const lines = tail.stdout.getReader()
-  const next = async () => Buffer.from((await lines.read()).value ?? []).toString()
-  expect(await next()).toContain(id)
+  const tail = Bun.spawn([...command, 'tail', '--data-dir', dataDir], { stdout: 'pipe', stderr: 'pipe' })
+  const [lines, notes] = [tail.stdout.getReader(), tail.stderr.getReader()]
+  const next = async (from = lines) => Buffer.from((await from.read()).value ?? []).toString()
+  expect(await next(notes)).toContain('as they end')
+  // It begins now: what has ended before is not shown.
   const failed = await gateway.chat({ max_tokens: 'many' })
   const line = await next()
+  expect(line).not.toContain(id)
   expect(line).toContain(failed.headers.get('x-request-id') as string)
   expect(line).toContain('400')
   tail.kill()

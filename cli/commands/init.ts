@@ -9,7 +9,14 @@ import { lineOf } from '../../src/lib/error-line'
 import { findConfig, surroundings } from '../lib/config-file'
 import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
 import { didYouMean } from '../lib/near-names'
-import { choosableKinds, configText, keyVariableOf, type NewConfig } from '../lib/new-config'
+import {
+  choosableKinds,
+  configText,
+  keyVariableOf,
+  type NewConfig,
+  type NewUpstream,
+  usualUrlOf,
+} from '../lib/new-config'
 import { judgeConfig } from '../lib/settings'
 import { commandLineOf } from '../program'
 import { paint, print, printJson, say } from '../view/output'
@@ -35,7 +42,7 @@ export const init = defineCommand({
     upstream: {
       type: 'string',
       valueHint: 'A,B',
-      description: `Vendors: ${choosableKinds.join(', ')} (default: those whose key is in the environment)`,
+      description: `Vendors: ${choosableKinds.join(', ')} (default: those whose key is in the environment). With an address: azure=https://…, local=http://… (your own server)`,
     },
     database: {
       type: 'string',
@@ -55,19 +62,33 @@ export const init = defineCommand({
     write(file, configText(answers))
     const { faults } = await judgeConfig({ config: file })
     if (faults.length > 0) throw failedFor(`${file} is written, and has faults:`, faults)
-    const missing = answers.upstreams.flatMap((kind) => {
-      const variable = keyVariableOf(kind)
+    const missing = answers.upstreams.flatMap(({ name }) => {
+      const variable = keyVariableOf(name)
       return variable === undefined || process.env[variable] ? [] : [variable]
     })
     const next = nextSteps(file, missing)
     if (args.json)
-      return printJson({ file, upstreams: answers.upstreams, missing, next: next.map(([, line]) => line) })
+      return printJson({
+        file,
+        upstreams: answers.upstreams.map(({ name }) => name),
+        missing,
+        next: next.map(([, line]) => line),
+      })
     print(paint('green', `${file} is written, and has no faults.`))
     print(`\nNext:\n\n${renderBlock(next.map(([about, line]) => [about, line, 'whole']))}`)
   },
 })
 
-type Answers = Record<'upstream' | 'database' | 'host' | 'port', string | undefined>
+/** What is asked, by the name of its flag. Each check returns the answer as the configuration has it, or throws WrongUsage. */
+const checks = {
+  upstream: readUpstreams,
+  database: readDatabase,
+  host: readHost,
+  port: readPort,
+}
+
+type Question = keyof typeof checks
+type Answers = Record<Question, string | undefined>
 
 function refuseExisting(file: string): void {
   if (!['.ts', '.mts', '.js', '.mjs'].includes(extname(file))) {
@@ -91,29 +112,32 @@ function refuseExisting(file: string): void {
   }
 }
 
-/** Asks for what was not given. Fails where nobody can answer. */
+/** Asks for what was not given, again where an answer cannot be taken. Fails where nobody can answer. */
 async function ask(given: Answers): Promise<Answers> {
   if (!process.stdin.isTTY) {
     throw new WrongUsage('There is no terminal to ask on: say --yes to take flags and defaults.')
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const question = async (about: string, usual: string) => {
+  const question = async (name: Question, about: string, usual: string) => {
+    if (given[name] !== undefined) return given[name]
     say(wrap(about, process.stderr.columns || 80).join('\n'))
-    return (await terminal.question(usual === '' ? '> ' : `[${usual}] > `)).trim() || usual
+    for (;;) {
+      const answer = (await terminal.question(usual === '' ? '> ' : `[${usual}] > `)).trim() || usual
+      const fault = faultOf(() => checks[name](answer))
+      if (fault === undefined) return answer
+      say(fault)
+    }
   }
   try {
     return {
-      upstream:
-        given.upstream ??
-        (await question(
-          `Vendors, separated by commas: ${choosableKinds.join(', ')}`,
-          kindsWithKeys().join(','),
-        )),
-      database:
-        given.database ?? (await question(`Database: ${SQLITE}, or postgres://… for several nodes`, SQLITE)),
-      host:
-        given.host ?? (await question('Address to listen on: 0.0.0.0 is all of this machine', '127.0.0.1')),
-      port: given.port ?? (await question('Port', '8080')),
+      upstream: await question(
+        'upstream',
+        `Vendors, separated by commas: ${choosableKinds.join(', ')}. With an address: azure=https://RESOURCE.openai.azure.com, local=http://127.0.0.1:8000/v1 (your own server)`,
+        kindsWithKeys().join(','),
+      ),
+      database: await question('database', `Database: ${SQLITE}, or postgres://… for several nodes`, SQLITE),
+      host: await question('host', 'Address to listen on: 0.0.0.0 is all of this machine', '127.0.0.1'),
+      port: await question('port', 'Port', '8080'),
     }
   } catch (error) {
     throw new CommandFailed(`Nothing is written: ${lineOf(error)}.`)
@@ -122,33 +146,75 @@ async function ask(given: Answers): Promise<Answers> {
   }
 }
 
+/** What is wrong with an answer; undefined if nothing is. */
+function faultOf(check: () => unknown): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (error) {
+    if (error instanceof WrongUsage) return error.message
+    throw error
+  }
+}
+
 function kindsWithKeys(): string[] {
   return choosableKinds.filter((kind) => {
     const variable = keyVariableOf(kind)
-    return variable !== undefined && process.env[variable]
+    return usualUrlOf(kind) !== '' && variable !== undefined && process.env[variable]
   })
 }
 
 function readAnswers({ upstream, database = SQLITE, host = '127.0.0.1', port = '8080' }: Answers): NewConfig {
-  const upstreams = upstream === undefined ? kindsWithKeys() : upstream.split(/[\s,]+/).filter(Boolean)
-  for (const kind of upstreams) {
-    if (choosableKinds.includes(kind)) continue
+  return {
+    upstreams: readUpstreams(upstream ?? kindsWithKeys().join()),
+    database: readDatabase(database),
+    host: readHost(host),
+    port: readPort(port),
+  }
+}
+
+function readUpstreams(text: string): NewUpstream[] {
+  const upstreams = text
+    .split(/[\s,]+/)
+    .filter(Boolean)
+    .map(readUpstream)
+  return [...new Map(upstreams.map((upstream) => [upstream.name, upstream])).values()]
+}
+
+function readUpstream(text: string): NewUpstream {
+  const [name = '', ...rest] = text.split('=')
+  const baseUrl = rest.length === 0 ? undefined : rest.join('=')
+  if (!choosableKinds.includes(name)) {
     throw new WrongUsage(
-      `There is no vendor "${kind}" to choose.${didYouMean(kind, choosableKinds) || ` There are: ${choosableKinds.join(', ')}.`}`,
+      `There is no vendor "${name}" to choose.${didYouMean(name, choosableKinds) || ` There are: ${choosableKinds.join(', ')}.`}`,
     )
   }
-  if (database !== SQLITE && !DATABASE_FORM.test(database)) {
+  const usual = usualUrlOf(name)
+  if (baseUrl === undefined && usual === '')
+    throw new WrongUsage(`${name} needs its address: ${name}=https://RESOURCE.openai.azure.com.`)
+  if (baseUrl !== undefined && usual === undefined)
+    throw new WrongUsage(`${name} has one address, so none is given. Change its baseUrl in the file.`)
+  const { protocol } = (baseUrl !== undefined && URL.parse(baseUrl)) || {}
+  if (baseUrl !== undefined && protocol !== 'http:' && protocol !== 'https:')
+    throw new WrongUsage(`${name} takes an address that begins with http:// or https://, not "${baseUrl}".`)
+  return { name, baseUrl }
+}
+
+function readDatabase(text: string): string | undefined {
+  if (text === SQLITE) return undefined
+  if (!DATABASE_FORM.test(text))
     throw new WrongUsage(`--database takes ${SQLITE} or an address that begins with postgres://.`)
-  }
-  if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65535) {
-    throw new WrongUsage(`--port takes a number from 1 to 65535, not "${port}".`)
-  }
-  return {
-    upstreams: [...new Set(upstreams)],
-    database: database === SQLITE ? undefined : database,
-    host,
-    port: Number(port),
-  }
+  return text
+}
+
+function readHost(text: string): string {
+  if (/^[\w.:[\]-]+$/.test(text)) return text
+  throw new WrongUsage(`--host takes the name or address of this machine, such as 0.0.0.0, not "${text}".`)
+}
+
+function readPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65535) return Number(text)
+  throw new WrongUsage(`--port takes a number from 1 to 65535, not "${text}".`)
 }
 
 /** Writes a file that only its owner reads, because the address of a database may have a password. */

@@ -4,9 +4,15 @@
 import catalogue from '../../gateway.config'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 
+export interface NewUpstream {
+  /** One of `choosableKinds`. */
+  name: string
+  /** Its address; undefined for the usual one. */
+  baseUrl?: string | undefined
+}
+
 export interface NewConfig {
-  /** Kinds of upstreams. */
-  upstreams: readonly string[]
+  upstreams: readonly NewUpstream[]
   /** The address of PostgreSQL; undefined for SQLite. */
   database: string | undefined
   host: string
@@ -16,16 +22,31 @@ export interface NewConfig {
 /** Kinds whose models stand in the built-in catalogue. */
 export const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
 
-/** Kinds that can be chosen: the catalogue's first. Those that need more than a key are set up by hand. */
+/** A server of one's own that speaks OpenAI's API, such as llama.cpp or vLLM. */
+export const OWN_SERVER = 'local'
+const OWN_SERVER_URL = 'http://127.0.0.1:8000/v1'
+/** A kind whose every customer has an address. */
+const AZURE = 'azure'
+
+/** Kinds that can be chosen: the catalogue's first. Those that need more than a key and an address are set up by hand. */
 export const choosableKinds: readonly string[] = [
   ...cataloguedKinds,
   ...[...upstreamKinds.values()]
     .filter(({ kind, baseUrl }) => !cataloguedKinds.includes(kind) && !/[A-Z]{4}/.test(baseUrl))
     .map(({ kind }) => kind),
+  AZURE,
+  OWN_SERVER,
 ]
+
+/** The usual address of a kind that is asked for one; undefined for the others. Empty: there is no usual one. */
+export function usualUrlOf(kind: string): string | undefined {
+  if (kind === AZURE) return ''
+  return kind === OWN_SERVER ? OWN_SERVER_URL : undefined
+}
 
 /** The variable of the key of a kind; undefined if it needs none. */
 export function keyVariableOf(kind: string): string | undefined {
+  if (kind === OWN_SERVER) return undefined
   const { secretVariable, keyless } = upstreamKinds.get(kind) ?? {}
   return keyless ? undefined : secretVariable
 }
@@ -54,12 +75,10 @@ ${databaseLines(database)}
   // Vendors. One without a key only hides its models: set the variables where the gateway starts.
   upstreams: {
 ${upstreams.map(upstreamLine).join('\n')}
-    // A server on your own machine that speaks OpenAI's API, such as llama.cpp or vLLM:
-    // local: { kind: 'openai', baseUrl: 'http://127.0.0.1:8000/v1', apiKey: null },
-  },
+${upstreams.some(({ name }) => name === OWN_SERVER) ? '' : ownServerExample}  },
 
   models: {
-${upstreams.flatMap(modelLines).join('\n')}
+${upstreams.flatMap(({ name }) => modelLines(name)).join('\n')}
     // A price of your own, in dollars, for a model of the catalogue or a new one:
     // 'my-model': {
     //   family: 'openai-chat',
@@ -84,6 +103,10 @@ ${artifactsLine(database)}
 }
 `
 }
+
+const ownServerExample = `    // A server on your own machine that speaks OpenAI's API, such as llama.cpp or vLLM:
+    // ${OWN_SERVER}: { kind: 'openai', baseUrl: '${OWN_SERVER_URL}', apiKey: null },
+`
 
 function databaseLines(database: string | undefined): string {
   if (database === undefined) {
@@ -112,12 +135,14 @@ function artifactsLine(database: string | undefined): string {
 /** Whether the models of a kind are served as the server has them. */
 const isDiscovered = (kind: string) => upstreamKinds.get(kind)?.listing?.freeFamily !== undefined
 
-function upstreamLine(kind: string): string {
-  const variable = keyVariableOf(kind)
-  const key = variable === undefined ? '' : `, apiKey: process.env.${variable}`
-  const baseUrl = variable === undefined ? `, baseUrl: ${text(upstreamKinds.get(kind)?.baseUrl ?? '')}` : ''
-  const models = isDiscovered(kind) ? ', discover: true' : ''
-  return `    ${kind}: { kind: ${text(kind)}${baseUrl}${key}${models} },`
+function upstreamLine({ name, baseUrl = usualUrlOf(name) }: NewUpstream): string {
+  const variable = keyVariableOf(name)
+  const isOwn = name === OWN_SERVER
+  const key = isOwn ? ', apiKey: null' : variable === undefined ? '' : `, apiKey: process.env.${variable}`
+  const url = baseUrl ?? (variable === undefined ? upstreamKinds.get(name)?.baseUrl : undefined)
+  const place = url === undefined ? '' : `, baseUrl: ${text(url)}`
+  const models = isDiscovered(name) ? ', discover: true' : ''
+  return `    ${name}: { kind: ${text(isOwn ? 'openai' : name)}${place}${key}${models} },`
 }
 
 /** How models come from an upstream that the catalogue has none of. */
@@ -128,6 +153,11 @@ function modelLines(kind: string): string[] {
     return [
       `    // All models of ${kind}, after \`gateway prices fetch ${kind}\`:`,
       `    // '${kind}/*': { family: 'openai-chat', upstream: '${kind}', list: '${kind}.models.json' },`,
+    ]
+  }
+  if (kind === OWN_SERVER) {
+    return [
+      `    // '${kind}-model': { family: 'openai-chat', upstream: '${kind}', upstreamModel: "the server's name for it", free: true },`,
     ]
   }
   return [

@@ -18,7 +18,9 @@ const { call, environment } = createCommandLine(folder)
 
 test('init writes a configuration for every vendor that passes the check, and says what is next', async () => {
   const file = join(folder, 'every', 'gateway.config.ts')
-  const words = ['init', '--config', file, '--upstream', choosableKinds.join(','), '--port', '9123', '--json']
+  const azure = 'https://house.openai.azure.com'
+  const all = choosableKinds.map((kind) => (kind === 'azure' ? `azure=${azure}` : kind)).join()
+  const words = ['init', '--config', file, '--upstream', all, '--port', '9123', '--json']
   const database = 'postgres://gateway@127.0.0.1/gateway'
   const { code, stdout, stderr } = await call([...words, '--database', database])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -29,6 +31,12 @@ test('init writes a configuration for every vendor that passes the check, and sa
   expect((await call(['config', 'check', '--config', file])).stderr).not.toContain('faults:')
   const written = (await import(file)).default
   expect(written).toMatchObject({ extends: 'builtin', database, server: { host: '127.0.0.1', port: 9123 } })
+  expect(written.upstreams.azure).toMatchObject({ kind: 'azure', baseUrl: azure })
+  expect(written.upstreams.local).toEqual({
+    kind: 'openai',
+    baseUrl: 'http://127.0.0.1:8000/v1',
+    apiKey: null,
+  })
   // It serves what the server has, as soon as that runs.
   expect(written.upstreams.ollama).toMatchObject({ kind: 'ollama', discover: true })
   // The examples in comments are settings that pass, too.
@@ -63,7 +71,19 @@ test('init overwrites nothing, and asks only on a terminal', async () => {
   })
 })
 
-test.skipIf(!Bun.which('script'))('init asks on a terminal', async () => {
+test.each([
+  ['azure', 'azure needs its address'],
+  ['azure=house', 'begins with http:// or https://'],
+  ['openai=https://example.com', 'has one address'],
+  ['local=ftp://host', 'begins with http:// or https://'],
+])('init takes no upstream %s', async (upstream, words) => {
+  const file = join(folder, 'refused', 'gateway.config.ts')
+  const { code, stderr } = await call(['init', '--yes', '--upstream', upstream, '--config', file])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(words) })
+  expect(existsSync(file)).toBe(false)
+})
+
+test.skipIf(!Bun.which('script'))('init asks on a terminal, and again for what it cannot take', async () => {
   const file = join(folder, 'asked.ts')
   const line = [...PROGRAM, 'init', '--config', `${folder}/asked/gateway.config.ts`].join(' ')
   const child = Bun.spawn(['script', '-qec', line, '/dev/null'], {
@@ -71,22 +91,25 @@ test.skipIf(!Bun.which('script'))('init asks on a terminal', async () => {
     stdin: 'pipe',
     stdout: 'pipe',
   })
-  const answers = ['openai,groq', '', '0.0.0.0', '9001']
+  const answers = ['opnai', 'openai,groq,local=http://127.0.0.1:9999/v1', '', '0.0.0.0', '99999', '9001']
   let shown = ''
   const decoder = new TextDecoder()
   for await (const bytes of child.stdout) {
     shown += decoder.decode(bytes, { stream: true })
     // One answer for each prompt.
-    while (answers.length > 0 && shown.split('> ').length + answers.length > 5) {
+    while (answers.length > 0 && shown.split('> ').length + answers.length > 7) {
       child.stdin.write(`${answers.shift()}\n`)
       child.stdin.flush()
     }
   }
   expect(await child.exited).toBe(0)
   expect(shown).toContain('has no faults')
+  expect(shown).toContain('Did you mean openai?')
+  expect(shown).toContain('a number from 1 to 65535, not "99999"')
   expect(existsSync(file)).toBe(false)
   const text = readFileSync(join(folder, 'asked', 'gateway.config.ts'), 'utf8')
   expect(text).toContain("groq: { kind: 'groq'")
+  expect(text).toContain("local: { kind: 'openai', baseUrl: 'http://127.0.0.1:9999/v1', apiKey: null },")
   expect(text).toContain("host: '0.0.0.0',\n    port: 9001,")
 })
 

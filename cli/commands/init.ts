@@ -79,7 +79,7 @@ export const init = defineCommand({
   },
 })
 
-/** What is asked, by the name of its flag. Each check returns the answer as the configuration has it, or throws WrongUsage. */
+/** The checks of answers, by the names of flags. Each check returns the answer as the configuration has it, or throws WrongUsage. */
 const checks = {
   upstream: readUpstreams,
   database: readDatabase,
@@ -146,7 +146,7 @@ async function ask(given: Answers): Promise<Answers> {
   }
 }
 
-/** What is wrong with an answer; undefined if nothing is. */
+/** The fault of an answer; undefined if it has none. */
 function faultOf(check: () => unknown): string | undefined {
   try {
     check()

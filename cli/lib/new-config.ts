@@ -7,7 +7,7 @@ import { upstreamKinds } from '../../src/upstreams/kinds'
 export interface NewUpstream {
   /** One of `choosableKinds`. */
   name: string
-  /** Its address; undefined for the usual one. */
+  /** The address; undefined for the usual one. */
   baseUrl?: string | undefined
 }
 

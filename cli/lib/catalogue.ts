@@ -7,7 +7,7 @@ import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/conf
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { keysOfUpstream } from '../../src/upstreams/secrets'
+import { keysOfUpstream, keyVariableOf } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { CommandFailed } from './errors'
 import { nearNames } from './near-names'
@@ -129,8 +129,8 @@ export function modelsByUpstream({ upstreams, models }: Config): UpstreamModels[
     const name = names.find((each) => hasKey(upstreams[each])) ?? names[0]
     const upstream = name === undefined ? undefined : upstreams[name]
     if (name === undefined || !upstream) continue
-    const { secretVariable = '' } = upstreamKinds.get(upstream.kind) ?? {}
-    const variable = hasKey(upstream) ? null : secretVariable
+    const kind = upstreamKinds.get(upstream.kind)
+    const variable = hasKey(upstream) || !kind ? null : keyVariableOf(kind, upstream)
     counts.set(name, { name, variable, count: (counts.get(name)?.count ?? 0) + 1 })
   }
   return [...counts.values()].sort((one, other) => other.count - one.count)

@@ -4,7 +4,8 @@
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
 import { lineOf } from '../../src/lib/error-line'
-import { asObject } from '../../src/lib/objects'
+import { asObject, isObject } from '../../src/lib/objects'
+import { KEY_VARIABLE } from '../../src/upstreams/settings'
 import { isCompiled } from '../program'
 import { CommandFailed } from './errors'
 import { homeFolder } from './system-user'
@@ -141,7 +142,30 @@ export async function readConfigFile(
 ): Promise<ReadConfig> {
   const read = await parsed(file, environment)
   named = filesNamedIn(read.value, dirname(file))
-  return read
+  return { ...read, value: withKeyVariables(read.value, file) }
+}
+
+/** The configuration with a note at each upstream of the variable that its missing key is read from. */
+function withKeyVariables(config: unknown, file: string): unknown {
+  if (!isObject(config) || !isObject(config.upstreams)) return config
+  const source = readFileSync(file, 'utf8')
+  const noted = Object.entries(config.upstreams).map(([name, entry]) => {
+    const isMissing = isObject(entry) && 'apiKey' in entry && entry.apiKey === undefined
+    const variable = isMissing ? variableIn(source, name) : undefined
+    return [name, variable === undefined ? entry : { ...(entry as object), [KEY_VARIABLE]: variable }]
+  })
+  return { ...config, upstreams: Object.fromEntries(noted) }
+}
+
+/** The variable that a file reads the key of an upstream from; undefined if its text does not show it. */
+function variableIn(source: string, upstream: string): string | undefined {
+  const entry = new RegExp(`(?<![\\w-])${RegExp.escape(upstream)}["']?\\s*[:=\\]](?:(?!\\n\\[)[^}])*`, 'g')
+  const key = /apiKey["']?\s*[:=]\s*(?:process\.env(?:\.|\[["'])|["']\$\{)(\w+)/
+  for (const [text] of source.matchAll(entry)) {
+    const variable = key.exec(text)?.[1]
+    if (variable !== undefined) return variable
+  }
+  return undefined
 }
 
 async function parsed(file: string, environment: Environment): Promise<ReadConfig> {

@@ -10,7 +10,7 @@ import { lineOf } from '../../src/lib/error-line'
 import { startSandbox } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { type Probed, probeUpstream } from '../../src/upstreams/probe'
-import { keysOfUpstream } from '../../src/upstreams/secrets'
+import { keysOfUpstream, keyVariableOf } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
 import { CommandFailed } from './errors'
@@ -62,7 +62,7 @@ export function openUpstream(
   const { entry, kind } = findUpstream(sandbox ? simulated(config, sandbox) : config, name)
   if (keysOfUpstream(kind, entry) === undefined) {
     throw new CommandFailed(
-      `The upstream ${name} has no key: set ${kind.secretVariable}, or apiKey in the configuration.`,
+      `The upstream ${name} has no key: set ${keyVariableOf(kind, entry)}, or apiKey in the configuration.`,
     )
   }
   const world = {

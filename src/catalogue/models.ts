@@ -13,7 +13,7 @@ import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
 import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
-import { keysOfUpstream } from '../upstreams/secrets'
+import { keysOfUpstream, keyVariableOf } from '../upstreams/secrets'
 import { createUpstream } from '../upstreams/upstream'
 import { canBeBridged } from './operator-fields'
 
@@ -53,7 +53,7 @@ export function buildCatalogue(
     if (keysOfUpstream(kind, entry) === undefined) {
       missing.set(
         name,
-        `upstream ${name} has no API key: set ${kind.secretVariable}, or apiKey in the configuration`,
+        `upstream ${name} has no API key: set ${keyVariableOf(kind, entry)}, or apiKey in the configuration`,
       )
     } else {
       // Files that an entry names may have changed under the same name.

@@ -4,7 +4,7 @@
 import { type Config, isRoute, sharesOf } from '../config/schema'
 import { baseUrlOf } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
-import { keysOfUpstream } from '../upstreams/secrets'
+import { keysOfUpstream, keyVariableOf } from '../upstreams/secrets'
 import type { UpstreamConfig } from '../upstreams/settings'
 
 export interface ListedUpstream {
@@ -33,7 +33,7 @@ export function listUpstreams(config: Config): ListedUpstream[] {
         name,
         kind: kind.kind,
         key,
-        variable: key === 'missing' ? kind.secretVariable : null,
+        variable: key === 'missing' ? keyVariableOf(kind, entry) : null,
         models: modelCountOf(config, name),
         // Without its query, which may hold a key.
         address: origin + pathname.replace(/\/$/, ''),

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import type { UpstreamKind } from '../contract/upstream'
 import type { TlsOptions } from '../http-client/transport'
-import type { UpstreamConfig } from './settings'
+import { KEY_VARIABLE, type UpstreamConfig } from './settings'
 
 /** Settings by these names hold secrets: some servers want their key in the address, proxies one in a header. */
 const SECRET_NAME = /key|token|secret|signature|auth|password|cookie/i
@@ -24,6 +24,11 @@ export function keysOfUpstream(
   if (apiKeyFile !== undefined) return [readFileSync(apiKeyFile, 'utf8').trim()]
   if (apiKey === undefined) return kind?.keyless ? [null] : undefined
   return apiKey === null ? [null] : [apiKey].flat()
+}
+
+/** The variable that supplies the missing key: the one that the file names, else the usual one of the kind. */
+export function keyVariableOf({ secretVariable }: UpstreamKind, entry: UpstreamConfig): string {
+  return entry[KEY_VARIABLE] ?? secretVariable
 }
 
 /** Secrets besides the keys: in the address, the query, the headers and the proxy. */

@@ -140,4 +140,7 @@ export const UpstreamEntry = Type.Object(
   closed,
 )
 
-export type UpstreamConfig = Static<typeof UpstreamEntry>
+/** The environment variable that the configuration file reads the missing key of an upstream from. Not a setting. */
+export const KEY_VARIABLE = Symbol('key variable')
+
+export type UpstreamConfig = Static<typeof UpstreamEntry> & { readonly [KEY_VARIABLE]?: string }

@@ -8,6 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findConfig, readConfigFile, type Surroundings } from '../../cli/lib/config-file'
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
+import { KEY_VARIABLE } from '../../src/upstreams/settings'
 import { createCommandLine, PROGRAM } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
@@ -127,13 +128,49 @@ describe('a variable in a data format', () => {
       'database: the environment variable DATABASE is not set',
       'upstreams.a.baseUrl: the environment variable HOST is not set',
     ])
-    expect(value).toEqual({ upstreams: { a: { kind: 'openai' }, 'b.c': { kind: 'openai' } }, models: {} })
+    const upstreams = {
+      a: { kind: 'openai', [KEY_VARIABLE]: 'KEY' },
+      'b.c': { kind: 'openai', [KEY_VARIABLE]: 'EMPTY' },
+    }
+    expect(value).toEqual({ upstreams, models: {} })
     const folder = temporaryFolder()
     fileIn(folder, 'gateway.config.json', JSON.stringify(config))
     const { code, stderr } = await createCommandLine(folder).call(['keys', 'list'])
     expect(code).toBe(1)
     expect(stderr).toContain('the environment variable DATABASE is not set')
     expect(stderr).toContain('the environment variable HOST is not set')
+  })
+
+  test.each([
+    [
+      'c.ts',
+      "export default { upstreams: { a: { kind: 'openai', apiKey: process.env.HOUSE_KEY } }, models }",
+    ],
+    [
+      'c.mjs',
+      "export default { upstreams: { 'a': { apiKey: process.env['HOUSE_KEY'], kind: 'openai' } }, models }",
+    ],
+    ['c.json', '{"upstreams":{"a":{"kind":"openai","apiKey":"${HOUSE_KEY}"}},"models":MODELS}'],
+    [
+      'c.toml',
+      '[upstreams.b]\nkind = "openai"\napiKey = "b"\n[upstreams.a]\nkind = "openai"\napiKey = "${HOUSE_KEY}"\n',
+    ],
+  ])('of a key is named where the key is missing: %s', async (name, text) => {
+    const folder = temporaryFolder()
+    const models = { m: { family: 'openai-chat', upstream: 'a', free: true } }
+    const prefix = `// a: { kind: 'openai', apiKey: null }\nconst models = ${JSON.stringify(models)}\n`
+    const written = text.replace('MODELS', JSON.stringify(models))
+    const table = '[models.m]\nfamily = "openai-chat"\nupstream = "a"\nfree = true\n'
+    const file = fileIn(
+      folder,
+      name,
+      name.endsWith('s') ? prefix + text : name.endsWith('toml') ? text + table : written,
+    )
+    const { call } = createCommandLine(folder)
+    const checked = await call(['config', 'check', '--config', file])
+    expect(checked.stdout).toContain('set HOUSE_KEY, or apiKey in the configuration')
+    const listed = JSON.parse((await call(['upstreams', 'list', '--json', '--config', file])).stdout)
+    expect(listed).toContainEqual(expect.objectContaining({ name: 'a', variable: 'HOUSE_KEY' }))
   })
 
   test('of no possible name is a fault', async () => {

@@ -11,6 +11,7 @@ import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { upstreamKinds } from '../../upstreams/kinds'
 import { probeUpstream } from '../../upstreams/probe'
+import { keyVariableOf } from '../../upstreams/secrets'
 import { Nullable, OneOf, open, operation, optionalText } from '../operation'
 
 const tag = 'Models and upstreams'
@@ -100,7 +101,7 @@ const testUpstream = operation({
     if (!upstream)
       throw conflict(
         'upstream_without_key',
-        `The upstream ${name} has no key: set ${kind.secretVariable}, or apiKey in the configuration.`,
+        `The upstream ${name} has no key: set ${keyVariableOf(kind, entry)}, or apiKey in the configuration.`,
       )
     return probeUpstream({ upstream, kind, entry }, world)
   },

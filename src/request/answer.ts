@@ -4,6 +4,7 @@
 
 import type { SavedAnswer } from '../billing/idempotency'
 import type { Measure, Outcome } from '../billing/metering'
+import { callerLeft } from '../contract/failures'
 import { answerJson } from './answer-json'
 import { answerMade } from './answer-made'
 import { answerSpeech } from './answer-speech'
@@ -53,9 +54,14 @@ export interface Requester {
   signal(): AbortSignal
 }
 
-/** Calls the vendor and reads its answer. Throws a GatewayError if there is none; nothing is paid then. */
-export function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
+/**
+ * Calls the vendor and reads its answer. Throws a GatewayError if there is none; nothing is paid then. A caller who has
+ * left already gets no call: Bun closes a connection whose caller ends its half, or sends bytes that Bun refuses behind
+ * the request, and then nothing can be answered.
+ */
+export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
   const { family } = reservation
+  if (caller.signal().aborted) throw callerLeft()
   switch (family.kind) {
     case 'json':
       return answerJson(line, reservation, family, caller)

@@ -316,6 +316,43 @@ describe('hundreds of callers who leave', () => {
     }
   }
 
+  const whole = { model: 'test-chat', messages: say('[sandbox tokens=5] Hello!') }
+  const framed = (gateway: TestGateway, form: string) => {
+    const request = chatRequest(gateway.secret, whole)
+    if (form === 'another request behind it') return request + request
+    if (form === 'bytes behind it that are no request') return `${request}\x00\x01 no request\r\n\r\n`
+    if (form !== 'a trailer behind its chunks') return request
+    const [head = '', text = ''] = request.split('\r\n\r\n')
+    const length = text.length.toString(16)
+    const chunks = `${length}\r\n${text}\r\n0\r\nX-Trailer: 1\r\n\r\n`
+    return `${head.replace(/content-length: \d+/, 'transfer-encoding: chunked')}\r\n\r\n${chunks}`
+  }
+  // Bun ends the connection in each of these cases, and the handler of the request has begun.
+  test.each([
+    'another request behind it',
+    'bytes behind it that are no request',
+    'a trailer behind its chunks',
+    'the end of what the caller sends behind it',
+  ])('a request that cannot be answered because of %s is not sent on and not paid', async (form) => {
+    const before = { charges: (await gateway.charges()).length, log: (await gateway.requestLog()).length }
+    const count = 20
+    gateway.sandbox.calls.length = 0
+    const callers = await Promise.all(Array.from({ length: count }, () => RawCaller.connect(gateway.url)))
+    for (const caller of callers) {
+      caller.send(framed(gateway, form))
+      if (form.startsWith('the end')) caller.leave('half')
+    }
+    await waitFor(() => callers.every(({ closed }) => closed))
+    const rows = async () => (await gateway.requestLog()).slice(before.log)
+    await waitFor(async () => (await rows()).length >= count)
+    expect(callers.filter((caller) => caller.head().includes(' 200 '))).toEqual([])
+    const paid = (await gateway.charges()).slice(before.charges).filter(({ state }) => state !== 'released')
+    expect(paid).toEqual([])
+    expect(gateway.sandbox.calls).toEqual([])
+    for (const row of await rows()) expect(row).toMatchObject({ status: 499, error_code: 'caller_left' })
+    for (const caller of callers) caller.socket.destroy()
+  })
+
   test('at any moment around the beginning of the answer: no charge stays open', async () => {
     const before = (await gateway.charges()).length
     const callers = 300

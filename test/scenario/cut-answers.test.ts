@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { outside } from '../../src/app/world'
 import { dashscope } from '../../src/upstreams/kinds/dashscope'
 import { createFetchFile } from '../../src/upstreams/result-file'
@@ -66,6 +67,27 @@ describe('an answer that is cut', () => {
     const rowOf = () => gateway.newestLogged()
     await waitFor(async () => (await rowOf())?.ended_by === 'upstream')
     expect(await rowOf()).toMatchObject({ status: 200, error_code: 'upstream_cut' })
+  })
+
+  const role = chunk('').replace('"content":""', '"role":"assistant"')
+  test.each([
+    ['before its first text', role, { state: 'released', amount: 0 }],
+    ['after some text', role + chunk('Hello'), { state: 'settled', usage_source: 'counted' }],
+    [
+      'after the figures',
+      events,
+      { state: 'settled', usage_source: 'upstream', amount: 10 * 1_000 + 20 * 2_000 },
+    ],
+  ])('as a stream %s is charged for what was delivered', async (_, sent, charged) => {
+    vendor.answer = answer(sent, 'reset', 'text/event-stream')
+    const body = { model: 'test-cut', stream: true, messages: say('Say hello, please.') }
+    expect(await (await gateway.chat(body)).text()).toContain('upstream_cut')
+    const charge = await gateway.newestCharge()
+    expect(charge).toMatchObject({ ended_by: 'upstream', ...charged })
+    if (charge?.usage_source === 'counted') {
+      const input = countTokens('Say hello, please.') * 1_000
+      expect(charge.amount).toBe(input + countTokens('Hello') * 2_000)
+    }
   })
 
   test('as a number of tokens is refused', async () => {

@@ -24,7 +24,6 @@ const FUNCTION_LINES_MOST = 70
 const longFilesAllowed: Record<string, number> = {}
 const longFunctionsAllowed: Record<string, number> = {
   'test/cli/commands.test.ts test': 80,
-  'test/scenario/database.test.ts valueContract': 80,
   'test/scenario/database.test.ts migrationContract': 80,
   'test/scenario/ledger.test.ts endTests': 80,
   'test/scenario/ledger.test.ts counterTests': 80,

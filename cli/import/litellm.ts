@@ -143,8 +143,9 @@ function readToken(
   })
 }
 
+/** A limit; one of more than can be counted is none. */
 function positive(value: number | undefined): number | null {
-  return value !== undefined && value >= 1 ? Math.trunc(value) : null
+  return value !== undefined && value >= 1 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null
 }
 
 const DURATION = /^(\d+)(s|m|h|d|w|mo)$/
@@ -157,18 +158,25 @@ function budgetOf(row: SourceRow): FoundBudget {
   const duration = textIn(row, 'budget_duration')
   const [, count = '', unit = 'd'] = DURATION.exec(duration) ?? []
   const days = Number(count) * UNIT_DAYS[unit as keyof typeof UNIT_DAYS]
-  if (duration === '' || !(days > 0))
-    return budgetOfRest(parseUsd((most - (numberIn(row, 'spend') ?? 0)).toFixed(9)) ?? 0)
+  const spend = numberIn(row, 'spend') ?? 0
+  if (duration === '' || !(days > 0)) return budgetOfNano(most - spend, budgetOfRest)
   const period = days <= 1 ? 'day' : days <= 7 ? 'week' : 'month'
   const usd = days > 31 ? (most * 30) / days : most
   const exact = ['1d', '24h', '7d', '1w', '30d', '31d', '1mo'].includes(duration)
-  const nano = parseUsd(usd.toFixed(9)) ?? 0
-  if (nano <= 0) return { isSpent: true, settings: {}, why: 'may use nothing: it is paused' }
-  return {
-    isSpent: false,
-    settings: { budgetNano: nano, budgetPeriod: period },
-    ...(!exact && { why: `its budget of each ${duration} becomes one of each ${period}` }),
-  }
+  return budgetOfNano(usd, (nano) => {
+    if (nano <= 0) return { isSpent: true, settings: {}, why: 'may use nothing: it is paused' }
+    return {
+      isSpent: false,
+      settings: { budgetNano: nano, budgetPeriod: period },
+      ...(!exact && { why: `its budget of each ${duration} becomes one of each ${period}` }),
+    }
+  })
+}
+
+/** A budget of dollars; one of more than can be counted is none. */
+function budgetOfNano(usd: number, budgetOf: (nano: number) => FoundBudget): FoundBudget {
+  const nano = usd > 0 ? parseUsd(usd.toFixed(9)) : 0
+  return nano === undefined ? { isSpent: false, settings: {} } : budgetOf(nano)
 }
 
 const ALL = new Set(['all-proxy-models', 'all-team-models'])

@@ -19,12 +19,20 @@ import {
   tokenPrice,
 } from './found'
 import { carryOffers, type Offer, variableOf } from './offers'
-import { isIn, jsonIn, listIn, numberIn, type SourceDatabase, type SourceRow, textIn } from './source'
+import {
+  isIn,
+  jsonIn,
+  listIn,
+  numberIn,
+  type SourceDatabase,
+  type SourceRow,
+  secondsIn,
+  textIn,
+} from './source'
 
 const ENABLED = 1
 const USER_DELETED = 3
 const DEFAULT_QUOTA_PER_USD = 500_000
-const SECOND_MS = 1_000
 
 export async function readOneApi(database: SourceDatabase, flavor: 'one-api' | 'new-api'): Promise<Found> {
   const [users, tokens, channels, options] = [
@@ -127,20 +135,18 @@ function readTokens(
       if (textIn(row, 'group') !== '') leave(`its group ${textIn(row, 'group')} is not carried`)
       const budget = budgetOf(row, quotaPerUsd)
       if (budget.why !== undefined) leave(budget.why)
-      const expires = numberIn(row, 'expired_time') ?? -1
-      const created = numberIn(row, 'created_time')
       found.keys.push({
         name: names.take(`${account.name}.${title || textIn(row, 'id')}`, `token-${textIn(row, 'id')}`),
         account: account.name,
         hash: hashSecret(secret),
         hint: hintOf(secret),
         isPaused: budget.isSpent || ![ENABLED, 3].includes(numberIn(row, 'status') ?? ENABLED),
-        createdAt: created ? created * SECOND_MS : null,
+        createdAt: secondsIn(row, 'created_time'),
         settings: {
           ...unlimited,
           ...budget.settings,
           models: modelsOf(row, ids, leave),
-          expiresAt: expires > 0 ? expires * SECOND_MS : null,
+          expiresAt: secondsIn(row, 'expired_time'),
         },
       })
     }

@@ -4,6 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { type ReservedSQL, SQL } from 'bun'
+import { LAST_TIME } from '../../src/db/iso-time'
 import { lineOf } from '../../src/lib/error-line'
 import { CommandFailed } from '../lib/errors'
 import { isDump, openDump } from './dump'
@@ -150,11 +151,20 @@ export function isIn(row: SourceRow, column: string): boolean {
   return value === true || value === 1 || value === 1n || value === '1' || value === 't' || value === 'true'
 }
 
-/** The time of a column in milliseconds since 1970; null if it has none. */
+/** The time of a column in milliseconds since 1970; null if it has none, or one after the year 9999, which means never. */
 export function timeIn(row: SourceRow, column: string): number | null {
   const value = row[column]
-  const at = value instanceof Date ? value.getTime() : Date.parse(utc(String(value ?? '')))
-  return Number.isNaN(at) ? null : at
+  return knownTime(value instanceof Date ? value.getTime() : Date.parse(utc(String(value ?? ''))))
+}
+
+/** The time of a column of seconds since 1970; null as `timeIn`, and for 0 and less. */
+export function secondsIn(row: SourceRow, column: string): number | null {
+  const seconds = numberIn(row, column) ?? 0
+  return seconds > 0 ? knownTime(Math.trunc(seconds * 1_000)) : null
+}
+
+function knownTime(at: number): number | null {
+  return Math.abs(at) <= LAST_TIME ? at : null
 }
 
 /** A time without a zone is of UTC. */

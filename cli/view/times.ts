@@ -1,5 +1,6 @@
 // Reads durations as people type them, and writes times as people read them. Times must be in UTC.
 
+import { isoTime } from '../../src/db/iso-time'
 import { parseDurationMs as durationMsOf } from '../../src/lib/durations'
 import { WrongUsage } from '../lib/errors'
 
@@ -78,7 +79,7 @@ export function periodQueryOf({ since, until }: { since?: number; until?: number
 
 /** A UTC time for tables: `2026-08-21 14:03:22`. */
 export function shortTime(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
+  return isoTime(at).slice(0, 19).replace('T', ' ')
 }
 
 /** A UTC time for sentences: `2026-08-21 14:03:22 UTC`. */

@@ -2,6 +2,7 @@
 // them may be one model of the vendor. It must never write.
 
 import type { Db, Row } from '../db/db'
+import { isoTime } from '../db/iso-time'
 import { asObject } from '../lib/objects'
 import { wholeUsageOf } from './usage-form'
 import { positionsBetween } from './usage-totals'
@@ -93,7 +94,7 @@ async function chargedFigures(
         if (model === undefined) continue
         const tokens = tokensOf(row)
         if (!tokens) withoutFigures++
-        const day = new Date(row.ended_at as number).toISOString().slice(0, 10)
+        const day = isoTime(row.ended_at as number).slice(0, 10)
         const figures = { requests: 1, costNano: row.price as number, ...tokens }
         add(charged, day, model, figures)
       }

@@ -4,6 +4,7 @@
 import { strict as assert } from 'node:assert'
 import { tableOfCharges } from '../db/charge-partitions'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
+import { isoTime } from '../db/iso-time'
 import { closedPart } from './closings'
 import { FIGURES, SUMS } from './usage-figures'
 
@@ -190,7 +191,7 @@ export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<
   })
   return rows.map(
     ({ start }) =>
-      `usage of the hour ${new Date(start as number).toISOString()} is not what its charges say: make it anew with gateway usage --rebuild`,
+      `usage of the hour ${isoTime(start as number)} is not what its charges say: make it anew with gateway usage --rebuild`,
   )
 }
 

@@ -2,6 +2,7 @@
 // must use no code that moves money.
 
 import type { Db, Row } from '../db/db'
+import { isoTime } from '../db/iso-time'
 import { type Audit, audit, type Check, HAS_CLOSED_CHARGE, openChecks, violationsOf } from './audit'
 import { bookOf } from './balances'
 import {
@@ -93,7 +94,7 @@ async function verifyAll(
   for (const { position, at, hash, sums: signed } of checkpoints) {
     const found = await readCharges(db, after, position, sums, (_, done) => onProgress(done, to))
     if (found !== hash) {
-      const when = new Date(at).toISOString()
+      const when = isoTime(at)
       problems.push(
         `charges at positions ${after + 1} to ${position} are not those that were verified on ${when}`,
       )

@@ -1,6 +1,7 @@
 // Prices: what one of each unit costs, and what quantities cost together, in whole pico-dollars (1 USD = 10^12), summed
 // exactly, and rounded up to a nano-dollar once. Nothing here must know a vendor, a database or HTTP.
 
+import { MAX_NANO } from '../lib/money'
 import { inputTokensOf, type Quantities, rowOf, type Unit, units } from './units'
 
 const PICO_PER_NANO = 1_000
@@ -317,7 +318,10 @@ export function heldTable(
     .reduce((dearest, table) => (nanoBy(table) > nanoBy(dearest) ? table : dearest), first)
 }
 
-/** The cost of quantities in nano-dollars: exact, except that a begun nano-dollar counts. */
+/**
+ * The cost of quantities in nano-dollars: exact, except that a begun nano-dollar counts, and that more than an amount can
+ * be is the largest amount.
+ */
 export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0): number {
   let pico = 0
   for (const name in quantities) {
@@ -340,6 +344,6 @@ function largeNano(quantities: Quantities, prices: Prices): number {
   let pico = 0n
   for (const unit of units) pico += BigInt(quantities[unit] ?? 0) * BigInt(prices[unit] ?? 0)
   const nano = Number((pico + BigInt(PICO_PER_NANO - 1)) / BigInt(PICO_PER_NANO))
-  if (!Number.isSafeInteger(nano)) throw new RangeError(`not a price: ${nano}`)
-  return nano
+  // No account can have more, so a request that can cost more is refused for its price.
+  return Math.min(nano, MAX_NANO)
 }

@@ -7,6 +7,23 @@ import type { RowCodec } from './codec'
 export type Value = string | number | null
 export type Row = Record<string, Value>
 
+/**
+ * Columns whose numbers are compared and never added up: times, and the limits of keys and accounts. One beyond 2^53 means
+ * never, or no limit.
+ */
+const COMPARED = /^(at|\w+_at|requests_per_minute|tokens_per_minute|concurrency|budget|account_budget)$/
+
+/**
+ * An integer of a row as a number. One beyond 2^53, which a number cannot hold exactly, is the largest that it can, where
+ * it is only compared: one such row must not hide the others. Throws a RangeError for all others, such as money.
+ */
+export function exactInteger(column: string, value: number | bigint): number {
+  const number = Number(value)
+  if (Math.abs(number) <= Number.MAX_SAFE_INTEGER) return number
+  if (!COMPARED.test(column)) throw new RangeError(`${column} is too large: ${value}`)
+  return number > 0 ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER
+}
+
 export interface Statement {
   sql: string
   parameters?: readonly Value[]

@@ -1,8 +1,13 @@
-// Writes the times of rows as programs read them. Pure.
+// Writes the times of rows as programs read them. Pure. It must never throw: a time that no program can read must not hide
+// the rows next to it.
 
-/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null for none. */
+/** The first and the last time that programs in every language can read: of the years 1 and 9999. */
+const FIRST_TIME = -62_135_596_800_000
+export const LAST_TIME = 253_402_300_799_999
+
+/** A time in milliseconds since 1970 as `2026-10-31T14:00:00.000Z`; null for none. One out of bounds reads as the bound. */
 export function isoTime(at: number): string
 export function isoTime(at: number | null): string | null
 export function isoTime(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString()
+  return at === null ? null : new Date(Math.min(Math.max(at, FIRST_TIME), LAST_TIME)).toISOString()
 }

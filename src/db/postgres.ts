@@ -8,6 +8,7 @@ import {
   batchOf,
   DatabaseUnavailable,
   type Db,
+  exactInteger,
   type Row,
   type Statement,
   type Value,
@@ -185,10 +186,7 @@ async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
 export function toRow(row: Record<string, Value | bigint>): Row {
   const result: Row = {}
   for (const [name, value] of Object.entries(row)) {
-    if (typeof value === 'bigint' && !Number.isSafeInteger(Number(value))) {
-      throw new RangeError(`${name} is too large: ${value}`)
-    }
-    result[name] = typeof value === 'bigint' ? Number(value) : value
+    result[name] = typeof value === 'bigint' ? exactInteger(name, value) : value
   }
   return result
 }

@@ -3,7 +3,15 @@
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import { clearCodec } from './codec'
-import { type BatchResult, batchOf, DatabaseUnavailable, type Db, type Row, type Statement } from './db'
+import {
+  type BatchResult,
+  batchOf,
+  DatabaseUnavailable,
+  type Db,
+  exactInteger,
+  type Row,
+  type Statement,
+} from './db'
 import { type BatchOutcome, GroupCommit, mustSync, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
 import { MOST_UNSYNCED } from './sqlite-file'
@@ -201,7 +209,7 @@ class SqliteConnection {
 
 function read(statement: Prepared, parameters: Statement['parameters']): Row[] {
   const rows = statement.all(bindingsOf(parameters)) as Row[]
-  for (const row of rows) assertExact(row)
+  for (const row of rows) makeExact(row)
   return rows
 }
 
@@ -224,12 +232,12 @@ function dialectOf(sql: string): string {
   return smallRows ? `${text} without rowid` : text
 }
 
-/** Throws for an integer beyond 2^53, which a number cannot hold exactly. */
-function assertExact(row: Row): void {
+/** Replaces integers beyond 2^53, which a number cannot hold exactly, or throws. */
+function makeExact(row: Row): void {
   for (const name in row) {
     const value = row[name]
     if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-      throw new RangeError(`${name} is too large: ${value}`)
+      row[name] = exactInteger(name, value)
     }
   }
 }

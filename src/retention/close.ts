@@ -25,6 +25,7 @@ import {
 import { FIGURES } from '../billing/usage-figures'
 import { verify } from '../billing/verify'
 import type { Db } from '../db/db'
+import { isoTime } from '../db/iso-time'
 import { withScratchFolder } from '../db/scratch-folder'
 import { archiveFault, nameOfArchive, writeArchive } from './archive'
 import { EntrySums } from './entry-sums'
@@ -198,7 +199,7 @@ class MonthReading {
     const found = this.sinceCheckpoint.digest()
     this.sinceCheckpoint = new RowsHash()
     if (found === hash) return
-    const when = new Date(at).toISOString()
+    const when = isoTime(at)
     throw new NotClosed(
       `The charges up to position ${position} are not those that were verified on ${when}: see gateway balance verify --whole.`,
     )

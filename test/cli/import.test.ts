@@ -116,6 +116,7 @@ function expectFound(looked: Json): void {
     'alice.token-2 false',
     'alice.token-3 true',
     'Bob-Muller.token-4 false',
+    'alice.token-6 false',
   ])
   const left = looked.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
   for (const words of [
@@ -195,6 +196,11 @@ for (const flavor of ['one-api', 'new-api'] as const) {
         hint: 'sk-Cd4…4Cd4',
       })
 
+      const keys: Json[] = await json('keys', 'list')
+      expect(keys).toHaveLength(5)
+      const lasting = keys.find(({ name }) => name === 'alice.token-6')
+      expect(lasting).toMatchObject({ expires_at: null, created_at: expect.stringMatching(/^2\d{3}-/) })
+
       const text = readFileSync(configFile, 'utf8')
       expect(text).not.toContain('sk-vendor')
       expect(readFileSync(envFile, 'utf8')).toBe(
@@ -224,6 +230,25 @@ for (const flavor of ['one-api', 'new-api'] as const) {
   }
 }
 
+test.each(databaseKinds)('a key with figures beyond all bounds hides no other, on %s', async (kind) => {
+  const { dataDir, database, run, json } = await place(kind)
+  for (const name of ['odd', 'usual']) await json('keys', 'create', name)
+  // As it may have been imported by an earlier version.
+  const most = '9223372036854775807'
+  await runAll(database ?? join(dataDir, 'gateway.sqlite'), [
+    `update keys set expires_at = ${most}, paused_at = ${most}, tokens_per_minute = ${most}, budget = ${most},
+      budget_period = 'day' where name = 'odd'`,
+  ])
+  const listed: Json[] = await json('keys', 'list')
+  expect(listed.map(({ name }) => name).sort()).toEqual(['odd', 'usual'])
+  expect(listed.find(({ name }) => name === 'odd')).toMatchObject({ expires_at: '9999-12-31T23:59:59.999Z' })
+  expect((await run('keys', 'list')).stdout).toContain('usual')
+  expect(await json('keys', 'update', 'odd', '--expires', '1d', '--tpm', '7')).toMatchObject({
+    tokens_per_minute: 7,
+    expires_at: expect.not.stringContaining('9999'),
+  })
+})
+
 test('LiteLLM moves in by the hashes of its keys, with what is left of its budgets', async () => {
   const theirs = await makeLitellm()
   const { folder, dataDir, json } = await place('sqlite')
@@ -252,6 +277,12 @@ test('LiteLLM moves in by the hashes of its keys, with what is left of its budge
     budget_period: 'week',
     hint: 'sk-…b3Ab',
   })
+  expect(await json('keys', 'show', 'lasting')).toMatchObject({
+    status: 'active',
+    requests_per_minute: null,
+    budget_usd: null,
+    expires_at: null,
+  })
   expect((await json(...words, '--yes')).keys.every(({ state }: Json) => state === 'carried')).toBe(true)
   const config = await configOf(configFile, ['RESEARCH_KEY', 'OPENAI_2_KEY'])
   expect(faultsOf(config)).toEqual([])
@@ -278,7 +309,7 @@ for (const kind of theirKinds)
     const users = await source.rows('users', 'id')
     // The other gateway serves on.
     await runAll(theirs, ['update users set quota = 0', 'delete from tokens'])
-    expect((await source.rows('tokens', 'id')).length).toBe(5)
+    expect((await source.rows('tokens', 'id')).length).toBe(6)
     expect(await source.rows('users', 'id')).toEqual(users)
     expect(await source.rows('logs', 'id')).toEqual([])
     await source.close()

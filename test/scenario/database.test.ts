@@ -38,6 +38,7 @@ for (const kind of databaseKinds) {
   describe(`batches side by side on ${kind}`, () => concurrencyContract(kind))
   describe(`what ${kind} has promised`, () => durabilityContract(kind))
   describe(`values on ${kind}`, () => valueContract(kind))
+  describe(`large numbers on ${kind}`, () => largeNumberContract(kind))
   describe(`faults of our own on ${kind}`, () => faultContract(kind))
   describe(`migrations on ${kind}`, () => migrationContract(kind))
 }
@@ -229,6 +230,32 @@ function durabilityContract(kind: DatabaseKind): void {
   })
 }
 
+function largeNumberContract(kind: DatabaseKind): void {
+  test('an integer that a number cannot hold is an error, never a rounded one', async () => {
+    const db = await openThings(kind)
+    await db.batch([
+      { sql: `insert into things (id, size) values (1, 9007199254740993), (2, -9007199254740993)` },
+    ])
+    const read = (id: number) => ({ sql: 'select size from things where id = $1', parameters: [id] })
+    expect((await rejection(db.query(read(1)))).message).toContain('size is too large')
+    expect((await rejection(db.batch([insert(3), read(2)]))).message).toContain('size is too large')
+    expect(await idsOf(db)).toEqual([1, 2])
+    await db.close()
+  })
+
+  test('a time or a limit that a number cannot hold is the largest one', async () => {
+    const db = await openThings(kind)
+    await db.batch([{ sql: 'insert into things (id, size) values (1, 9223372036854775807), (2, 7)' }])
+    const sql = 'select size as expires_at, size as budget, -size as at from things order by id'
+    const most = Number.MAX_SAFE_INTEGER
+    expect(await db.query({ sql })).toEqual([
+      { expires_at: most, budget: most, at: -most },
+      { expires_at: 7, budget: 7, at: -7 },
+    ])
+    await db.close()
+  })
+}
+
 function valueContract(kind: DatabaseKind): void {
   test.each([0, -1, 2 ** 31, -(2 ** 31) - 1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])(
     'the integer %d is exact',
@@ -243,18 +270,6 @@ function valueContract(kind: DatabaseKind): void {
       await db.close()
     },
   )
-
-  test('an integer that a number cannot hold is an error, never a rounded one', async () => {
-    const db = await openThings(kind)
-    await db.batch([
-      { sql: `insert into things (id, size) values (1, 9007199254740993), (2, -9007199254740993)` },
-    ])
-    const read = (id: number) => ({ sql: 'select size from things where id = $1', parameters: [id] })
-    expect((await rejection(db.query(read(1)))).message).toContain('size is too large')
-    expect((await rejection(db.batch([insert(3), read(2)]))).message).toContain('size is too large')
-    expect(await idsOf(db)).toEqual([1, 2])
-    await db.close()
-  })
 
   test('texts come back as they were', async () => {
     const odd = ['', 'it’s', `'"\`;--`, '$1 ? ?1 :name @name %s {}', 'back\\slash\\n', 'line\nbreak\r\n\ttab']

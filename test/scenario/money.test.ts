@@ -9,7 +9,7 @@ import type { Family, Model } from '../../src/contract/family'
 import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
-import { NANO_PER_USD } from '../../src/lib/money'
+import { formatUsd, MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { type DatabaseKind, databaseKinds, openAddress } from '../support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { generators } from '../support/generated-bodies'
@@ -127,6 +127,7 @@ for (const kind of databaseKinds) {
   group(`the price of a request on ${kind}`, () => priceTests(kind))
   group(`a database that is down: ${kind}`, () => outageTests(kind))
   describe(`overdraft on ${kind}`, () => overdraftTests(kind))
+  describe(`refusals on ${kind}`, () => refusalTests(kind))
 }
 
 /** Rows in the logs of all nodes; on PostgreSQL they have one log. */
@@ -184,6 +185,29 @@ function overdraftTests(kind: DatabaseKind): void {
     expect(statusesOf(answers)).toEqual({ 402: 100 })
     expect(gateway.sandbox.calls).toEqual([])
     expect(await gateway.charges()).toEqual([])
+    await gateway.close()
+  })
+}
+
+function refusalTests(kind: DatabaseKind): void {
+  test('a request that can cost more than any account can have is refused with 402', async () => {
+    const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '1000000' }
+    const dear = { ...models['flat-chat'], price } as ModelConfig
+    const gateway = await startTestGateway({ database: kind, balance: '1000', models: { dear } })
+    const body = { model: 'dear', messages: say('Hi'), max_tokens: 100_000_000, n: 128 }
+    const most = formatUsd(MAX_NANO)
+    const response = await gateway.post('/v1/chat/completions', body)
+    const { error } = (await response.json()) as { error: Record<string, unknown> }
+    expect([response.status, error.code]).toEqual([402, 'insufficient_balance'])
+    expect(error.message).toContain(`may cost up to $${most};`)
+    // A key with a budget is refused for that, and a price is told before anything is sent.
+    const { secret } = await gateway.makeKey('thrifty', '5', {
+      budgetNano: NANO_PER_USD,
+      budgetPeriod: 'day',
+    })
+    const refused = await gateway.post('/v1/chat/completions', body, bearer(secret))
+    expect(refused.status).toBe(402)
+    expect(gateway.sandbox.calls).toEqual([])
     await gateway.close()
   })
 

@@ -7,7 +7,7 @@ import { hashSecret } from '../../src/accounts/keys'
 import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
 import { mysqlUrl } from './mariadb'
 
-type Value = string | number | boolean | null
+type Value = string | number | bigint | boolean | null
 type Rows = Record<string, Record<string, Value>[]>
 
 /** Secrets as callers send them. */
@@ -17,8 +17,12 @@ export const theirSecrets = {
   spent: `sk-${'Ef5'.repeat(16)}`,
   bob: `sk-${'Gh6'.repeat(16)}`,
   gone: `sk-${'Ij7'.repeat(16)}`,
+  lasting: `sk-${'Kl8'.repeat(16)}`,
 }
 const bare = (secret: string) => secret.slice('sk-'.length)
+
+/** The largest integer of these databases, which operators write for never. */
+const MOST_INTEGER = 9_223_372_036_854_775_807n
 
 /** The types of columns that are no texts, as GORM makes them. */
 const numbers =
@@ -82,7 +86,7 @@ export function emptyDatabase(kind: TheirDatabase): Promise<string> {
 function literal(value: Value, kind: TheirDatabase): string {
   if (value === null) return 'null'
   if (typeof value === 'boolean') return kind === 'postgres' ? String(value) : String(Number(value))
-  if (typeof value === 'number') return String(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
   const text = value.replaceAll("'", "''")
   return `'${kind === 'mysql' ? text.replaceAll('\\', '\\\\') : text}'`
 }
@@ -197,16 +201,21 @@ export function makeOneApi(
       token(3, theirSecrets.spent, { unlimited_quota: false, status: 4 }),
       token(4, theirSecrets.bob, { user_id: 2 }),
       token(5, theirSecrets.gone, { user_id: 3 }),
+      token(6, theirSecrets.lasting, { expired_time: MOST_INTEGER, created_time: MOST_INTEGER }),
     ],
     channels: channels(baseUrl, isNew),
-    options: [
-      { key: 'QuotaPerUnit', value: '500000' },
-      { key: 'ModelRatio', value: '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1}' },
-      { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5}' },
-      { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
-      ...(isNew ? [{ key: 'CacheRatio', value: '{"gpt-4.1-mini":0.25}' }] : []),
-    ],
+    options: options(isNew),
   })
+}
+
+function options(isNew: boolean): Rows[string] {
+  return [
+    { key: 'QuotaPerUnit', value: '500000' },
+    { key: 'ModelRatio', value: '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1}' },
+    { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5}' },
+    { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
+    ...(isNew ? [{ key: 'CacheRatio', value: '{"gpt-4.1-mini":0.25}' }] : []),
+  ]
 }
 
 /** The PostgreSQL of LiteLLM, of the models of schema.prisma that hold keys and their owners. */
@@ -231,6 +240,8 @@ export async function makeLitellm(): Promise<string> {
       "budget_duration") values (${hash(theirSecrets.alice)}, 'sk-...b3Ab', 'research-main', '{}', 't-1', 60, 10, '7d')`,
     `insert into "LiteLLM_VerificationToken" ("token", "key_name", "models", "user_id", "expires", "blocked")
       values (${hash(theirSecrets.bob)}, 'sk-...h6Gh', '{all-proxy-models}', 'u-1', '2099-01-01 00:00:00', true)`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "expires", "rpm_limit", "max_budget")
+      values (${hash(theirSecrets.lasting)}, 'lasting', '{all-proxy-models}', 'u-1', '99999-01-01 00:00:00', ${MOST_INTEGER}, 1e300)`,
     `insert into "LiteLLM_VerificationToken" ("token", "models", "team_id")
       values (${hash(theirSecrets.gone)}, '{}', 'litellm-dashboard')`,
     `insert into "LiteLLM_ProxyModelTable" values ('m-1', 'hidden', '{"model":"encrypted"}')`,

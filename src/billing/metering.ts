@@ -27,6 +27,7 @@ import {
   tokensOf,
   type Unit,
   units,
+  withoutSide,
 } from '../contract/units'
 import { invalidRequest } from '../lib/errors'
 import type { TokenCounter } from '../media/token-counter'
@@ -73,11 +74,12 @@ export interface Measure {
  * ended normally. A promise only if text must be counted.
  */
 export function measure(
-  outcome: Outcome,
+  ended: Outcome,
   parsed: ParsedRequest,
   model: Model,
   counter: TokenCounter,
 ): Measure | undefined | Promise<Measure> {
+  const outcome = withoutZeros(ended)
   const { usage, output, made, failed, endedBy } = outcome
   // An answer that is cut at what the account can hold has ended as at its limit.
   const broken = failed || (endedBy !== 'done' && endedBy !== 'balance')
@@ -96,11 +98,28 @@ export function measure(
   // thinking.
   const used = endedBy === 'client' && (outcome.early || (usage.output_token ?? 0) > 0)
   if (empty && !used && !(thought && outputTokensOf(usage) > 0)) return undefined
-  if (outcome.early || usage.input_token === undefined) {
+  if (outcome.early || outcome !== ended || usage.input_token === undefined) {
     const texts = model.family.texts?.(parsed.body, model)
     if (texts) return count(outcome, texts, parsed, model, counter)
   }
   return { quantities: withRequest(usage, model), source: 'upstream' }
+}
+
+/**
+ * The outcome without figures of zero for what was read or written all the same: a vendor that reports them does not count.
+ * The same outcome if it has none.
+ */
+function withoutZeros(outcome: Outcome): Outcome {
+  const { usage, text } = outcome
+  if (typeof usage !== 'object' || !hasOutput(outcome)) return outcome
+  const isUnread = inputTokensOf(usage) === 0 && usage.input_token !== undefined
+  const isUnwritten = outputTokensOf(usage) === 0 && text !== ''
+  let figures = isUnread ? withoutSide('input', usage) : usage
+  if (isUnwritten) figures = withoutSide('output', figures)
+  const isNothing = Object.values(figures).every((figure) => figure === 0)
+  return isUnread || isUnwritten || isNothing
+    ? { ...outcome, usage: isNothing ? undefined : figures }
+    : outcome
 }
 
 /** Whether the caller has any output that is worth something by itself. */
@@ -314,10 +333,12 @@ export function sumOutcomes(outcomes: readonly Outcome[], parsed: ParsedRequest,
 /** The sum of the figures; unknown if a part that brought anything had none. */
 function sumUsage(outcomes: readonly Outcome[]): ReportedUsage {
   let sum: Quantities | undefined
-  for (const { usage, output } of outcomes) {
+  for (const outcome of outcomes) {
+    const { usage, output } = outcome
     // A part that has not begun adds nothing, and the figures of the others are sure.
     if (usage === undefined && output === undefined) continue
     if (usage === undefined || usage === 'invalid') return usage
+    if (withoutZeros(outcome) !== outcome) return undefined
     sum ??= {}
     addQuantities(sum, usage)
   }

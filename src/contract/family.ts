@@ -231,6 +231,11 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
     /** Absent: the whole quote is held before a stream begins. */
     follow?(parsed: ParsedRequest<Body>, model: Model): StreamFollower
   }
+  /**
+   * The usage of an answer as its callers know it. With `reported`, the vendor's own: the same object if it says as much as
+   * the figures that were read of it. Absent: callers are shown what the vendor reports.
+   */
+  usage?(figures: Quantities, reported?: Readonly<Record<string, unknown>>): object
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks<Body>
@@ -343,10 +348,15 @@ export interface StreamFollower extends StreamCut {
   /** Takes an event that was passed on. */
   push(event: object): void
   /**
-   * The event with the usage that is paid, for a caller who asked for one that the vendor did not send; empty if the
-   * caller did not. Absent: the dialect has no such event.
+   * The event with the usage that is paid, for a caller who asked for one where the vendor sent none, or none that is
+   * believed; empty if the caller did not. Absent: the dialect has no such event.
    */
   usageEvent?(usage: Quantities): string
+  /**
+   * An event that reports usage, as its caller sees it: with the figures that are believed, or without any while none are.
+   * The same object if it says so already. Absent: it is shown as it is, and `usageEvent` corrects it.
+   */
+  withUsage?(event: object, figures: Quantities | undefined): object
 }
 
 /** The streams of a family; undefined if it has none. */

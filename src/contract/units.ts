@@ -245,9 +245,37 @@ export function outputTokensOf(quantities: Quantities): number {
   return tokensOn('output', quantities)
 }
 
+/**
+ * Figures of which nothing is lower than in earlier ones of the same answer: what a model has read and written does not get
+ * less. Tokens of a side are compared together, because a later figure may say more of their kinds. The later ones
+ * themselves if nothing in them is lower.
+ */
+export function neverLess(earlier: Quantities, later: Quantities): Quantities {
+  const input = inputTokensOf(earlier) > inputTokensOf(later) ? earlier : later
+  const output = outputTokensOf(earlier) > outputTokensOf(later) ? earlier : later
+  const isLess = units.some((unit) => sides[unit] === undefined && (earlier[unit] ?? 0) > (later[unit] ?? 0))
+  if (input === later && output === later && !isLess) return later
+  const figures: Quantities = {}
+  for (const unit of units) {
+    const side = sides[unit]
+    const figure = side ? (side === 'input' ? input : output)[unit] : greater(earlier[unit], later[unit])
+    if (figure !== undefined) figures[unit] = figure
+  }
+  return figures
+}
+
+function greater(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
+}
+
 /** The tokens that go into the model, by kind. */
 export function inputOf(quantities: Quantities): Quantities {
   return Object.fromEntries(Object.entries(quantities).filter(([unit]) => sides[unit as Unit] === 'input'))
+}
+
+/** Figures without the tokens of a side. */
+export function withoutSide(side: 'input' | 'output', quantities: Quantities): Quantities {
+  return Object.fromEntries(Object.entries(quantities).filter(([unit]) => sides[unit as Unit] !== side))
 }
 
 function tokensOn(side: 'input' | 'output', quantities: Quantities): number {

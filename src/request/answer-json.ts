@@ -1,9 +1,10 @@
 // Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be
-// changed, except for the model's name.
+// changed, except for the model's name, and figures of usage that are not what is paid.
 
-import { outcomeOfReply } from '../billing/metering'
-import type { JsonFamily } from '../contract/family'
-import { hasFailed } from '../contract/reading'
+import { type Measure, measure, outcomeOfReply } from '../billing/metering'
+import type { JsonFamily, Quantities } from '../contract/family'
+import { hasFailed, type Reading } from '../contract/reading'
+import { isObject } from '../lib/objects'
 import { isEventStream, readReply, readText, usageJsonOf, withModel } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './answer-stream'
@@ -35,18 +36,35 @@ export async function answerJson(
     if (!json) return textAnswer(reservation, family, text, contentType)
     const reading = readUpstream(model, () => family.read(json, parsed, model))
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
+    const outcome = outcomeOfReply(reading, usageJsonOf(json), parsed, model)
+    const measured = await measure(outcome, parsed, model, line.world.tokenCounter)
+    const usage = measured && shownUsage(family, json, reading, measured)
     return {
       kind: 'whole',
       contentType: 'application/json',
-      outcome: outcomeOfReply(reading, usageJsonOf(json), parsed, model),
-      measured: undefined,
-      body: withModel({ text, json }, model),
+      outcome,
+      measured,
+      body: withModel({ text, json }, model, usage),
       replies: [json],
     }
   } catch (error) {
     done()
     throw error
   }
+}
+
+/** The usage for the caller, who is shown what is paid; undefined if the dialect has none. */
+function shownUsage(
+  { usage: write }: JsonFamily,
+  json: object,
+  { usage }: Reading,
+  { quantities, source }: Measure,
+): object | undefined {
+  const { usage: reported } = json as { usage?: unknown }
+  const isBelieved = source === 'upstream' && usage !== undefined && usage.figures !== 'invalid'
+  return isBelieved && isObject(reported)
+    ? write?.(usage.figures as Quantities, reported)
+    : write?.(quantities)
 }
 
 /** Sends the vendor's text unchanged. It has no figures of usage. */

@@ -73,7 +73,10 @@ interface Look {
 }
 const UNSEEN: Look = { end: 0, shown: '', isSame: true }
 
-/** Creates a meter. Events pass unchanged, except for the model's name and figures that are only for our accounting. */
+/**
+ * Creates a meter. Events pass unchanged, except for the model's name, figures that are only for our accounting, and figures
+ * that are not what is paid.
+ */
 export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
   return new PassingMeter(options)
 }
@@ -141,7 +144,7 @@ class PassingMeter implements StreamMeter {
 
   finish(usage: Quantities): Buffer {
     const { tally, closing } = this
-    if (!this.asksUsage || tally.hasFigures() || tally.failure() || !this.isComplete()) return closing
+    if (!this.asksUsage || this.isUsageShown() || tally.failure() || !this.isComplete()) return closing
     this.readUnread()
     return Buffer.concat([Buffer.from(this.options.follower?.usageEvent?.(usage) ?? ''), closing])
   }
@@ -150,6 +153,13 @@ class PassingMeter implements StreamMeter {
     this.readUnread()
     this.ended = true
     return Buffer.from(this.options.follower?.cut(usage) ?? '')
+  }
+
+  /** Whether the caller has seen the figures that are paid. */
+  private isUsageShown(): boolean {
+    const { tally } = this
+    if (!tally.believed()) return tally.hasFigures() && !tally.hasOutput()
+    return this.options.follower?.withUsage !== undefined || !tally.hasShrunk()
   }
 
   /** Passes whole events on. `after` is what follows them. */
@@ -299,9 +309,18 @@ class PassingMeter implements StreamMeter {
   /** The caller's view of an event. */
   private seenBy(event: string, reading: Reading): string {
     const isError = hasFailed(reading)
+    const { usage } = reading
+    const { hideUsage, follower } = this.options
+    const figures = usage && this.tally.believed()
+    // Before any output a figure of none is right.
+    const isDoubtful = usage !== undefined && !figures && this.tally.hasOutput()
+    const isCorrected = follower?.withUsage !== undefined && (figures !== undefined || isDoubtful)
     // An error is shown whatever figures stand beside it.
-    if (reading.usage?.kind === 'separate' && this.options.hideUsage && !isError) return ''
-    if (reading.end !== 'failed-disguised') return callerEvent(event, isError)
+    if (usage?.kind === 'separate' && (hideUsage || (isDoubtful && isCorrected)) && !isError) return ''
+    if (reading.end !== 'failed-disguised') {
+      const shownOf = isCorrected ? (json: object) => follower.withUsage?.(json, figures) ?? json : undefined
+      return callerEvent(event, isError, shownOf)
+    }
     return toLatin1(this.options.translateError(objectIn(dataOfEvent(event) ?? '') ?? {}))
   }
 }

@@ -12,7 +12,7 @@ import {
   type UsageReading,
   worthMore,
 } from '../contract/reading'
-import { addQuantities, outputTokensOf } from '../contract/units'
+import { addQuantities, inputTokensOf, neverLess, outputTokensOf, withoutSide } from '../contract/units'
 import { isObject } from '../lib/objects'
 import { reportsUsage } from './event-search'
 
@@ -136,6 +136,16 @@ export class StreamTally {
     return this.usage.hasFigures()
   }
 
+  /** The vendor's figures as far as they are believed; undefined if the output is to be counted. */
+  believed(): Quantities | undefined {
+    return this.usage.believed()
+  }
+
+  /** Whether the figures that came last are lower than those that are believed. */
+  hasShrunk(): boolean {
+    return this.usage.hasShrunk()
+  }
+
   /** Whether the vendor has reported the service tier. */
   isTierKnown(): boolean {
     return this.serviceTier !== undefined
@@ -188,6 +198,10 @@ export class StreamTally {
 /** The vendor's figures, collected from one event after another. */
 class UsageTally {
   private readonly judge: TallyOptions['judge']
+  /** The largest figures so far that were believed, of all units. */
+  private figures: Quantities | undefined
+  /** True if the last figures were lower than earlier ones. */
+  private isLower = false
   private usage: ReportedUsage
   /** True if the figures are from before the output. */
   private early = false
@@ -199,10 +213,23 @@ class UsageTally {
 
   take({ kind, figures, reported }: UsageReading, event: { usage?: unknown }): void {
     const isPart = kind === 'start' || kind === 'update'
-    this.usage = this.judge(isPart ? joined(this.usage, figures) : figures)
+    const most = this.believe(isPart ? joined(this.figures, figures) : figures)
     this.early = kind === 'start'
+    // What stands there for the output is not counted yet.
+    if (most) this.figures = this.early ? withoutSide('output', most) : most
     const written = reported ?? event.usage ?? null
     this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(written) } : written
+  }
+
+  /** The figures that are believed with these; undefined if these cannot be. */
+  private believe(figures: Quantities | 'invalid'): Quantities | undefined {
+    this.usage = this.judge(figures)
+    this.isLower = false
+    if (figures === 'invalid' || this.usage === 'invalid') return undefined
+    const most = this.figures ? neverLess(this.figures, figures) : figures
+    this.isLower = most !== figures
+    if (this.isLower) this.usage = this.judge(most)
+    return most
   }
 
   /** Marks the figures as unreadable. */
@@ -211,11 +238,23 @@ class UsageTally {
   }
 
   isSure(): boolean {
-    return this.usage !== undefined && this.usage !== 'invalid' && !this.early
+    return this.believed() !== undefined
   }
 
   hasFigures(): boolean {
     return this.usage !== undefined
+  }
+
+  /** The figures of an answer with output; undefined if its output is to be counted. A side of none was not counted. */
+  believed(): Quantities | undefined {
+    const { figures, usage, early } = this
+    if (!figures || usage === undefined || usage === 'invalid' || early) return undefined
+    const ofTokens = 'input_token' in figures || 'output_token' in figures
+    return ofTokens && (inputTokensOf(figures) === 0 || outputTokensOf(figures) === 0) ? undefined : figures
+  }
+
+  hasShrunk(): boolean {
+    return this.isLower
   }
 
   /** The figures, with calls that they say nothing of. */
@@ -251,9 +290,9 @@ export function streamContract(model: Model) {
 }
 
 /** Joins figures: later ones replace earlier ones, and partial ones leave the rest as it was. */
-function joined(before: ReportedUsage, usage: Quantities | 'invalid'): ReportedUsage {
+function joined(before: Quantities | undefined, usage: Quantities | 'invalid'): Quantities | 'invalid' {
   if (usage === 'invalid') return usage
-  const sum = { ...(before === 'invalid' ? {} : before), ...usage }
+  const sum = { ...before, ...usage }
   const { cache_write_token: written, cache_write_1h_token: long = 0 } = sum
   if (long > 0 && written !== undefined && usage.cache_write_1h_token === undefined) {
     // A total of all that was written to caches has the part with the longer lifetime in it, even where it does not say so.

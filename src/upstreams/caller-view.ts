@@ -24,21 +24,29 @@ export function callerView<Answer extends object>(answer: Answer): Answer {
   return viewOf(answer as Members) as Answer
 }
 
-/** The text of an answer without these members, every other character unchanged. */
-export function callerText(text: string, answer: object): string {
-  return edited(text, answer as Members, callerView(answer) as Members)
+/**
+ * The text of an answer without these members, every other character unchanged. `shown` is the answer with other figures,
+ * if they are not those that the vendor reports.
+ */
+export function callerText(text: string, answer: object, shown: object = answer): string {
+  return edited(text, answer as Members, callerView(shown) as Members)
 }
 
-/** An event of a stream, as Latin-1, without these members. */
-export function callerEvent(event: string, isError: boolean): string {
+/** An event of a stream, as Latin-1, without these members. `shownOf` gives it other figures, or none. */
+export function callerEvent(
+  event: string,
+  isError: boolean,
+  shownOf?: ((json: object) => object) | undefined,
+): string {
   if (isError) return toLatin1(callerWords(fromLatin1(event)))
   // Only an event that has such a word anywhere is checked further.
-  if (!TOLD_BY_EVENT.test(event)) return event
+  if (!shownOf && !TOLD_BY_EVENT.test(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
-  const seen = json && callerView(json)
-  if (data === undefined || !json || seen === json) return event
-  const shown = toLatin1(callerText(data, json))
+  const own = json && shownOf ? shownOf(json) : json
+  const seen = own && callerView(own)
+  if (data === undefined || !json || !own || seen === json) return event
+  const shown = toLatin1(callerText(data, json, own))
   const whole = toLatin1(data)
   if (event.includes(whole)) return event.replace(whole, () => shown)
   // Data over several lines.
@@ -150,14 +158,15 @@ function isMembers(value: unknown): value is Members {
 function edited(text: string, before: Members, after: Members): string {
   if (before === after) return text
   const scanned = scanObject(text)
-  // Lists, and objects with a repeated name.
-  if (!('members' in scanned)) return JSON.stringify(after)
+  // Lists, objects with a repeated name, and what is no object any more.
+  if (!('members' in scanned) || !isMembers(after)) return JSON.stringify(after)
   const set: Record<string, string> = {}
   const drop: string[] = []
-  for (const name of Object.keys(before)) {
+  for (const name of Object.keys({ ...before, ...after })) {
     const member = scanned.members.get(name)
-    if (!member || before[name] === after[name]) continue
+    if (before[name] === after[name]) continue
     if (!(name in after)) drop.push(name)
+    else if (!member) set[name] = JSON.stringify(after[name])
     else
       set[name] = edited(
         text.slice(member.valueStart, member.valueEnd),

@@ -80,9 +80,12 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
   return garbage(model, 'not JSON', error.name)
 }
 
-/** The reply's text for the caller, with the gateway's id instead of the vendor's model name. */
-export function withModel({ text: answered, json }: UpstreamReply, model: Model): string {
-  const text = callerText(answered, json)
+/**
+ * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `usage` stands in place of
+ * the vendor's, if given.
+ */
+export function withModel({ text: answered, json }: UpstreamReply, model: Model, usage?: object): string {
+  const text = callerText(answered, json, usage && usageOf(json) !== usage ? { ...json, usage } : json)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
   // Nearly all vendors write this; within a string the quotes would be escaped.
@@ -95,8 +98,12 @@ export function withModel({ text: answered, json }: UpstreamReply, model: Model)
 
 /** The vendor's usage object as it came. */
 export function usageJsonOf(json: object): string | null {
-  const { usage } = json as { usage?: unknown }
+  const usage = usageOf(json)
   return usage === undefined ? null : JSON.stringify(usage)
+}
+
+function usageOf(json: object): unknown {
+  return (json as { usage?: unknown }).usage
 }
 
 export function isEventStream(response: HttpResponse): boolean {

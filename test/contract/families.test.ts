@@ -13,6 +13,7 @@ import {
   type Upload,
 } from '../../src/contract/family'
 import { operationOf, operations } from '../../src/contract/operations'
+import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
 import { wavOf } from '../../src/lib/wav'
@@ -114,10 +115,25 @@ async function costsAsRecorded(family: Family, record: Fixture): Promise<void> {
       amount: priceOf(record.usage, pico),
       source: record.source ?? 'upstream',
     })
+    const shown = shownTokens(answer)
+    if (shown) expect(shown).toEqual([inputTokensOf(record.usage), outputTokensOf(record.usage)])
   } else {
     expect(Number(charge.amount)).toBeGreaterThan(0)
     expect(charge.usage_source).not.toBe('upstream')
   }
+}
+
+/** Tokens in and out that the caller reads in the usage of an answer; undefined for other forms of it, and for none. */
+function shownTokens({ json, events }: Pick<Answer, 'json' | 'events'>): [number, number] | undefined {
+  const usages = [json, ...events].map((part) => part?.usage ?? part?.response?.usage)
+  const usage = usages.findLast((each) => each !== undefined && each !== null)
+  const { prompt_tokens: prompt, completion_tokens: completion = 0 } = usage ?? {}
+  if (prompt !== undefined) return [prompt, completion]
+  const { input_tokens: input, output_tokens: output, total_tokens: total } = usage ?? {}
+  if (input === undefined || output === undefined) return undefined
+  // Of messages, which have no total, cached tokens stand beside the input.
+  const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = usage
+  return total === undefined ? [input + read + written, output] : [input, output]
 }
 
 /** Compares what the vendor is sent, but for the model, and what the caller gets, but for what is new each time. */

@@ -1,11 +1,11 @@
-// Answers of vendors that say nothing of what was used: whole and streamed, in each dialect on models of each kind, the
-// caller is shown the count that is paid.
+// Answers of vendors that say nothing of what was used, or something odd: whole and streamed, in each dialect on models of
+// each kind, the caller is shown what is paid.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { startTrilingualVendor } from '../support/trilingual-vendor'
+import { BESIDE, type OddFigures, startTrilingualVendor, USED } from '../support/trilingual-vendor'
 
 const INPUT = 1_000
 const OUTPUT = 2_000
@@ -80,18 +80,13 @@ const plainText: Dialect = {
   usage: ({ usage }) => usage && [usage.prompt_tokens, usage.completion_tokens],
 }
 
-// An answer in the vendor's own dialect passes as it is, but for responses, and for the figures that a caller asks for.
 const ways = Object.keys(dialects).flatMap((dialect) =>
   ['chat', 'messages', 'responses'].flatMap((model) =>
     [false, true].map((stream) => ({ dialect, model, stream, form: stream ? 'a stream' : 'a whole answer' })),
   ),
 )
-const shownWays = ways.filter(
-  ({ dialect, model, stream }) =>
-    dialect !== model || dialect === 'responses' || (dialect === 'chat' && stream),
-)
 
-test.each(shownWays)('$form in $dialect by a model of $model ends with what is paid', async (way) => {
+test.each(ways)('$form in $dialect by a model of $model ends with what is paid', async (way) => {
   const usage = way.dialect === 'messages' ? {} : { stream_options: { include_usage: true } }
   const stream = way.stream && { stream: true, ...usage }
   const { shown, charge } = await ask(dialects[way.dialect] as Dialect, way.model, { ...stream })
@@ -101,6 +96,44 @@ test.each(shownWays)('$form in $dialect by a model of $model ends with what is p
   expect(charge).toMatchObject({ state: 'settled', amount: input * INPUT + output * OUTPUT })
   expect(charge?.usage_source).not.toBe('upstream')
 })
+
+const figures = ['zero', 'absurd', 'less', 'beside'] as const satisfies OddFigures[]
+const oddWays = ways.flatMap((way) => figures.map((odd) => ({ ...way, odd })))
+
+test.each(oddWays)(
+  '$form in $dialect by a model of $model with $odd figures shows what is paid',
+  async (way) => {
+    const { odd, dialect, model, stream } = way
+    vendor.says = { text: 'The lamp on the table is red.', thought: 'A thought.', figures: odd }
+    const asks = stream && {
+      stream: true,
+      ...(dialect === 'chat' && { stream_options: { include_usage: true } }),
+    }
+    const { shown, charge } = await ask(dialects[dialect] as Dialect, model, { ...asks })
+    const [input = 0, output = 0] = shown ?? []
+    expect(charge).toMatchObject({ state: 'settled', amount: input * INPUT + output * OUTPUT })
+    const isCounted = odd === 'zero' || odd === 'absurd'
+    expect(charge?.usage_source === 'upstream').toBe(!isCounted)
+    // Chat and responses have a total, by which thinking is found.
+    const thinking = odd === 'beside' && model !== 'messages' ? BESIDE : 0
+    if (!isCounted) expect([input, output]).toEqual([USED.input, USED.output + thinking])
+    else expect(Math.min(input, output)).toBeGreaterThan(3)
+  },
+)
+
+test.each(['zero', 'beside'] as const)(
+  'a plain completion with %s figures shows what is paid',
+  async (odd) => {
+    for (const stream of [false, true]) {
+      vendor.says = { text: 'The lamp on the table is red.', figures: odd }
+      const asks = stream && { stream: true, stream_options: { include_usage: true } }
+      const { shown, charge } = await ask(plainText, 'text', { ...asks })
+      const [input = 0, output = 0] = shown ?? []
+      expect(Math.min(input, output)).toBeGreaterThan(3)
+      expect(charge).toMatchObject({ amount: input * INPUT + output * OUTPUT })
+    }
+  },
+)
 
 test('a stream of a plain completion ends with what is paid', async () => {
   const stream = { stream: true, stream_options: { include_usage: true } }

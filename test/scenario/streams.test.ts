@@ -645,12 +645,22 @@ describe('a vendor with ways of its own', () => {
     expect(charge.amount).toBe(price({ input_token: 7, output_token: 2 }))
   })
 
-  test('reports usage twice: the last report counts, never the sum', async () => {
-    vendor.answer = () =>
-      eventStream(chunk('A') + usageChunk(9, 9) + chunk('B', 'stop') + usageChunk(7, 2) + DONE)
-    const { charge } = await play()
-    expect(charge.amount).toBe(price({ input_token: 7, output_token: 2 }))
-  })
+  test.each([
+    ['more', [7, 2], [9, 9], [9, 9]],
+    ['less', [9, 9], [7, 2], [9, 9]],
+    ['less output', [7, 9], [9, 2], [9, 9]],
+    ['less input', [9, 2], [7, 9], [9, 9]],
+    ['nothing', [9, 9], [0, 0], [9, 9]],
+  ] as const)(
+    'reports usage twice, %s at last: never less, and never the sum',
+    async (_, one, other, paid) => {
+      const [first, last] = [usageChunk(one[0], one[1]), usageChunk(other[0], other[1])]
+      vendor.answer = () => eventStream(chunk('A') + first + chunk('B', 'stop') + last + DONE)
+      const { charge } = await play()
+      const [input, output] = paid
+      expect(charge.amount).toBe(price({ input_token: input, output_token: output }))
+    },
+  )
 
   test('claims more tokens than any model has: the text is counted', async () => {
     vendor.answer = () => eventStream(chunk('Hello', 'stop') + usageChunk(7, 100_000_001) + DONE)

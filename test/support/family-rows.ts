@@ -36,7 +36,8 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-4.1-mini', price: tokens },
-    answered: ['usage/cost_in_usd_ticks'],
+    // Thinking that the vendor counts beside the completion is in it.
+    answered: ['usage/cost_in_usd_ticks', 'usage/completion_tokens'],
     refused: [
       ['messages', 'Hello'],
       ['messages', []],

@@ -12,9 +12,20 @@ export interface Said {
   isCut?: boolean
   /** True if it says nothing of what was used. */
   isUncounted?: boolean
+  /** The odd kind of its figures; absent for plausible ones. */
+  figures?: OddFigures
   /** Searches that it makes before it speaks, in messages and responses. */
   searches?: number
 }
+
+/**
+ * Figures of zero; absurd ones; ones that have less output at last in a stream; or thinking that is only in the total,
+ * where the dialect has one.
+ */
+export type OddFigures = 'zero' | 'absurd' | 'less' | 'beside'
+
+/** Tokens of thinking that is counted beside the output. */
+export const BESIDE = 16
 
 export interface TrilingualVendor {
   /** The address without a version, for every kind of upstream. */
@@ -42,7 +53,7 @@ export function startTrilingualVendor(): TrilingualVendor {
       vendor.received.push({ path, body })
       vendor.whenAsked()
       const form = path.endsWith('/messages') ? message : path.endsWith('/responses') ? response : chat
-      const { whole, events } = vendor.says.isUncounted ? uncounted(form(vendor.says)) : form(vendor.says)
+      const { whole, events } = asSaid(form(vendor.says), vendor.says)
       if (!body.stream) return Response.json(whole)
       const frames = events.map(({ event, ...data }) => {
         const name = event === undefined ? '' : `event: ${event}\n`
@@ -70,6 +81,36 @@ export function startTrilingualVendor(): TrilingualVendor {
 interface Form {
   whole: Json
   events: Json[]
+}
+
+function asSaid(form: Form, { isUncounted, figures }: Said): Form {
+  if (isUncounted) return uncounted(form)
+  return figures === undefined ? form : odd(form, figures)
+}
+
+/** An answer with odd figures. */
+function odd({ whole, events }: Form, figures: OddFigures): Form {
+  const usageOf = (usage: Json): Json => {
+    if (figures === 'zero') return Object.fromEntries(Object.keys(usage).map((name) => [name, 0]))
+    const output = 'completion_tokens' in usage ? 'completion_tokens' : 'output_tokens'
+    if (figures === 'absurd') return { ...usage, [output]: 1e12, total_tokens: 2e12 }
+    return figures === 'less' || usage.total_tokens === undefined
+      ? usage
+      : { ...usage, total_tokens: usage.total_tokens + BESIDE }
+  }
+  const changed = (json: Json): Json => {
+    const changes: Json = json.usage ? { usage: usageOf(json.usage) } : {}
+    for (const member of ['message', 'response']) if (json[member]) changes[member] = changed(json[member])
+    return { ...json, ...changes }
+  }
+  const all = events.map(changed)
+  if (figures !== 'less') return { whole: changed(whole), events: all }
+  // The event with the last figures comes once more, with less.
+  const at = all.findLastIndex(({ usage }) => usage)
+  const { usage } = all[at] ?? {}
+  const output = usage && 'completion_tokens' in usage ? 'completion_tokens' : 'output_tokens'
+  const again = usage ? [{ ...all[at], usage: { ...usage, [output]: 1 } }] : []
+  return { whole, events: [...all.slice(0, at + 1), ...again, ...all.slice(at + 1)] }
 }
 
 /** An answer without its figures. */

@@ -4,7 +4,7 @@
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
 import { isObject } from '../../lib/objects'
 import { CHAT_END, type ChatBody } from './caller-side'
-import { chatUsage } from './usage'
+import { chatUsage, withChatUsage } from './usage'
 
 /** The form of the chunks of a stream. */
 export interface ChunkForm {
@@ -54,6 +54,10 @@ export class ChunkFollower implements StreamFollower {
 
   usageEvent(usage: Quantities): string {
     return this.showsUsage ? this.chunk({ choices: [], usage: chatUsage(usage) }) : ''
+  }
+
+  withUsage(event: object, figures: Quantities | undefined): object {
+    return withChatUsage(event, figures)
   }
 
   cut(usage: Quantities): string {

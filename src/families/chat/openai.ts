@@ -16,6 +16,7 @@ import {
 } from './caller-side'
 import { chatFieldRules, chatFields, IGNORED_WHEN_REASONING } from './fields'
 import { followChat } from './follower'
+import { shownChatUsage } from './usage'
 
 export const openaiChat: JsonFamily<ChatBody> = {
   kind: 'json',
@@ -53,6 +54,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
     follow: followChat,
   },
 
+  usage: shownChatUsage,
   texts: textsOfChat,
   plain: plainChat,
 }

@@ -2,6 +2,7 @@
 
 import type { Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
+import { isObject } from '../../lib/objects'
 
 /** Usage in the terms of chat: the prompt has cached and written tokens in it, and the completion has thinking in it. */
 export function chatUsage(usage: Quantities, thinkingTokens = 0) {
@@ -16,4 +17,28 @@ export function chatUsage(usage: Quantities, thinkingTokens = 0) {
     prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
     completion_tokens_details: { reasoning_tokens: Math.min(thinkingTokens, completion) },
   }
+}
+
+/**
+ * The usage of a vendor's completion or chunk for its caller. Some vendors leave thinking out of `completion_tokens` and
+ * bill it: xAI's documentation of reasoning says so, and Gemini's OpenAI-compatible API counts in the same way.
+ */
+export function shownChatUsage(
+  figures: Quantities,
+  reported?: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { prompt_tokens: prompt, completion_tokens: completion, ...rest } = chatUsage(figures)
+  if (!reported) return { prompt_tokens: prompt, completion_tokens: completion, ...rest }
+  const { prompt_tokens: toldPrompt, completion_tokens: toldCompletion = 0 } = reported
+  if (toldPrompt === prompt && toldCompletion === completion) return reported
+  const total = { total_tokens: prompt + completion }
+  return { ...reported, prompt_tokens: prompt, completion_tokens: completion, ...total }
+}
+
+/** A chunk of a stream with these figures, or without any; the same one if it reports them, or none. */
+export function withChatUsage(chunk: object, figures: Quantities | undefined): object {
+  const { usage } = chunk as { usage?: unknown }
+  if (!isObject(usage)) return chunk
+  const shown = figures ? shownChatUsage(figures, usage) : null
+  return shown === usage ? chunk : { ...chunk, usage: shown }
 }

@@ -17,6 +17,7 @@ import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 import { CHAT_END, readChunk, readCompletion } from '../chat/caller-side'
 import { SEARCHES_AND_TOOLS } from '../chat/fields'
 import { ChunkFollower } from '../chat/follower'
+import { shownChatUsage } from '../chat/usage'
 import { completionEdit } from '../completion-edit'
 import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
@@ -125,6 +126,7 @@ export const openaiCompletions: JsonFamily<CompletionsBody> = {
       }),
   },
 
+  usage: shownChatUsage,
   texts: textsOf,
   plain: { fields: ['n'], body: ({ text, ...options }) => ({ prompt: text, ...options }) },
 }

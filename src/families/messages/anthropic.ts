@@ -17,6 +17,7 @@ import {
 } from './caller-side'
 import { messagesFieldRules, messagesFields } from './fields'
 import { followMessage } from './follower'
+import { messageUsage } from './usage'
 
 export const anthropicMessages: JsonFamily<MessagesBody> = {
   kind: 'json',
@@ -50,6 +51,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
     read: countedTokens,
   },
 
+  usage: (figures, reported) => reported ?? messageUsage(figures),
   texts: textsOfMessages,
   mediaTokens: mediaTokensOfMessages,
   plain: plainMessages,

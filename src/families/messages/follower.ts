@@ -2,6 +2,7 @@
 // the reason is that of an answer at its limit. It must never throw, whatever a vendor sends.
 
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
+import { isObject } from '../../lib/objects'
 import type { MessagesBody } from './caller-side'
 import { messageUsage } from './usage'
 
@@ -9,20 +10,23 @@ export type MessageEvent = { type: string; [field: string]: unknown }
 
 export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model): StreamFollower {
   let hasBegun = false
-  let hasReason = false
+  /** Why the message ends, as the vendor says. */
+  let reason: object | undefined
   const open = new Set<unknown>()
   return {
     push(event) {
-      const { type, index } = event as { type?: unknown; index?: unknown }
+      const { type, index, delta } = event as { type?: unknown; index?: unknown; delta?: unknown }
       if (type === 'message_start') hasBegun = true
       else if (type === 'content_block_start') open.add(index)
       else if (type === 'content_block_stop') open.delete(index)
-      else if (type === 'message_delta') hasReason = true
+      else if (type === 'message_delta') reason = isObject(delta) ? delta : (reason ?? END_TURN)
     },
+    // Clients take the figures of the last of these events.
+    usageEvent: (usage) => endEvent(reason ?? END_TURN, usage),
     cut(usage) {
       const start = hasBegun ? '' : startOf(parsed, model, usage)
       const stops = [...open].map((index) => messageEvent({ type: 'content_block_stop', index }))
-      const end = hasReason ? '' : cutEvent(usage)
+      const end = reason ? '' : cutEvent(usage)
       return `${start}${stops.join('')}${end}${messageEvent({ type: 'message_stop' })}`
     },
   }
@@ -48,9 +52,14 @@ export function messageStart(id: string, model: Model, usage: object): MessageEv
   return { type: 'message_start', message }
 }
 
-/** The event that says why the message ends. */
+const END_TURN = { stop_reason: 'end_turn', stop_sequence: null }
+
+/** The event that says that a message ends at its limit. */
 export function cutEvent(usage: Quantities): string {
-  const delta = { stop_reason: 'max_tokens', stop_sequence: null }
+  return endEvent({ stop_reason: 'max_tokens', stop_sequence: null }, usage)
+}
+
+function endEvent(delta: object, usage: Quantities): string {
   return messageEvent({ type: 'message_delta', delta, usage: messageUsage(usage) })
 }
 

@@ -2,6 +2,7 @@
 // every member that clients require. Items must stay as the vendor made them.
 
 import type { Model, ParsedRequest, Quantities } from '../../contract/family'
+import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import {
@@ -28,9 +29,19 @@ export function callersResponse(
   return withUsage(renamedResponse(asObject(reply), items, parsed, model), usage)
 }
 
-/** The response with the usage that is paid, if the vendor reports none. */
-export function withUsage(response: Fields, usage: Quantities): Fields {
-  return response.usage === null ? { ...response, usage: usageObject(responseUsage(usage, 0)) } : response
+/**
+ * The response with the usage that is paid. What the vendor reports stays if it says as much, and where nothing is paid;
+ * some vendors leave thinking out of `output_tokens` and bill it.
+ */
+export function withUsage(response: Fields, paid: Quantities): Fields {
+  const reported = asObject(response.usage)
+  const { input_tokens: input, output_tokens: output } = reported
+  const isPaid = Object.keys(paid).length > 0
+  const isSame = input === inputTokensOf(paid) && output === outputTokensOf(paid)
+  if (response.usage !== null && (!isPaid || isSame)) return response
+  const { reasoning_tokens: thinking } = asObject(reported.output_tokens_details)
+  const thinkingTokens = Number.isSafeInteger(thinking) ? (thinking as number) : 0
+  return { ...response, usage: { ...reported, ...usageObject(responseUsage(paid, thinkingTokens)) } }
 }
 
 /** Items that clients expect a status of. */

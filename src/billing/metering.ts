@@ -87,8 +87,10 @@ export function measure(
   const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {
     if (empty && !thought) return undefined
-    if (made) return asMade(made, outcome, parsed, model)
+    // A caller who left with a first state of a result has it at the price of the whole.
+    if (output === 'partial') return asQuoted(outcome, parsed, model)
     const texts = model.family.texts?.(parsed.body, model)
+    if (made && !texts) return asMade(made, outcome, parsed, model)
     // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
     // quote.
     if (!texts && broken && output !== 'shown' && endedBy !== 'client') return undefined
@@ -145,12 +147,16 @@ async function count(
     texts.length > 0 ? { input_token: input?.tokens ?? 0 } : inputOf(model.family.quote(parsed, model))
   const exact =
     usage !== 'invalid' &&
+    !outcome.made &&
     input?.exact !== false &&
     output.exact &&
     textOmitted === 0 &&
     (texts.length > 0 || input === undefined)
   const outputTokens = Math.max(reported.output_token ?? 0, Math.round(output.tokens * scale))
+  const quote = model.family.quote(parsed, model)
   const quantities: Quantities = {
+    // Of input that is no text the quote is the only figure, unless the family has counted it.
+    ...(outcome.made && { ...inputOf(quote), ...atMost(outcome.made, quote) }),
     ...(reported.input_token === undefined && counted),
     ...reported,
     ...(outputTokens > 0 ? { output_token: outputTokens } : {}),
@@ -172,12 +178,16 @@ function callsOf({ calls = {} }: Outcome, parsed: ParsedRequest, model: Model): 
 
 /** Quantities that were made, at most what was asked for. */
 function asMade(made: Quantities, { usage }: Outcome, parsed: ParsedRequest, model: Model): Measure {
-  const quote = model.family.quote(parsed, model)
+  const quantities = atMost(made, model.family.quote(parsed, model))
+  return { quantities: withRequest(quantities, model), source: usage === undefined ? 'counted' : 'estimated' }
+}
+
+function atMost(made: Quantities, quote: Quantities): Quantities {
   const quantities: Quantities = {}
   for (const unit of units) {
     if (made[unit] !== undefined) quantities[unit] = Math.min(made[unit], quote[unit] ?? 0)
   }
-  return { quantities: withRequest(quantities, model), source: usage === undefined ? 'counted' : 'estimated' }
+  return quantities
 }
 
 /**

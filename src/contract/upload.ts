@@ -1,6 +1,8 @@
 // A file that a caller sent, and the parts of a form. Types only. Nothing here must hold the bytes of a file in memory by
 // itself: they stay where they are until somebody reads them.
 
+import type { PictureSize } from '../lib/picture'
+
 /** One part of a form: a text, or a file that the caller sent. */
 export type FormPart = { name: string; value: string } | { name: string; upload: Upload }
 
@@ -10,7 +12,7 @@ export interface Upload {
   contentType: string
   bytes: Blob
   /** The picture found in the file's bytes; undefined for anything else. */
-  picture?: { format: 'png' | 'jpeg' | 'webp'; width: number; height: number } | undefined
+  picture?: PictureSize | undefined
   /**
    * The audio found in the file's bytes, or video that may have some; `seconds` is undefined if the duration is
    * unreadable.

@@ -567,12 +567,16 @@ describe('money', () => {
   })
 
   for (const fault of ['missing', 'negative', 'string', 'huge']) {
-    test(`is the most that was held where the usage is ${fault}`, async () => {
+    test(`is counted from the pictures where the usage is ${fault}`, async () => {
       const parts: Part[] = [['model', 'pgt-image-2'], ['prompt', `[sandbox usage=${fault}]`], fox]
-      const { charges } = await send(parts)
-      expect(charges).toMatchObject([
-        { state: 'settled', usage_source: 'estimated', amount: charges[0]?.held },
-      ])
+      const { json, charges } = await send(parts)
+      expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated' }])
+      const { input_tokens_details: input, output_tokens: output } = json.usage
+      // A square within one tile, at the fidelity that the newer models always have.
+      expect(input.image_tokens).toBe(65 + 129 + 4160)
+      const amount = input.text_tokens * TEXT_IN + input.image_tokens * 8_000 + output * 30_000
+      expect(charges[0]?.amount).toBe(amount)
+      expect(amount).toBeLessThan(charges[0]?.held as number)
     })
   }
 

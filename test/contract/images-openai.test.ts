@@ -2,8 +2,10 @@
 // what they refuse, and that every picture is paid for by the vendor's own figures, whole or as a stream.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
+import { picture } from '../../src/sandbox/pictures'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
 import { eventStream, type OddVendor, startVendor } from '../support/vendor'
@@ -26,7 +28,7 @@ beforeAll(async () => {
       'pgt-image-2': entry('pgt-image-2'),
       'pgt-image-1': entry('pgt-image-1'),
       'dle-2': entry('dle-2'),
-      'odd-image': { ...entry('pgt-image-2'), upstream: 'odd' },
+      'odd-image': { ...entry('pgt-image-2'), upstream: 'odd', upstreamModel: 'local-image' },
       'few-sizes': { ...entry('dle-2'), price: { per_image: { '256x256': '0.01' } } },
     },
   })
@@ -288,16 +290,31 @@ describe('what the vendor refuses', () => {
 
 describe('the price', () => {
   for (const fault of ['missing', 'negative', 'string', 'huge', 'overflow']) {
-    test(`is the most that was held where the usage is ${fault}`, async () => {
-      const { charges } = await generate({
+    test(`is counted from the picture where the usage is ${fault}`, async () => {
+      const { json, charges } = await generate({
         prompt: `[sandbox usage=${fault}] fox`,
         size: '1024x1024',
         quality: 'low',
       })
-      expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', shortfall: 0 }])
-      expect(charges[0]?.amount).toBe(charges[0]?.held as number)
+      const amount = json.usage.input_tokens * TEXT_IN + 196 * IMAGE_OUT
+      expect(json.usage).toMatchObject({ input_tokens: expect.any(Number), output_tokens: 196 })
+      expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', amount, shortfall: 0 }])
     })
   }
+
+  // What servers answer that speak this API and do not count: a picture of their own size, at the price of the older models.
+  test.each([
+    ['of one pixel', picture('png', 1, 1), 'high', 1 * 2],
+    ['of a JPEG', picture('jpeg', 64, 64), 'medium', 2 * 3],
+    ['of a WebP', picture('webp', 64, 64), 'low', 1 * 2],
+  ] as const)('%s is that of its own size', async (_, { bytes }, quality, tokens) => {
+    const data = [{ b64_json: Buffer.from(bytes).toString('base64') }]
+    vendor.answer = () => Response.json({ created: 1, data })
+    const { json, charges } = await generate({ model: 'odd-image', quality }, { vendorCalls: 0 })
+    const amount = json.usage.input_tokens * TEXT_IN + tokens * IMAGE_OUT
+    expect(json).toMatchObject({ data, usage: { output_tokens: tokens } })
+    expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', amount }])
+  })
 
   test('has the text that a model writes beside the picture', async () => {
     const { json, charges } = await generate({
@@ -318,30 +335,30 @@ describe('the price', () => {
     expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
-  const picture = { created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }
-  const replies: [name: string, usage: unknown, amount: number | undefined][] = [
-    ['without details is of text in and pictures out', { input_tokens: 7, output_tokens: 100 }, 3_035_000],
+  // A picture whose size cannot be read: the largest that the model may choose, in the quality that was asked for.
+  const reply = { created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }
+  test('of a usage without details is of text in and pictures out', async () => {
+    const usage = { input_tokens: 7, output_tokens: 100 }
+    vendor.answer = () => Response.json({ ...reply, usage })
+    const { json, charges } = await generate({ model: 'odd-image', quality: 'low' }, { vendorCalls: 0 })
+    expect(json).toEqual({ ...reply, usage })
+    expect(charges[0]?.amount).toBe(3_035_000)
+  })
+
+  test.each([
+    ['of zeros, as servers write that do not count', { input_tokens: 0, output_tokens: 0 }],
+    ['without an output', { input_tokens: 7 }],
     [
-      'of zeros, as servers write that do not count, is the most',
-      { input_tokens: 0, output_tokens: 0 },
-      undefined,
-    ],
-    ['without an output is the most', { input_tokens: 7 }, undefined],
-    [
-      'with more of a kind than in all is the most',
+      'with more of a kind than in all',
       { input_tokens: 7, output_tokens: 9, input_tokens_details: { image_tokens: 8 } },
-      undefined,
     ],
-    ['that is null is the most', null, undefined],
-  ]
-  for (const [name, usage, amount] of replies) {
-    test(`of a usage ${name}`, async () => {
-      vendor.answer = () => Response.json({ ...picture, usage })
-      const { json, charges } = await generate({ model: 'odd-image', quality: 'low' }, { vendorCalls: 0 })
-      expect(json).toEqual({ ...picture, usage })
-      expect(charges[0]?.amount).toBe(amount ?? (charges[0]?.held as number))
-    })
-  }
+    ['that is null', null],
+  ])('of a usage %s is counted', async (_, usage) => {
+    vendor.answer = () => Response.json({ ...reply, usage })
+    const { json, charges } = await generate({ model: 'odd-image', quality: 'low' }, { vendorCalls: 0 })
+    expect(json).toMatchObject({ ...reply, usage: { output_tokens: 408 } })
+    expect(charges[0]?.amount).toBe(json.usage.input_tokens * TEXT_IN + 408 * IMAGE_OUT)
+  })
 })
 
 describe('a stream', () => {
@@ -398,10 +415,12 @@ describe('a stream', () => {
     })
   }
 
-  test('without usage at its end costs the most', async () => {
-    const body = { prompt: '[sandbox usage=missing] fox', stream: true }
+  test('without usage at its end is counted from the picture', async () => {
+    const body = { prompt: '[sandbox usage=missing] fox', stream: true, size: '1024x1024', quality: 'low' }
     const { charges } = await generate(body, { words: ['image_generation.completed'] })
-    expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated', amount: charges[0]?.held }])
+    expect(charges).toMatchObject([{ state: 'settled', usage_source: 'estimated' }])
+    const input = countTokens('[sandbox usage=missing] fox') * TEXT_IN
+    expect(charges[0]?.amount).toBe(input + 272 * IMAGE_OUT)
   })
 
   test('that its caller leaves after an unfinished picture is paid: nobody sees pictures for nothing', async () => {

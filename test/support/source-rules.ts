@@ -70,7 +70,7 @@ const packageOwners: Record<string, RegExp> = {
   'wasm-media-encoders': /^src\/media\/mp3-worker\.ts$/,
   '@fastify/busboy': /^src\/http\/multipart-parts\.ts$/,
   'prom-client': /^src\/telemetry\/exposition\.ts$/,
-  'image-size': /^src\/media\/picture\.ts$/,
+  'image-size': /^src\/lib\/picture\.ts$/,
   mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.

@@ -2,11 +2,13 @@
 // else must stay in each family's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { FieldRule, Quantities } from '../../contract/family'
-import { PARTIAL, type Reading, SHOWN, usageReading } from '../../contract/reading'
+import type { FieldRule, Model, Quantities, Upload } from '../../contract/family'
+import { type Made, PARTIAL, type Reading, usageReading } from '../../contract/reading'
+import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { isUntypedError } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
+import { pictureInBase64 } from '../../lib/picture'
 import { parseSize, type Size } from '../../lib/pixel-size'
 import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { otherModels, serviceTier } from '../surcharges'
@@ -85,28 +87,96 @@ const AUTO_SIZES = [
   { width: 1536, height: 1536 },
 ]
 
-/**
- * Tokens of one picture, of the model that takes more. Checked against the documented figures: 272, 1056 and 4160 for a
- * square of 1024 of the older models and 196, 1756 and 7024 of the newer, and 13342 for 3840x2160 in high quality.
- */
+/** Tokens of one picture, of the model that takes more. */
 function mostTokens(quality: Quality, size: Size | undefined): number {
   if (!size) return Math.max(...AUTO_SIZES.map((size) => mostTokens(quality, size)))
-  const { width, height } = size
-  const long = LONG_SIDE_TOKENS[quality]
-  const short = Math.round((long * Math.min(width, height)) / Math.max(width, height))
-  const newer = Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
-  if (width * height > OLDER_MOST_PIXELS) return newer
-  const pixels = TOKEN_PIXELS[quality]
-  // Each row ends with one more token.
-  const older = Math.ceil(height / pixels) * (Math.ceil(width / pixels) + 1)
-  return Math.max(newer, older)
+  return Math.max(newerTokens(quality, size), olderTokens(quality, size))
 }
 
-export function readPictures(reply: unknown): Reading {
-  const { error, usage } = reply as Reply
+/**
+ * Tokens of one picture that the vendor does not count, by its size: of the newer models by their names, else as the older
+ * ones count.
+ */
+function madeTokens(quality: Quality, size: Size, isNewer: boolean): number {
+  return (isNewer ? newerTokens : olderTokens)(quality, size) || newerTokens(quality, size)
+}
+
+/** Checked against documented figures: 196, 1756 and 7024 for a square of 1024, and 13342 for 3840x2160 in high quality. */
+function newerTokens(quality: Quality, { width, height }: Size): number {
+  const long = LONG_SIDE_TOKENS[quality]
+  const short = Math.round((long * Math.min(width, height)) / Math.max(width, height))
+  return Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
+}
+
+/** Checked against documented figures: 272, 1056 and 4160 for a square of 1024. None for sizes that only newer models make. */
+function olderTokens(quality: Quality, { width, height }: Size): number {
+  if (width * height > OLDER_MOST_PIXELS) return 0
+  const pixels = TOKEN_PIXELS[quality]
+  // Each row ends with one more token.
+  return Math.ceil(height / pixels) * (Math.ceil(width / pixels) + 1)
+}
+
+/** Reads a reply. Its pictures, and those that were sent, are counted for a vendor that does not count. */
+export function readPictures(
+  reply: unknown,
+  body: Output,
+  { upstreamModel }: Model,
+  uploads: readonly Upload[] = [],
+): Reading {
+  const { error, usage, size, quality } = reply as Reply
+  const pictures = picturesIn(reply)
   // An answer without a picture counts as an error.
-  if (isObject(error) || picturesIn(reply).length === 0) return { end: 'failed' }
-  return { output: SHOWN, usage: usageReading(usageOf(usage)), end: 'finished' }
+  if (isObject(error) || pictures.length === 0) return { end: 'failed' }
+  const told = { size: size ?? body.size, quality: quality ?? qualityOf(body) }
+  const ofNewer = isNewer(upstreamModel)
+  const isFaithful = ofNewer || (body as { input_fidelity?: unknown }).input_fidelity === 'high'
+  const counted = {
+    ...(uploads.length > 0 && {
+      input_image_token: sumOf(uploads, ({ picture }) => inputTokens(picture, isFaithful)),
+    }),
+    output_image_token: sumOf(pictures, (picture) => tokensOf(picture, told, ofNewer)),
+  }
+  return {
+    output: { kind: 'shown', counted },
+    usage: usageReading(usageOf(usage)),
+    end: 'finished',
+  }
+}
+
+function sumOf<Each>(list: readonly Each[], figure: (each: Each) => number): number {
+  return list.reduce((sum, each) => sum + figure(each), 0)
+}
+
+/** Pixels of a tile's side, to which the shorter side of a larger picture is scaled down. */
+const TILE_PIXELS = 512
+
+/**
+ * Tokens of a picture that was sent, as OpenAI's guide to vision says of GPT image models: 65 and 129 for each tile, and at
+ * high fidelity 4160 more for a square and 6240 for other shapes.
+ */
+function inputTokens(size: Size | undefined, isFaithful: boolean): number {
+  const { width, height } = size ?? { width: TILE_PIXELS, height: TILE_PIXELS }
+  const factor = Math.min(1, TILE_PIXELS / Math.min(width, height))
+  const [across, down] = [width, height].map((side) => Math.ceil((side * factor) / TILE_PIXELS))
+  const more = isFaithful ? (width === height ? 4160 : 6240) : 0
+  return 65 + 129 * (across ?? 1) * (down ?? 1) + more
+}
+
+/** Whether a model counts as the newer ones do. */
+function isNewer(upstreamModel: string): boolean {
+  return /^gpt-image-[2-9]/.test(upstreamModel)
+}
+
+/** Tokens of a picture that was made: by the size in its bytes, else the one that is told. */
+function tokensOf(
+  { b64_json: data }: { b64_json?: unknown },
+  { size, quality }: { size?: unknown; quality?: unknown },
+  ofNewer: boolean,
+): number {
+  const known = quality === 'low' || quality === 'medium' ? quality : 'high'
+  const made = typeof data === 'string' ? pictureInBase64(data) : undefined
+  const stated = made ?? (typeof size === 'string' ? parseSize(size, 'x') : undefined)
+  return stated ? madeTokens(known, stated, ofNewer) : mostTokens(known, undefined)
 }
 
 export const gptImageStream = {
@@ -122,13 +192,17 @@ function readEvent(event: unknown): Reading {
   if (typeof type !== 'string') return {}
   if (type.endsWith('.partial_image')) return { output: PARTIAL }
   if (!type.endsWith('.completed')) return {}
-  const output = isPicture(event) ? SHOWN : undefined
+  // The vendor of the newer models counts: what is not counted comes from other servers.
+  const counted = { output_image_token: isPicture(event) ? tokensOf(event, event as Event, false) : 0 }
+  const output: Made | undefined = isPicture(event) ? { kind: 'shown', counted } : undefined
   return { output, usage: usageReading(usageOf(usage)), end: 'finished' }
 }
 
 interface Reply {
   error?: unknown
   usage?: unknown
+  size?: unknown
+  quality?: unknown
 }
 
 interface Event extends Reply {
@@ -151,6 +225,24 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
     ...(outputText > 0 ? { output_token: outputText } : {}),
     output_image_token: output - outputText,
   }
+}
+
+/** The usage for callers, in the vendor's words. */
+export function shownPictureUsage(
+  figures: Quantities,
+  reported?: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const { input_image_token: image = 0, output_token: text = 0 } = figures
+  const [input, output] = [inputTokensOf(figures), outputTokensOf(figures)]
+  return (
+    reported ?? {
+      input_tokens: input,
+      input_tokens_details: { image_tokens: image, text_tokens: input - image },
+      output_tokens: output,
+      output_tokens_details: { image_tokens: output - text, text_tokens: text },
+      total_tokens: input + output,
+    }
+  )
 }
 
 function detailOf(value: unknown): Record<string, unknown> {

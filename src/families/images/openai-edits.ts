@@ -2,7 +2,7 @@
 // is sent in an order that old servers can read; the vendor's bytes must never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
-import type { Call, JsonFamily } from '../../contract/family'
+import type { Call, JsonFamily, Upload } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import { uploadsIn } from '../forms'
 import {
@@ -14,6 +14,7 @@ import {
   qualityOf,
   quoteOutput,
   readPictures,
+  shownPictureUsage,
 } from './gpt-output'
 import { checkUploads, formOf } from './uploads'
 
@@ -57,10 +58,9 @@ export const openaiImageEdits: JsonFamily<Body> = {
   },
 
   quote({ body, byteLength }) {
-    const images = uploadsIn(body, 'image').length + uploadsIn(body, 'mask').length
     return {
       input_token: byteLength,
-      input_image_token: images * INPUT_IMAGE_TOKENS,
+      input_image_token: picturesOf(body).length * INPUT_IMAGE_TOKENS,
       ...quoteOutput(body),
     }
   },
@@ -77,11 +77,19 @@ export const openaiImageEdits: JsonFamily<Body> = {
     }
   },
 
-  read: readPictures,
+  read: (reply, { body }, model) => readPictures(reply, body, model, picturesOf(body)),
   stream: gptImageStream,
+
+  usage: shownPictureUsage,
+  texts: ({ prompt }) => [prompt],
 
   plain: {
     fields: ['uploads', 'n', 'size', 'quality'],
     body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
   },
+}
+
+/** The pictures that a request sends, and the mask. */
+function picturesOf(body: Body): Upload[] {
+  return [...uploadsIn(body, 'image'), ...uploadsIn(body, 'mask')]
 }

@@ -14,6 +14,7 @@ import {
   qualityOf,
   quoteOutput,
   readPictures,
+  shownPictureUsage,
 } from './gpt-output'
 
 const Body = Type.Object(gptImageFields, { additionalProperties: true })
@@ -55,8 +56,11 @@ export const openaiImages: JsonFamily<Body> = {
     }
   },
 
-  read: readPictures,
+  read: (reply, { body }, model) => readPictures(reply, body, model),
   stream: gptImageStream,
+
+  usage: shownPictureUsage,
+  texts: ({ prompt }) => [prompt],
 
   plain: {
     fields: ['n', 'size', 'quality'],

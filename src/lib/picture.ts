@@ -5,12 +5,21 @@ import type { IImage } from 'image-size/types/interface'
 import { JPG } from 'image-size/types/jpg'
 import { PNG } from 'image-size/types/png'
 import { WEBP } from 'image-size/types/webp'
-import type { Upload } from '../contract/family'
 
-type Picture = NonNullable<Upload['picture']>
+/** The format and size of a picture. */
+export interface PictureSize {
+  format: 'png' | 'jpeg' | 'webp'
+  width: number
+  height: number
+}
+
+/** The bytes of a file that a search for its size asks for, from an index to before another. */
+type Range = readonly [from: number, to: number]
+/** A search that asks for one range after the other. */
+type Search<Found> = Generator<Range, Found, Uint8Array>
 
 /** Each format with the parser for it: no file ever reaches those of other formats. */
-const formats: Record<Picture['format'], { parser: IImage; head(file: Blob): Promise<Uint8Array> }> = {
+const formats: Record<PictureSize['format'], { parser: IImage; head(): Search<Uint8Array> }> = {
   png: { parser: PNG, head: firstBytes },
   jpeg: { parser: JPG, head: jpegHead },
   webp: { parser: WEBP, head: firstBytes },
@@ -22,19 +31,42 @@ const HEAD_BYTES = 64
 const MAX_SEGMENTS = 1000
 
 /** Format and size of a picture. Undefined for other formats, and for a file too broken to have a size. */
-export async function pictureOf(file: Blob): Promise<Picture | undefined> {
-  const format = formatOf(await firstBytes(file))
+export async function pictureOf(file: Blob): Promise<PictureSize | undefined> {
+  const search = findPicture()
+  let step = search.next()
+  while (!step.done) step = search.next(await file.slice(...step.value).bytes())
+  return step.value
+}
+
+/** Format and size of a picture in base64, of which only the parts that are needed are decoded; undefined as above. */
+export function pictureInBase64(text: string): PictureSize | undefined {
+  const search = findPicture()
+  let step = search.next(new Uint8Array())
+  while (!step.done) step = search.next(decoded(text, ...step.value))
+  return step.value
+}
+
+/** Bytes of base64: three of them are four letters. */
+function decoded(text: string, from: number, to: number): Uint8Array {
+  const first = Math.floor(from / 3)
+  const bytes = Buffer.from(text.slice(first * 4, Math.ceil(to / 3) * 4), 'base64')
+  return bytes.subarray(from - first * 3, to - first * 3)
+}
+
+function* findPicture(): Search<PictureSize | undefined> {
+  const format = formatOf(yield* firstBytes())
   if (!format) return undefined
+  const { parser, head } = formats[format]
+  const start = yield* head()
   try {
-    const { parser, head } = formats[format]
-    const { width, height } = parser.calculate(await head(file))
+    const { width, height } = parser.calculate(start)
     return width > 0 && height > 0 ? { format, width, height } : undefined
   } catch {
     return undefined
   }
 }
 
-function formatOf(head: Uint8Array): Picture['format'] | undefined {
+function formatOf(head: Uint8Array): PictureSize['format'] | undefined {
   const text = Buffer.from(head).toString('latin1')
   if (text.startsWith('\x89PNG\r\n\x1a\n') && text.startsWith('IHDR', 12)) return 'png'
   if (text.startsWith('\xff\xd8\xff')) return 'jpeg'
@@ -42,18 +74,18 @@ function formatOf(head: Uint8Array): Picture['format'] | undefined {
   return undefined
 }
 
-function firstBytes(file: Blob): Promise<Uint8Array> {
-  return file.slice(0, HEAD_BYTES).bytes()
+function* firstBytes(): Search<Uint8Array> {
+  return yield [0, HEAD_BYTES]
 }
 
 /**
  * The start of a JPEG without the data that cameras put before the size, which may be megabytes: an empty segment, then
  * the frame header. Empty if there is no frame header.
  */
-async function jpegHead(file: Blob): Promise<Uint8Array> {
+function* jpegHead(): Search<Uint8Array> {
   let at = 2
   for (let segments = 0; segments < MAX_SEGMENTS; segments++) {
-    const segment = Buffer.from(await file.slice(at, at + HEAD_BYTES).bytes())
+    const segment = Buffer.from(yield [at, at + HEAD_BYTES])
     const marker = segment[1]
     if (segment.length < 4 || segment[0] !== 0xff || marker === undefined) break
     // Baseline, extended and progressive; pictures have no other.

@@ -233,9 +233,10 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
   }
   /**
    * The usage of an answer as its callers know it. With `reported`, the vendor's own: the same object if it says as much as
-   * the figures that were read of it. Absent: callers are shown what the vendor reports.
+   * the figures that were read of it. Undefined for figures that it has no words for. Absent: callers are shown what the
+   * vendor reports.
    */
-  usage?(figures: Quantities, reported?: Readonly<Record<string, unknown>>): object
+  usage?(figures: Quantities, reported?: Readonly<Record<string, unknown>>): object | undefined
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks<Body>

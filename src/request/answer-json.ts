@@ -2,7 +2,7 @@
 // changed, except for the model's name, and figures of usage that are not what is paid.
 
 import { type Measure, measure, outcomeOfReply } from '../billing/metering'
-import type { JsonFamily, Quantities } from '../contract/family'
+import type { JsonFamily } from '../contract/family'
 import { hasFailed, type Reading } from '../contract/reading'
 import { isObject } from '../lib/objects'
 import { isEventStream, readReply, readText, usageJsonOf, withModel } from '../upstreams/reply'
@@ -61,10 +61,10 @@ function shownUsage(
   { quantities, source }: Measure,
 ): object | undefined {
   const { usage: reported } = json as { usage?: unknown }
-  const isBelieved = source === 'upstream' && usage !== undefined && usage.figures !== 'invalid'
-  return isBelieved && isObject(reported)
-    ? write?.(usage.figures as Quantities, reported)
-    : write?.(quantities)
+  // Figures that do not stand in the usage are shown where they stand.
+  if (source === 'upstream' && usage && usage.figures !== 'invalid')
+    return isObject(reported) ? write?.(usage.figures, reported) : undefined
+  return write?.(quantities)
 }
 
 /** Sends the vendor's text unchanged. It has no figures of usage. */

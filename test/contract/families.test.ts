@@ -90,6 +90,10 @@ for (const family of families.values()) {
         '%s with absurd figures is no credit, and never costs more than the hold',
         (_, record) => bearsAbsurdFigures(family, record),
       )
+      if (family.kind !== 'task')
+        test.each(named(counted))('%s with figures of zero is paid for, as its caller reads', (_, record) =>
+          bearsZeros(family, record),
+        )
     }
     test.each(named(records))('%s in any odd form is never an error of the gateway', (_, record) =>
       family.kind === 'task' ? bearsOddTasks(family, record) : bearsOddForms(family, record),
@@ -227,6 +231,25 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
       expect({ ...seen, amount, held, due }).toEqual({ ...seen, amount, held, due: true })
     }
   }
+}
+
+/** A vendor that reports zeros beside real output is not believed. Callers are shown the tokens that are paid. */
+async function bearsZeros(family: Family, record: Fixture): Promise<void> {
+  const part = record.events ?? record.reply
+  const zeros = figuresIn(record).reduce((json: Json, path) => withValue(json, path, 0), part)
+  const answer = await replay(family, { ...record, [record.events ? 'events' : 'reply']: zeros })
+  const { charge, status, text } = answer
+  expect({ status, text, state: charge.state }).toEqual({ status: 200, text, state: 'settled' })
+  expect(Number(charge.amount)).toBeGreaterThan(0)
+  const shown = shownTokens(answer)
+  const [{ pico }] = JSON.parse(charge.prices as string) as [{ pico: Record<string, number> }]
+  // Tokens of pictures and of sound have prices of their own.
+  if (!shown || pico.output_image_token || pico.input_audio_token) return
+  const [input_token, output_token] = shown
+  expect({ text, amount: charge.amount }).toEqual({
+    text,
+    amount: priceOf({ input_token, output_token }, pico),
+  })
 }
 
 const ODD = [undefined, null, 7, 'x', [], [null], {}]

@@ -5,6 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
+import { inputTokensOf } from '../../contract/units'
 import { isErrorShape } from '../../lib/error-shapes'
 import { countedFigure, optionalField } from '../body'
 
@@ -89,4 +90,13 @@ export function readResults(reply: unknown, results: unknown, searches: unknown,
     usage: usageReading(Object.keys(usage).length > 0 ? usage : undefined),
     end: 'finished',
   }
+}
+
+/** The usage for callers, of a model that is priced by tokens. */
+export function shownRerankUsage(
+  figures: Quantities,
+  reported?: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> | undefined {
+  const tokens = inputTokensOf(figures)
+  return reported ?? (tokens > 0 ? { total_tokens: tokens } : undefined)
 }

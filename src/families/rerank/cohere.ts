@@ -6,7 +6,15 @@ import type { Call, JsonFamily } from '../../contract/family'
 import { asObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
 import { fileIds } from '../vendor-state'
-import { plainRerank, quoteRerank, RerankBody, readResults, rerankUnits, textsOfRerank } from './caller-side'
+import {
+  plainRerank,
+  quoteRerank,
+  RerankBody,
+  readResults,
+  rerankUnits,
+  shownRerankUsage,
+  textsOfRerank,
+} from './caller-side'
 
 export const cohereRerank: JsonFamily<RerankBody> = {
   kind: 'json',
@@ -34,6 +42,7 @@ export const cohereRerank: JsonFamily<RerankBody> = {
     return readResults(reply, results, searches, counted)
   },
 
+  usage: shownRerankUsage,
   texts: textsOfRerank,
   plain: plainRerank,
 }

@@ -10,6 +10,7 @@ import {
   RerankBody,
   readResults,
   rerankUnits,
+  shownRerankUsage,
   textsOfRerank,
 } from './caller-side'
 
@@ -37,13 +38,13 @@ export const voyageRerank: MadeFamily<RerankBody> = {
     return { path: '/rerank', protocol: 'native', body: { json }, stream: false }
   },
 
-  reply([reply], _, model) {
+  reply([reply], _, model, paid) {
     const { data, usage } = asObject(reply)
     const results = (data as unknown[]).filter(isObject).map(({ document, ...result }) => ({
       ...result,
       ...(document !== undefined && document !== null && { document: { text: document } }),
     }))
-    return { model: model.id, results, usage }
+    return { model: model.id, results, usage: { ...asObject(usage), ...shownRerankUsage(paid) } }
   },
 
   read(reply) {

@@ -6,6 +6,7 @@ import { Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, shownText, usageReading } from '../../contract/reading'
+import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
@@ -156,6 +157,20 @@ export function readAudioEvent(event: unknown): Reading {
   const finished = type === 'transcript.text.done' || typeof choices?.[0]?.finish_reason === 'string'
   const reported = usageReading(usageOf(usage, undefined))
   return finished ? { output, usage: reported, end: 'finished' } : { usage: reported }
+}
+
+/** The usage for callers: seconds of a model that is priced by time, else tokens. */
+export function shownAudioUsage(
+  figures: Quantities,
+  reported?: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (reported) return reported
+  const { audio_second: seconds, input_audio_token: audio = 0 } = figures
+  if (seconds !== undefined) return { type: 'duration', seconds }
+  const [input, output] = [inputTokensOf(figures), outputTokensOf(figures)]
+  const details = { text_tokens: input - audio, audio_tokens: audio }
+  const tokens = { input_tokens: input, input_token_details: details, output_tokens: output }
+  return { type: 'tokens', ...tokens, total_tokens: input + output }
 }
 
 export const plainAudio: PlainForm = {

@@ -17,6 +17,7 @@ import {
   readAudioEvent,
   readAudioReply,
   readTranscript,
+  shownAudioUsage,
   textType,
 } from './caller-side'
 
@@ -53,6 +54,7 @@ const shared = {
   quote: quoteAudio,
   read: readAudioReply,
   text: { type: textType, read: readTranscript },
+  usage: shownAudioUsage,
   // Audio is no text; the tokens of the written text are counted.
   texts: (_: unknown, model: Model) => (isPricedByTime(model) ? undefined : []),
   plain: plainAudio,

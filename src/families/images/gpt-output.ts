@@ -152,7 +152,8 @@ const TILE_PIXELS = 512
 
 /**
  * Tokens of a picture that was sent, as OpenAI's guide to vision says of GPT image models: 65 and 129 for each tile, and at
- * high fidelity 4160 more for a square and 6240 for other shapes.
+ * high fidelity 4160 more for a square and 6240 for other shapes. The package openai-image-token-counter (PyPI) has the same
+ * 65 and 129.
  */
 function inputTokens(size: Size | undefined, isFaithful: boolean): number {
   const { width, height } = size ?? { width: TILE_PIXELS, height: TILE_PIXELS }

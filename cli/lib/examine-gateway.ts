@@ -8,6 +8,7 @@ import { logFaults } from '../../src/config/log'
 import type { Config } from '../../src/config/schema'
 import { lineOf } from '../../src/lib/error-line'
 import { withoutBrackets } from '../../src/lib/url-host'
+import { isMaskable } from '../../src/upstreams/key-mask'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
 import { askHealth } from './ask-health'
@@ -21,6 +22,7 @@ import { judgeConfig, nameOfConfig, nameOfDatabase, type SettingsFlags } from '.
 import { tryUpstream } from './upstreams'
 
 const ASK_TIMEOUT_MS = 5_000
+const KEY_NOT_MASKED = 'its key can be a word of an answer, so it is not masked in answers and logs'
 
 interface Examined {
   finding: Finding
@@ -102,7 +104,9 @@ export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<
     names.map(async (name) => {
       const check = `upstream ${name}`
       const { state, reason, advice, duration_ms: durationMs } = await tryUpstream(config, name, flags)
-      if (state !== 'failed') return ok(check, reason ?? `ready, in ${durationMs} ms`)
+      const found = reason ?? `ready, in ${durationMs} ms`
+      if (state !== 'failed')
+        return ok(check, isKeyShown(config, name) ? `${found}; ${KEY_NOT_MASKED}` : found)
       return broken(check, reason ?? 'cannot be used', advice ?? 'Try again later.')
     }),
   )
@@ -131,9 +135,19 @@ export async function clockOfVendor(config: Config, flags: SettingsFlags): Promi
   return undefined
 }
 
+/** Whether the upstream has a key that answers may show. */
+function isKeyShown(config: Config, name: string): boolean {
+  const keys = keysOf(config, name) ?? []
+  return keys.some((key) => key !== null && !isMaskable(key.trim()))
+}
+
 function hasKey(config: Config, name: string): boolean {
+  return keysOf(config, name) !== undefined
+}
+
+function keysOf(config: Config, name: string): readonly (string | null)[] | undefined {
   const entry = config.upstreams[name]
-  return entry !== undefined && keysOfUpstream(upstreamKinds.get(entry.kind), entry) !== undefined
+  return entry && keysOfUpstream(upstreamKinds.get(entry.kind), entry)
 }
 
 /** The server that runs on the data directory, and whether it runs what is installed and written. */

@@ -244,9 +244,6 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Requests with a missing or unknown key were counted, but have no rows and lines: a network gets 10 a minute.',
     'Block the network in your proxy or firewall if it does not stop.',
   ),
-  upstream_key_not_masked: info(
-    'The key of an upstream is so short that honest answers can contain it, so it is not masked in answers, logs or errors.',
-  ),
   upstream_refused_operator: error(
     "A vendor refuses the operator's account: its key, its bill, its rights.",
     '`gateway upstreams test NAME`; pay the bill, or set another key.',

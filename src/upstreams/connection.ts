@@ -12,7 +12,7 @@ import type { System } from '../lib/system'
 import { awsCredentials, type Environment } from './aws-credentials'
 import { notHttp, unreachable } from './caller-errors'
 import { withoutFraming } from './framing'
-import { createMask, isMaskable, type Mask } from './key-mask'
+import { createMask, type Mask } from './key-mask'
 import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
 import { keysOfUpstream, otherSecretsOf, tlsOf } from './secrets'
@@ -77,8 +77,6 @@ export class UpstreamConnection {
     this.keys = new KeysInTurn(secrets, world.monotonic)
     const parts = secrets.flatMap((secret) => (secret === null ? [] : (kind.secretParts?.(secret) ?? [])))
     const hidden = [...secrets, ...parts, ...otherSecretsOf(config)]
-    if (!secrets.every((secret) => secret === null || isMaskable(secret.trim())))
-      world.log('upstream_key_not_masked', { upstream: name })
     let mask = createMask(hidden)
     this.mask = { response: (response) => mask.response(response), text: (text) => mask.text(text) }
     const hide = (token: string) => {

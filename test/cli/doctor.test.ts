@@ -49,6 +49,7 @@ describe('gateway doctor', () => {
       database: `postgres://gateway:the-password@127.0.0.1:${await freePort()}/gateway`,
       upstreams: {
         near: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: null },
+        short: { kind: 'openai', baseUrl: `${vendor.url}/v1`, apiKey: 'k' },
         gone: { kind: 'openai', baseUrl: `http://127.0.0.1:${await freePort()}/v1`, apiKey: 'the-secret' },
       },
       models,
@@ -70,6 +71,8 @@ describe('gateway doctor', () => {
       permissions: 'warning',
       log: 'broken',
     })
+    expect(findings['upstream near']?.found).not.toContain('masked')
+    expect(findings['upstream short']?.found).toContain('it is not masked in answers and logs')
     for (const { state, cure } of Object.values(findings)) {
       if (state === 'ok') expect(cure).toBeNull()
       else expect(cure).toMatch(/\w/)

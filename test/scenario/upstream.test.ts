@@ -333,6 +333,8 @@ describe('what a caller reads when', () => {
   })
 })
 
+const ODD_KEY = 'sk-odd-4711'
+
 describe('a vendor with answers of its own', () => {
   const vendor = startVendor()
   let gateway: TestGateway
@@ -340,7 +342,7 @@ describe('a vendor with answers of its own', () => {
     const flat = { ...vendor.upstream, kind: 'dashscope' }
     gateway = await startTestGateway({
       upstreams: {
-        odd: vendor.upstream,
+        odd: { ...vendor.upstream, apiKey: ODD_KEY },
         mute: { ...vendor.upstream, timeoutMs: 400, idleTimeoutMs: 400 },
         flat,
       },
@@ -449,8 +451,8 @@ describe('a vendor with answers of its own', () => {
   }
 
   test('quotes the operator’s key in its complaint: the caller does not see it', async () => {
-    const text = '{"error":{"message":"The key none is over its limit."}}'
-    await playOdd(json(text, 400), { status: 400, words: ['The key … is over'], absent: ['none'] })
+    const text = `{"error":{"message":"The key ${ODD_KEY} is over its limit."}}`
+    await playOdd(json(text, 400), { status: 400, words: ['The key … is over'], absent: [ODD_KEY] })
   })
 
   test('says when to come back by a date', async () => {

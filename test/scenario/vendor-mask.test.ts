@@ -314,7 +314,7 @@ describe('the key is masked in', () => {
     await other.close()
   })
 
-  test('no answer or error by a key of one letter, which the log reports', async () => {
+  test('no error by a key of one letter', async () => {
     const other = await startTestGateway({
       upstreams: { odd: { ...vendor.upstream, apiKey: 'k' } },
       models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
@@ -323,7 +323,6 @@ describe('the key is masked in', () => {
     vendor.answer = () => Response.json({ error: { message } }, { status: 400 })
     const response = await other.post('/v1/chat/completions', chat)
     expect(await response.text()).toContain(message)
-    expect(other.log).toContainEqual({ event: 'upstream_key_not_masked', fields: { upstream: 'odd' } })
     await other.close()
   })
 

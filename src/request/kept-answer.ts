@@ -1,11 +1,11 @@
-// Replaces addresses of results at the vendor by the gateway's own. The request has been paid by now: no failure here
-// may reach the caller.
+// Replaces addresses of results at the vendor by the gateway's own, before the answer is settled and saved: what a repeat
+// gets must be what was sent. No failure here may reach the caller.
 
 import type { Source } from '../artifacts/artifacts'
-import { saveAnswer } from '../billing/idempotency'
-import { apply } from '../db/db'
 import type { HttpResponse } from '../http-client/response'
+import type { CancelSignal } from '../lib/cancel-token'
 import { replaceStrings } from '../lib/json'
+import { noteUpstreamEnd } from '../request-log/row'
 import { fileOf } from '../upstreams/result-file'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
@@ -21,9 +21,12 @@ export async function keepResults(
   replies: readonly object[],
   from: { gatewayUrl(): string },
 ): Promise<string> {
-  const { family, model, parsed, charge, idempotencyKey } = reservation
+  const { family, model, parsed, charge, cancelToken } = reservation
   const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
+  // The vendor has answered: copies have a time limit of their own.
+  noteUpstreamEnd(reservation.logRow, world.monotonic())
+  reservation.deadlineAt = Number.POSITIVE_INFINITY
   try {
     const source: Source = {
       account: charge.account,
@@ -33,22 +36,25 @@ export async function keepResults(
       gatewayUrl: from.gatewayUrl(),
       timeoutMs: COPY_TIMEOUT_MS,
     }
-    const kept = await world.artifacts.keepAll(
-      replies.flatMap((reply) => links(reply, parsed.body)),
-      source,
-    )
-    const answer = replaceStrings(body, kept)
-    if (idempotencyKey && kept.size > 0) {
-      const saved = { status: 200, contentType: 'application/json', body: answer }
-      // Until then the same key answers with the vendor's addresses, which are valid for a day.
-      await apply(world.db, [saveAnswer(world.db, charge.id, saved)]).catch((error) =>
-        logFailure(world, reservation, error),
-      )
-    }
-    return answer
+    const urls = replies.flatMap((reply) => links(reply, parsed.body))
+    const kept = await unlessCut(cancelToken.signal, world.artifacts.keepAll(urls, source))
+    return replaceStrings(body, kept)
   } catch (error) {
-    logFailure(world, reservation, error)
+    world.log('results_not_kept', { request: charge.id, reason: String(error) })
     return body
+  }
+}
+
+/** Waits for work that goes on by itself; rejects when the request is cut. */
+async function unlessCut<Result>(signal: CancelSignal, work: Promise<Result>): Promise<Result> {
+  const cut = Promise.withResolvers<never>()
+  const abort = () => cut.reject(signal.reason)
+  signal.addEventListener('abort', abort)
+  if (signal.aborted) abort()
+  try {
+    return await Promise.race([work, cut.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 
@@ -57,8 +63,4 @@ function inlineFile(url: string): Promise<HttpResponse> | undefined {
   const [, type, base64] = /^data:([a-z]+\/[a-z0-9.+-]+);base64,(.*)$/s.exec(url) ?? []
   if (type === undefined || base64 === undefined) return undefined
   return Promise.resolve(fileOf(Buffer.from(base64, 'base64'), type))
-}
-
-function logFailure(world: RequestWorld, { charge }: Reservation, error: unknown): void {
-  world.log('results_not_kept', { request: charge.id, reason: String(error) })
 }

@@ -280,10 +280,10 @@ async function endedWhole(
 ): Promise<Response> {
   const { world } = line
   const { key, charge, family } = reservation
-  const saved = { status: 200, contentType, body }
-  const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
+  const saved = { status: 200, contentType, body: shown }
+  const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
   const headers = withIds({}, reservation)
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)

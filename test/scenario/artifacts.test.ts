@@ -265,23 +265,32 @@ describe('while a copy is being made', () => {
     return { slow, given, letGo: gate.resolve }
   }
 
-  test('the charge has ended already, and the result of a caller who leaves is kept too', async () => {
+  test('a repeat never gets the address at the vendor, and the result of a caller who leaves is kept and paid', async () => {
     const { slow, letGo } = startSlowVendor()
     const gateway = await startKeeper(slow, week)
+    const key = { 'idempotency-key': 'left' }
     const leaver = new AbortController()
     const left = fetch(`${gateway.url}/v1/images/generations`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${gateway.secret}` },
+      headers: { authorization: `Bearer ${gateway.secret}`, ...key },
       body: '{"model":"picture","input":{"messages":[{"role":"user","content":[{"text":"a fox"}]}]}}',
       signal: leaver.signal,
     }).catch(() => 'left')
     await waitFor(() => slow.requests === 2)
-    expect(await gateway.charges()).toMatchObject([{ state: 'settled', amount: CENT }])
+    const early = await draw(gateway, key)
+    expect({ status: early.status, body: await early.json() }).toMatchObject({
+      status: 409,
+      body: { error: { code: 'idempotency_key_in_use' } },
+    })
     leaver.abort()
     expect(await left).toBe('left')
     letGo()
     await waitFor(async () => (await rowsOf(gateway))[0]?.sha256 != null)
     expect(await rowsOf(gateway)).toMatchObject([{ bytes: 1_000, sha256: sha256(bytesOf('slow')) }])
+    await waitFor(async () => (await gateway.charges())[0]?.state !== 'held')
+    expect(await gateway.charges()).toMatchObject([{ state: 'settled', amount: CENT }])
+    expect(await drawnUrl(gateway, key)).toStartWith(gateway.url)
+    expect(await gateway.charges()).toHaveLength(1)
     await gateway.close()
     await slow.stop()
   })
@@ -295,7 +304,7 @@ describe('while a copy is being made', () => {
     now += 61_000
     expect(await url).toBe(given)
     expect(events(gateway, 'artifact_not_kept')[0]?.reason).toContain('too long')
-    // The request ended before, when it was paid: no first byte comes after the last.
+    // The answer came whole: no first byte comes after the last.
     const [row] = await gateway.requestLog()
     expect(row?.first_byte_ms).toBe(row?.duration_ms as number)
     await gateway.close()

@@ -56,6 +56,10 @@ const HAPPENINGS = [
   ...['video 200', 'video 202', 'video 402', 'video 409', 'chat 401', 'chat 429', 'chat 502', 'chat 504'],
   ...Object.keys(kinds).flatMap((kind) => (kind === 'video' ? [] : [`${kind} 200`, `${kind} lost`])),
 ]
+/** Seeds that have failed, and the fault that each has found. */
+const PAST_FAILURES = [
+  { seed: 802953258, fault: 'a repeat got an address at the vendor while the result was being copied' },
+]
 /** A statement that was run so often must have ended a process, before it took effect and after. */
 const OFTEN = 5_000
 
@@ -69,6 +73,10 @@ describe('the simulation', () => {
     }
     worker.terminate()
     expect((await simulate(1)).trace).not.toBe((await simulate(2)).trace)
+  })
+
+  test.each(PAST_FAILURES)('finds no more that $fault (seed $seed)', async (past) => {
+    await simulate(past.seed)
   })
 
   test('finds nothing wrong', async () => {

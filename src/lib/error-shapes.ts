@@ -50,7 +50,7 @@ export function statedStatus(body: unknown): number | undefined {
   const outer = asObject(Array.isArray(body) ? body[0] : body)
   const places = [asObject(outer.error), asObject(asObject(outer.response).error), outer]
   for (const { code, status, status_code: stated } of places) {
-    const found = [code, status, stated].map(Number).find((number) => number >= 400 && number <= 599)
+    const found = [code, status, stated].map(numberOf).find((number) => number >= 400 && number <= 599)
     if (Number.isInteger(found)) return found
   }
   const { code, type } = readErrorShape(body)
@@ -68,7 +68,11 @@ const statusByWord: ReadonlyMap<string, number> = new Map([
 /** Detail lists as Python validation libraries write them, as text: `body.loc.0: message`. */
 function detailOf(detail: unknown): string {
   const { loc, msg } = asObject(detail)
-  return `${Array.isArray(loc) ? `${loc.join('.')}: ` : ''}${typeof msg === 'string' ? msg : JSON.stringify(detail)}`
+  return `${Array.isArray(loc) ? `${loc.filter(isPlain).join('.')}: ` : ''}${typeof msg === 'string' ? msg : JSON.stringify(detail)}`
+}
+
+function isPlain(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number'
 }
 
 function shape(fields: Record<string, unknown>): ErrorShape {
@@ -84,6 +88,11 @@ function shape(fields: Record<string, unknown>): ErrorShape {
 
 function asObject(value: unknown): Record<string, unknown> {
   return value && typeof value === 'object' ? (value as Record<string, unknown>) : {}
+}
+
+/** A number, also as text. An object may have members that no conversion survives. */
+function numberOf(value: unknown): number {
+  return isPlain(value) ? Number(value) : Number.NaN
 }
 
 function textOf(value: unknown): string | undefined {

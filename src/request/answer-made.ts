@@ -6,6 +6,7 @@ import type { Call, MadeFamily } from '../contract/family'
 import { hasFailed } from '../contract/reading'
 import { GatewayError } from '../lib/errors'
 import { compactionOf } from '../responses/compaction'
+import { keptAnswer } from '../responses/content'
 import { callerView } from '../upstreams/caller-view'
 import { isEventStream, readReply, usageJsonOf } from '../upstreams/reply'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
@@ -152,7 +153,7 @@ async function made(
     return parsed.answer && compacted ? compactionOf(answer as object, parsed.answer, compacted) : answer
   })
   const shown = callerView(reply as object)
-  if (toKeep) toKeep.answer = shown
+  if (toKeep) toKeep.answer = keptAnswer(shown)
   const body = JSON.stringify(shown)
   return { kind: 'whole', contentType: 'application/json', outcome, measured, body, replies }
 }

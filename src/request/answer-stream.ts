@@ -9,6 +9,7 @@ import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
 import { fromLatin1, KEEP_ALIVE } from '../lib/sse'
+import { keptAnswer } from '../responses/content'
 import type { StreamAnswer } from './answer'
 import { endStream, type Line } from './ending'
 import { relayEvents } from './relay'
@@ -73,7 +74,8 @@ export async function answerStream(
       await endStream(line, reservation, outcome, (usage) => {
         closing = outcome.endedBy === 'balance' ? meter.cut(usage) : meter.finish(usage)
         capture?.(closing)
-        if (reservation.toKeep) reservation.toKeep.answer = translator?.answer?.()
+        const answer = translator?.answer?.()
+        if (reservation.toKeep && answer) reservation.toKeep.answer = keptAnswer(answer)
         return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
       })
       return closing

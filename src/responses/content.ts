@@ -14,10 +14,22 @@ export interface ContentWorld {
   keptResponses: ResponseLimits
 }
 
+/** A response object as it is kept. */
+export type KeptAnswer = Item & { output: readonly Item[] }
+
 /** A kept response with its content. */
 export interface KeptContent {
   input: readonly Item[]
-  answer: Item & { output: readonly Item[] }
+  answer: KeptAnswer
+}
+
+/**
+ * A response object of which every reader may take the output for a list of items. Rows of earlier versions may have
+ * something else there.
+ */
+export function keptAnswer(answer: object): KeptAnswer {
+  const { output } = answer as Item
+  return { ...answer, output: Array.isArray(output) ? output.filter(isObject) : [] }
 }
 
 /** The contents of responses by their ids; those that are gone are missing. */
@@ -32,7 +44,7 @@ export async function contentsOf(
       id,
       {
         input: JSON.parse(input),
-        answer: JSON.parse(answer),
+        answer: keptAnswer(JSON.parse(answer)),
       },
     ]),
   )

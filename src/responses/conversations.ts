@@ -4,7 +4,7 @@
 import type { Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
-import type { ContentWorld, Item } from './content'
+import type { ContentWorld, Item, KeptAnswer } from './content'
 import {
   allItems,
   type ConversationHead,
@@ -93,11 +93,10 @@ export async function recallConversation(
 export function continueStatements(
   { db, keptResponses, now }: ConversationWorld,
   { id, input }: ConversationToContinue,
-  { id: responseId, account, answer }: { id: string; account: string; answer: object | undefined },
+  { id: responseId, account, answer }: { id: string; account: string; answer: KeptAnswer | undefined },
 ): Statement[] {
   if (!answer || keptResponses.keepMs === undefined) return []
-  const { output = [] } = answer as { output?: readonly Item[] }
-  const items = storedItems([...input, ...output], responseId)
+  const items = storedItems([...input, ...answer.output], responseId)
   return insertItems(db, { id, account }, items, now() + keptResponses.keepMs, false)
 }
 

@@ -3,19 +3,28 @@
 import type { Item } from './content'
 
 /** The beginnings of ids by type, as vendors check them when a conversation moves to them. */
-const prefixes: Record<string, string> = {
-  message: 'msg',
-  reasoning: 'rs',
-  function_call: 'fc',
-  function_call_output: 'fc',
-  custom_tool_call: 'ctc',
-  custom_tool_call_output: 'ctc',
+const prefixes: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    message: 'msg',
+    reasoning: 'rs',
+    function_call: 'fc',
+    function_call_output: 'fc',
+    custom_tool_call: 'ctc',
+    custom_tool_call_output: 'ctc',
+  }),
+)
+
+/** Ids that are looked up: no database refuses them, and an index has room for each. */
+const ID = /^[\x20-\x7e]{1,512}$/
+
+export function isItemId(id: unknown): id is string {
+  return typeof id === 'string' && ID.test(id)
 }
 
 /** Gives an item an id, by which the list of items names it. `responseId` makes it unique. */
 export function withId(item: Item, responseId: string, place: number): Item {
-  if (typeof item.id === 'string') return item
-  const prefix = prefixes[(item.type as string | undefined) ?? 'message'] ?? 'item'
+  if (isItemId(item.id)) return item
+  const prefix = prefixes.get(item.type ?? 'message') ?? 'item'
   // The items of the output count from 0 at the same length.
   return {
     ...item,

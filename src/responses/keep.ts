@@ -2,10 +2,10 @@
 // must be kept in the transaction that settles its charge, so that a caller who has read its end can continue it.
 
 import type { Statement } from '../db/db'
-import { type ContentWorld, type Item, isReference } from './content'
+import { type ContentWorld, type Item, isReference, type KeptAnswer } from './content'
 import { deleteConversation, expiredConversations, idlestConversations } from './conversation-rows'
 import { type ConversationToContinue, continueStatements } from './conversations'
-import { withId } from './item-ids'
+import { isItemId, withId } from './item-ids'
 import {
   accountsAbove,
   deleteResponse,
@@ -23,7 +23,7 @@ export interface ResponseToKeep {
   /** Items of this request alone. */
   input: readonly Item[]
   /** The response object, once it has ended. */
-  answer: object | undefined
+  answer: KeptAnswer | undefined
   /** Absent unless the response continues a conversation. */
   conversation?: ConversationToContinue
 }
@@ -48,7 +48,7 @@ export function keepStatements(world: KeepWorld, response: ResponseToKeep): Stat
   const { id, account, previousId, answer } = response
   if (!answer || keepMs === undefined) return []
   const items = response.input.map((item, place) => withId(item, id, place))
-  const { output = [] } = answer as { output?: readonly Item[] }
+  const { output } = answer
   const input = JSON.stringify(items)
   const text = JSON.stringify(answer)
   if (input.length + text.length > maxResponseBytes) return []
@@ -67,7 +67,7 @@ export function keepStatements(world: KeepWorld, response: ResponseToKeep): Stat
 }
 
 function idOf(item: Item): string[] {
-  return typeof item.id === 'string' && !isReference(item) ? [item.id] : []
+  return isItemId(item.id) && !isReference(item) ? [item.id] : []
 }
 
 /**

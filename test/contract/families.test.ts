@@ -23,7 +23,8 @@ import { familyRows } from '../support/family-rows'
 import { type Fixture, fixtures } from '../support/fixtures'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../support/json-paths'
-import { isQuickRun, isWholeRun, seedOf } from '../support/random'
+import { mutatedAnswer } from '../support/mutated-answers'
+import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
 import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
 
@@ -98,6 +99,11 @@ for (const family of families.values()) {
     test.each(named(records))('%s in any odd form is never an error of the gateway', (_, record) =>
       family.kind === 'task' ? bearsOddTasks(family, record) : bearsOddForms(family, record),
     )
+    if (family.kind !== 'task')
+      test.each(named(records))(
+        '%s with faults anywhere is read or refused, and its charge ends',
+        (_, record) => bearsFaults(family, record),
+      )
     test('refuses wrong requests by the name of the field, in its dialect, for nothing', () =>
       refusesWrong(family, records, row.refused))
     test('takes a plain request that the vendor accepts', () => takesPlainWords(family, row.model))
@@ -282,6 +288,56 @@ async function bearsOddForms(family: Family, record: Fixture): Promise<void> {
   }
 }
 
+const FAULTS = casesOf(200)
+
+/** Whatever a vendor says is read, or refused before anything is delivered; a charge always ends, and no stream breaks off. */
+async function bearsFaults(family: Family, record: Fixture): Promise<void> {
+  const random = createRandom(seed)
+  for (let turn = 0; turn < FAULTS; turn++) {
+    const { events, reply } = record
+    const mutated = events
+      ? { events: asList(mutatedAnswer(events, random)) }
+      : { reply: mutatedAnswer(reply, random) }
+    const logged = gateway.log.length
+    const { fields, headers } = await wishOf(family, random)
+    const request = { ...record.request, ...fields }
+    const { status, text, charge } = await replay(family, { ...record, request, ...mutated }, headers)
+    const seen = { name: record.name, turn, status, text: text.slice(0, 300) }
+    const faults = gateway.log.slice(logged).filter(({ event }) => FAULTS_OF_OURS.has(event))
+    const fine = [200, 400, 502, ...(family.kind === 'speech' ? [BROKEN] : [])].includes(status)
+    const ended = ['settled', 'released'].includes(String(charge?.state))
+    if (fine && ended && faults.length === 0) continue
+    const said = JSON.stringify(mutated).slice(0, 2_000)
+    expect({ ...seen, charge: charge?.state, faults, said }).toEqual({
+      ...seen,
+      charge: 'settled',
+      faults: [],
+      said: '',
+    })
+  }
+}
+
+const FAULTS_OF_OURS = new Set(['internal_error', 'charge_not_ended', 'background_failed'])
+
+function asList(value: Json): Json[] {
+  return Array.isArray(value) ? value : [value]
+}
+
+/** Headers and fields that make the gateway keep an answer: for a repeat, by its id, or in a conversation. */
+async function wishOf(
+  { operation }: Family,
+  random: Random,
+): Promise<{ fields: Record<string, Json>; headers: Record<string, string> }> {
+  const key = { 'idempotency-key': crypto.randomUUID() }
+  if (operation !== 'responses') return { fields: {}, headers: random.chance(0.3) ? key : {} }
+  const fields: Record<string, Json> = { store: true }
+  if (random.chance(0.2)) {
+    const created = await gateway.post('/v1/conversations', {})
+    fields.conversation = ((await created.json()) as Json).id
+  }
+  return { fields, headers: random.chance(0.3) ? key : {} }
+}
+
 /** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
 function bearsOddTasks(family: Family, record: Fixture): void {
   const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
@@ -413,11 +469,16 @@ interface Answer {
 }
 
 /** Sends a recorded request to the gateway while the vendor answers what is on record. */
-async function replay(family: Family, record: Fixture): Promise<Answer> {
+async function replay(
+  family: Family,
+  record: Fixture,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
   const { request, files, reply, events, poll } = record
   vendor.poll = poll
   vendor.answer = events ? { events, end: streamOf(family)?.end ?? null } : { reply }
-  return send(family, `recorded-${family.name}`, { ...filesOf(files), ...request })
+  const body = { ...filesOf(files), ...request }
+  return send(family, `recorded-${family.name}`, body, gateway.secret, headers)
 }
 
 async function send(
@@ -425,6 +486,7 @@ async function send(
   model: string,
   body: Record<string, Json>,
   key = gateway.secret,
+  more: Record<string, string> = {},
 ): Promise<Answer> {
   const operation = operations.find(({ name }) => name === family.operation)
   const isForm = operation?.body === 'form'
@@ -432,7 +494,11 @@ async function send(
   vendor.received = undefined
   const { status, text } = await fetch(`${gateway.url}${operation?.path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, ...(isForm ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(isForm ? {} : { 'content-type': 'application/json' }),
+      ...more,
+    },
     body: isForm ? formOf(content) : JSON.stringify(content),
   }).then(
     async (response) => ({ status: response.status, text: await response.text() }),

@@ -117,6 +117,31 @@ test('new-api: arguments that came parsed are text', async () => {
   expect(response.output[0].arguments).toBe('{"a":1}')
 })
 
+test.each([
+  ['null', null],
+  ['a list', [message('no')]],
+  ['a text', 'text'],
+  ['a number', 7],
+  ['an object without a type', { id: 'msg_9' }],
+])('%s among the items is left out of what is shown, kept and continued', async (_, odd) => {
+  const { id: conversation } = (await (await gateway.post('/v1/conversations', {})).json()) as Json
+  answers(reply([odd, message('Hi'), odd]))
+  const whole = await ask({ conversation })
+  expect(whole).toMatchObject({ status: 200, charge: { state: 'settled' } })
+  const { id, output } = JSON.parse(whole.text)
+  expect(output).toMatchObject([{ type: 'message' }])
+  answers(events(created, delta, { type: 'response.completed', response: reply([message('Hi'), odd]) }))
+  const { response, charge } = await stream({ conversation })
+  expect({ status: response.status, charge }).toMatchObject({
+    status: 'completed',
+    charge: { state: 'settled' },
+  })
+  expect(response.output).toMatchObject([{ type: 'message' }])
+  answers(reply([message('Again')]))
+  expect(await ask({ previous_response_id: id })).toMatchObject({ status: 200 })
+  expect(await ask({ conversation })).toMatchObject({ status: 200 })
+})
+
 test('litellm: the object and its status are those of a response, whatever the vendor says', async () => {
   answers({ output: [message('Hi')], usage, object: 'chat.completion' })
   const json = JSON.parse((await ask()).text)

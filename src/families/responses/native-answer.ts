@@ -25,8 +25,13 @@ export function callersResponse(
 ): Fields {
   const { output } = asObject(reply)
   if (!Array.isArray(output)) throw new Error('the vendor sent no output')
-  const items = output.map((item) => (isObject(item) ? wholeItem(item) : item))
-  return withUsage(renamedResponse(asObject(reply), items, parsed, model), usage)
+  return withUsage(renamedResponse(asObject(reply), itemsIn(output).map(wholeItem), parsed, model), usage)
+}
+
+/** The items of a vendor's output. What has no type, such as null, no client could read. */
+export function itemsIn(output: unknown): Fields[] {
+  if (!Array.isArray(output)) return []
+  return output.filter((item) => isObject(item) && typeof item.type === 'string')
 }
 
 /**

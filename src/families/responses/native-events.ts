@@ -6,7 +6,7 @@ import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import { errorFields, type ResponseError } from './events'
-import { renamedResponse, wholeItem, withUsage } from './native-answer'
+import { itemsIn, renamedResponse, wholeItem, withUsage } from './native-answer'
 import { ITEM_ADDED, ITEM_DONE, itemTypeOf, NativeItem } from './native-items'
 import { type Fields, itemId, responseUsage, usageObject } from './response-object'
 
@@ -37,10 +37,12 @@ const KNOWN = new RegExp(
   ].join('|')})$`,
 )
 /** Names of other servers for the same events. */
-const OTHER_NAMES: Record<string, string> = {
-  'response.reasoning.delta': 'response.reasoning_text.delta',
-  'response.reasoning.done': 'response.reasoning_text.done',
-}
+const OTHER_NAMES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    'response.reasoning.delta': 'response.reasoning_text.delta',
+    'response.reasoning.done': 'response.reasoning_text.done',
+  }),
+)
 /** Names already checked: a look-up is cheaper than a match, and vendors use few. */
 const known = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 200
@@ -56,12 +58,14 @@ function isKnown(type: string): boolean {
 }
 
 /** Prefixes of ids for items without one. */
-const PREFIXES: Record<string, string> = {
-  message: 'msg',
-  reasoning: 'rs',
-  function_call: 'fc',
-  custom_tool_call: 'ctc',
-}
+const PREFIXES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    message: 'msg',
+    reasoning: 'rs',
+    function_call: 'fc',
+    custom_tool_call: 'ctc',
+  }),
+)
 
 /** Pieces of calls of tools. */
 const CALL_PIECES: ReadonlySet<string> = new Set([
@@ -92,7 +96,7 @@ class NativeEvents implements Translator {
 
   push(event: object): string {
     const fields = event as Fields
-    const type = OTHER_NAMES[fields.type as string] ?? fields.type
+    const type = OTHER_NAMES.get(fields.type) ?? fields.type
     if (typeof type !== 'string' || this.terminal || this.ended) return ''
     switch (type) {
       case 'response.created':
@@ -130,10 +134,9 @@ class NativeEvents implements Translator {
 
   /** The events of items that the vendor has not ended, or has told of at its end only. */
   private complete({ output }: Fields): string {
-    const told = Array.isArray(output) ? output : []
     let written = ''
-    for (const [place, item] of told.entries()) {
-      if (!isObject(item) || this.items.get(place)?.isDone) continue
+    for (const [place, item] of placedItems(output)) {
+      if (this.items.get(place)?.isDone) continue
       written += this.passOn(ITEM_DONE, { type: ITEM_DONE, output_index: place, item })
     }
     return written + this.closeAll()
@@ -230,11 +233,7 @@ class NativeEvents implements Translator {
   private newItem(place: number, item: Fields): NativeItem {
     const { id, type } = item
     const own = typeof id === 'string' && id !== '' ? id : undefined
-    const made = new NativeItem(
-      own ?? itemId(this.parsed, PREFIXES[type as string] ?? 'item', place),
-      place,
-      item,
-    )
+    const made = new NativeItem(own ?? itemId(this.parsed, PREFIXES.get(type) ?? 'item', place), place, item)
     this.items.set(place, made)
     return made
   }
@@ -248,12 +247,11 @@ class NativeEvents implements Translator {
 
   /** The output of the end: as the vendor says, else the items that came. */
   private output({ output }: Fields): unknown[] {
-    if (!Array.isArray(output) || output.length === 0) {
-      return this.inOrder().map(({ item }) => item)
-    }
-    return output.map((item, place) => {
+    const told = placedItems(output)
+    if (told.length === 0) return this.inOrder().map(({ item }) => item)
+    return told.map(([place, item]) => {
       const known = this.items.get(place)
-      if (!known || !isObject(item) || known.item.type !== item.type) return item
+      if (!known || known.item.type !== item.type) return wholeItem(item)
       // What is sealed is valid only in the item that was done.
       const { encrypted_content: sealed } = known.item
       return {
@@ -272,6 +270,12 @@ class NativeEvents implements Translator {
     event.sequence_number = this.sequence++
     return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
   }
+}
+
+/** The items of a vendor's output by their places in it. */
+function placedItems(output: unknown): [place: number, item: Fields][] {
+  const items = new Set<unknown>(itemsIn(output))
+  return Array.isArray(output) ? [...output.entries()].filter(([, item]) => items.has(item)) : []
 }
 
 /** Whether a vendor is too busy, or does not serve this gateway: clients repeat what fails otherwise many times. */

@@ -80,26 +80,30 @@ const formsByEvent = new Map(forms.flatMap((form) => [form.delta, form.done].map
 const formsByPart = new Map(forms.map((form) => [form.type, form]))
 
 /** Calls whose input is written in pieces, by the type of their item. */
-const calls: Record<string, { member: string; delta: string; done: string }> = {
-  function_call: {
-    member: 'arguments',
-    delta: 'response.function_call_arguments.delta',
-    done: 'response.function_call_arguments.done',
-  },
-  custom_tool_call: {
-    member: 'input',
-    delta: 'response.custom_tool_call_input.delta',
-    done: 'response.custom_tool_call_input.done',
-  },
-}
+const calls: ReadonlyMap<unknown, { member: string; delta: string; done: string }> = new Map(
+  Object.entries({
+    function_call: {
+      member: 'arguments',
+      delta: 'response.function_call_arguments.delta',
+      done: 'response.function_call_arguments.done',
+    },
+    custom_tool_call: {
+      member: 'input',
+      delta: 'response.custom_tool_call_input.delta',
+      done: 'response.custom_tool_call_input.done',
+    },
+  }),
+)
 
 /** Members that clients expect of an item that is added, where a vendor leaves them out. */
-const ZEROS: Record<string, Fields> = {
-  message: { role: 'assistant', status: 'in_progress', content: [] },
-  reasoning: { summary: [] },
-  function_call: { status: 'in_progress', arguments: '' },
-  custom_tool_call: { status: 'in_progress', input: '' },
-}
+const ZEROS: ReadonlyMap<unknown, Fields> = new Map(
+  Object.entries({
+    message: { role: 'assistant', status: 'in_progress', content: [] },
+    reasoning: { summary: [] },
+    function_call: { status: 'in_progress', arguments: '' },
+    custom_tool_call: { status: 'in_progress', input: '' },
+  }),
+)
 
 /** The type of the item that an event is about, if the event tells. */
 export function itemTypeOf({ type, part }: Fields): string | undefined {
@@ -130,13 +134,13 @@ export class NativeItem {
     readonly place: number,
     item: Fields,
   ) {
-    this.item = { ...ZEROS[item.type as string], ...item, id }
+    this.item = { ...ZEROS.get(item.type), ...item, id }
   }
 
   /** The event that adds the item, with nothing in it yet. */
   added(): Fields {
     const { status: _, encrypted_content: _sealed, ...rest } = this.item
-    const item = { ...rest, ...ZEROS[rest.type as string] }
+    const item = { ...rest, ...ZEROS.get(rest.type) }
     return { type: ITEM_ADDED, output_index: this.place, item }
   }
 
@@ -144,7 +148,7 @@ export class NativeItem {
   take(type: string, fields: Fields): readonly Fields[] {
     const form = formsByEvent.get(type)
     if (form) return this.takeText(form, type, fields)
-    const call = calls[this.item.type as string]
+    const call = calls.get(this.item.type)
     if (call?.delta === type) this.input += typeof fields.delta === 'string' ? fields.delta : ''
     else if (call?.done === type) return this.takeInput(fields[call.member])
     else if (type === 'response.content_part.added' || type === 'response.reasoning_summary_part.added') {
@@ -159,7 +163,7 @@ export class NativeItem {
   close(): Fields[] {
     if (this.isDone) return []
     const events = this.closePart()
-    const call = calls[this.item.type as string]
+    const call = calls.get(this.item.type)
     if (call && !this.hasInput) events.push({ type: call.done, ...this.at(), [call.member]: this.input })
     this.isDone = true
     this.item = this.cut()
@@ -207,7 +211,7 @@ export class NativeItem {
   }
 
   private takeInput(whole: unknown): Fields[] {
-    const call = calls[this.item.type as string]
+    const call = calls.get(this.item.type)
     if (!call || this.hasInput) return []
     this.hasInput = true
     const rest = restOf(whole, this.input)
@@ -231,7 +235,7 @@ export class NativeItem {
         this.count(part, form)
       }
     }
-    const call = calls[item.type as string]
+    const call = calls.get(item.type)
     if (!call || this.hasInput) return events
     const whole = this.item[call.member]
     events.push(...this.takeInput(whole))

@@ -31,11 +31,13 @@ interface Block {
   signature: string
 }
 
-const types: Record<string, Block['type']> = {
-  reasoning: 'thinking',
-  message: 'text',
-  function_call: 'tool_use',
-}
+const types: ReadonlyMap<unknown, Block['type']> = new Map(
+  Object.entries({
+    reasoning: 'thinking',
+    message: 'text',
+    function_call: 'tool_use',
+  }),
+)
 
 export function createEventsOfResponse(parsed: ParsedRequest<MessagesBody>, model: Model): Translator {
   return new MessageEvents(parsed, model)
@@ -111,7 +113,7 @@ class MessageEvents implements Translator {
   /** The block of an item, queued when it comes first; undefined for an item that a message has no place for. */
   private blockOf(place: unknown, item: Fields): Block | undefined {
     const known = this.blocks.get(place)
-    const type = types[item.type as string]
+    const type = types.get(item.type)
     if (known || !type) return known
     const use = { id: textOr(item.call_id), name: textOr(item.name) }
     this.isCalling ||= type === 'tool_use'

@@ -250,7 +250,6 @@ export async function openWorld(
       now,
       after,
       log,
-      keepMs: () => inForce.keptResponses.keepMs,
     }),
     sendEvent: sendEventsBy(inForce),
     randomBytes,

@@ -46,9 +46,9 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Raise `artifacts.maxBytes`, or keep for a shorter time.',
   ),
   background_cut: warn('A response in the background was cut off.', 'Its caller sends it again.'),
-  background_failed: error(
-    'A response in the background could not be followed.',
-    'Look the request up; its caller sends it again.',
+  background_lost: warn(
+    'A response in the background was ended as failed by another process while this one was silent. It was released.',
+    'Its caller sends it again. See whether processes are paused, or the database was away.',
   ),
   background_not_written: warn(
     'Events of a response in the background could not be written, and are tried again.',

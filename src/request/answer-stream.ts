@@ -4,7 +4,7 @@
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
-import { cutError } from '../contract/failures'
+import { cutError, type EndedBy } from '../contract/failures'
 import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
@@ -33,16 +33,11 @@ export async function answerStream(
   candidates = 1,
 ): Promise<StreamAnswer> {
   const { world, reservations, backlog } = line
-  const { family, model, logRow, idempotencyKey } = reservation
+  const { family, model, logRow } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
   const rates = await rateHeadersOf(world.db, reservation.key, world.now())
-  let captured = ''
-  const capture = idempotencyKey
-    ? (bytes: Uint8Array) => {
-        if (captured.length <= MAX_SAVED_LENGTH) captured += Buffer.from(bytes).toString('latin1')
-      }
-    : undefined
+  const { capture, captured } = captureOf(line, reservation)
   const hold = createStreamHold(world, reservation)
   const translator = translatorOf(reservation)
   // Made once, because the operator's part of it is logged.
@@ -55,7 +50,7 @@ export async function answerStream(
     meter,
     hold,
     keepAlive: () => translator?.keepAlive?.() ?? silence,
-    drain: model.upstream.onAbort === 'drain' || idempotencyKey !== null,
+    drain: model.upstream.onAbort === 'drain' || reservation.idempotencyKey !== null,
     startedAt: logRow.startedAt,
     backlog,
     ticker: world.ticker,
@@ -76,7 +71,9 @@ export async function answerStream(
         capture?.(closing)
         const answer = translator?.answer?.()
         if (reservation.toKeep && answer) reservation.toKeep.answer = keptAnswer(answer)
-        return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured) }
+        if (reservation.background && isExplained(outcome.endedBy, failure))
+          capture?.(Buffer.from(errorEvent(cutError(outcome.endedBy), reservation, translator)))
+        return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
       })
       return closing
     },
@@ -89,6 +86,22 @@ export async function answerStream(
     ...rates,
   }
   return { kind: 'stream', body, headers }
+}
+
+/** Takes what is sent: for a repeat with the same key, or for those who look at a response in the background. */
+function captureOf({ world }: Line, { idempotencyKey, background, toKeep }: Reservation) {
+  let text = ''
+  const keep = (bytes: Uint8Array) => {
+    if (text.length <= MAX_SAVED_LENGTH) text += Buffer.from(bytes).toString('latin1')
+  }
+  const id = background && toKeep?.id
+  const note = id === undefined ? undefined : (bytes: Uint8Array) => world.backgroundResponses.take(id, bytes)
+  return { capture: idempotencyKey ? keep : note, captured: () => text }
+}
+
+/** Whether a response in the background ends with an event that says why. The one of a stream is sent after its settlement. */
+function isExplained(endedBy: EndedBy, failure: object | undefined): boolean {
+  return !failure && (endedBy === 'upstream' || endedBy === 'timeout' || endedBy === 'shutdown')
 }
 
 function translatorOf({ family, parsed, model }: Reservation): Translator | undefined {

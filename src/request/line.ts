@@ -24,7 +24,7 @@ import {
   type TaskBegun,
   type WholeAnswer,
 } from './answer'
-import { answerInBackground, NOBODY } from './answer-background'
+import { answerInBackground, begunResponse, NOBODY } from './answer-background'
 import { beginAnswer, beginSealing } from './answer-context'
 import { endOfTask } from './answer-task'
 import { Backlog } from './backlog'
@@ -313,16 +313,13 @@ function begun({ world }: Line, reservation: Reservation, { body, headers }: Str
 }
 
 /** Starts a stream that is read here, whoever waits for it. */
-async function begunInBackground(
-  { world }: Line,
-  reservation: Reservation,
-  answered: StreamAnswer,
-): Promise<Response> {
+function begunInBackground({ world }: Line, reservation: Reservation, answered: StreamAnswer): Response {
   const { toKeep, background, record } = reservation
   if (!toKeep || !background) throw new Error('a response in the background is always kept')
-  const { backgroundResponses } = world
-  if (record) answered.body = record.followed(answered.body, answered.headers['content-type'])
-  const shown = await answerInBackground(backgroundResponses, toKeep, answered, background.isFollowed)
+  const body = record ? record.followed(answered.body, answered.headers['content-type']) : answered.body
+  const { isFollowed } = background
+  const begun = begunResponse(reservation)
+  const shown = answerInBackground(world.backgroundResponses, toKeep, begun, { body, isFollowed })
   const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
   return new Response(shown.body, { headers })
 }

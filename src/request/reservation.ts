@@ -11,12 +11,14 @@ import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
+import type { ErrorCode } from '../lib/error-codes'
 import type { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
 import { noteFailedAttempt, type RequestLogRow } from '../request-log/row'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
+import { releaseInBackground, settleInBackground } from './answer-background'
 import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
 import type { RunningRequests } from './running-requests'
@@ -104,9 +106,13 @@ export class Reservations {
     saved: SavedAnswer,
   ): Promise<number> {
     this.close(reservation)
-    const settled = await this.end(reservation, () =>
-      this.asHeld(reservation, () => this.settleCharge(reservation, outcome, measured, saved)),
-    )
+    const settled = await this.end(reservation, async () => {
+      const ended = await this.asHeld(reservation, () =>
+        this.settleCharge(reservation, outcome, measured, saved),
+      )
+      if (!ended && reservation.background) this.world.backgroundResponses.lose(reservation.toKeep?.id)
+      return ended
+    })
     return settled?.paidNano ?? 0
   }
 
@@ -241,11 +247,12 @@ export class Reservations {
   }
 
   private settleCharge(
-    { parsed, charge, model, idempotencyKey, toKeep }: Reservation,
+    reservation: Reservation,
     outcome: Outcome,
     { quantities, source }: Measure,
     saved: SavedAnswer,
   ): Promise<Settled | undefined> {
+    const { parsed, charge, model, idempotencyKey, toKeep, background } = reservation
     const { endedBy, usageJson, failed } = outcome
     const { table, cost, json } = billOf(parsed, model, quantities, outcome)
     const priceNano = tableNano(quantities, table)
@@ -265,16 +272,34 @@ export class Reservations {
       ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
       : []
     if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
-    return settle(this.world.db, asBilled(charge, model, json), settlement, also)
+    const billed = asBilled(charge, model, json)
+    const settleWith = (more: readonly Statement[]) => settle(this.world.db, billed, settlement, more)
+    if (!background || !toKeep) return settleWith(also)
+    const release = () => {
+      reservation.logRow.errorCode ??= 'server_error' satisfies ErrorCode
+      return this.releaseCharge(reservation, 'expired', outcome)
+    }
+    return settleInBackground(this.world, toKeep, { settle: settleWith, release, also })
   }
 
-  private releaseCharge(
-    { parsed, charge, model, idempotencyKey, task }: Reservation,
+  private async releaseCharge(
+    reservation: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
   ): Promise<boolean> {
+    const { charge, idempotencyKey, task, background, toKeep } = reservation
     const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
     if (task) also.push(deleteTask(task.id))
+    const releaseWith = (more: readonly Statement[]) => this.releaseFor(reservation, more, endedBy, outcome)
+    return background && toKeep ? releaseInBackground(this.world, toKeep, releaseWith) : releaseWith(also)
+  }
+
+  private releaseFor(
+    { parsed, charge, model }: Reservation,
+    also: readonly Statement[],
+    endedBy: EndedBy,
+    outcome?: Outcome,
+  ): Promise<boolean> {
     const ending = { endedBy, endedAt: this.world.now() }
     // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
     const usage = outcome?.usage

@@ -19,16 +19,19 @@ import { DEFAULT_MOST_METADATA } from '../config/usage'
 import { notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
-import type { Db } from '../db/db'
+import type { Db, Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { RequestLogRow } from '../request-log/row'
+import { insertBackground } from '../responses/background-rows'
 import { insertTask, type NewTask } from '../tasks/rows'
+import { begunResponse } from './answer-background'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
 import { firstTokens, withOutput } from './stream-hold'
+import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
 interface Wishes {
@@ -72,7 +75,8 @@ export async function reserve(
   if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
   const task =
     family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
-  const result = await hold(db, charge, conditions, task ? [insertTask(task)] : []).catch((error) => {
+  const rows = task ? [insertTask(task)] : backgroundRows(world, request, charge)
+  const result = await hold(db, charge, conditions, rows).catch((error) => {
     line.reservations.takeBack(charge, task, error)
     throw error
   })
@@ -95,6 +99,19 @@ export async function reserve(
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(line, request, idempotencyKey, logRow, from)
+}
+
+/** The row of a response in the background. Its lease is as long as the vendor may take to begin. */
+function backgroundRows(
+  { db, keptResponses }: RequestWorld,
+  request: CheckedRequest,
+  { account, createdAt: now, expiresAt: leaseUntil }: Charge,
+): Statement[] {
+  const { answer: context } = request.parsed
+  if (!context?.isInBackground) return []
+  const answer = JSON.stringify(begunResponse(request))
+  const expiresAt = now + (keptResponses.keepMs ?? 0)
+  return [insertBackground(db, { id: context.id, account, answer }, { now, leaseUntil, expiresAt })]
 }
 
 /** The part of a request that is held before it is sent. */

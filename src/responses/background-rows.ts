@@ -1,5 +1,5 @@
 // The rows of responses in the background: how each stands, and its events. A row must never say that a response still
-// runs when no process makes it: the process that does renews a lease.
+// runs when no process makes it: the process that does renews a lease. No statement changes a response that has ended.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/reencryption'
@@ -48,7 +48,7 @@ export const backgroundTexts: readonly EncodedTable[] = [
   },
 ]
 
-/** Writes the row of a response that has begun. */
+/** Writes the row of a response. It must be in the batch of the hold: what cannot be kept is not asked for. */
 export function insertBackground(
   { codec }: Pick<Db, 'codec'>,
   { id, account, answer }: Pick<BackgroundResponse, 'id' | 'account' | 'answer'>,
@@ -62,7 +62,10 @@ export function insertBackground(
   }
 }
 
-/** Writes events of a response that runs; none if it was deleted, so that none is left behind. */
+/**
+ * Writes events of a response that runs; none if it has ended or was deleted, so that none is left behind. An earlier write
+ * whose result was lost is replaced.
+ */
 export function insertEvents(
   { codec, kind }: Pick<Db, 'codec' | 'kind'>,
   id: string,
@@ -71,19 +74,47 @@ export function insertEvents(
   return {
     // Who deletes it meanwhile waits, and then finds them.
     sql: `insert into background_events (response, first, last, events)
-      select id, cast($2 as bigint), cast($3 as bigint), cast($4 as text) from background_responses where id = $1
-      ${kind === 'postgres' ? 'for key share' : ''}`,
+      select id, cast($2 as bigint), cast($3 as bigint), cast($4 as text) from background_responses
+      where id = $1 and has_ended = 0 ${kind === 'postgres' ? 'for key share' : ''}
+      on conflict (response, first) do update set last = excluded.last, events = excluded.events`,
     parameters: [id, first, last, codec.encode(text, eventsPlace(id))],
   }
 }
 
-/** Writes the end of a response. It hits no row if another process has ended it. */
+/** Writes the end of a response. Misses if another process has ended it, or it was deleted. */
 export function endBackground({ codec }: Pick<Db, 'codec'>, id: string, answer: string): Statement {
   return {
     sql: 'update background_responses set has_ended = 1, answer = $2 where id = $1 and has_ended = 0',
     parameters: [id, codec.encode(answer, answerPlace(id))],
     guard: true,
   }
+}
+
+/** Writes the end of a response whose lease has run out. Misses if its process has renewed the lease, or ended it. */
+export function endOverdue(
+  { codec }: Pick<Db, 'codec'>,
+  { id, answer, now }: { id: string; answer: string; now: number },
+): Statement {
+  return {
+    sql: `update background_responses set has_ended = 1, answer = $2
+      where id = $1 and has_ended = 0 and lease_until <= $3`,
+    parameters: [id, codec.encode(answer, answerPlace(id)), now],
+    guard: true,
+  }
+}
+
+/** Removes a response of which nothing came. */
+export function forgetBegun(id: string): Statement {
+  return { sql: 'delete from background_responses where id = $1 and has_ended = 0', parameters: [id] }
+}
+
+/** Whether a response has ended; undefined if it is not there. */
+export async function backgroundEnded(db: Db, id: string): Promise<boolean | undefined> {
+  const [row] = await db.query({
+    sql: 'select has_ended from background_responses where id = $1',
+    parameters: [id],
+  })
+  return row && row.has_ended === 1
 }
 
 /** Renews the lease of a response that runs. Returns whether it is to stop; undefined if another process has ended it. */

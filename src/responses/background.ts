@@ -1,10 +1,10 @@
 // Responses in the background: their events are read and kept while no caller waits, so that any caller of the account
 // can look, follow the stream from any event, or cancel. Reading must go on whatever callers do, because what the vendor
-// makes is paid; the request line settles it as for any stream.
+// makes is paid. The end of a response must be written in the batch that ends its charge: a response that was paid is
+// never shown as failed, and one that is shown as failed is never paid.
 
 import { UnreadableText } from '../db/codec'
-import type { Db } from '../db/db'
-import { apply, tryApply } from '../db/db'
+import { apply, type Db, type Statement, tryApply } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { asObject } from '../lib/objects'
 import {
@@ -24,10 +24,11 @@ import {
   type BackgroundResponse,
   deleteBackground,
   endBackground,
+  endOverdue,
   eventsAfter,
   findBackground,
   forgetBackground,
-  insertBackground,
+  forgetBegun,
   insertEvents,
   renewLease,
 } from './background-rows'
@@ -39,8 +40,6 @@ export interface BackgroundWorld {
   now(): number
   after: After
   log: Log
-  /** Milliseconds that a response is kept; undefined if nothing is kept. */
-  keepMs(): number | undefined
 }
 
 /** The reader of a stream of events. */
@@ -60,9 +59,13 @@ interface Running {
   unwritten: { first: number; last: number; text: string } | undefined
   /** Length of all events that are kept, in characters. */
   length: number
-  hasEnded: boolean
+  /** True once the last event has come: the batch that ends the charge writes what is left. */
+  isEnding: boolean
+  /** True if its charge could not be ended: the response ends as failed. */
+  isLost: boolean
   isCancelled: boolean
   leaseUntil: number
+  splitter: ReturnType<typeof createEventSplitter>
   reader: EventReader
   /** Resolves when what was to be written is written. */
   writing: Promise<void>
@@ -88,30 +91,58 @@ export class BackgroundResponses {
 
   constructor(private readonly world: BackgroundWorld) {}
 
-  /** Reads a stream of events to its end, whoever waits. Resolves with the response when its row is written. */
-  async begin(id: string, account: string, events: ReadableStream<Uint8Array>): Promise<Fields> {
-    const { db, now } = this.world
-    const keepMs = this.world.keepMs() ?? 0
+  /** Reads a stream to its end, whoever waits. `response` is as its row has it, which was written with the hold. */
+  begin(id: string, response: Fields, events: ReadableStream<Uint8Array>): void {
     const run: Running = {
       id,
-      response: { id, object: 'response', status: 'in_progress', output: [] },
+      response,
       items: [],
       unwritten: undefined,
       length: 0,
-      hasEnded: false,
+      isEnding: false,
+      isLost: false,
       isCancelled: false,
-      leaseUntil: now() + LEASE_MS,
+      // The lease of the row is as long as the vendor may take to begin.
+      leaseUntil: 0,
+      splitter: createEventSplitter(),
       reader: events.getReader(),
       writing: Promise.resolve(),
     }
-    const splitter = createEventSplitter()
-    await this.readOn(run, splitter)
-    const times = { now: now(), leaseUntil: run.leaseUntil, expiresAt: now() + keepMs }
-    await apply(db, [insertBackground(db, { id, account, answer: JSON.stringify(run.response) }, times)])
     this.running.set(id, run)
     this.writeSoon()
-    this.follow(run, splitter).catch((error) => this.world.log('background_failed', { error: String(error) }))
-    return run.response
+    void this.readAll(run)
+  }
+
+  /** Takes bytes of the stream before they are sent. */
+  take(id: string, bytes: Uint8Array): void {
+    const run = this.running.get(id)
+    if (!run) return
+    for (const event of splitEvents(run.splitter.push(bytes).toString('latin1'))) take(run, event)
+  }
+
+  /**
+   * The statements that end a response, for the batch that ends its charge: the events that are not written yet, and last the
+   * guarded end. `answer` is the whole response, if there is one. A response that never began is removed.
+   */
+  async endStatements(id: string, answer: object | undefined): Promise<Statement[]> {
+    const { db } = this.world
+    const run = this.running.get(id)
+    if (!run) return [answer ? endBackground(db, id, JSON.stringify(answer)) : forgetBegun(id)]
+    run.isEnding = true
+    await run.writing.catch(() => {})
+    const end = endBackground(db, id, JSON.stringify(answer ?? ended(run)))
+    return run.unwritten ? [insertEvents(db, id, run.unwritten), end] : [end]
+  }
+
+  /** Forgets a response whose end is written. */
+  forget(id: string): void {
+    this.running.delete(id)
+  }
+
+  /** Ends a response as failed whose charge could not be ended. */
+  lose(id: string | undefined): void {
+    const run = this.running.get(id ?? '')
+    if (run) run.isLost = true
   }
 
   /** Writes some time later, and again while any response runs. */
@@ -134,17 +165,20 @@ export class BackgroundResponses {
 
   /** Ends responses whose process is gone, and forgets old ones. Called by the scheduler. */
   async sweep(): Promise<void> {
-    const { db, now } = this.world
-    for (const response of await abandonedResponses(db, now())) await this.endAbandoned(response)
-    await apply(db, forgetBackground(now()))
+    const { db } = this.world
+    const now = this.world.now()
+    for (const response of await abandonedResponses(db, now)) await this.endAbandoned(response, now)
+    await apply(db, forgetBackground(now))
   }
 
-  private async endAbandoned(response: BackgroundResponse): Promise<void> {
+  private async endAbandoned(response: BackgroundResponse, now: number): Promise<void> {
     const { db, log } = this.world
+    const { id } = response
+    // Its lease ran out while the database was away, or this process was stopped: it is renewed, or its end is written.
+    if (this.running.has(id)) return
     try {
-      await tryApply(db, [
-        endBackground(db, response.id, JSON.stringify(failed(JSON.parse(response.answer)))),
-      ])
+      const answer = JSON.stringify(failed(JSON.parse(response.answer)))
+      await tryApply(db, [endOverdue(db, { id, answer, now })])
     } catch (error) {
       if (!(error instanceof UnreadableText)) throw error
       log('row_unreadable', { reason: error.message })
@@ -215,28 +249,15 @@ export class BackgroundResponses {
     }
   }
 
-  private async follow(run: Running, splitter: ReturnType<typeof createEventSplitter>): Promise<void> {
+  private async readAll(run: Running): Promise<void> {
     try {
-      while (await this.readOn(run, splitter));
+      while (!(await run.reader.read()).done);
     } catch (error) {
       this.world.log('background_cut', { response: run.id, reason: String(error) })
     }
-    run.hasEnded = true
-    await this.write(run).catch((error) =>
-      // It is tried again.
-      this.world.log('background_not_written', { response: run.id, reason: String(error) }),
-    )
   }
 
-  /** Reads what comes next. False at the end. */
-  private async readOn(run: Running, splitter: ReturnType<typeof createEventSplitter>): Promise<boolean> {
-    const { done, value } = await run.reader.read()
-    if (done || !value) return false
-    for (const event of splitEvents(splitter.push(value).toString('latin1'))) take(run, event)
-    return true
-  }
-
-  /** Writes what has come, one write after the other: an end must never be there before the events that lead to it. */
+  /** Writes what has come, one write after the other. */
   private write(run: Running): Promise<void> {
     run.writing = run.writing.catch(() => {}).then(() => this.writeNext(run))
     return run.writing
@@ -244,8 +265,13 @@ export class BackgroundResponses {
 
   private async writeNext(run: Running): Promise<void> {
     const { db, now } = this.world
+    if (run.isLost) {
+      await tryApply(db, [endBackground(db, run.id, JSON.stringify(failed(run.response)))])
+      this.running.delete(run.id)
+      return
+    }
     const { unwritten } = run
-    if (unwritten) {
+    if (unwritten && !run.isEnding) {
       run.unwritten = undefined
       try {
         await apply(db, [insertEvents(db, run.id, unwritten)])
@@ -254,20 +280,14 @@ export class BackgroundResponses {
         throw error
       }
     }
-    if (run.hasEnded && !run.unwritten) await this.end(run)
-    else if (run.leaseUntil - LEASE_MS + RENEW_MS <= now()) await this.renew(run)
+    if (run.leaseUntil - LEASE_MS + RENEW_MS <= now()) await this.renew(run)
   }
 
   private async renew(run: Running): Promise<void> {
-    run.leaseUntil = this.world.now() + LEASE_MS
-    const isCancelled = await renewLease(this.world.db, run.id, run.leaseUntil)
-    if (isCancelled !== false) await this.stopReading(run)
-  }
-
-  private async end(run: Running): Promise<void> {
-    const { db } = this.world
-    await tryApply(db, [endBackground(db, run.id, JSON.stringify(ended(run)))])
-    this.running.delete(run.id)
+    const leaseUntil = this.world.now() + LEASE_MS
+    const isCancelled = await renewLease(this.world.db, run.id, leaseUntil)
+    run.leaseUntil = leaseUntil
+    if (isCancelled !== false && !run.isEnding) await this.stopReading(run)
   }
 
   /** Leaves the stream as a caller would: the line stops the vendor and settles what was made. */
@@ -320,7 +340,7 @@ function lastEvent(response: Fields, number: number): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, response })}\n\n`
 }
 
-/** The response as it has ended. */
+/** The response as its events leave it. */
 function ended({ response, items, isCancelled }: Running): Fields {
   if (TERMINAL.has(`response.${response.status}`)) return response
   const output = items.filter((item) => item !== undefined)

@@ -317,7 +317,7 @@ async function bearsFaults(family: Family, record: Fixture): Promise<void> {
   }
 }
 
-const FAULTS_OF_OURS = new Set(['internal_error', 'charge_not_ended', 'background_failed'])
+const FAULTS_OF_OURS = new Set(['internal_error', 'charge_not_ended'])
 
 function asList(value: Json): Json[] {
   return Array.isArray(value) ? value : [value]

@@ -2,8 +2,17 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
+import { tryApply } from '../../src/db/db'
 import { BackgroundResponses } from '../../src/responses/background'
-import { insertBackground } from '../../src/responses/background-rows'
+import {
+  deleteBackground,
+  endBackground,
+  endOverdue,
+  eventsAfter,
+  forgetBegun,
+  insertBackground,
+  insertEvents,
+} from '../../src/responses/background-rows'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
@@ -158,6 +167,122 @@ for (const database of databaseKinds) {
       expect(await chargeCount()).toBe(charges)
     })
 
+    const rowOf = async (id: string) => {
+      const sql = 'select has_ended, answer from background_responses where id = $1'
+      const [row] = await gateway.server.world.db.query({ sql, parameters: [id] })
+      return row && { hasEnded: row.has_ended === 1, answer: JSON.parse(row.answer as string) }
+    }
+    /** Begins a response, and does something just before its charge ends, and just after. */
+    async function aroundEnd(around: {
+      before?(id: string): Promise<unknown>
+      after?(id: string): Promise<unknown>
+    }) {
+      const { db } = gateway.server.world
+      const move = db.move.bind(db)
+      const begun = Promise.withResolvers<string>()
+      const ended = Promise.withResolvers<void>()
+      let isFirst = true
+      db.move = async (movement) => {
+        if (movement.kind !== 'end' || !isFirst) return move(movement)
+        isFirst = false
+        const id = await begun.promise
+        await around.before?.(id)
+        const result = await move(movement)
+        await around.after?.(id)
+        ended.resolve()
+        return result
+      }
+      const { id } = await client.responses.create({ ...request, input: 'Hello', background: true })
+      begun.resolve(id)
+      await ended.promise
+      db.move = move
+      await waitFor(async () => (await gateway.newestCharge())?.state !== 'held')
+      return { id, charge: await gateway.newestCharge() }
+    }
+
+    test('its end and that of its charge are one: what is paid is never shown as failed', async () => {
+      const atOnce: unknown[] = []
+      const { id, charge } = await aroundEnd({ after: async (id) => atOnce.push(await rowOf(id)) })
+      expect(charge).toMatchObject({ state: 'settled' })
+      expect(atOnce).toMatchObject([{ hasEnded: true, answer: { status: 'completed' } }])
+      // The events that lead to the end stand there with it.
+      const types: string[] = []
+      for await (const { type } of await client.responses.retrieve(id, { stream: true })) types.push(type)
+      expect(types.slice(-3)).toEqual([
+        'response.content_part.done',
+        'response.output_item.done',
+        'response.completed',
+      ])
+    })
+
+    test('one that another process has ended is not paid, and stays failed', async () => {
+      const { db, now, after } = gateway.server.world
+      const other = new BackgroundResponses({ db, now: () => now() + 120_000, after, log: () => {} })
+      const { id, charge } = await aroundEnd({ before: () => other.sweep() })
+      expect(charge).toMatchObject({ state: 'released', amount: 0 })
+      await waitFor(async () => (await gateway.newestLogged())?.id === charge?.id)
+      expect(await gateway.newestLogged()).toMatchObject({ amount: 0, error_code: 'server_error' })
+      expect(gateway.log.at(-1)).toMatchObject({ event: 'background_lost', fields: { response: id } })
+      const events: string[] = []
+      for await (const event of await client.responses.retrieve(id, { stream: true })) events.push(event.type)
+      expect(events.at(-1)).toBe('response.failed')
+      expect(events).not.toContain('response.completed')
+      expect(await client.responses.retrieve(id)).toMatchObject({ status: 'failed' })
+      const kept = { model: 'test-responses', input: 'And then?', previous_response_id: id }
+      expect(await refusal(client.responses.create(kept))).toMatchObject({
+        code: 'previous_response_not_found',
+      })
+    })
+
+    test('one that is deleted before its end is paid, and not kept', async () => {
+      const { db } = gateway.server.world
+      const { id, charge } = await aroundEnd({ before: (id) => deleteBackground(db, 'alice', id) })
+      expect(charge).toMatchObject({ state: 'settled' })
+      expect(Number(charge?.amount)).toBeGreaterThan(0)
+      expect(await refusal(client.responses.retrieve(id))).toMatchObject({ status: 404 })
+    })
+
+    test('one whose row cannot be written is asked of nobody, and ends once', async () => {
+      const { db } = gateway.server.world
+      const rename = (from: string, to: string) => db.batch([{ sql: `alter table ${from} rename to ${to}` }])
+      const [calls, logged] = [gateway.sandbox.calls.length, (await gateway.requestLog()).length]
+      await rename('background_responses', 'elsewhere')
+      const failure = await refusal(client.responses.create({ ...request, input: 'Hello', background: true }))
+      await rename('elsewhere', 'background_responses')
+      expect(failure).toMatchObject({ status: 500 })
+      expect(gateway.sandbox.calls.length).toBe(calls)
+      expect((await gateway.requestLog()).length).toBe(logged + 1)
+      expect((await gateway.charges()).filter(({ state }) => state === 'held')).toEqual([])
+    })
+
+    test('nothing is left of one that the vendor refuses', async () => {
+      const count = async () =>
+        (await gateway.server.world.db.query({ sql: 'select id from background_responses' })).length
+      const rows = await count()
+      const refused = { ...request, input: '[sandbox status=400]', background: true }
+      expect(await refusal(client.responses.create(refused))).toMatchObject({ status: 400 })
+      expect(await count()).toBe(rows)
+    })
+
+    test('no statement changes one that has ended, and none ends one whose lease was renewed', async () => {
+      const { db, now } = gateway.server.world
+      const times = { now: now(), leaseUntil: now() + 30_000, expiresAt: now() + 60_000 }
+      await db.batch([insertBackground(db, { id: 'resp_end', account: 'alice', answer: '{}' }, times)])
+      expect(await tryApply(db, [endOverdue(db, { id: 'resp_end', answer: '{"a":1}', now: now() })])).toBe(
+        false,
+      )
+      expect(await tryApply(db, [endBackground(db, 'resp_end', '{"a":2}')])).toBe(true)
+      for (const late of [
+        endBackground(db, 'resp_end', '{"a":3}'),
+        endOverdue(db, { id: 'resp_end', answer: '{"a":4}', now: now() + 90_000 }),
+        forgetBegun('resp_end'),
+        insertEvents(db, 'resp_end', { first: 0, last: 0, text: 'late' }),
+      ])
+        await tryApply(db, [late])
+      expect(await rowOf('resp_end')).toEqual({ hasEnded: true, answer: { a: 2 } })
+      expect(await eventsAfter(db, 'resp_end', -1)).toEqual([])
+    })
+
     test('one whose process is gone is ended by another', async () => {
       const { db, now, after } = gateway.server.world
       const answer = JSON.stringify({
@@ -168,7 +293,7 @@ for (const database of databaseKinds) {
       })
       const times = { now: now(), leaseUntil: now(), expiresAt: now() + 60_000 }
       await db.batch([insertBackground(db, { id: 'resp_lost', account: 'alice', answer }, times)])
-      const other = new BackgroundResponses({ db, now, after, log: () => {}, keepMs: () => 60_000 })
+      const other = new BackgroundResponses({ db, now, after, log: () => {} })
       await other.sweep()
       expect(await client.responses.retrieve('resp_lost')).toMatchObject({
         status: 'failed',

@@ -142,6 +142,18 @@ test.each([
   expect(await ask({ conversation })).toMatchObject({ status: 200 })
 })
 
+test('a vendor that answers a response in the background whole has ended it', async () => {
+  answers(reply([message('Hi')]))
+  const { status, text, charge } = await ask({ background: true })
+  expect({ status, charge }).toMatchObject({ status: 200, charge: { state: 'settled' } })
+  const { id } = JSON.parse(text)
+  const headers = { authorization: `Bearer ${gateway.secret}` }
+  const found = await fetch(`${gateway.url}/v1/responses/${id}`, { headers })
+  expect(await found.json()).toEqual(JSON.parse(text))
+  const followed = await fetch(`${gateway.url}/v1/responses/${id}?stream=true`, { headers })
+  expect(await followed.text()).toContain('event: response.completed')
+})
+
 test('litellm: the object and its status are those of a response, whatever the vendor says', async () => {
   answers({ output: [message('Hi')], usage, object: 'chat.completion' })
   const json = JSON.parse((await ask()).text)

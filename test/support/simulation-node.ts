@@ -122,7 +122,6 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     now,
     after: life.after,
     log,
-    keepMs: () => undefined,
   })
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
   const world: World = Object.assign(putInForce(withReceivers(parts.config), outside), {

@@ -1,5 +1,6 @@
 // Ids of items that callers send without one. The type of an item must show in its id, because vendors check it.
 
+import { isItemId } from '../families/responses/response-object'
 import type { Item } from './content'
 
 /** The beginnings of ids by type, as vendors check them when a conversation moves to them. */
@@ -13,13 +14,6 @@ const prefixes: ReadonlyMap<unknown, string> = new Map(
     custom_tool_call_output: 'ctc',
   }),
 )
-
-/** Ids that are looked up: no database refuses them, and an index has room for each. */
-const ID = /^[\x20-\x7e]{1,512}$/
-
-export function isItemId(id: unknown): id is string {
-  return typeof id === 'string' && ID.test(id)
-}
 
 /** Gives an item an id, by which the list of items names it. `responseId` makes it unique. */
 export function withId(item: Item, responseId: string, place: number): Item {

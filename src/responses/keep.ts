@@ -2,10 +2,11 @@
 // must be kept in the transaction that settles its charge, so that a caller who has read its end can continue it.
 
 import type { Statement } from '../db/db'
+import { isItemId } from '../families/responses/response-object'
 import { type ContentWorld, type Item, isReference, type KeptAnswer } from './content'
 import { deleteConversation, expiredConversations, idlestConversations } from './conversation-rows'
 import { type ConversationToContinue, continueStatements } from './conversations'
-import { isItemId, withId } from './item-ids'
+import { withId } from './item-ids'
 import {
   accountsAbove,
   deleteResponse,

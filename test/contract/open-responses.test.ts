@@ -1,5 +1,6 @@
 // The acceptance cases of the Open Responses specification, asked of models of every kind: each answer has every member
-// that the specification requires, of the right type, and each stream keeps the grammar of events.
+// that the specification requires, of the right type, and each stream keeps the grammar of events. The same of the schemas
+// by which the SDKs of vendors refuse answers.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TSchema, Type } from '@sinclair/typebox'
@@ -21,6 +22,22 @@ const models = {
   'bare-messages': { family: 'anthropic-messages', upstream: 'bare-messages', upstreamModel: 'm', price },
 }
 const kinds = ['acceptance-native', 'test-chat', 'test-messages']
+const strictModels = {
+  'strict-native': { ...models['acceptance-native'], upstreamModel: 'gpt-5-mini', reasoning: true },
+  'strict-chat': { family: 'openai-chat', upstream: 'deepseek', upstreamModel: 'deepseek-reasoner', price },
+  'strict-messages': {
+    family: 'anthropic-messages',
+    upstream: 'anthropic',
+    upstreamModel: 'claude-sonnet-4-5',
+    price,
+  },
+  'strict-converse': {
+    family: 'bedrock-converse',
+    upstream: 'bedrock',
+    upstreamModel: 'us.amazon.nova-premier-v1:0',
+    price,
+  },
+}
 
 const open = { additionalProperties: true }
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
@@ -246,7 +263,7 @@ let aheadMs = 0
 let gateway: TestGateway
 beforeAll(async () => {
   gateway = await startTestGateway({
-    models,
+    models: { ...models, ...strictModels },
     upstreams: {
       bare: { kind: 'openai', baseUrl: vendor.url, apiKey: 'none' },
       'bare-messages': { kind: 'anthropic', baseUrl: vendor.url, apiKey: 'none' },
@@ -304,5 +321,81 @@ describe.each(['bare-native', 'bare-chat', 'bare-messages'])('%s, whose vendor s
     expect(lacking.status).toBe(400)
     const answered = await gateway.post('/v1/responses/compact', { model, input, prompt_cache_key: 'k' })
     expect(faultsIn(RequiredCompaction, await answered.json())).toEqual([])
+  })
+})
+
+/** The schemas of an SDK for a whole response and for an event, which it refuses the rest by. */
+interface StrictSdk {
+  faultsInResponse(response: unknown): Promise<string | undefined>
+  faultsInEvent(event: unknown): Promise<string | undefined>
+}
+
+const sdkSources = `${import.meta.dir}/../../node_modules/@ai-sdk`
+const xai = await import(`${sdkSources}/xai/src/responses/xai-responses-api.ts`)
+const openai = await import(`${sdkSources}/openai/src/responses/openai-responses-api.ts`)
+const faultOf = ({ success, error }: { success: boolean; error?: Error }) =>
+  success ? undefined : String(error?.message)
+const strictSdks: Record<string, StrictSdk> = {
+  '@ai-sdk/xai': {
+    faultsInResponse: async (response) => faultOf(xai.xaiResponsesResponseSchema.safeParse(response)),
+    faultsInEvent: async (event) => faultOf(xai.xaiResponsesChunkSchema.safeParse(event)),
+  },
+  '@ai-sdk/openai': {
+    faultsInResponse: async (response) =>
+      faultOf(await openai.openaiResponsesResponseSchema().validate(response)),
+    faultsInEvent: async (event) => faultOf(await openai.openaiResponsesChunkSchema().validate(event)),
+  },
+}
+
+const reasoning = { effort: 'low', summary: 'auto' }
+const strictCases: { name: string; body: Record<string, unknown>; items: string[] }[] = [
+  {
+    name: 'a thought and a text',
+    body: { input: '[sandbox reasoning=40] Greet me.', reasoning },
+    items: ['reasoning', 'message'],
+  },
+  { name: 'a thought and a call', body: { ...weather, reasoning }, items: ['function_call'] },
+  {
+    name: 'a call of a custom tool',
+    body: {
+      input: '[sandbox tool] Write it.',
+      tools: [{ type: 'custom', name: 'write', description: 'Writes a text' }],
+    },
+    items: ['custom_tool_call'],
+  },
+  {
+    name: 'an answer that reaches its limit',
+    body: { input: '[sandbox tokens=200] Tell me more.', max_output_tokens: 16, reasoning },
+    items: [],
+  },
+]
+
+describe.each(Object.keys(strictModels))('%s for the strictest SDKs', (model) => {
+  describe.each(strictCases)('$name', ({ body, items }) => {
+    test.each([false, true])('is refused by none (streamed: %p)', async (streamed) => {
+      const answered = await gateway.post('/v1/responses', { ...body, model, stream: streamed })
+      const content = await answered.text()
+      expect({ status: answered.status, content: answered.ok ? '' : content }).toEqual({
+        status: 200,
+        content: '',
+      })
+      const response = streamed ? readResponse(content).response : JSON.parse(content)
+      const types = response.output.map(({ type }: { type: string }) => type)
+      expect(types).toEqual(expect.arrayContaining(items))
+      const events = streamed
+        ? content
+            .split('\n')
+            .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []))
+        : []
+      for (const [sdk, { faultsInResponse, faultsInEvent }] of Object.entries(strictSdks)) {
+        expect({ sdk, fault: await faultsInResponse(response) }).toEqual({ sdk, fault: undefined })
+        for (const event of events)
+          expect({ sdk, type: event.type, fault: await faultsInEvent(event) }).toEqual({
+            sdk,
+            type: event.type,
+            fault: undefined,
+          })
+      }
+    })
   })
 })

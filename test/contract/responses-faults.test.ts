@@ -142,6 +142,31 @@ test.each([
   expect(await ask({ conversation })).toMatchObject({ status: 200 })
 })
 
+test('a vendor that says the least of its items: each has its id, its status and its lists', async () => {
+  const least = [
+    { type: 'reasoning' },
+    { type: 'message', status: null, content: [{ type: 'output_text', text: 'Hi' }] },
+    { type: 'function_call', id: '', call_id: 'call_1', name: 'look', arguments: '{}' },
+  ]
+  const id = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-f]+$`))
+  const status = 'completed'
+  const whole = [
+    { type: 'reasoning', id: id('rs'), status, summary: [] },
+    {
+      type: 'message',
+      id: id('msg'),
+      status,
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }],
+    },
+    { type: 'function_call', id: id('fc'), status, call_id: 'call_1', name: 'look', arguments: '{}' },
+  ]
+  answers(reply(least))
+  expect(JSON.parse((await ask()).text).output).toEqual(whole)
+  answers(events(created, { type: 'response.completed', response: reply(least) }))
+  expect((await stream()).response.output).toEqual(whole)
+})
+
 test('a vendor that answers a response in the background whole has ended it', async () => {
   answers(reply([message('Hi')]))
   const { status, text, charge } = await ask({ background: true })

@@ -274,7 +274,7 @@ describe('items follow one another:', () => {
         '0 + reasoning',
         '0 : Hm',
         '0 : .',
-        '0 - reasoning',
+        '0 - completed',
         '1 + message',
         '1 : Hi',
         '1 - completed',
@@ -292,13 +292,13 @@ describe('items follow one another:', () => {
           ],
         },
       ],
-      ['0 + reasoning', '0 : Hm', '0 - reasoning', '1 + message', '1 : Hi', '1 - completed', 'completed'],
+      ['0 + reasoning', '0 : Hm', '0 - completed', '1 + message', '1 : Hi', '1 - completed', 'completed'],
     ],
     [
       'text and thinking by turns',
       [{ content: 'a' }, { reasoning: 'b' }, { content: 'c' }],
       [
-        ...['0 + message', '0 : a', '0 - completed', '1 + reasoning', '1 : b', '1 - reasoning'],
+        ...['0 + message', '0 : a', '0 - completed', '1 + reasoning', '1 : b', '1 - completed'],
         ...['2 + message', '2 : c', '2 - completed', 'completed'],
       ],
     ],
@@ -765,6 +765,7 @@ describe('reasoning', () => {
     const item = {
       type: 'reasoning',
       id: expect.stringMatching(/^rs_/),
+      status: 'completed',
       summary: [{ type: 'summary_text', text: 'Hm.' }],
     }
     expect(itemsOf('gpt-oss')[0]).toEqual(item)

@@ -234,7 +234,7 @@ describe('blocks are items, one for one:', () => {
         [{ ...use, id: 'toolu_2' }, argued('{}')],
       ],
       [
-        ...['0 + reasoning', '0 : Hm', '0 - reasoning', '1 + message', '1 : a', '1 - completed'],
+        ...['0 + reasoning', '0 : Hm', '0 - completed', '1 + message', '1 : a', '1 - completed'],
         ...['2 + function_call', '2 : {"a"', '2 : :1}', '2 - completed'],
         ...['3 + function_call', '3 : {}', '3 - completed', 'completed'],
       ],
@@ -243,7 +243,7 @@ describe('blocks are items, one for one:', () => {
       'thinking between calls',
       [[use, argued('{}')], [thinking, thought('Hm'), signed('s')], [{ ...use, id: 'toolu_2' }]],
       [
-        ...['0 + function_call', '0 : {}', '0 - completed', '1 + reasoning', '1 : Hm', '1 - reasoning'],
+        ...['0 + function_call', '0 : {}', '0 - completed', '1 + reasoning', '1 : Hm', '1 - completed'],
         ...['2 + function_call', '2 : {}', '2 - completed', 'completed'],
       ],
     ],
@@ -337,6 +337,7 @@ describe('thinking comes back', () => {
     expect(items[0]).toEqual({
       type: 'reasoning',
       id: expect.stringMatching(/^rs_/),
+      status: 'completed',
       summary: [{ type: 'summary_text', text: 'ab' }],
       encrypted_content: `sealed ${JSON.stringify({ kind: 'messages', blocks: [{ thinking: 'ab', signature: 's1s2' }], writer: 'claude-opus-5' })}`,
     })
@@ -374,7 +375,7 @@ describe('thinking comes back', () => {
     ])
     expect(items[0]?.summary).toEqual([])
     expect(sealedIn(items[0])).toEqual([{ thinking: '', signature: 's' }])
-    expect(outlineOf(events).slice(0, 2)).toEqual(['0 + reasoning', '0 - reasoning'])
+    expect(outlineOf(events).slice(0, 2)).toEqual(['0 + reasoning', '0 - completed'])
   })
 
   test('without a seal, where the vendor did not sign it', () => {

@@ -1,9 +1,17 @@
-// Videos and edits of pictures as xAI's own clients ask for them: by `request_id` and states of another name, and with
-// edits in JSON. The same tasks and the same prices as in the gateway's own form.
+// Texts, videos and edits of pictures as xAI's own clients ask for them: texts by responses, which its SDK checks strictly;
+// videos by `request_id` and states of another name, and edits in JSON. The same tasks and the same prices as in the gateway's own form.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createXai } from '@ai-sdk/xai'
-import { generateImage, experimental_generateVideo as generateVideo } from 'ai'
+import {
+  generateImage,
+  generateText,
+  experimental_generateVideo as generateVideo,
+  stepCountIs,
+  streamText,
+  tool,
+} from 'ai'
+import { z } from 'zod'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { picture } from '../../src/sandbox/pictures'
@@ -17,7 +25,9 @@ setDefaultTimeout(180_000)
 globalThis.AI_SDK_LOG_WARNINGS = false
 
 const listed: Record<string, ModelConfig> = shipped.models
-const ids = ['gkx-imagine-video', 'gkx-imagine-image', 'pgt-image-2', 'dle-2']
+/** Of every kind: of xAI itself, and models that have responses, chat completions, messages or Converse behind them. */
+const textIds = ['gkx-4.3', 'pgt-5-mini', 'claude-haiku-4-5', 'qnx3.8-flash']
+const ids = [...textIds, 'gkx-imagine-video', 'gkx-imagine-image', 'pgt-image-2', 'dle-2']
 const USD = 1_000_000_000
 
 let gateway: TestGateway
@@ -46,6 +56,55 @@ async function submit(prompt: string): Promise<Json> {
   expect(task.status).toBe('submitted')
   return task
 }
+
+describe.each(textIds)('texts of %s by the SDK in its default mode', (id) => {
+  const prompt = '[sandbox reasoning=40] Name a town.'
+
+  test('whole, with a thought', async () => {
+    const { text, usage } = await generateText({ model: xai()(id), prompt, maxRetries: 0 })
+    expect(text).not.toBe('')
+    expect(usage.outputTokens).toBeGreaterThan(0)
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'settled', operation: 'responses' })
+  })
+
+  test('streamed', async () => {
+    const errors: unknown[] = []
+    const { textStream } = streamText({
+      model: xai()(id),
+      prompt,
+      maxRetries: 0,
+      onError: ({ error }) => void errors.push(error),
+    })
+    let text = ''
+    for await (const piece of textStream) text += piece
+    expect({ errors, isEmpty: text === '' }).toEqual({ errors: [], isEmpty: false })
+  })
+
+  test('a tool, there and back', async () => {
+    const asked: string[] = []
+    const { text, steps } = await generateText({
+      model: xai()(id),
+      prompt: '[sandbox tool reasoning=40] How is the weather in Lisbon?',
+      stopWhen: stepCountIs(2),
+      maxRetries: 0,
+      tools: {
+        weather: tool({
+          description: 'Weather of a city',
+          inputSchema: z.object({ city: z.string() }),
+          execute: async ({ city }) => {
+            asked.push(city)
+            return '21 degrees'
+          },
+        }),
+      },
+    })
+    expect({ asked: asked.length, steps: steps.length, isEmpty: text === '' }).toEqual({
+      asked: 1,
+      steps: 2,
+      isEmpty: false,
+    })
+  })
+})
 
 describe('videos', () => {
   test('the client of xAI in the Vercel AI SDK makes one', async () => {

@@ -116,7 +116,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
 
 const TEXTS = new Set(['message', 'reasoning'])
 /** Items whose place alone tells that they are whole. */
-const WITHOUT_STATUS = new Set(['reasoning', 'compaction'])
+const WITHOUT_STATUS = new Set(['compaction'])
 const zeros: Record<string, Json> = {
   message: { role: 'assistant', content: [] },
   reasoning: { summary: [] },

@@ -29,13 +29,15 @@ function translated(
 
 const ADDED = 'response.output_item.added'
 
-// The recorded vendor sends something sealed at the beginning of an item, which is not yet valid.
+// The recorded vendor sends something sealed at the beginning of an item, which is not yet valid, and reasoning without a
+// status, which strict clients refuse.
 const streams = fixtures
   .filter(({ family, events }) => family === 'openai-responses' && events)
   .map(({ name, events = [] }) => {
     const plain = structuredClone(events)
     for (const { type, item } of plain) {
       if (type === ADDED) delete item.encrypted_content
+      if (item?.type === 'reasoning') item.status ??= type === ADDED ? 'in_progress' : 'completed'
     }
     return [name, plain] as const
   })

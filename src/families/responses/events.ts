@@ -195,7 +195,8 @@ export class ResponseEvents {
     if (item.type === 'reasoning') {
       const sealed = this.seal(parts.map(({ text }) => text).join(''))
       if (sealed !== undefined) item.encrypted_content = sealed
-    } else item.status = status
+    }
+    item.status = status
     this.write('response.output_item.done', { output_index: place, item })
   }
 
@@ -334,7 +335,7 @@ export class ResponseEvents {
     const parts: Fields[] = []
     const [place, item] =
       type === 'reasoning'
-        ? this.add({ type, summary: parts }, 'rs')
+        ? this.add({ type, status: 'in_progress', summary: parts }, 'rs')
         : this.add({ type, status: 'in_progress', role: 'assistant', content: parts }, 'msg')
     this.item = { place, item, parts }
     return this.item

@@ -7,6 +7,8 @@ import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import {
   type Fields,
+  isItemId,
+  itemId,
   type OutputItem,
   responseObject,
   responseUsage,
@@ -25,7 +27,23 @@ export function callersResponse(
 ): Fields {
   const { output } = asObject(reply)
   if (!Array.isArray(output)) throw new Error('the vendor sent no output')
-  return withUsage(renamedResponse(asObject(reply), itemsIn(output).map(wholeItem), parsed, model), usage)
+  const items = itemsIn(output).map((item, place) => ({ ...wholeItem(item), id: idOf(item, parsed, place) }))
+  return withUsage(renamedResponse(asObject(reply), items, parsed, model), usage)
+}
+
+/** Prefixes of ids for items without one. */
+const PREFIXES: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    message: 'msg',
+    reasoning: 'rs',
+    function_call: 'fc',
+    custom_tool_call: 'ctc',
+  }),
+)
+
+/** The id of a vendor's item, or one made here where it has none that can be looked up. */
+export function idOf({ id, type }: Fields, parsed: ParsedRequest, place: number): string {
+  return isItemId(id) ? id : itemId(parsed, PREFIXES.get(type) ?? 'item', place)
 }
 
 /** The items of a vendor's output. What has no type, such as null, no client could read. */
@@ -49,8 +67,16 @@ export function withUsage(response: Fields, paid: Quantities): Fields {
   return { ...response, usage: { ...reported, ...usageObject(responseUsage(paid, thinkingTokens)) } }
 }
 
-/** Items that clients expect a status of. */
-const WITH_STATUS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call'])
+/**
+ * Items that clients expect a status of. OpenAI leaves it out of reasoning; the SDK of xAI refuses an answer without it
+ * (`outputItemSchema` of `@ai-sdk/xai`), and the SDK of OpenAI has it as one that may be there (`ResponseReasoningItem`).
+ */
+const WITH_STATUS: ReadonlySet<unknown> = new Set([
+  'message',
+  'reasoning',
+  'function_call',
+  'custom_tool_call',
+])
 
 /**
  * An item as it came, with what clients need of it and some servers leave out: a status, lists in parts of text, and
@@ -59,7 +85,10 @@ const WITH_STATUS: ReadonlySet<unknown> = new Set(['message', 'function_call', '
 export function wholeItem(item: Fields): Fields {
   const { type, status, arguments: called, content } = item
   const changes: Fields = {}
-  if (status === undefined && WITH_STATUS.has(type)) changes.status = 'completed'
+  if (type === 'reasoning' && !Array.isArray(item.summary)) changes.summary = []
+  if (type === 'message' && !Array.isArray(content)) changes.content = []
+  if (type === 'message' && typeof item.role !== 'string') changes.role = 'assistant'
+  if (typeof status !== 'string' && WITH_STATUS.has(type)) changes.status = 'completed'
   if (type === 'function_call' && isObject(called)) changes.arguments = JSON.stringify(called)
   if (type === 'message' && Array.isArray(content) && content.some(isBareText)) {
     changes.content = content.map((part) => (isBareText(part) ? { ...LISTS, ...part } : part))

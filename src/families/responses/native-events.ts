@@ -6,9 +6,9 @@ import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
 import { errorFields, type ResponseError } from './events'
-import { itemsIn, renamedResponse, wholeItem, withUsage } from './native-answer'
+import { idOf, itemsIn, renamedResponse, wholeItem, withUsage } from './native-answer'
 import { ITEM_ADDED, ITEM_DONE, itemTypeOf, NativeItem } from './native-items'
-import { type Fields, itemId, responseUsage, usageObject } from './response-object'
+import { type Fields, responseUsage, usageObject } from './response-object'
 
 /** Events that clients know; SDKs throw on others. All of them begin with `response.`. */
 const KNOWN = new RegExp(
@@ -56,16 +56,6 @@ function isKnown(type: string): boolean {
   }
   return answer
 }
-
-/** Prefixes of ids for items without one. */
-const PREFIXES: ReadonlyMap<unknown, string> = new Map(
-  Object.entries({
-    message: 'msg',
-    reasoning: 'rs',
-    function_call: 'fc',
-    custom_tool_call: 'ctc',
-  }),
-)
 
 /** Pieces of calls of tools. */
 const CALL_PIECES: ReadonlySet<string> = new Set([
@@ -231,9 +221,7 @@ class NativeEvents implements Translator {
   }
 
   private newItem(place: number, item: Fields): NativeItem {
-    const { id, type } = item
-    const own = typeof id === 'string' && id !== '' ? id : undefined
-    const made = new NativeItem(own ?? itemId(this.parsed, PREFIXES.get(type) ?? 'item', place), place, item)
+    const made = new NativeItem(idOf(item, this.parsed, place), place, item)
     this.items.set(place, made)
     return made
   }

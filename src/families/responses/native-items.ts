@@ -99,7 +99,7 @@ const calls: ReadonlyMap<unknown, { member: string; delta: string; done: string 
 const ZEROS: ReadonlyMap<unknown, Fields> = new Map(
   Object.entries({
     message: { role: 'assistant', status: 'in_progress', content: [] },
-    reasoning: { summary: [] },
+    reasoning: { status: 'in_progress', summary: [] },
     function_call: { status: 'in_progress', arguments: '' },
     custom_tool_call: { status: 'in_progress', input: '' },
   }),
@@ -304,7 +304,7 @@ export class NativeItem {
         const { encrypted_content: _, ...rest } = item
         const told = parts.filter(({ type }) => type === 'summary_text')
         const raw = parts.filter(({ type }) => type === 'reasoning_text')
-        return { ...rest, id, summary: told, ...(raw.length > 0 && { content: raw }) }
+        return { ...rest, id, status, summary: told, ...(raw.length > 0 && { content: raw }) }
       }
       case 'message':
         return { ...item, id, status, content: parts }

@@ -178,3 +178,10 @@ export function itemId({ answer, at }: ParsedRequest, prefix: string, place: num
   const digits = answer?.id.replace(/^[a-z]+_/, '') ?? at.toString(36)
   return `${prefix}_${digits}${place.toString(16).padStart(2, '0')}`
 }
+
+/** Ids that are looked up: no database refuses them, and an index has room for each. */
+const ID = /^[\x20-\x7e]{1,512}$/
+
+export function isItemId(id: unknown): id is string {
+  return typeof id === 'string' && ID.test(id)
+}

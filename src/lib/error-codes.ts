@@ -57,6 +57,10 @@ export const errorCodes = {
     integer_above_max_value: ['A whole number is too large.', 'Keep to the bound in the text.'],
     integer_below_min_value: ['A whole number is too small.', 'Keep to the bound in the text.'],
     invalid_form: ['The form is not written as multipart/form-data wants it.', 'Let a library write it.'],
+    invalid_encrypted_content: [
+      'Sealed content was altered, or is a summary of another account or gateway.',
+      'Send it as it came, or leave its item out and send the conversation itself.',
+    ],
     invalid_json: ['The body is not valid JSON.', 'Let a library write it.'],
     invalid_host: ['The header Host is not one name or address.', 'Look at the proxy before the gateway.'],
     invalid_mask: ['The mask does not fit the picture.', 'Send a PNG of the size of the picture.'],

@@ -11,6 +11,8 @@ export interface Sealer {
   seal(plain: string, associated: string): string
   /** The text that was sealed; undefined for anything else: foreign, changed, of another owner, by a forgotten key. */
   open(sealed: string, associated: string): string | undefined
+  /** Whether a text has the form of one that a known key has sealed: if it does not open, it was altered. */
+  knows(sealed: string): boolean
 }
 
 /** Length of a key in bytes. */
@@ -50,6 +52,7 @@ export function createSealer(
   const newestId = sealingKeyId(keys[0])
   const newest = derive(keys[0], `seal ${purpose}`, KEY_BYTES)
   return {
+    knows: (sealed) => known.has(sealedBy(sealed) ?? ''),
     seal(plain, associated) {
       const head = randomBytes(HEAD_BYTES)
       const cipher = createCipheriv(CIPHER, keyOfText(newest, head), head.subarray(SALT_BYTES), {

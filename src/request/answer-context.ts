@@ -10,6 +10,7 @@ import { type ConversationToContinue, conversationIn, recallConversation } from 
 import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
 import { itemsOfInput, recall } from '../responses/recall'
 import type { CheckedRequest, ReadRequest } from './check'
+import { checkSealed, openFor, sealFor } from './sealed-items'
 import type { RequestWorld } from './world'
 
 /** Random bytes of an id: nobody guesses one. */
@@ -131,9 +132,11 @@ function newAnswerId({ randomBytes }: Pick<RequestWorld, 'randomBytes'>): string
  */
 export async function completeInput(
   world: Parameters<typeof recall>[0] & Pick<RequestWorld, 'sealer'>,
-  read: Pick<ReadRequest, 'key' | 'given' | 'recalledItems' | 'recalledBy'>,
+  read: Pick<ReadRequest, 'key' | 'given' | 'operation' | 'recalledItems' | 'recalledBy'>,
 ): Promise<{ whole: readonly Item[]; conversation?: ConversationToContinue }> {
-  const { given, key } = read
+  const { given, key, operation } = read
+  const owner = { sealer: world.sealer, account: key.account }
+  checkSealed(owner, operation, given.body)
   const body = wellFormed(given.body)
   const conversationId = conversationIn(given.body)
   const recalled = await recall(world, key.account, body)
@@ -143,7 +146,7 @@ export async function completeInput(
       ? undefined
       : await recallConversation(world, key.account, conversationId, own)
   const found = earlier ? [...earlier.items, ...own] : own
-  const open = (sealed: string) => world.sealer.open(sealed, key.account)
+  const open = (sealed: string) => openFor(owner, sealed)
   const ownLength = itemsOfInput(body.input).length
   const kept = found.slice(0, found.length - ownLength)
   const continued = continuedItems(kept, open)
@@ -186,7 +189,7 @@ function contextOf(
   return {
     ...facts,
     now,
-    seal: (text) => sealer.seal(text, account),
-    open: (sealed) => sealer.open(sealed, account),
+    seal: (text) => sealFor({ sealer, account }, text),
+    open: (sealed) => openFor({ sealer, account }, sealed),
   }
 }

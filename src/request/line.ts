@@ -29,13 +29,21 @@ import { beginAnswer, beginSealing } from './answer-context'
 import { endOfTask } from './answer-task'
 import { Backlog } from './backlog'
 import { BodyRecord } from './body-record'
-import { type CheckedRequest, checkRequest, inDialect, type Reword, readRequest } from './check'
+import {
+  type CheckedRequest,
+  checkRequest,
+  inDialect,
+  type ReadRequest,
+  type Reword,
+  readRequest,
+} from './check'
 import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
 import { keepResults } from './kept-answer'
 import { metadataOf } from './metadata'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
+import { checkSealed } from './sealed-items'
 import { findEarlierTasks } from './submit-task'
 import type { RequestWorld } from './world'
 
@@ -169,7 +177,7 @@ async function handle(
     const read = readRequest(catalogue, key, incoming.operation, content, world.random)
     const wishes = incoming.operation.keepsAnswers
       ? await beginAnswer(world, read, incoming.idempotencyKey)
-      : undefined
+      : checkCallers(world, read)
     const { metadata: wanted } = world.config.usage ?? {}
     const metadata = wanted && metadataOf(wanted, read.given.body, incoming.metadata?.())
     logRow.metadata = metadata ?? null
@@ -205,6 +213,11 @@ async function handle(
     // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()
   }
+}
+
+/** Checks what is sealed in a request of an operation that does not keep its answers. */
+function checkCallers({ sealer }: RequestWorld, { key, operation, given }: ReadRequest): undefined {
+  checkSealed({ sealer, account: key.account }, operation, given.body)
 }
 
 /** Checks the fields of a task besides its own: earlier tasks, and the address of its webhook. */

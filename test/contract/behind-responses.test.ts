@@ -441,6 +441,30 @@ describe('messages', () => {
     expect(sent.reasoning).toEqual({ effort: 'low', summary: 'auto' })
   })
 
+  test('reasoning that was altered is refused by its place', async () => {
+    const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
+    const [block, use] = ((await messages.messages.create(body as Json)) as Json).content
+    const signature: string = block.signature
+    const other = signature.at(-9) === 'A' ? 'B' : 'A'
+    const altered = { ...block, signature: signature.slice(0, -9) + other + signature.slice(-8) }
+    const turn = [asked, { role: 'assistant', content: [altered, use] }, { role: 'user', content: 'Rain' }]
+    const calls = gateway.sandbox.calls.length
+    for (const model of ['thinker', 'words', 'test-messages']) {
+      const answered = await gateway.post('/v1/messages', { ...body, model, messages: turn })
+      expect({ status: answered.status, json: await answered.json() }).toMatchObject({
+        status: 400,
+        json: {
+          type: 'error',
+          error: {
+            type: 'invalid_request_error',
+            message: expect.stringContaining('messages[1].content[0].signature'),
+          },
+        },
+      })
+    }
+    expect(gateway.sandbox.calls.length).toBe(calls)
+  })
+
   test('reasoning of another account, of another model, or of another account of the vendor is left out', async () => {
     const body = { model: 'thinker', max_tokens: 4_000, messages: [asked], tools, thinking }
     const first = (await messages.messages.create(body as Json)) as Json

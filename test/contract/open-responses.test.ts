@@ -7,6 +7,7 @@ import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { readResponse } from '../support/response-events'
+import type { Json } from '../support/scenario'
 import { startTrilingualVendor } from '../support/trilingual-vendor'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
@@ -399,3 +400,35 @@ describe.each(Object.keys(strictModels))('%s for the strictest SDKs', (model) =>
     })
   })
 })
+
+test.each(['strict-chat', 'strict-messages'])(
+  '%s: reasoning that was altered is refused by its place',
+  async (model) => {
+    const ask = async (input: unknown, headers = {}) => {
+      const answered = await gateway.post(
+        '/v1/responses',
+        { ...weather, model, input, reasoning, store: false },
+        headers,
+      )
+      return { status: answered.status, json: (await answered.json()) as Json }
+    }
+    const asked = message('user', '[sandbox tool reasoning=40] How is the weather in Lisbon?')
+    const { output } = (await ask([asked])).json
+    const place = output.findIndex(({ type }: Json) => type === 'reasoning')
+    const call = output.find(({ type }: Json) => type === 'function_call')
+    const result = { type: 'function_call_output', call_id: call.call_id, output: '21 degrees' }
+    const sealed: string = output[place].encrypted_content
+    const other = sealed.at(-9) === 'A' ? 'B' : 'A'
+    const altered = { ...output[place], encrypted_content: sealed.slice(0, -9) + other + sealed.slice(-8) }
+    const changed = output.with(place, altered)
+    expect(await ask([asked, ...changed, result])).toMatchObject({
+      status: 400,
+      json: { error: { code: 'invalid_encrypted_content', param: `input[${place + 1}].encrypted_content` } },
+    })
+    expect(await ask([asked, ...output, result])).toMatchObject({ status: 200 })
+    // Another account's is left out, as it cannot be read.
+    const { secret } = await gateway.makeKey(`other-of-${model}`, '10')
+    const stranger = { authorization: `Bearer ${secret}` }
+    expect(await ask([asked, ...output, result], stranger)).toMatchObject({ status: 200 })
+  },
+)

@@ -6,6 +6,7 @@ import OpenAI from 'openai'
 import type { ModelConfig } from '../../src/config/schema'
 import { databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
+import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
 import { startTrilingualVendor } from '../support/trilingual-vendor'
 
@@ -123,21 +124,28 @@ describe.each(databaseKinds)('on %s', (database) => {
       }
     })
 
-    test("another account's summary, and one that was changed, are left out", async () => {
+    test("another account's summary, and one that was altered, are refused by their place", async () => {
       const { output } = await compact({ model, input: conversation })
       const input = [...output, { role: 'user', content: 'And the roof?' }]
       const { secret } = await gateway.makeKey(`stranger-of-${model}`, '10')
       const stranger = new OpenAI({ apiKey: secret, baseURL: `${gateway.url}/v1`, maxRetries: 0 })
-      await stranger.responses.create({ model, input })
-      expect(lastText()).not.toContain('The lamp is red.')
-      expect(lastText()).not.toContain('gw1.')
+      const calls = vendor.received.length
+      const place = output.length - 1
+      const refused = {
+        status: 400,
+        param: `input[${place}].encrypted_content`,
+        code: 'invalid_encrypted_content',
+      }
+      expect(await rejection(stranger.responses.create({ model, input }))).toMatchObject(refused)
       const sealed = output.at(-1)
       const text: string = sealed.encrypted_content
       // Not its end, of which some bits say nothing.
       const other = text.at(-9) === 'A' ? 'B' : 'A'
       const changed = { ...sealed, encrypted_content: text.slice(0, -9) + other + text.slice(-8) }
-      await client.responses.create({ model, input: [changed, { role: 'user', content: 'Hm?' }] })
-      expect(lastText()).not.toContain('The lamp is red.')
+      const spoiled = client.responses.create({ model, input: [changed, { role: 'user', content: 'Hm?' }] })
+      expect(await rejection(spoiled)).toMatchObject({ ...refused, param: 'input[0].encrypted_content' })
+      expect(await rejection(compact({ model, input: [changed] }))).toMatchObject({ status: 400 })
+      expect(vendor.received.length).toBe(calls)
     })
 
     test('calls no tools and has no format, whatever the request says', async () => {

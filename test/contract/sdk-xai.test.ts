@@ -25,7 +25,7 @@ setDefaultTimeout(180_000)
 globalThis.AI_SDK_LOG_WARNINGS = false
 
 const listed: Record<string, ModelConfig> = shipped.models
-/** Of every kind: of xAI itself, and models that have responses, chat completions, messages or Converse behind them. */
+/** A model of xAI, and models of other vendors that have responses, messages or chat completions behind them. */
 const textIds = ['gkx-4.3', 'pgt-5-mini', 'claude-haiku-4-5', 'qnx3.8-flash']
 const ids = [...textIds, 'gkx-imagine-video', 'gkx-imagine-image', 'pgt-image-2', 'dle-2']
 const USD = 1_000_000_000

@@ -30,7 +30,7 @@ const own = bridgedFields(
   ],
   [
     'messages[].content[] redacted_thinking',
-    "the model's reasoning, if it was sealed for this account; any other is left out",
+    "the model's reasoning, if it was sealed for this account; one that was altered is refused, any other is left out",
   ],
   ['stream', '`stream`'],
   ['temperature', `\`temperature\`; ${NOT_SENT}`],

@@ -10,7 +10,7 @@ import { type BackupPlace, folderPlace, nameOfBackup, timeOfBackup } from '../..
 import { openPlace, placeOf, removeOld, sourceOf } from '../../src/backup/schedule'
 import { isoTime } from '../../src/db/iso-time'
 import { noteHere } from '../lib/actor'
-import { CommandFailed, failedFor } from '../lib/errors'
+import { CommandFailed } from '../lib/errors'
 import { type Gateway, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
 import { dataDirOf, loadConfig, openDataDir } from '../lib/settings'
@@ -101,7 +101,7 @@ async function backUpThere(gateway: Gateway, { file, keep, list, json }: BackupF
 
 function failForProblems({ problems }: Pick<BackupReport, 'problems'>): void {
   if (problems.length > 0)
-    throw failedFor('The backup is whole, but the books of the database are wrong:', problems)
+    throw new CommandFailed('The backup is whole, but the books of the database are wrong:', problems)
 }
 
 interface Listed {

@@ -16,7 +16,7 @@ import { formatUsd } from '../../src/lib/money'
 import { placeOfArchives } from '../../src/retention/archive-place'
 import { faultsOfArchives } from '../../src/retention/prove'
 import { changingHere } from '../lib/actor'
-import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
+import { CommandFailed, WrongUsage } from '../lib/errors'
 import { OperationFailed } from '../lib/failures'
 import { type Gateway, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
@@ -221,7 +221,7 @@ const verifyBooks = defineCommand({
       const { problems } = result
       if (problems.length === 0) return
       const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`
-      throw failedFor(`${count} in the books:`, problems)
+      throw new CommandFailed(`${count} in the books:`, problems)
     }
     await withDatabase(args, work, { silent: true })
   },

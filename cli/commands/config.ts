@@ -14,7 +14,7 @@ import { builtInJson, builtInText } from '../lib/built-in'
 import { availability, listModels, listRoutes } from '../lib/catalogue'
 import { describeSearch } from '../lib/config-file'
 import { needServer } from '../lib/control'
-import { type CommandFailed, failedFor } from '../lib/errors'
+import { CommandFailed } from '../lib/errors'
 import { remoteGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
 import { commandArgs, dataDirOf, judgeConfig, nameOfConfig, type SettingsFlags } from '../lib/settings'
@@ -52,7 +52,7 @@ const check = defineCommand({
     }
     if (faults.length > 0) {
       const count = faults.length === 1 ? 'one fault' : `${faults.length} faults`
-      throw failedFor(`${nameOfConfig(file)} has ${count}:`, faults)
+      throw new CommandFailed(`${nameOfConfig(file)} has ${count}:`, faults)
     }
     if (args.json) return
     print(paint('green', `${nameOfConfig(file)} has no faults.`))
@@ -143,7 +143,7 @@ async function askFor(
 
 function refused(faults: string[], { json }: { json?: boolean | undefined }, head: string): CommandFailed {
   if (json) printJson({ ok: false, faults })
-  return failedFor(head, faults)
+  return new CommandFailed(head, faults)
 }
 
 function changesJson(changes: readonly Change[]) {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline/promises'
 import { defineCommand } from 'citty'
 import { lineOf } from '../../src/lib/error-line'
 import { findConfig, surroundings } from '../lib/config-file'
-import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
+import { CommandFailed, WrongUsage } from '../lib/errors'
 import { didYouMean } from '../lib/near-names'
 import {
   choosableKinds,
@@ -61,7 +61,7 @@ export const init = defineCommand({
     const answers = readAnswers(args.yes || args.json ? given : await ask(given))
     write(file, configText(answers))
     const { faults } = await judgeConfig({ config: file })
-    if (faults.length > 0) throw failedFor(`${file} is written, and has faults:`, faults)
+    if (faults.length > 0) throw new CommandFailed(`${file} is written, and has faults:`, faults)
     const missing = answers.upstreams.flatMap(({ name }) => {
       const variable = keyVariableOf(name)
       return variable === undefined || process.env[variable] ? [] : [variable]

@@ -7,7 +7,7 @@ import { databaseFile } from '../../src/app/world'
 import { BackupDamaged } from '../../src/backup/backup'
 import { moveToPostgres, TargetFilled } from '../../src/backup/restore'
 import { noteHere } from '../lib/actor'
-import { CommandFailed, failedFor, WrongUsage } from '../lib/errors'
+import { CommandFailed, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
 import { commandArgs, dataDirOf, loadConfig } from '../lib/settings'
 import { commandLineOf } from '../program'
@@ -55,7 +55,7 @@ export const move = defineCommand({
       if (args.json) printJson({ ...findings, moved_file: moved })
       else print(describe(findings, moved, commandLineOf('serve', args)))
       if (findings.problems.length > 0)
-        throw failedFor('The copy is the same, but its books are wrong:', findings.problems)
+        throw new CommandFailed('The copy is the same, but its books are wrong:', findings.problems)
     } catch (error) {
       status.clear()
       if (error instanceof BackupDamaged || error instanceof TargetFilled)

@@ -10,7 +10,7 @@ import { openPlace, placeOf } from '../../src/backup/schedule'
 import type { Config } from '../../src/config/schema'
 import { withScratchFolder } from '../../src/db/scratch-folder'
 import { noteHere } from '../lib/actor'
-import { CommandFailed, failedFor } from '../lib/errors'
+import { CommandFailed } from '../lib/errors'
 import { lockDataDir } from '../lib/serve-lock'
 import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../lib/settings'
 import { commandLineOf } from '../program'
@@ -58,7 +58,7 @@ export const restore = defineCommand({
       if (args.json) printJson({ backup: args.backup, data_dir: dataDir, ...findings })
       else print(`Restored: accounts ${accounts}, charges ${charges}. Start: ${commandLineOf('serve', args)}`)
       if (problems.length > 0)
-        throw failedFor('The backup is whole, but the books in it are wrong:', problems)
+        throw new CommandFailed('The backup is whole, but the books in it are wrong:', problems)
     } catch (error) {
       status.clear()
       if (error instanceof BackupDamaged || error instanceof TargetFilled)

@@ -122,8 +122,7 @@ const verify = defineCommand({
             ? '1 statement is as it was issued.'
             : `${found.checked} statements are as they were issued.`,
         )
-      if (found.faults.length > 0)
-        throw new CommandFailed(`Statements are not right:\n  ${found.faults.join('\n  ')}`)
+      if (found.faults.length > 0) throw new CommandFailed('Statements are not right:', found.faults)
     })
   },
 })

@@ -4,16 +4,21 @@
 import { SQLiteError } from 'bun:sqlite'
 import { DatabaseUnavailable } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
+import { onOneLine } from '../view/output'
 
-/** The command could not do its work; the message says why. Exit 1. */
-export class CommandFailed extends Error {}
+/** The command could not do its work; the message says why, in one line. Exit 1. */
+export class CommandFailed extends Error {
+  /** `reasons` follow the message, one on each line. */
+  constructor(message: string, reasons: readonly string[] = []) {
+    super([message, ...reasons.map((reason) => `  ${reason}`)].map(onOneLine).join('\n'))
+  }
+}
 
-/** The command was called in a wrong way; the message says how to call it. Exit 2. */
-export class WrongUsage extends Error {}
-
-/** A failure for several reasons, one on each line. */
-export function failedFor(head: string, reasons: readonly string[]): CommandFailed {
-  return new CommandFailed([head, ...reasons.map((reason) => `  ${reason}`)].join('\n'))
+/** The command was called in a wrong way; the message says how to call it, in one line. Exit 2. */
+export class WrongUsage extends Error {
+  constructor(message: string) {
+    super(onOneLine(message))
+  }
 }
 
 /** The text of an error for standard error. */

@@ -14,7 +14,7 @@ import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
-import { CommandFailed, failedFor } from './errors'
+import { CommandFailed } from './errors'
 import { homeFolder } from './system-user'
 
 /** Flags that every command takes. */
@@ -96,7 +96,7 @@ export async function judgeConfig(
 /** Loads a configuration without faults, or fails with all its faults. */
 export async function loadConfig(flags: SettingsFlags, options: LoadOptions = {}): Promise<LoadedConfig> {
   const { value, file, faults } = await judgeConfig(flags, options)
-  if (faults.length > 0) throw failedFor(`${nameOfConfig(file)} has faults:`, faults)
+  if (faults.length > 0) throw new CommandFailed(`${nameOfConfig(file)} has faults:`, faults)
   return { config: value as Config, file }
 }
 

@@ -1,20 +1,21 @@
 // Prints for commands: results on standard output, messages on standard error, colour only on a terminal. With JSON,
-// standard output must never hold anything but the one document.
+// standard output must never hold anything but the one document. Escape sequences must never be printed except our own.
 
 import { writeSync } from 'node:fs'
+import { printable, printableValue } from '../../src/lib/printable'
 
 /**
  * Prints a result. `console.log` rather than a stream, because it stays silent if the reader of a pipe leaves, as
  * `head` does.
  */
 export function print(text: string): void {
-  console.log(text)
+  console.log(forTerminal(text))
 }
 
 /** Prints a message for people. Not by `console.error`, which paints everything red on a terminal. */
 export function say(text: string): void {
   try {
-    writeSync(process.stderr.fd, `${text}\n`)
+    writeSync(process.stderr.fd, `${forTerminal(text)}\n`)
   } catch {
     // Nobody reads standard error any more; the work is done anyway.
   }
@@ -32,13 +33,13 @@ export function createStatus(): Status {
   const write = (text: string) => process.stderr.write(`\r\u001b[2K${text}`)
   return {
     // A line that wraps could not be replaced.
-    show: (text) => write(text.slice(0, (process.stderr.columns || 80) - 1)),
+    show: (text) => write(onOneLine(text).slice(0, (process.stderr.columns || 80) - 1)),
     clear: () => write(''),
   }
 }
 
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2))
+  print(JSON.stringify(value, null, 2))
 }
 
 /** Prints a list page by page: what `printJson` prints of the whole, without having it in memory. */
@@ -50,10 +51,10 @@ export async function printJsonList<Item>(
   for await (const page of pages) {
     if (page.length === 0) continue
     // A comma follows only where another page does.
-    console.log(before === undefined ? '[' : `${before},`)
+    print(before === undefined ? '[' : `${before},`)
     before = page.map((item) => JSON.stringify(show(item), null, 2).replaceAll(/^/gm, '  ')).join(',\n')
   }
-  console.log(before === undefined ? '[]' : `${before}\n]`)
+  print(before === undefined ? '[]' : `${before}\n]`)
 }
 
 /** Prints lines that arrive in pieces. */
@@ -69,21 +70,48 @@ export async function printStream(stream: ReadableStream<Uint8Array>): Promise<v
   }
 }
 
-const STYLES = {
-  bold: [1, 22],
-  dim: [2, 22],
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  cyan: [36, 39],
+/**
+ * A parameter of our own escape sequences until they are printed. It is drawn anew in each process, so that no text that a
+ * command shows can hold such a sequence.
+ */
+const SEAL = crypto.getRandomValues(new Uint32Array(2)).join('')
+const SEALED = new RegExp(`\\u001b\\[${SEAL};(\\d+)m`)
+
+/** The text as a terminal may have it: with our own styles, and every other control escaped. */
+function forTerminal(text: string): string {
+  return mapped(text, printable, (style) => `\u001b[${style}m`)
 }
+
+/** A value within a line, which may be painted: it can neither end the line nor be wider than it looks. */
+export function onOneLine(text: string): string {
+  return mapped(text, printableValue, sealed)
+}
+
+function mapped(text: string, safe: typeof printable, styleOf: (style: string) => string): string {
+  // Every second piece is the number of a style.
+  const pieces = text.split(SEALED)
+  return pieces.map((piece, index) => (index % 2 === 0 ? safe(piece) : styleOf(piece))).join('')
+}
+
+function sealed(style: string): string {
+  return `\u001b[${SEAL};${style}m`
+}
+
+const STYLES = {
+  bold: ['1', '22'],
+  dim: ['2', '22'],
+  red: ['31', '39'],
+  green: ['32', '39'],
+  yellow: ['33', '39'],
+  cyan: ['36', '39'],
+} as const
 export type Style = keyof typeof STYLES
 
-/** The text in a style; unchanged if colour is not wanted. */
+/** The text in a style, for `print` and `say`; unchanged if colour is not wanted. */
 export function paint(style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string {
   if (!stream.isTTY || process.env.NO_COLOR || process.env.TERM === 'dumb') return text
   const [on, off] = STYLES[style]
-  return `\u001b[${on}m${text}\u001b[${off}m`
+  return `${sealed(on)}${text}${sealed(off)}`
 }
 
 /** Columns of the terminal that results go to; undefined for a file or another program. */

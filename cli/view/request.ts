@@ -5,7 +5,7 @@ import { formatUsd } from '../../src/lib/money'
 import type { KeptBodies } from '../../src/request-log/bodies'
 import { parsedJson } from '../../src/request-log/request-json'
 import { endedInError } from '../../src/request-log/row'
-import { paint } from './output'
+import { onOneLine, paint } from './output'
 import { type Column, type Entry, renderBlock, renderTable, wordsWidth } from './table'
 import { taskLine } from './task'
 import { shortTime, utcTime } from './times'
@@ -36,9 +36,8 @@ export function requestTable(rows: readonly RequestReply[]): string {
 /** A request on one line, for a list without an end. */
 export function requestLine(row: RequestReply): string {
   const [time, key, status, tokens, paid, took, model] = cellsOf(row)
-  return [time, status, took, key, model, tokens && `${tokens} tokens`, paid && `$${paid}`, row.id]
-    .filter(Boolean)
-    .join('  ')
+  const words = [time, status, took, key, model, tokens && `${tokens} tokens`, paid && `$${paid}`, row.id]
+  return onOneLine(words.filter(Boolean).join('  '))
 }
 
 function cellsOf(row: RequestReply): string[] {
@@ -76,11 +75,12 @@ export function detailsBlock(details: DetailsReply): string {
   return renderBlock(entries)
 }
 
-/** Bodies for people: those in JSON are laid out. */
+/** Bodies for people: those in JSON are laid out. They are indented, so that no line of theirs looks like one of ours. */
 export function bodiesText({ request, answer }: KeptBodies): string {
   const shown = (text: string | null) => {
     const json = parsedJson(text)
-    return typeof json === 'object' && json !== null ? JSON.stringify(json, null, 2) : (text ?? '(nothing)')
+    const isLaidOut = typeof json === 'object' && json !== null
+    return (isLaidOut ? JSON.stringify(json, null, 2) : (text ?? '(nothing)')).replaceAll(/^/gm, '  ')
   }
   return `\n${paint('dim', 'request')}\n${shown(request)}\n\n${paint('dim', 'answer')}\n${shown(answer)}`
 }

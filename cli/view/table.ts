@@ -1,7 +1,7 @@
 // Lays text out in columns: tables with a title line, and blocks of labelled lines. Without a width nothing must be
-// wrapped or shortened, so that other programs get every value whole.
+// wrapped or shortened, so that other programs get every value whole. A value must never begin a line of its own.
 
-import { paint, terminalWidth } from './output'
+import { onOneLine, paint, terminalWidth } from './output'
 
 export interface Column {
   title: string
@@ -31,14 +31,14 @@ export function renderTable(
   width = terminalWidth(),
   below: readonly string[] = [],
 ): string {
-  const body = rows.map((row) => [...row])
+  const body = rows.map((row) => row.map(onOneLine))
   for (const [index, { align }] of columns.entries()) if (align === 'decimal') alignPoints(body, index)
   const natural = naturalWidths(columns, body)
   const id = columns.findIndex(({ isId }) => isId)
   const dispensable = id === -1 ? columns.findLastIndex(({ optional }) => optional) : id
   if (dispensable !== -1 && width !== undefined && totalOf(leastWidths(columns, natural)) > width) {
     const without = <Item>(items: readonly Item[]) => items.filter((_, index) => index !== dispensable)
-    const ids = id === -1 ? below : rows.map((row) => row[id] ?? '')
+    const ids = id === -1 ? below : body.map((row) => row[id] ?? '')
     return renderTable(without(columns), rows.map(without), width, ids)
   }
   const widths = fit(columns, natural, width)
@@ -63,13 +63,14 @@ export function renderTable(
 
 /** Labels in one column, texts in another; long texts wrap within theirs. */
 export function renderBlock(entries: readonly Entry[], width = terminalWidth()): string {
-  const labelWidth = Math.max(...entries.map(([label]) => label.length))
+  const labels = entries.map(([label]) => onOneLine(label))
+  const labelWidth = Math.max(...labels.map((label) => label.length))
   const indent = LABEL_INDENT.length + labelWidth + GAP.length
   return entries
-    .flatMap(([label, text, keep]) =>
-      wrap(text, width === undefined || keep ? undefined : width - indent).map((line, index) =>
+    .flatMap(([, text, keep], at) =>
+      wrap(onOneLine(text), width === undefined || keep ? undefined : width - indent).map((line, index) =>
         index === 0
-          ? `${LABEL_INDENT}${paint('dim', label.padEnd(labelWidth))}${GAP}${line}`
+          ? `${LABEL_INDENT}${paint('dim', (labels[at] ?? '').padEnd(labelWidth))}${GAP}${line}`
           : `${' '.repeat(indent)}${line}`,
       ),
     )
@@ -101,7 +102,9 @@ export function wordsWidth(texts: readonly string[]): number {
 function shorten(word: string, width: number): string {
   if (Bun.stringWidth(word) <= width) return word
   const kept = Math.max(width - 1, 2)
-  return `${word.slice(0, Math.ceil(kept / 2))}…${word.slice(-Math.floor(kept / 2))}`
+  // A style that is cut in two would be shown as text.
+  const plain = Bun.stripANSI(word)
+  return `${plain.slice(0, Math.ceil(kept / 2))}…${plain.slice(-Math.floor(kept / 2))}`
 }
 
 function naturalWidths(columns: readonly Column[], rows: readonly string[][]): number[] {

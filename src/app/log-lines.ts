@@ -1,7 +1,8 @@
-// Writes lines of the log: as JSON for programs, or as text for people. Pure. A line must never break into two, whatever
-// stands in its fields.
+// Writes lines of the log: as JSON for programs, or as text for people. Pure. Whatever stands in its fields, a line must
+// never break into two, nor hold a control that a terminal obeys.
 
 import type { Level } from '../lib/log-events'
+import { printable } from '../lib/printable'
 
 export type LogFormat = 'json' | 'text'
 
@@ -19,7 +20,8 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
   if (format === 'json') {
     // In two parts: an object made of both takes longer than writing it.
     const rest = JSON.stringify(fields).slice(1)
-    return `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}${rest === '}' ? '' : ','}${rest}\n`
+    const start = `{"at":"${time}","level":"${level}","event":${JSON.stringify(event)}`
+    return `${start}${rest === '}' ? '' : ','}${printable(rest)}\n`
   }
   const words = [time, level.toUpperCase().padEnd(5), event]
   for (const name in fields) {
@@ -27,7 +29,7 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
     if (value !== null && value !== undefined) words.push(`${name}=${textOf(value)}`)
   }
   // Pieces that are added to one text one by one take half as long again, once that is written.
-  return `${words.join(' ')}\n`
+  return `${printable(words.join(' '))}\n`
 }
 
 /** Words of ASCII without spaces, quotes and equals signs: nearly all, and quickly told. */

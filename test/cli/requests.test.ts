@@ -7,12 +7,16 @@ import { createCommandLine, PROGRAM } from '../support/command-line'
 import { makeAdminToken } from '../support/console-visit'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway } from '../support/gateway'
+import { TERMINAL_CONTROL } from '../support/hostile-text'
 import type { Json } from '../support/scenario'
-import { completion, startVendor } from '../support/vendor'
+import { completion, eventStream, startVendor } from '../support/vendor'
 
 setDefaultTimeout(60_000)
 
 const command = [...PROGRAM, 'requests']
+const ESCAPE = '\u001b'
+/** One of the styles that commands print. */
+const STYLE = new RegExp(`${ESCAPE}\\[\\d+m`, 'g')
 
 async function run(dataDir: string, ...words: string[]) {
   const child = Bun.spawn([...command, ...words, '--data-dir', dataDir], { stdout: 'pipe', stderr: 'pipe' })
@@ -62,6 +66,57 @@ test('show has the money and, where they are asked for, the bodies; tail shows w
   tail.kill()
   await tail.exited
   await gateway.close()
+})
+
+test('no text of a vendor ends a line, paints or sets a title, in lists, blocks and bodies, on a terminal too', async () => {
+  const vendor = startVendor()
+  const hostile = (name: string) => `\u001b[32m${name}\u001b]0;owned\u0007\u009b2J\r\nforged ${name}\u202e`
+  const refuse = () =>
+    Response.json({ error: { message: hostile('text'), code: hostile('code') } }, { status: 400 })
+  vendor.answer = refuse
+  const gateway = await startTestGateway({
+    upstreams: { openai: vendor.upstream },
+    config: { log: { bodies: {} } },
+  })
+  const { dataDir, server } = gateway
+  const response = await gateway.chat()
+  await response.text()
+  const id = response.headers.get('x-request-id') as string
+  vendor.answer = () => eventStream(`data: {"note":"${'x'}\r\nforged stream\u001b[2J"}\n\n`)
+  const broken = await gateway.chat({ stream: true })
+  await broken.text().catch(() => '')
+  await server.world.requestLog.flush()
+  await server.world.requestLog.bodies?.flush()
+
+  const { onTerminal } = createCommandLine(dataDir, dataDir)
+  const streamed = broken.headers.get('x-request-id') as string
+  const lines = [['list'], ['show', id], ['show', id, '--bodies'], ['show', streamed, '--bodies']]
+  for (const words of lines) {
+    const piped = await run(dataDir, ...words)
+    const shown = await onTerminal(['requests', ...words, '--data-dir', dataDir])
+    // A terminal gets our own styles, and a carriage return from its driver.
+    const ours = shown.replaceAll(STYLE, '').replaceAll('\r\n', '\n')
+    for (const text of [piped.stdout, piped.stderr, ours]) {
+      expect(text).not.toMatch(TERMINAL_CONTROL)
+      expect(text).not.toMatch(/^forged/m)
+    }
+    // Green is ours only where it marks what is well.
+    expect(shown).not.toContain('\u001b[32mcode')
+  }
+  expect((await run(dataDir, 'list')).stdout).toContain('\\u001b[32mcode')
+  const { rows } = JSON.parse((await run(dataDir, 'list', '--json')).stdout)
+  expect(rows.map(({ error_code }: Json) => error_code)).toContain(hostile('code'))
+  vendor.answer = refuse
+  const tail = Bun.spawn([...command, 'tail', '--data-dir', dataDir], { stdout: 'pipe', stderr: 'pipe' })
+  await tail.stderr.getReader().read()
+  await gateway.chat()
+  const { value } = await tail.stdout.getReader().read()
+  expect(Buffer.from(value ?? []).toString()).not.toMatch(TERMINAL_CONTROL)
+  expect(Buffer.from(value ?? []).toString()).not.toMatch(/^forged/m)
+  tail.kill()
+  await tail.exited
+  await gateway.close()
+  await vendor.stop()
 })
 
 test('failed means the same on the command line, in both APIs and in the overview: broken streams too', async () => {

@@ -6,6 +6,8 @@ import { createLogOutput } from '../../src/app/log'
 import { formatLine } from '../../src/app/log-lines'
 import { logEvents } from '../../src/lib/log-events'
 import { newLogRow } from '../../src/request-log/row'
+import { hostileText, TERMINAL_CONTROL } from '../support/hostile-text'
+import { casesOf, createRandom, seedOf } from '../support/random'
 
 const AT = Date.UTC(2026, 10, 22, 9, 30)
 
@@ -51,6 +53,21 @@ describe('a line', () => {
       expect(line.split('\n')).toHaveLength(2)
       expect(line).not.toContain('\u001b')
       expect(line).toContain('text="')
+    }
+  })
+
+  const seed = seedOf('PRINTABLE_SEED')
+  test(`holds no control of a terminal, in either form (seed ${seed})`, () => {
+    const random = createRandom(seed)
+    for (let round = 0; round < casesOf(2_000); round++) {
+      const fields = { text: hostileText(random), [hostileText(random)]: [hostileText(random)] }
+      const line = { at: AT, level: 'info', event: 'request', fields } as const
+      const json = formatLine(line, 'json')
+      expect(JSON.parse(json)).toMatchObject(fields)
+      for (const text of [json, formatLine(line, 'text')]) {
+        expect(text.slice(0, -1)).not.toMatch(TERMINAL_CONTROL)
+        expect(text).toEndWith('\n')
+      }
     }
   })
 })

@@ -1,7 +1,10 @@
-// Tables of the command line: what gives way where a terminal is narrow, and that nothing does where there is no terminal.
+// Tables and blocks of the command line: what gives way where a terminal is narrow, that nothing does where there is no
+// terminal, and that no value makes a line or moves a column.
 
 import { describe, expect, test } from 'bun:test'
-import { type Column, renderTable } from '../../cli/view/table'
+import { type Column, renderBlock, renderTable } from '../../cli/view/table'
+import { hostileText, TERMINAL_CONTROL } from '../support/hostile-text'
+import { casesOf, createRandom, seedOf } from '../support/random'
 
 const columns: Column[] = [
   { title: 'MODEL' },
@@ -80,5 +83,21 @@ describe('a table', () => {
       const shown = Bun.stripANSI(renderTable(columns, rows, width))
       expect(shown.split('\n')).toEqual(lines)
     })
+  }
+})
+
+const seed = seedOf('PRINTABLE_SEED')
+test(`a value is one line, as wide as it looks, whatever it holds (seed ${seed})`, () => {
+  const random = createRandom(seed)
+  for (let round = 0; round < casesOf(2_000); round++) {
+    const value = hostileText(random)
+    const [, row = '', ...more] = renderTable(columns, [[value, value, 'end']], undefined).split('\n')
+    const block = renderBlock([
+      [value, value],
+      ['b', 'c'],
+    ]).split('\n')
+    expect([more, block.length]).toEqual([[], 2])
+    for (const line of [row, ...block]) expect(line).not.toMatch(TERMINAL_CONTROL)
+    expect(row).toEndWith('  end')
   }
 })

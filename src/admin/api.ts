@@ -4,7 +4,7 @@
 import { type TObject, Type } from '@sinclair/typebox'
 import { errorResponse } from '../http/errors'
 import type { DocsPage } from '../http/routes/docs-page'
-import { sessionTokenOf } from '../http/session-cookie'
+import { isFromOtherSite, sessionTokenOf } from '../http/session-cookie'
 import { pathOf, queryOf } from '../http/target'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
@@ -114,12 +114,16 @@ export class AdminApi {
     const session = sessionTokenOf(request, 'admin', config)
     // A guess would be one of 2^256, and a page whose session has ended may ask often: these are no attempts.
     if (session) return adminOfSession(db, session, now())
+    const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'
-    this.logins.check(address)
+    // What a page of another site makes a browser send has no token, and must not close the API to who has one.
+    const isAttempt = hasToken(authorization)
+    if (isAttempt && isFromOtherSite(request, config)) throw fromOtherSite()
+    if (isAttempt) this.logins.check(address)
     try {
-      return await authenticateAdmin(db, request.headers.get('authorization'), now())
+      return await authenticateAdmin(db, authorization, now())
     } catch (error) {
-      if (error instanceof GatewayError && error.status === 401) {
+      if (isAttempt && error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)
         this.world.log('admin_login_failed', { client: clientAddress })
       }
@@ -226,6 +230,17 @@ function decoded(word: string): string {
 }
 
 /** The query as its schema has it: numbers for texts of digits. Throws 400 for what is unknown or wrong. */
+function hasToken(authorization: string | null): boolean {
+  return authorization !== null && /^\s*\S+\s+\S/.test(authorization)
+}
+
+function fromOtherSite(): GatewayError {
+  return new GatewayError(403, {
+    code: 'cross_origin',
+    message: 'The admin API answers no pages of other sites. Call it from a server, or from its own page.',
+  })
+}
+
 function queryFor(schema: TObject | undefined, search: URLSearchParams, { checkQuery }: Route): object {
   const properties = schema?.properties ?? {}
   const query: Record<string, unknown> = {}

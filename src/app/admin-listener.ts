@@ -4,6 +4,7 @@
 import { AdminApi } from '../admin/api'
 import type { ProcessControl } from '../admin/operation'
 import { certificateOf } from '../config/listening'
+import { everyPath } from '../http/bun-routes'
 import { clientAddressOf } from '../http/client-address'
 import type { Listener } from '../http/connection'
 import { errorResponse } from '../http/errors'
@@ -47,7 +48,21 @@ export function listenForAdmins(
   const { host = DEFAULT_HOST, port } = world.config.admin ?? {}
   if (port === undefined) return undefined
   const { tls } = world.config.server ?? {}
-  const server = Bun.serve({
+  const fail = (_: Request, error: unknown) => errorResponse(error, 'openai', world.newId('req'), world.log)
+  const answer = async (request: Request): Promise<Response> => {
+    try {
+      checkHost(request)
+      const path = pathOf(request)
+      if (/^\/console(\/|$)/.test(path)) return await console(request, server)
+      if (!path.startsWith('/admin/v1/')) throw notServed()
+      // A backup may take minutes.
+      server.timeout(request, 0)
+      return await api.answer(request, clientAddressOf(request, server, world.config))
+    } catch (error) {
+      return fail(request, error)
+    }
+  }
+  const server: Bun.Server<unknown> = Bun.serve({
     hostname: host,
     port,
     reusePort: canShare,
@@ -55,19 +70,8 @@ export function listenForAdmins(
     idleTimeout: IDLE_SECONDS,
     maxRequestBodySize: MOST_BODY_BYTES,
     ...(tls && { tls: certificateOf(tls) }),
-    fetch: async (request, listener) => {
-      try {
-        checkHost(request)
-        const path = pathOf(request)
-        if (/^\/console(\/|$)/.test(path)) return await console(request, listener)
-        if (!path.startsWith('/admin/v1/')) throw notServed()
-        // A backup may take minutes.
-        listener.timeout(request, 0)
-        return await api.answer(request, clientAddressOf(request, listener, world.config))
-      } catch (error) {
-        return errorResponse(error, 'openai', world.newId('req'), world.log)
-      }
-    },
+    routes: everyPath(answer, fail),
+    fetch: answer,
   })
   const scheme = tls ? 'https' : 'http'
   return {

@@ -2,6 +2,7 @@
 // or certificate. Bun can only stop accepting by stopping the server, so each opening is a server of its own. It must
 // never cut a running request.
 
+import type { BunRoutes, RouteAnswer } from '../http/bun-routes'
 import { inBrackets } from '../lib/url-host'
 import type { Door, Sockets } from './connection-guard'
 import { birthplaceOf, madeAt, type PlacedSocket, place, remove } from './unix-socket'
@@ -10,7 +11,7 @@ import { birthplaceOf, madeAt, type PlacedSocket, place, remove } from './unix-s
 export interface ListenApp {
   server: BunServer | null
   config: { serve?: object | undefined }
-  fetch(request: Request): Response | Promise<Response>
+  fetch: RouteAnswer
 }
 
 type BunServer = Bun.Server<unknown>
@@ -227,8 +228,7 @@ class Doorway implements Listening {
     const { sockets } = this.options
     const stillListening = new Set(sockets?.listeners(place))
     if (sockets?.stopListening(listeners.filter((listener) => stillListening.has(listener)))) {
-      // Without the routes of the application, all requests come to the one function.
-      server.reload({ routes: {}, fetch: async (request) => lastAnswer(await this.app.fetch(request)) })
+      server.reload(lastAnswers(this.app))
       await this.idle(server, (waitedMs) => waitedMs >= IDLE_MS && server.pendingRequests === 0)
     }
     await server.stop()
@@ -248,9 +248,21 @@ class Doorway implements Listening {
   }
 }
 
-function lastAnswer(answer: Response): Response {
-  answer.headers.set('connection', 'close')
-  return answer
+/** The routes of an application, whose answers are each the last of their connection. */
+function lastAnswers({ config, fetch }: ListenApp) {
+  const last = (answer: RouteAnswer) => async (request: Request) => {
+    const response = await answer(request)
+    response.headers.set('connection', 'close')
+    return response
+  }
+  const { routes: all = {} }: { routes?: BunRoutes } = config.serve ?? {}
+  const routes = Object.entries(all).map(([path, answer]) => [
+    path,
+    typeof answer === 'function'
+      ? last(answer)
+      : Object.fromEntries(Object.entries(answer).map(([method, each]) => [method, last(each)])),
+  ])
+  return { routes: Object.fromEntries(routes), fetch: last(fetch) }
 }
 
 function optionsOf(

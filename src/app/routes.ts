@@ -112,7 +112,7 @@ export function createApp(
     .use(docsRoutes(world, version))
   if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
-  return withBunRoutes(app.use(operationRoutes(world, gateway, bodies, mark, () => app.server)))
+  return withBunRoutes(app.use(operationRoutes(world, gateway, bodies, mark, () => app.server)), fail)
 }
 
 /** Answers preflights of web pages, and which methods a path has. */
@@ -174,7 +174,7 @@ function isProbe({ method }: Request, error: unknown): boolean {
   return (
     method === 'CONNECT' ||
     method === 'TRACE' ||
-    (error instanceof GatewayError && error.code === 'invalid_host')
+    (error instanceof GatewayError && (error.code === 'invalid_host' || error.code === 'invalid_path'))
   )
 }
 

@@ -7,16 +7,32 @@ import { GatewayError } from '../lib/errors'
 const LOCAL_ADDRESS = /^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/
 /** A page of another site whose name was pointed at this machine sends that name. */
 const LOCAL_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
-/** Headers by which a proxy says that somebody else asks. */
-const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip']
 
-/** Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. */
+/**
+ * Headers that only proxies, balancers and networks of content send. `Forwarded`: RFC 7239; `Via` and `Max-Forwards`: RFC
+ * 9110, 7.6; `CDN-Loop`: RFC 8586; the others are in the documents of nginx, Envoy, Cloudflare, Fastly, Akamai, Fly, Vercel,
+ * Tailscale and the large clouds, and of products that write the address of a client by names of their own.
+ */
+const OF_PROXIES = [
+  /^(via|max-forwards|cdn-loop|proxy-.+)$/,
+  /^(x-)?(forwarded|original|real|remote|source|client|true-client|cluster-client|proxyuser|coming)(-.+)?$/,
+  /^(x-)?(cf|cloudfront|fastly|akamai|fly|envoy|amzn?|arr|appengine|vercel|nf|tailscale|do)-.+/,
+  /(client|socket|connecting|remote|user|viewer|peer)-?(ip|addr|address)$/,
+  /^(x-(cloud-trace-context|proxy-.+|host|scheme|ssl-.+|request-start|originating-ip|rewrite-url)|wl-proxy-.+|ssl-client-.+)$/,
+]
+
+/**
+ * Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. A proxy that speaks
+ * HTTP/1.0, as nginx does unless it is told otherwise, closes each connection and says so; the version itself is not shown
+ * to a handler.
+ */
 export function isLocal(request: Request, listener: Listener | null): boolean {
   const { headers } = request
   return (
     LOCAL_ADDRESS.test(listener?.requestIP(request)?.address ?? '') &&
     LOCAL_HOST.test(headers.get('host') ?? '') &&
-    FORWARDED.every((name) => !headers.has(name))
+    !/\bclose\b/i.test(headers.get('connection') ?? '') &&
+    ![...headers.keys()].some((name) => OF_PROXIES.some((pattern) => pattern.test(name)))
   )
 }
 
@@ -24,6 +40,7 @@ export function isLocal(request: Request, listener: Listener | null): boolean {
 export function notHere(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
-    message: 'There is nothing here for other machines. GET /openapi.json lists all that is served.',
+    message:
+      "There is nothing here for other machines, which includes proxies and whatever sends 'Connection: close'. GET /openapi.json lists all that is served.",
   })
 }

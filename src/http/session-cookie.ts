@@ -56,6 +56,14 @@ export function requireOwnPage({ headers, method }: Request, { server = {} }: Se
   )
 }
 
+/** Whether a page of another site has a browser send a request. */
+export function isFromOtherSite({ headers }: Request, { server = {} }: ServerConfig): boolean {
+  const site = headers.get('sec-fetch-site')
+  const origin = headers.get('origin')
+  if (site !== null && site !== 'same-origin' && site !== 'none') return true
+  return origin !== null && !isOwnOrigin(origin, headers, server)
+}
+
 function isOwnOrigin(
   origin: string,
   headers: Headers,

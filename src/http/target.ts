@@ -1,5 +1,5 @@
 // The target of a request: host, path and query. All of it is the caller's own text, so reading it must never fail, and
-// an error shows little of it.
+// an error shows little of it. A path must never mean another one here than for a proxy that has passed it on.
 
 import { GatewayError } from '../lib/errors'
 
@@ -31,5 +31,31 @@ export function checkHost({ headers }: Request): void {
   throw new GatewayError(400, {
     code: 'invalid_host',
     message: 'The Host header must be one name or address, with a port or without. Send it once.',
+  })
+}
+
+/** Segments that lead elsewhere, and backslashes, which addresses of the web count as slashes. */
+const MISLEADING = /^\.\.?$|\\/
+
+/** Throws 400 for decoded segments of a path that a proxy may have read in another way. */
+export function checkSegments(segments: readonly string[]): void {
+  if (segments.some((segment) => MISLEADING.test(segment))) throw misleading()
+}
+
+/**
+ * Throws 400 for a path that no route of up to `most` segments has matched as it was sent, if it does not look so: without an
+ * empty segment it had been matched. The admin API has none of the rest.
+ */
+export function checkUnmatched(request: Request, most: number): void {
+  const path = pathOf(request)
+  const isHonest = path === '/' || path.includes('//') || path.split('/').length - 1 > most
+  if (!isHonest || /^\/admin\//.test(path)) throw misleading()
+}
+
+function misleading(): GatewayError {
+  return new GatewayError(400, {
+    code: 'invalid_path',
+    message:
+      "A path takes no backslash, no empty segment below /admin, and no segment '.' or '..', encoded or not. Send the path that is meant.",
   })
 }

@@ -65,6 +65,10 @@ export const errorCodes = {
     invalid_host: ['The header Host is not one name or address.', 'Look at the proxy before the gateway.'],
     invalid_mask: ['The mask does not fit the picture.', 'Send a PNG of the size of the picture.'],
     invalid_message: ['The body is not one JSON-RPC message.', 'Send one object; lists are not taken.'],
+    invalid_path: [
+      "The path has a backslash or a segment '.' or '..', which a proxy may read in another way.",
+      'Send the path that is meant.',
+    ],
     invalid_signature: [
       'A report of a payment is not signed with the configured secret, or is too old.',
       'Compare `payments.stripe.signingSecret` with that of the endpoint; set the clock.',

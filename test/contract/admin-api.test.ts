@@ -9,6 +9,7 @@ import { adminOperations as operations } from '../../src/admin/operations'
 import { newId, randomBytes } from '../../src/app/world'
 import { audit } from '../../src/billing/audit'
 import { endTask, STOPPED } from '../../src/tasks/finish'
+import { OF_OTHERS } from '../support/console-visit'
 import { databaseKinds } from '../support/databases'
 import { imageModel, startTestGateway, type TestGateway } from '../support/gateway'
 import { misfits } from '../support/json-schema'
@@ -577,8 +578,18 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/nothing')).status).toBe(404)
     expect((await call('PUT', '/keys')).status).toBe(405)
     // A proxy asks for somebody else, and a page of another site under a name of its own.
-    for (const headers of [{ 'x-forwarded-for': '203.0.113.7' }, { host: 'evil.example.com' }])
-      expect((await call('GET', '/keys', { headers: headers as Record<string, string> })).status).toBe(404)
+    for (const headers of OF_OTHERS) expect((await call('GET', '/keys', { headers })).status).toBe(404)
+    // A page of another site can have a browser ask, without a token: that closes the API to nobody.
+    const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }
+    const preflight = { origin: 'https://evil.example.com', 'access-control-request-method': 'GET' }
+    for (let index = 0; index < 12; index++) {
+      expect((await call('GET', '/keys', { token: null, headers: foreign })).status).toBe(401)
+      expect((await call('OPTIONS', '/keys', { token: null, headers: preflight })).status).toBe(401)
+      expect((await call('GET', '/keys', { token: null })).status).toBe(401)
+      const { status, body } = await call('GET', '/keys', { token: makeToken(randomBytes), headers: foreign })
+      expect([status, body.error.code]).toEqual([403, 'cross_origin'])
+    }
+    expect((await call('GET', '/keys')).status).toBe(200)
     const statuses: number[] = []
     for (let index = 0; index < 12; index++)
       statuses.push((await call('GET', '/keys', { token: makeToken(randomBytes) })).status)

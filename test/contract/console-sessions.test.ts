@@ -7,6 +7,7 @@ import { pauseKey, revokeKey, rollKey } from '../../src/accounts/keys'
 import { createLink, makeSessionToken, subjectOfRole } from '../../src/accounts/sessions'
 import { createAdmin, makeToken, type Role, revokeAdmin } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
+import { OF_OTHERS } from '../support/console-visit'
 import { type DatabaseKind, databaseKinds } from '../support/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
@@ -315,8 +316,8 @@ for (const database of databaseKinds) {
 
   test(`attempts are limited by address, and other machines find nothing (${database})`, async () => {
     const gateway = at(database)
-    for (const headers of [{ 'x-forwarded-for': '203.0.113.7' }, { host: 'evil.example.com' }]) {
-      const refused = await signIn(gateway, { token: gateway.secret }, headers as Record<string, string>)
+    for (const headers of OF_OTHERS) {
+      const refused = await signIn(gateway, { token: gateway.secret }, headers)
       expect(codeOf(refused)).toEqual([404, 'unknown_route'])
     }
     expect(

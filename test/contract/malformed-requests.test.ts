@@ -29,6 +29,7 @@ const error = (status: number, code: string): Expected => ({ status, code })
 const logged = (status: number, code: string): Expected => ({ status, code, logged: true })
 const unauthorized = error(401, 'invalid_api_key')
 const unknown = error(404, 'unknown_route')
+const misleading = logged(400, 'invalid_path')
 
 /** The head of a request line and its Host. */
 const to = (line: string, ...headers: string[]) =>
@@ -94,7 +95,25 @@ const rows: [name: string, bytes: string, expected: Expected][] = [
   ['a star', to('OPTIONS *'), bare(400)],
   ['a space', to('GET /a b'), bare(505)],
   ['a fragment', to('GET /nothing#part'), unknown],
-  ['a way up', to('GET /v1/../nothing'), unknown],
+  ['a way up', to('GET /v1/../nothing'), misleading],
+  ['a way up to the admin API', to('GET /v1/../admin/v1/me'), misleading],
+  ['a way up, encoded', to('GET /v1/%2e%2E/admin/v1/me'), misleading],
+  ['a way up, half encoded, as an id', to('GET /v1/videos/.%2e'), misleading],
+  ['a way up by backslashes', to('GET /v1/..\\admin\\v1\\me'), misleading],
+  ['a way up by backslashes, with a slash at the end', to('GET /v1/..\\admin\\v1\\me/'), misleading],
+  ['a way up beside an empty segment', to('GET /v1//../..\\admin/v1/me'), misleading],
+  ['a way up with an empty segment behind', to('GET //v1/..\\..\\admin/v1//me'), misleading],
+  [
+    'a way up from a path of many segments',
+    to(`GET /${'a/'.repeat(40)}${'../'.repeat(40)}health`),
+    misleading,
+  ],
+  ['a way up in a whole address', to('GET http://gateway/v1/..\\admin/v1/me'), misleading],
+  ['a way that leads nowhere', to('GET /v1/%2e/models'), misleading],
+  ['backslashes', to('GET /v1\\models'), misleading],
+  ['an encoded backslash', to('GET /v1/videos/..%5C..%5Cadmin'), misleading],
+  ['dots in a name', to('GET /v1/models/gpt-4%2e1..mini'), unauthorized],
+  ['a backslash in a query', to('GET /v1/models?after=..\\admin'), unauthorized],
   ['%00', to('GET /v1/%00'), unknown],
   ['% without digits', to('GET /v1/%zz'), unknown],
   ['% without digits, as an id', to('GET /v1/videos/generations/%zz'), unauthorized],

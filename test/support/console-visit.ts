@@ -25,6 +25,16 @@ export interface Visit {
   tooWide(): Promise<number[]>
 }
 
+/** Headers by which a request from a loopback address is one of another machine, or of a page of another site. */
+export const OF_OTHERS: readonly Record<string, string>[] = [
+  { 'x-forwarded-for': '203.0.113.7' },
+  { 'cf-connecting-ip': '203.0.113.7' },
+  { via: '1.0 proxy' },
+  // A proxy that speaks HTTP/1.0 and says nothing else.
+  { connection: 'close' },
+  { host: 'evil.example.com' },
+]
+
 const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
 /**
  * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place

@@ -74,7 +74,8 @@ export const consoleCommand = defineCommand({
       const token = makeSessionToken(randomBytes)
       const expiresAt = now + forMs
       const change = { action: 'console.link', target: `${owner.kind}:${name}` }
-      await createLink(await changingHere(db, change), owner, { token, now, expiresAt })
+      if (!(await createLink(await changingHere(db, change), owner, { token, now, expiresAt })))
+        throw new CommandFailed(mayNotSignIn(owner.kind, name))
       const link = `${address.replace(/\/+$/, '')}/console#link=${token}`
       if (args.json) printJson({ link, expires_at: new Date(expiresAt).toISOString() })
       else {
@@ -99,6 +100,12 @@ async function ownerOf(
   const found = await findAdmin(db, admin)
   if (!found) throw new CommandFailed(`There is no admin "${admin}"; \`admins list\` shows all.`)
   return { kind: 'admin', subject: found.id, name: found.name }
+}
+
+function mayNotSignIn(kind: SessionOwner['kind'], name: string): string {
+  return kind === 'admin'
+    ? `The admin ${name} is revoked or has expired, and cannot sign in: \`admins list\` shows which.`
+    : `The key ${name} is revoked, paused or expired, or its account is frozen or closed: \`keys show ${name}\` shows which.`
 }
 
 /** Where a browser reaches the console: where others may sign in at the public address, else on this machine. */

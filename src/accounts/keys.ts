@@ -108,6 +108,8 @@ export type Authorization = string | SessionToken | null
 export interface Authenticator {
   /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that rests. */
   authenticate(authorization: Authorization): Key | Promise<Key>
+  /** The key whose id it is. Rejects with 401 and 403 as `authenticate` does. */
+  authenticateOwner(id: string): Promise<Key>
   /** The key in an Authorization header, also one that rests: it may see why. Throws or rejects with 401. */
   identify(authorization: Authorization): Key | Promise<Key>
 }
@@ -157,7 +159,12 @@ export function createAuthenticator(
 
   async function findBySession(token: SessionToken): Promise<Key> {
     const session = await useSession(db, token, 'key', now())
-    const key = session && (await findKey(db, session.subject))
+    if (!session) throw sessionEnded()
+    return findById(session.subject)
+  }
+
+  async function findById(id: string): Promise<Key> {
+    const key = await findKey(db, id)
     if (!key) throw sessionEnded()
     return assertValid(withPlan(key, plan), now())
   }
@@ -171,6 +178,7 @@ export function createAuthenticator(
 
   return {
     identify,
+    authenticateOwner: async (id) => assertAwake(await findById(id)),
     authenticate(authorization) {
       const key = identify(authorization)
       return key instanceof Promise ? key.then(assertAwake) : assertAwake(key)

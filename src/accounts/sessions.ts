@@ -1,7 +1,7 @@
 // Sessions of the console: who signed in with a token, a key or a link, until when. Only the SHA-256 of a session's token is
 // stored. A session must never outlive what it was made with: the secret, the key, the account, the admin.
 
-import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
+import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
 
 export type SessionKind = 'admin' | 'key'
@@ -25,6 +25,8 @@ export interface Session extends SessionOwner {
   revokedAt: number | null
   clientAddress: string | null
   userAgent: string | null
+  /** Whether its owner may still sign in, with the secret of its beginning. */
+  isOwned: boolean
 }
 
 /** The token of a session in place of an Authorization header, which no header can be taken for. */
@@ -74,8 +76,34 @@ interface NewSession extends SessionOwner {
 }
 
 /**
+ * The hash of the secret of an owner who may sign in, for two expressions of its id and the time; no row for one who is
+ * revoked, expired, paused, or of an account that is frozen or closed.
+ */
+const OWNER: Record<SessionKind, (id: string, now: string) => string> = {
+  admin: (id, now) => `select hash from admins
+    where id = ${id} and revoked_at is null and (expires_at is null or expires_at > ${now})`,
+  key: (id, now) => `select hash from keys left join account_details on account_details.name = keys.account
+    where keys.id = ${id} and revoked_at is null and (expires_at is null or expires_at > ${now})
+      and paused_at is null and frozen_at is null and closed_at is null`,
+}
+/** In place of the owner of a link of the command line, who is in no table. */
+const ROLE_OWNER = "select '' as hash"
+
+function ownerOf({ kind, subject }: SessionOwner, id: string, now: string): string {
+  return roleOfSubject(subject) === undefined ? OWNER[kind](id, now) : ROLE_OWNER
+}
+
+/** Sessions at a time, which is the first parameter, with whether each is owned. */
+const SELECT_SESSIONS = `select console_sessions.*, case
+    when kind = 'admin' and subject like '${ROLE_PREFIX}%' then 1
+    when secret_hash = case kind when 'admin' then (${OWNER.admin('console_sessions.subject', '$1')})
+      else (${OWNER.key('console_sessions.subject', '$1')}) end then 1
+    else 0 end as is_owned
+  from console_sessions`
+
+/**
  * Statements that make a session. The oldest of the same owner ends when there are too many. `link` is the hash of a link
- * that the session uses up: a batch that comes too late changes nothing.
+ * that the session uses up. A batch that comes too late changes nothing, nor does one for an owner who may not sign in.
  */
 export function openSession(session: NewSession, linkHash?: string): Statement[] {
   const { kind, subject, now } = session
@@ -85,7 +113,8 @@ export function openSession(session: NewSession, linkHash?: string): Statement[]
     {
       sql: `insert into console_sessions (id, hash, kind, subject, secret_hash, idle_ms, created_at, used_at, expires_at,
           ends_at, client_address, user_agent)
-        values ($1, $2, $3, $4, coalesce((${SECRET_HASH[kind]}), ''), $5, $6, $6, $7, $8, $9, $10)`,
+        select $1, $2, $3, $4, owner.hash, $5, $6, $6, $7, $8, $9, $10
+        from (${ownerOf(session, '$4', '$6')}) as owner`,
       parameters: [
         session.id,
         hashToken(session.token),
@@ -98,6 +127,7 @@ export function openSession(session: NewSession, linkHash?: string): Statement[]
         session.clientAddress,
         session.userAgent?.slice(0, MOST_USER_AGENT) ?? null,
       ],
+      guard: true,
     },
     {
       sql: `update console_sessions set revoked_at = $1 where kind = $2 and subject = $3 and revoked_at is null
@@ -106,12 +136,6 @@ export function openSession(session: NewSession, linkHash?: string): Statement[]
       parameters: [now, kind, subject],
     },
   ]
-}
-
-/** The hash of the secret that an owner has now, for the parameter of its subject. */
-const SECRET_HASH: Record<SessionKind, string> = {
-  admin: 'select hash from admins where id = $4',
-  key: 'select hash from keys where id = $4',
 }
 
 /**
@@ -125,34 +149,23 @@ export async function useSession(
   now: number,
 ): Promise<Session | undefined> {
   const [row] = await db.query({
-    sql: `select * from console_sessions where hash = $1 and kind = $2`,
-    parameters: [hashToken(text), kind],
+    sql: `${SELECT_SESSIONS} where hash = $2 and kind = $3`,
+    parameters: [now, hashToken(text), kind],
   })
   const session = row && sessionOfRow(row)
-  if (!session || !isOpen(session, now) || !(await hasItsSecret(db, session))) return undefined
+  if (!session || !isOpen(session, now)) return undefined
   if (now - session.usedAt >= session.idleMs / NOTED_PART) await noteUse(db, session, now)
   return session
 }
 
 /** Whether a session has not ended, without using it. */
 export async function isSessionOpen(db: Db, id: string, now: number): Promise<boolean> {
-  const session = await findSession(db, id)
-  return session !== undefined && isOpen(session, now) && hasItsSecret(db, session)
+  const session = await findSession(db, id, now)
+  return session !== undefined && isOpen(session, now)
 }
 
-function isOpen({ revokedAt, expiresAt }: Session, now: number): boolean {
-  return revokedAt === null && expiresAt > now
-}
-
-async function hasItsSecret(db: Db, { id, kind, subject }: Session): Promise<boolean> {
-  if (kind === 'admin' && roleOfSubject(subject) !== undefined) return true
-  const table = kind === 'admin' ? 'admins' : 'keys'
-  const rows = await db.query({
-    sql: `select 1 as found from ${table} join console_sessions on console_sessions.subject = ${table}.id
-      where console_sessions.id = $1 and console_sessions.secret_hash = ${table}.hash`,
-    parameters: [id],
-  })
-  return rows.length > 0
+function isOpen({ revokedAt, expiresAt, isOwned }: Session, now: number): boolean {
+  return revokedAt === null && expiresAt > now && isOwned
 }
 
 async function noteUse(db: Db, { id, idleMs, endsAt }: Session, now: number): Promise<void> {
@@ -200,18 +213,18 @@ export interface SessionFilter {
 }
 
 /** Sessions, also those that have ended, newest first. */
-export async function listSessions(db: Db, filter: SessionFilter): Promise<Session[]> {
+export async function listSessions(db: Db, filter: SessionFilter, now: number): Promise<Session[]> {
   const rows = await db.query({
-    sql: `select * from console_sessions where (kind = $1 or cast($1 as text) is null)
-      and (subject = $2 or cast($2 as text) is null) and (id < $3 or cast($3 as text) is null)
-      order by id desc limit $4`,
-    parameters: [filter.kind ?? null, filter.subject ?? null, filter.before ?? null, filter.limit],
+    sql: `${SELECT_SESSIONS} where (kind = $2 or cast($2 as text) is null)
+      and (subject = $3 or cast($3 as text) is null) and (id < $4 or cast($4 as text) is null)
+      order by id desc limit $5`,
+    parameters: [now, filter.kind ?? null, filter.subject ?? null, filter.before ?? null, filter.limit],
   })
   return rows.map(sessionOfRow)
 }
 
-export async function findSession(db: Db, id: string): Promise<Session | undefined> {
-  const [row] = await db.query({ sql: 'select * from console_sessions where id = $1', parameters: [id] })
+export async function findSession(db: Db, id: string, now: number): Promise<Session | undefined> {
+  const [row] = await db.query({ sql: `${SELECT_SESSIONS} where id = $2`, parameters: [now, id] })
   return row && sessionOfRow(row)
 }
 
@@ -236,7 +249,8 @@ export function endSession({ text }: SessionToken, now: number): Statement {
 
 /** A session as JSON. `name` is that of its owner. */
 export function sessionJson(session: Session, name: string, now: number) {
-  const state = session.revokedAt !== null ? 'ended' : session.expiresAt <= now ? 'expired' : 'active'
+  const isExpired = session.revokedAt === null && session.expiresAt <= now
+  const state = isOpen(session, now) ? 'active' : isExpired ? 'expired' : 'ended'
   return {
     id: session.id,
     kind: session.kind,
@@ -251,16 +265,18 @@ export function sessionJson(session: Session, name: string, now: number) {
   }
 }
 
-/** Stores a link that signs its owner in, once. */
+/** Stores a link that signs its owner in, once. False for an owner who may not sign in: then nothing is changed. */
 export async function createLink(
   db: Db,
-  { kind, subject }: SessionOwner,
+  owner: SessionOwner,
   { token, now, expiresAt }: { token: string; now: number; expiresAt: number },
-): Promise<void> {
-  await apply(db, [
+): Promise<boolean> {
+  return tryApply(db, [
     {
-      sql: 'insert into console_links (hash, kind, subject, created_at, expires_at) values ($1, $2, $3, $4, $5)',
-      parameters: [hashToken(token), kind, subject, now, expiresAt],
+      sql: `insert into console_links (hash, kind, subject, created_at, expires_at)
+        select $1, $2, $3, $4, $5 from (${ownerOf(owner, '$3', '$4')}) as owner`,
+      parameters: [hashToken(token), owner.kind, owner.subject, now, expiresAt],
+      guard: true,
     },
   ])
 }
@@ -303,5 +319,6 @@ function sessionOfRow(row: Row): Session {
     revokedAt: row.revoked_at as number | null,
     clientAddress: row.client_address as string | null,
     userAgent: row.user_agent as string | null,
+    isOwned: row.is_owned === 1,
   }
 }

@@ -133,7 +133,8 @@ export async function authenticateAdmin(db: Db, authorization: string | null, no
   return assertActive(adminOfRow(row), now)
 }
 
-function assertActive(admin: Admin, now: number): Admin {
+/** The operator. Throws 401 for one who was revoked or has expired. */
+export function assertActive(admin: Admin, now: number): Admin {
   if (admin.revokedAt !== null) throw unauthorized('This token has been revoked.')
   if (admin.expiresAt !== null && admin.expiresAt <= now) throw unauthorized('This token has expired.')
   return admin

@@ -2,7 +2,7 @@
 // DELETE signs out. A session must never be made for a page of another origin, nor be known before it is made.
 
 import type { Authenticator } from '../accounts/keys'
-import { findKey } from '../accounts/keys'
+import { sessionEnded } from '../accounts/keys'
 import {
   csrfTokenOf,
   endSession,
@@ -16,7 +16,7 @@ import {
   SessionToken,
   useSession,
 } from '../accounts/sessions'
-import { adminOfSession, adminOfSubject, authenticateAdmin } from '../admin/admins'
+import { adminOfSession, adminOfSubject, assertActive, authenticateAdmin } from '../admin/admins'
 import { type Actor, recording } from '../admin/audit-trail'
 import { LoginLimit } from '../admin/login-limit'
 import { sessionTimesOf } from '../config/console'
@@ -167,8 +167,9 @@ export class SignIn {
       target: `${owner.kind}:${owner.name}`,
       after: { id, by: asked.link === undefined ? 'token' : 'link', ends_at: isoTime(at + maxMs) },
     }
-    // A link that was used meanwhile signs nobody in.
-    if ('missed' in (await recording(this.world, actor, change).batch(statements))) throw unusableLink()
+    // A link that was used meanwhile signs nobody in, nor does anything of an owner who was revoked meanwhile.
+    if ('missed' in (await recording(this.world, actor, change).batch(statements)))
+      throw asked.link === undefined ? sessionEnded() : unusableLink()
     const begun = await this.ownerOfSession(new SessionToken(text), owner.kind)
     if (!begun) throw unusableLink()
     const response = answerOf(begun, begun.session.expiresAt)
@@ -189,12 +190,7 @@ export class SignIn {
       const owner = await ownerOfLink(db, link, now())
       if (!owner) throw unusableLink()
       if (!kinds.includes(owner.kind)) throw notHere(owner.kind)
-      const found =
-        owner.kind === 'admin'
-          ? await adminOfSubject(db, owner.subject, now())
-          : await findKey(db, owner.subject)
-      if (!found) throw unusableLink()
-      return { ...owner, name: found.name }
+      return { ...owner, name: await this.nameOf(owner) }
     }
     const kind = token.startsWith('adm-') ? 'admin' : 'key'
     if (!kinds.includes(kind)) throw notHere(kind)
@@ -203,6 +199,15 @@ export class SignIn {
         ? await authenticateAdmin(db, `Bearer ${token}`, now())
         : await authenticator.authenticate(`Bearer ${token}`)
     return { kind, subject: id, name }
+  }
+
+  /** The name of the owner of a link. Rejects with 401 and 403 for one who may not sign in. */
+  private async nameOf({ kind, subject }: SessionOwner): Promise<string> {
+    const { db, authenticator, now } = this.world
+    if (kind === 'key') return (await authenticator.authenticateOwner(subject)).name
+    const admin = await adminOfSubject(db, subject, now())
+    if (!admin) throw unusableLink()
+    return assertActive(admin, now()).name
   }
 
   private async end(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {

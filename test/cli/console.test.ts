@@ -99,6 +99,22 @@ test('what cannot be is refused with what helps', async () => {
   }
 })
 
+test('an admin who was revoked and a key that is paused get no link, and the audit trail has none', async () => {
+  await run('admins create grace --role viewer')
+  await run('admins revoke grace')
+  const [key] = await serving.rows(`select name from keys`)
+  await run(`keys pause ${key?.name}`)
+  const links = async () => (await json('audit --action console.link')).length
+  const before = await links()
+  for (const line of ['console --admin grace', `console --key ${key?.name}`]) {
+    const { code, stdout, stderr } = await run(line)
+    expect({ line, code, stdout }).toEqual({ line, code: 1, stdout: '' })
+    expect(stderr).toMatch(/^The (admin|key) \S+ is revoked/)
+  }
+  expect(await links()).toBe(before)
+  await run(`keys resume ${key?.name}`)
+})
+
 test('sessions are listed with who, and one that is revoked is over at once', async () => {
   const { session } = await follow((await json('console --admin ada')).link)
   expect(await session()).toBe(200)

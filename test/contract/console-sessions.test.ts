@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { freezeAccount } from '../../src/accounts/accounts'
 import { pauseKey, revokeKey, rollKey } from '../../src/accounts/keys'
-import { createLink, makeSessionToken, subjectOfRole } from '../../src/accounts/sessions'
+import { createLink, makeSessionToken, type SessionKind, subjectOfRole } from '../../src/accounts/sessions'
 import { createAdmin, makeToken, type Role, revokeAdmin } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { OF_OTHERS } from '../support/console-visit'
@@ -76,11 +76,14 @@ async function makeAdmin({ server }: TestGateway, role: Role = 'owner', expiresA
   return { ...admin, token }
 }
 
-async function makeLink({ server }: TestGateway, subject = subjectOfRole('owner')): Promise<string> {
+async function makeLink(
+  { server }: TestGateway,
+  subject = subjectOfRole('owner'),
+  kind: SessionKind = 'admin',
+): Promise<string> {
   const token = makeSessionToken(randomBytes)
   const link = { token, now: clock, expiresAt: clock + 5 * MINUTE_MS }
-  await createLink(server.world.db, { kind: 'admin', subject }, link)
-  return token
+  return (await createLink(server.world.db, { kind, subject }, link)) ? token : ''
 }
 
 const at = (database: DatabaseKind) => gateways.get(database) as TestGateway
@@ -249,6 +252,54 @@ for (const database of databaseKinds) {
     const ownerPage = await signIn(gateway, { token: owner.token })
     await revokeAdmin(db, owner.id, clock)
     expect(await isOpen(ownerPage)).toBe(false)
+  })
+
+  test(`who may not sign in gets no link, no session and no entry in the audit trail (${database})`, async () => {
+    const gateway = at(database)
+    const { db } = gateway.server.world
+    const ownerPage = await signIn(gateway, { token: (await makeAdmin(gateway)).token })
+    const list = async (path: string) => (await send(gateway, 'GET', path, { page: ownerPage })).body.data
+    const admin = async (expiresAt: number | null) => {
+      const { id, name, token } = await makeAdmin(gateway, 'owner', expiresAt)
+      return { kind: 'admin' as const, id, name, token, account: '' }
+    }
+    const key = async (settings = {}) => {
+      const account = newId('acc')
+      const { id, secret } = await gateway.makeKey(account, '0', settings)
+      return { kind: 'key' as const, id, name: id, token: secret, account }
+    }
+    const later = clock + 2 * MINUTE_MS
+    const wait = async () => {
+      clock = later + MINUTE_MS
+    }
+    const rows: [
+      how: string,
+      owner: Awaited<ReturnType<typeof admin | typeof key>>,
+      end: (id: string, account: string) => Promise<unknown>,
+      status: number,
+    ][] = [
+      ['a revoked admin', await admin(null), (id) => revokeAdmin(db, id, clock), 401],
+      ['a revoked key', await key(), (id) => revokeKey(db, id, clock), 401],
+      ['a paused key', await key(), (id) => pauseKey(db, id, clock), 403],
+      ['a frozen account', await key(), (_, account) => freezeAccount(db, account, clock), 403],
+      ['an expired admin', await admin(later), wait, 401],
+      ['an expired key', await key({ expiresAt: clock - MINUTE_MS }), async () => {}, 401],
+    ]
+    for (const [how, { kind, id, name, token, account }, end, status] of rows) {
+      const before = await makeLink(gateway, id, kind)
+      const open = await signIn(gateway, { token })
+      await end(id, account)
+      const entries = (await list('/admin/v1/audit?limit=200')).length
+      expect({ how, after: await makeLink(gateway, id, kind) }).toEqual({ how, after: '' })
+      if (open.status === 200)
+        expect({ how, status: (await signIn(gateway, { link: before })).status }).toEqual({ how, status })
+      const sessions = await list(`/admin/v1/sessions?kind=${kind}&limit=200`)
+      const states = sessions.flatMap((each: { name: string; status: string }) =>
+        each.name === name ? [each.status] : [],
+      )
+      expect({ how, states }).toEqual({ how, states: open.status === 200 ? ['ended'] : [] })
+      expect({ how, entries: (await list('/admin/v1/audit?limit=200')).length }).toEqual({ how, entries })
+    }
   })
 
   test(`an operator lists sessions and ends one, and an owner has no more than twenty (${database})`, async () => {

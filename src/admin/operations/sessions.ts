@@ -46,7 +46,8 @@ const list = operation({
   reply: PageOf(SessionReply),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const rows = await listSessions(world.db, { kind: query.kind, before: query.after, limit: limit + 1 })
+    const filter = { kind: query.kind, before: query.after, limit: limit + 1 }
+    const rows = await listSessions(world.db, filter, world.now())
     const nameOf = await ownerNames(world.db, rows)
     const named = await Promise.all(rows.map(async (session) => ({ session, name: await nameOf(session) })))
     return pageOf(
@@ -68,7 +69,7 @@ const revoke = operation({
   reply: SessionReply,
   async run(asked) {
     const { world, params } = asked
-    const found = await findSession(world.db, params.session ?? '')
+    const found = await findSession(world.db, params.session ?? '', world.now())
     if (!found) throw notFound('session', params.session)
     const name = await (await ownerNames(world.db, [found]))(found)
     const db = changing(asked, {
@@ -77,7 +78,10 @@ const revoke = operation({
       before: { id: found.id },
     })
     const replayed = !(await revokeSession(db, found.id, world.now()))
-    return { ...sessionJson((await findSession(world.db, found.id)) ?? found, name, world.now()), replayed }
+    return {
+      ...sessionJson((await findSession(world.db, found.id, world.now())) ?? found, name, world.now()),
+      replayed,
+    }
   },
 })
 

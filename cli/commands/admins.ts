@@ -39,7 +39,7 @@ const create = defineCommand({
     ...gatewayArgs,
   },
   async run({ args }) {
-    const name = parseName('A name', args.name)
+    const name = parseName(args.name)
     const role = parseWord('role', args.role, ROLES)
     const now = Date.now()
     const expiresAt = unlessNone(args.expires ?? '90d', (text) => now + parseDurationMs('expires', text))

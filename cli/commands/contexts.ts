@@ -48,7 +48,7 @@ const add = defineCommand({
   async run({ args }) {
     const { name } = args
     if (!isName(name) || name === NONE)
-      throw new WrongUsage(`A name has ${NAME_RULE}, which "${name}" has not.`)
+      throw new WrongUsage(`"${name}" is not a valid name: use ${NAME_RULE}.`)
     const token = readToken(args.token ?? process.env.GATEWAY_ADMIN_TOKEN ?? '')
     if (!token) throw new WrongUsage('Give the token of an admin: --token @FILE, or GATEWAY_ADMIN_TOKEN.')
     const context = checked({

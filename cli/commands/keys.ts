@@ -41,8 +41,8 @@ const create = defineCommand({
     ...gatewayArgs,
   },
   async run({ args }) {
-    const name = parseName('A name', args.name)
-    const account = args.account === undefined ? name : parseName('An account', args.account)
+    const name = parseName(args.name)
+    const account = args.account === undefined ? name : parseName(args.account)
     const depositNano = args.balance === undefined ? 0 : parseAmountNano('--balance', args.balance)
     if (depositNano < 0) throw new WrongUsage(`--balance must not be negative, as ${args.balance} is.`)
     await withGateway(args, async (gateway) => {

@@ -2,6 +2,7 @@
 // over. What cannot be carried stands in a list with the reason, so that nothing is lost in silence.
 
 import type { KeySettings } from '../../src/accounts/keys'
+import { isName } from '../../src/accounts/names'
 import type { PriceConfig } from '../../src/config/prices'
 
 export interface FoundAccount {
@@ -113,7 +114,7 @@ export class Names {
     const base = (plain || otherwise).slice(0, MOST_NAME_LENGTH - 8)
     for (let count = 1; ; count++) {
       const name = count === 1 ? base : `${base}-${count}`
-      if (this.taken.has(name.toLowerCase())) continue
+      if (this.taken.has(name.toLowerCase()) || !isName(name)) continue
       this.taken.add(name.toLowerCase())
       return name
     }

@@ -6,9 +6,9 @@ import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
 import { WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
-/** The name of a key or an account. */
-export function parseName(what: string, text: string): string {
-  if (!isName(text)) throw new WrongUsage(`${what} has ${NAME_RULE}, which "${text}" has not.`)
+/** The name of a key, an account or an admin. */
+export function parseName(text: string): string {
+  if (!isName(text)) throw new WrongUsage(`"${text}" is not a valid name: use ${NAME_RULE}.`)
   return text
 }
 

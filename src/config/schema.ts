@@ -346,8 +346,8 @@ export type Config = Omit<Static<typeof ConfigSchema>, 'models'> & {
 export type RouteConfig = Static<typeof RouteEntry>
 export type ModelConfig = Static<typeof ModelEntry>
 
-/** A model id: lower case, with hyphens and no spaces; dots and slashes for families and owners. */
-const MODEL_ID = /^[a-z0-9][a-z0-9._:/-]{0,127}$/
+/** A model id: lower case, with hyphens and no spaces; dots and slashes for families and owners, but no part `.` or `..`. */
+const MODEL_ID = /^(?!.*\/\.\.?(\/|$))[a-z0-9][a-z0-9._:/-]{0,127}$/
 
 /** Every fault of a configuration, one sentence each, without any secret; empty if there are none. */
 export function faultsOf(value: unknown): string[] {

@@ -30,6 +30,7 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
   const { kind, baseUrl, apiKey, apiKeyFile, headers, defaultBody, forcedBody, proxy, tls } = entry
   const known = [...upstreamKinds.keys()].join(', ')
   const faults = [
+    ...(/^\.\.?$/.test(name) ? ['name: . and .. are the folder and the one above, in a path'] : []),
     ...(typeof kind !== 'string' || upstreamKinds.has(kind)
       ? []
       : [`kind: unknown kind "${kind}"; known: ${known}`]),

@@ -402,6 +402,17 @@ for (const database of databaseKinds) {
     expect((await fetch(`${gateway.url}/admin/v1/artifacts/${id}/content`)).status).toBe(401)
   })
 
+  test(`what no path would lead to is no name (${database})`, async () => {
+    const call = caller(database)
+    for (const name of ['.', '..']) {
+      for (const body of [{ name }, { name: 'dots', account: name }])
+        expect((await call('POST', '/keys', { body })).status).toBe(400)
+      expect((await call('POST', '/admins', { body: { name, role: 'viewer' } })).status).toBe(400)
+    }
+    expect((await call('POST', '/keys', { body: { name: '...' } })).status).toBe(200)
+    expect((await call('GET', '/accounts/...')).body).toMatchObject({ account: '...' })
+  })
+
   test(`money moves once for each Idempotency-Key (${database})`, async () => {
     const call = caller(database)
     await call('POST', '/keys', { body: { name: 'payer' } })

@@ -42,6 +42,10 @@ export const backup = defineCommand({
       description: 'Remove the oldest backups of that place until N are left',
     },
     list: { type: 'boolean', description: 'List the backups of that place' },
+    make: {
+      type: 'boolean',
+      description: 'Make the folder with those around it, also where a disk may not be mounted',
+    },
     ...gatewayArgs,
   },
   async run({ args }) {
@@ -49,7 +53,8 @@ export const backup = defineCommand({
     if (remote) return backUpThere(remoteGateway(remote, args), args)
     const { config } = await loadConfig(args)
     const dataDir = dataDirOf(args)
-    const place = openPlace(placeOf(config, dataDir))
+    const make = args.make === true
+    const place = openPlace(placeOf(config, dataDir), { make })
     if (args.list) return showList(await listOf(place), place.title, args.json)
     const keep = args.keep === undefined ? undefined : parseCount('keep', args.keep)
     if (args.file !== undefined && keep !== undefined)
@@ -57,7 +62,7 @@ export const backup = defineCommand({
     if (!config.database && !existsSync(databaseFile(dataDir)))
       throw new CommandFailed(`There is no database in ${dataDir}.`)
     const now = Date.now()
-    const target = args.file === undefined ? place : folderPlace(dirname(resolve(args.file)))
+    const target = args.file === undefined ? place : folderPlace(dirname(resolve(args.file)), { make })
     const name = args.file === undefined ? nameOfBackup(now) : basename(args.file)
     if (args.file !== undefined && existsSync(args.file))
       throw new CommandFailed(`${args.file} is there already. Name a new file.`)
@@ -79,14 +84,15 @@ interface BackupFlags {
   file?: string | undefined
   keep?: string | undefined
   list?: boolean | undefined
+  make?: boolean | undefined
   json?: boolean | undefined
 }
 
 /** A backup that a gateway somewhere else makes, in the place that its own configuration names. */
-async function backUpThere(gateway: Gateway, { file, keep, list, json }: BackupFlags): Promise<void> {
-  if (file !== undefined || keep !== undefined)
+async function backUpThere(gateway: Gateway, { file, keep, list, make, json }: BackupFlags): Promise<void> {
+  if (file !== undefined || keep !== undefined || make)
     throw new CommandFailed(
-      'A file and --keep are for the machine of the gateway. Over the admin API backups go to the place that its configuration names.',
+      'A file, --keep and --make are for the machine of the gateway. Over the admin API backups go to the place that its configuration names.',
     )
   if (list) {
     const rows = await gateway.rows('listBackups')

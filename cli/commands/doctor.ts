@@ -19,6 +19,7 @@ import {
   examineFiles,
   examinePermissions,
 } from '../lib/examine-machine'
+import { examineStorage } from '../lib/examine-storage'
 import { broken, type Finding } from '../lib/findings'
 import { commandArgs, dataDirOf, type SettingsFlags } from '../lib/settings'
 import { paint, print, printJson, say } from '../view/output'
@@ -46,7 +47,7 @@ export const doctor = defineCommand({
 async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
   const dataDir = dataDirOf(flags)
   const { finding, config, file } = await examineConfiguration(flags)
-  const [database, upstreams, vendorClock, server, log] = await Promise.all([
+  const [database, upstreams, vendorClock, server, log, storage = []] = await Promise.all([
     config && examineDatabase(config, dataDir),
     config ? examineUpstreams(config, flags) : [],
     config && clockOfVendor(config, flags),
@@ -54,6 +55,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
       broken('server', error.message, 'Run this as the user of the gateway.'),
     ]),
     config && examineLog(config),
+    config && examineStorage(config, dataDir, Date.now()),
   ])
   const clocks = [database?.clock, vendorClock].filter((clock) => clock !== undefined)
   const certificate = examineCertificate(config, Date.now())
@@ -63,6 +65,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
     ...server,
     ...(server.some(({ check }) => check === 'versions') ? [] : [examineVersions()]),
     ...upstreams,
+    ...storage,
     examineDisk(dataDir),
     examineClock(clocks),
     examineFiles(),

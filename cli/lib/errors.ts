@@ -2,6 +2,7 @@
 // itself must show a stack, because a report needs it.
 
 import { SQLiteError } from 'bun:sqlite'
+import { StorageFailed } from '../../src/artifacts/s3-store'
 import { DatabaseUnavailable } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { onOneLine } from '../view/output'
@@ -23,12 +24,12 @@ export class WrongUsage extends Error {
 
 /** The text of an error for standard error. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof CommandFailed) return error.message
+  if (error instanceof CommandFailed || error instanceof StorageFailed) return error.message
   if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
     return `The database cannot be used now: ${lineOf(error)}.${adviceFor(error)}`
   }
   if (isFromSystem(error)) return `${lineOf(error)}.`
-  return `This is a fault of the gateway, please report it:\n${error instanceof Error ? error.stack : error}`
+  return `This is a fault of the gateway, please report it:\n${error instanceof Error ? (error.stack ?? error) : error}`
 }
 
 function adviceFor(error: unknown): string {

@@ -3,12 +3,12 @@
 
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { S3Client } from 'bun'
 import { readableOf } from '../http-client/body-stream'
 import type { HttpResponse } from '../http-client/response'
 import type { Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import type { System } from '../lib/system'
+import { type Bucket, S3Store } from './s3-store'
 
 export interface BlobStore {
   name: 'disk' | 's3'
@@ -20,16 +20,6 @@ export interface BlobStore {
   remove(id: string): Promise<void>
   /** Ids of all stored files, for stores that can list them. */
   ids?(): Promise<string[]>
-}
-
-export interface Bucket {
-  bucket: string
-  endpoint: string
-  region: string
-  accessKeyId: string
-  secretAccessKey: string
-  /** Prefix of the id: `gateway/`. */
-  prefix?: string
 }
 
 /** Everything that reading from a bucket needs from outside. */
@@ -71,23 +61,19 @@ export function openFolder(folder: string): BlobStore {
   }
 }
 
-export function openBucket({ prefix = '', ...connection }: Bucket, network: BucketNetwork): BlobStore {
-  const client = new S3Client(connection)
-  const fileOf = (id: string) => client.file(`${prefix}${id}`)
+export function openBucket(bucket: Bucket, network: BucketNetwork): BlobStore {
+  const store = new S3Store(bucket)
   return {
     name: 's3',
-    async take(path, id, type) {
-      await fileOf(id).write(Bun.file(path), { type, queueSize: PARTS_AT_A_TIME })
-    },
+    take: (path, id, type) => store.put(path, id, { type, queueSize: PARTS_AT_A_TIME }),
     async read(id, start, end) {
-      const url = new URL(fileOf(id).presign({ method: 'GET', expiresIn: SIGNED_FOR_SECONDS }))
-      const response = await requestRange(url, start, end, network)
+      const response = await requestRange(store.addressOf(id, SIGNED_FOR_SECONDS), start, end, network)
       if (response.status === 206) return readableOf(response.body, () => new Error('the store broke off'))
       response.body.cancel()
       if (response.status === 404) return undefined
       throw new Error(`the store answered ${response.status} when it was asked for a file`)
     },
-    remove: (id) => fileOf(id).delete(),
+    remove: (id) => store.remove(id),
   }
 }
 

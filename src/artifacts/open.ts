@@ -7,7 +7,8 @@ import type { Config } from '../config/schema'
 import { secretOf } from '../db/secrets'
 import { createAddresses } from './addresses'
 import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
-import { type BlobStore, type Bucket, type BucketNetwork, openBucket, openFolder } from './blob-store'
+import { type BlobStore, type BucketNetwork, openBucket, openFolder } from './blob-store'
+import type { Bucket } from './s3-store'
 
 const SECRET_BYTES = 32
 

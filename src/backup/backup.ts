@@ -40,6 +40,7 @@ export async function makeBackup(
   name: string,
   { scratch, now }: { scratch: string; now: number },
 ): Promise<BackupReport> {
+  await place.prepare()
   return await withScratchFolder(scratch, async (folder) => {
     const copy = join(folder, 'copy.sqlite')
     if ('file' in source) copySqlite(source.file, copy)

@@ -3,12 +3,13 @@
 
 import { access, chmod, copyFile, link, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { S3Client } from 'bun'
-import type { Bucket } from '../artifacts/blob-store'
+import { type Bucket, S3Store, StorageFailed } from '../artifacts/s3-store'
 
 export interface BackupPlace {
   /** The place as people read it. */
   title: string
+  /** Makes ready for what is put there. Throws where nothing can be. */
+  prepare(): Promise<void>
   /** Takes over the file at `path` under a name. */
   put(path: string, name: string): Promise<void>
   /** Brings a backup to a new file. Throws if there is none of this name. */
@@ -41,11 +42,22 @@ export function timeOfBackup(name: string): number {
   return Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z.*$/, '$1-$2-$3T$4:$5:$6Z'))
 }
 
-export function folderPlace(folder: string): BackupPlace {
+/**
+ * A folder, which is made where the one around it is there. Where that is absent too, it may be a disk that is not mounted:
+ * only `make` has it made then.
+ */
+export function folderPlace(folder: string, { make = false }: { make?: boolean } = {}): BackupPlace {
+  const prepare = async () => {
+    await mkdir(folder, { recursive: make, mode: 0o700 }).catch((error) => {
+      if (error.code === 'ENOENT') throw new StorageFailed(absent(folder), { cause: error })
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
   return {
     title: folder,
+    prepare,
     async put(path, name) {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await prepare()
       await removeAbandoned(folder, (await stat(path)).mtimeMs)
       await moveNew(path, join(folder, name))
     },
@@ -56,11 +68,18 @@ export function folderPlace(folder: string): BackupPlace {
         () => false,
       ),
     async names() {
-      const all = await readdir(folder).catch(() => [])
+      const all = await readdir(folder).catch((error) => {
+        if (error.code === 'ENOENT') return []
+        throw error
+      })
       return all.filter((name) => NAME.test(name)).sort()
     },
     remove: (name) => rm(join(folder, name), { force: true }),
   }
+}
+
+function absent(folder: string): string {
+  return `There is no folder ${dirname(folder)} to make ${folder} in. Mount its disk, or make it: mkdir -p ${folder}, or gateway backup --make.`
 }
 
 /** Removes what processes that were killed long before a moment have left of files on their way from another disk. */
@@ -106,36 +125,24 @@ async function syncFolder(folder: string): Promise<void> {
   await handle?.sync().finally(() => handle.close())
 }
 
-export function bucketPlace({ prefix = '', ...connection }: Bucket): BackupPlace {
-  const client = new S3Client(connection)
-  const fileOf = (name: string) => client.file(`${prefix}${name}`)
+export function bucketPlace(bucket: Bucket): BackupPlace {
+  const store = new S3Store(bucket)
+  const { prefix = '' } = bucket
   return {
-    title: `${connection.bucket}/${prefix}`,
+    title: `${bucket.bucket}/${prefix}`,
+    // A bucket is not made here, and refuses what it does not take.
+    prepare: async () => {},
     async put(path, name) {
-      if (await fileOf(name).exists()) throw new Error(`${prefix}${name} is there already`)
-      await fileOf(name).write(Bun.file(path), {
-        type: 'application/zstd',
-        partSize: PART_BYTES,
-        queueSize: 2,
-      })
+      if (await store.has(name)) throw new Error(`${prefix}${name} is there already`)
+      await store.put(path, name, { type: 'application/zstd', partSize: PART_BYTES, queueSize: 2 })
       await rm(path)
     },
     async bring(name, path) {
-      if (!(await fileOf(name).exists())) throw new Error(`${connection.bucket} has no ${prefix}${name}`)
-      await Bun.write(path, new Response(fileOf(name).stream()))
+      if (!(await store.has(name))) throw new Error(`${bucket.bucket} has no ${prefix}${name}`)
+      await store.bring(name, path)
     },
-    has: (name) => fileOf(name).exists(),
-    async names() {
-      const names: string[] = []
-      let startAfter: string | undefined
-      for (;;) {
-        const page = await client.list({ prefix: `${prefix}gateway-`, ...(startAfter && { startAfter }) })
-        const keys = (page.contents ?? []).map(({ key }) => key)
-        names.push(...keys.map((key) => key.slice(prefix.length)).filter((name) => NAME.test(name)))
-        startAfter = keys.at(-1)
-        if (!page.isTruncated || startAfter === undefined) return names.sort()
-      }
-    },
-    remove: (name) => fileOf(name).delete(),
+    has: (name) => store.has(name),
+    names: async () => (await store.names('gateway-')).filter((name) => NAME.test(name)),
+    remove: (name) => store.remove(name),
   }
 }

@@ -3,10 +3,11 @@
 // one is in place.
 
 import { join } from 'node:path'
-import type { Bucket } from '../artifacts/blob-store'
+import type { Bucket } from '../artifacts/s3-store'
 import { backupEveryMs } from '../config/backup'
 import type { Config } from '../config/schema'
 import { apply, type Db, tryApply } from '../db/db'
+import { lineOf } from '../lib/error-line'
 import type { System } from '../lib/system'
 import type { BackupReport, BackupSource } from './backup'
 import { type BackupPlace, bucketPlace, folderPlace, nameOfBackup, timeOfBackup } from './place'
@@ -36,14 +37,18 @@ const WORKER = import.meta.url.endsWith('/src/backup/schedule.ts')
 /** When a backup that failed is tried again, or sooner if the next is due sooner. */
 const RETRY_MS = 10 * 60_000
 
+/** Backups may be as late as this, and as long as the time between two of them. */
+const GRACE_MS = 10 * 60_000
+
 /** The place of a configuration's backups, as plain data. */
 export function placeOf({ backup }: Config, dataDir: string): BackupTask['place'] {
   if (backup?.s3) return { s3: backup.s3 as Bucket }
   return { folder: backup?.folder ?? join(dataDir, 'backups') }
 }
 
-export function openPlace(place: BackupTask['place']): BackupPlace {
-  return 'folder' in place ? folderPlace(place.folder) : bucketPlace(place.s3)
+/** `make` has a folder made, with those around it. */
+export function openPlace(place: BackupTask['place'], options: { make?: boolean } = {}): BackupPlace {
+  return 'folder' in place ? folderPlace(place.folder, options) : bucketPlace(place.s3)
 }
 
 export function sourceOf({ database }: Config, databaseFile: string): BackupSource {
@@ -75,6 +80,11 @@ interface LastBackup {
 export async function lastBackup(db: Db): Promise<LastBackup> {
   const [row] = await db.query({ sql: `select at, reference from times where name = 'backup'` })
   return { triedAt: Number(row?.at ?? 0), madeAt: Number(row?.reference ?? 0) }
+}
+
+/** Whether the newest backup is older than the time between two of them allows. */
+export function isBackupLate(madeAt: number, everyMs: number, now: number): boolean {
+  return now - madeAt > 2 * everyMs + GRACE_MS
 }
 
 /** Whether this process makes the backup: of several nodes that have seen the same last one, one claims the next. */
@@ -119,13 +129,14 @@ class KnownPlace {
   }
 }
 
-export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
-  const { configNow, dataDir, db, now, log } = parts
-  let worker: Worker | undefined
+/** The thread that makes one backup. */
+class BackupThread {
+  private worker: Worker | undefined
 
-  function run(task: BackupTask): Promise<BackupReport> {
+  run(task: BackupTask): Promise<BackupReport> {
     const { promise, resolve, reject } = Promise.withResolvers<BackupReport>()
-    worker = new Worker(new URL(WORKER, import.meta.url).href)
+    const worker = new Worker(new URL(WORKER, import.meta.url).href)
+    this.worker = worker
     worker.onmessage = ({ data }: MessageEvent<BackupAnswer>) => {
       if ('report' in data) resolve(data.report)
       else reject(new Error(data.error))
@@ -133,13 +144,18 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
     worker.onerror = ({ message }) => reject(new Error(message))
     worker.addEventListener('close', () => reject(new Error('the backup was stopped')))
     worker.postMessage(task)
-    return promise.finally(stop)
+    return promise.finally(() => this.stop())
   }
 
-  function stop(): void {
-    worker?.terminate()
-    worker = undefined
+  stop(): void {
+    this.worker?.terminate()
+    this.worker = undefined
   }
+}
+
+export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
+  const { configNow, dataDir, db, now, log } = parts
+  const thread = new BackupThread()
 
   /** Makes a backup, and removes the oldest. Logs how it went, and throws if it failed. */
   async function make(config: Config, startedAt: number): Promise<BackupReport> {
@@ -147,7 +163,7 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
     const name = nameOfBackup(startedAt)
     const source = sourceOf(config, parts.databaseFile)
     try {
-      const made = await run({ source, place: kept, name, scratch: dataDir, now: startedAt })
+      const made = await thread.run({ source, place: kept, name, scratch: dataDir, now: startedAt })
       const { problems, ...report } = made
       await noteMade(db, startedAt)
       const removed = await removeOld(openPlace(kept), config.backup?.keep)
@@ -155,9 +171,13 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
       if (problems.length > 0) log('books_wrong', { backup: name, problems: problems.slice(0, 5) })
       return made
     } catch (error) {
-      log('backup_failed', { name, reason: error instanceof Error ? error.message : String(error) })
+      fail(name, error)
       throw error
     }
+  }
+
+  function fail(name: string, error: unknown): void {
+    log('backup_failed', { name, reason: lineOf(error) })
   }
 
   let running: Promise<BackupReport> | undefined
@@ -178,14 +198,17 @@ export function createBackupSchedule(parts: ScheduleParts): BackupSchedule {
       if (everyMs === undefined) return
       const startedAt = now()
       const last = await lastBackup(db)
-      if (startedAt - (await seen.newestIn(placeOf(config, dataDir), last)) < everyMs) return
       // The last try has failed, or still runs.
       if (last.triedAt > last.madeAt && startedAt - last.triedAt < Math.min(RETRY_MS, everyMs)) return
+      const looked = await seen.newestIn(placeOf(config, dataDir), last).catch((error: Error) => error)
+      if (typeof looked === 'number' && startedAt - looked < everyMs) return
       if (!(await claim(db, last, startedAt))) return
+      // A place that cannot be looked into counts as a try that has failed.
+      if (looked instanceof Error) return fail(nameOfBackup(startedAt), looked)
       // The log has the reason of a failure.
       await makeOne(config, startedAt).catch(() => {})
     },
     makeNow: () => makeOne(configNow(), now()),
-    stop,
+    stop: () => thread.stop(),
   }
 }

@@ -1,7 +1,7 @@
 // Looks a few times a minute at what operators are to be told of, and writes the events for their recipients. One of
 // several nodes reads the books and tells; each says how its own vendors are. It must never send anything itself.
 
-import { lastBackup } from '../backup/schedule'
+import { isBackupLate, lastBackup } from '../backup/schedule'
 import { backupEveryMs } from '../config/backup'
 import { type EventSettings, eventSettingsOf, wants } from '../config/events'
 import type { Config } from '../config/schema'
@@ -35,8 +35,6 @@ export interface WatchWorld extends Pick<System, 'now' | 'newId'> {
 /** Turns of telling, and of reading the books, which takes longer. */
 const TELL_MS = 10_000
 const BOOKS_MS = 50_000
-/** Backups may be as late as this, and as long as the time between two of them. */
-const BACKUP_GRACE_MS = 10 * 60_000
 
 /** Looks once: notes what is, and writes what is to be told. */
 export async function watchEvents(world: WatchWorld): Promise<void> {
@@ -76,7 +74,7 @@ function upstreamsDown({ catalogue }: WatchWorld, now: number): Statement[] {
 async function lookAtBackups({ db, config }: WatchWorld, now: number): Promise<void> {
   const everyMs = backupEveryMs(config.backup)
   const { madeAt } = await lastBackup(db)
-  const isLate = everyMs !== undefined && madeAt > 0 && now - madeAt > 2 * everyMs + BACKUP_GRACE_MS
+  const isLate = everyMs !== undefined && madeAt > 0 && isBackupLate(madeAt, everyMs, now)
   const details = { newest_at: madeAt === 0 ? null : isoTime(madeAt) }
   const condition = { type: 'backup.late', subject: 'backup', account: null, details } as const
   await apply(db, [isLate ? see(condition, now, UNTIL_OVER) : endCondition('backup.late', 'backup', now)])

@@ -1,7 +1,7 @@
 // Where the archives of closed charges are kept: in a folder, by default in the data directory, or in a bucket.
 
 import { join } from 'node:path'
-import type { Bucket } from '../artifacts/blob-store'
+import type { Bucket } from '../artifacts/s3-store'
 import type { BackupTask } from '../backup/schedule'
 import type { Config } from '../config/schema'
 

@@ -14,6 +14,8 @@ import {
 import { join } from 'node:path'
 import { createCommandLine } from '../support/command-line'
 import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { freePort } from '../support/free-port'
+import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/object-store'
 
 setDefaultTimeout(180_000)
 
@@ -60,6 +62,61 @@ test('a backup is made, listed, kept as many as asked for, and restored elsewher
   mkdirSync(join(byName, 'backups'), { recursive: true })
   cpSync(join(folder, 'data', 'backups'), join(byName, 'backups'), { recursive: true })
   expect(await json(`restore ${named.name}`, byName)).toMatchObject({ accounts: 1, problems: [] })
+})
+
+test('a place that cannot be used is said in its own words, and a folder where no disk is mounted is not made', async () => {
+  const { run, call, folder } = openFolder()
+  await run('keys create alice --balance 5')
+  const store = startObjectStore()
+  const bucket = {
+    endpoint: store.endpoint,
+    region: 'x',
+    accessKeyId: storeKey,
+    secretAccessKey: 'the-secret',
+  }
+  const gone = `http://127.0.0.1:${await freePort()}`
+  const places: [s3: object, words: string][] = [
+    [{ ...bucket, bucket: MISSING_BUCKET }, 'NoSuchBucket: NoSuchBucket.'],
+    [{ ...bucket, bucket: 'safe', endpoint: gone }, 'no answer (ConnectionRefused).'],
+  ]
+  for (const [s3, words] of places) {
+    writeFileSync(
+      join(folder, 'bucket.json'),
+      JSON.stringify({ upstreams: {}, models: {}, backup: { s3, every: '1d' } }),
+    )
+    const lines = ['backup', 'backup --list', 'restore gateway-20261122T060000Z.sqlite.zst']
+    for (const line of lines) {
+      const data = line.startsWith('restore') ? join(folder, 'other') : join(folder, 'data')
+      const ran = await call([...line.split(' '), '--config', 'bucket.json', '--data-dir', data])
+      expect({ line, code: ran.code, stderr: ran.stderr }).toEqual({
+        line,
+        code: 1,
+        stderr: expect.stringMatching(/^The bucket \w+ at http\S+ cannot be used: .*\.\n$/),
+      })
+      expect(ran.stderr).toContain(words)
+    }
+    const examined = await call([
+      'doctor',
+      '--json',
+      '--config',
+      'bucket.json',
+      '--data-dir',
+      join(folder, 'data'),
+    ])
+    const { findings } = JSON.parse(examined.stdout)
+    const found = findings.find(({ check }: { check: string }) => check === 'backups')
+    expect(found).toMatchObject({ state: 'broken', found: expect.stringContaining(words.slice(0, -1)) })
+    expect(examined.stdout).not.toContain('the-secret')
+  }
+  await store.stop()
+
+  const there = join(folder, 'not-mounted', 'gateway')
+  const refused = await run(`backup ${join(there, 'one.zst')}`)
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Mount its disk, or make it') })
+  expect(existsSync(join(folder, 'not-mounted'))).toBe(false)
+  expect((await run(`backup ${join(there, 'one.zst')} --make`)).code).toBe(0)
+  expect((await run(`backup ${join(there, 'next', 'one.zst')}`)).code).toBe(0)
+  expect(readdirSync(there).sort()).toEqual(['next', 'one.zst'])
 })
 
 test('a server whose log has lost commits does not start, and says what to do', async () => {

@@ -22,8 +22,9 @@ import {
   postgresUrl,
   temporaryFolder,
 } from '../support/databases'
+import { freePort } from '../support/free-port'
 import { createLedgerFuzz } from '../support/ledger-fuzz'
-import { startObjectStore, storeKey } from '../support/object-store'
+import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/object-store'
 import { createRandom, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
 
@@ -262,9 +263,13 @@ describe('a server that makes backups by itself', () => {
   ) {
     const config = { backup, upstreams: {}, models: {} } as Config
     const events: string[] = []
-    const log = (event: string) => events.push(event)
+    const reasons: unknown[] = []
+    const log = (event: string, { reason }: Record<string, unknown>) => {
+      events.push(event)
+      reasons.push(reason)
+    }
     const parts = { configNow: () => config, dataDir, databaseFile: file, db, now: () => clock.now, log }
-    return { schedule: createBackupSchedule(parts), events }
+    return { schedule: createBackupSchedule(parts), events, reasons }
   }
 
   test('makes one when it is due, in one process of several, and keeps as many as configured', async () => {
@@ -321,6 +326,34 @@ describe('a server that makes backups by itself', () => {
     const moved = open(db, address, temporaryFolder(), clock, { every: '1m' })
     await moved.schedule.beat()
     expect(moved.events).toEqual(['backup_made'])
+    await db.close()
+  })
+
+  test('says at the first try that a place cannot be used, in the words of the place', async () => {
+    const { db, address } = await fill('sqlite')
+    const clock = { now: START }
+    const gone = { ...bucket, endpoint: `http://127.0.0.1:${await freePort()}` }
+    const folder = join(temporaryFolder(), 'not-mounted', 'gateway')
+    const rows: [place: Config['backup'], reason: RegExp][] = [
+      [
+        { s3: { ...bucket, bucket: MISSING_BUCKET } },
+        /^The bucket missing at http\S+ cannot be used: NoSuchBucket: /,
+      ],
+      [{ s3: gone }, /^The bucket safe at http\S+ cannot be used: no answer \(ConnectionRefused\)$/],
+      [{ folder }, /^There is no folder \S+not-mounted to make \S+gateway in\. Mount its disk, or make it/],
+    ]
+    for (const [place, reason] of rows) {
+      const { schedule, events, reasons } = open(db, address, temporaryFolder(), clock, {
+        every: '6h',
+        ...place,
+      })
+      await schedule.beat()
+      await schedule.beat()
+      expect({ place, events }).toEqual({ place, events: ['backup_failed'] })
+      expect(reasons[0]).toMatch(reason)
+      clock.now += 10 * 60_000
+    }
+    expect(existsSync(folder)).toBe(false)
     await db.close()
   })
 

@@ -17,6 +17,8 @@ export interface ObjectStore {
 }
 
 export const storeKey = 'AKIATEST'
+/** A bucket that the store does not have; it has all others. */
+export const MISSING_BUCKET = 'missing'
 const PIECE_BYTES = 64 * 1024
 const LISTED = 3
 
@@ -33,6 +35,7 @@ export function startObjectStore(): ObjectStore {
       const upload = searchParams.get('uploadId')
       store.calls.push([request.method, ...(upload || searchParams.has('uploads') ? ['part'] : [])].join(' '))
       if (store.broken) return failure(503, 'ServiceUnavailable')
+      if (key.split('/')[0] === MISSING_BUCKET) return failure(404, 'NoSuchBucket')
       if (!isSigned(request)) return failure(403, 'AccessDenied')
       switch (request.method) {
         case 'PUT':

@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { NAME_RULE } from '../../accounts/names'
+import { StorageFailed } from '../../artifacts/s3-store'
 import { timeOfBackup } from '../../backup/place'
 import { openPlace, placeOf } from '../../backup/schedule'
 import { type Change, visibleConfig } from '../../config/changes'
@@ -112,7 +113,14 @@ const listBackups = operation({
   reply: PageOf(Type.Object({ name: Type.String(), made_at: Type.String() }, open)),
   async run({ world }, query) {
     const place = openPlace(placeOf(world.config, world.dataDir))
-    const names = await place.names()
+    const names = await place.names().catch((error) => {
+      const reason = error instanceof StorageFailed ? ` ${error.message}` : ''
+      throw new GatewayError(503, {
+        code: 'backup_failed',
+        message: `The place of backups cannot be read.${reason} Try again.`,
+        cause: error,
+      })
+    })
     const { after } = query
     const rows = names.toReversed().filter((name) => after === undefined || name < after)
     return pageOf(

@@ -1,10 +1,11 @@
 // What `gateway doctor` looks at on the machine: disk, clock, open files, permissions, certificate. It must never change
 // anything.
 
-import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { certificateEndsAt } from '../../src/config/listening'
 import type { Config } from '../../src/config/schema'
+import { isoTime } from '../../src/db/iso-time'
 import { lineOf } from '../../src/lib/error-line'
 import { broken, type Finding, ok, warning } from './findings'
 import { descriptorLimit } from './sockets'
@@ -116,10 +117,10 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
   const certFile = config?.server?.tls?.certFile
   if (certFile === undefined) return undefined
   try {
-    const { validTo } = new X509Certificate(readFileSync(certFile))
-    const leftMs = Date.parse(validTo) - nowMs
+    const endsAt = certificateEndsAt(certFile)
+    const leftMs = endsAt - nowMs
     const cure = `Renew ${certFile}; the gateway reads it again by itself.`
-    if (leftMs <= 0) return broken('certificate', `ended on ${validTo}`, cure)
+    if (leftMs <= 0) return broken('certificate', `ended at ${isoTime(endsAt)}`, cure)
     const found = `valid for ${Math.floor(leftMs / DAY_MS)} days`
     return leftMs < EXPIRES_SOON_MS ? warning('certificate', found, cure) : ok('certificate', found)
   } catch (error) {

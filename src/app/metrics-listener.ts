@@ -1,7 +1,10 @@
 // The listener of metrics: a port of its own, which serves nothing else, so that it can stay inside a network while the
 // API is outside.
 
+import { statfs } from 'node:fs/promises'
 import { version } from '../../package.json'
+import { backupEveryMs } from '../config/backup'
+import { certificateEndsAt } from '../config/listening'
 import { errorResponse } from '../http/errors'
 import { metricsAnswer } from '../http/routes/metrics'
 import { pathOf } from '../http/target'
@@ -64,10 +67,27 @@ export function watchState(
   processFigures: (() => ProcessFigures) | undefined,
 ): () => void {
   const { db, now, metrics, requestLog } = world
-  const upstreams = () => world.catalogue.upstreams.values()
-  const { lostRows } = requestLog
-  const state = { db, now, version, upstreams, runningRequests, lostRows, processFigures }
+  const state = {
+    ...{ db, now, version, runningRequests, processFigures },
+    upstreams: () => world.catalogue.upstreams.values(),
+    lostRows: requestLog.lostRows,
+    freeBytes: async () => {
+      const { bavail, bsize } = await statfs(world.dataDir)
+      return bavail * bsize
+    },
+    certificateEndsAt: () => endOf(world.config.server?.tls),
+    backupEveryMs: () => backupEveryMs(world.config.backup),
+  }
   return metrics?.watch(state, world) ?? (() => {})
+}
+
+/** When a certificate ends; undefined without one, or while its file is not whole. */
+function endOf(tls: { certFile: string } | undefined): number | undefined {
+  try {
+    return tls && certificateEndsAt(tls.certFile)
+  } catch {
+    return undefined
+  }
 }
 
 function notServed(): GatewayError {

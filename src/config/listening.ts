@@ -56,6 +56,11 @@ export function certificateOf(entry: TlsEntry): Certificate {
   return { cert, key }
 }
 
+/** When a certificate ends, in milliseconds since 1970. Throws if its file cannot be read or has none. */
+export function certificateEndsAt(certFile: string): number {
+  return Date.parse(new X509Certificate(readFileSync(certFile)).validTo)
+}
+
 function read(name: keyof TlsEntry, entry: TlsEntry): string {
   try {
     return readFileSync(entry[name], 'utf8')

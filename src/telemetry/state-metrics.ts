@@ -1,6 +1,7 @@
-// The state of the gateway as metrics: holds, tasks, webhooks, upstreams, database and process. What stands in the
+// The state of the gateway as metrics: holds, tasks, webhooks, backups, upstreams, database and process. What stands in the
 // database is read when somebody asks, and at most every few seconds, so that a busy reader costs nothing.
 
+import { lastBackup } from '../backup/schedule'
 import type { Upstream } from '../contract/upstream'
 import type { Db, Row } from '../db/db'
 import { NANO_PER_USD } from '../lib/money'
@@ -21,6 +22,12 @@ export interface StateWorld {
   runningRequests(): number
   /** Rows of requests that could not be kept. */
   lostRows(): number
+  /** Free room on the disk of the data directory, in bytes. Rejects where the disk cannot be looked at. */
+  freeBytes(): Promise<number>
+  /** When the certificate of the gateway ends, in milliseconds since 1970; undefined without one that can be read. */
+  certificateEndsAt(): number | undefined
+  /** How often backups are made; undefined if they are not made by themselves. */
+  backupEveryMs(): number | undefined
   processFigures?: (() => ProcessFigures) | undefined
 }
 
@@ -47,7 +54,34 @@ export function stateMetrics(world: StateWorld): Metric[] {
     },
     ...upstreamMetrics(world),
     ...databaseMetrics(world),
+    ...upkeepMetrics(world),
     ...(processFigures ? processMetrics(processFigures) : []),
+  ]
+}
+
+/** Metrics of the disk, the certificate and the backups, which no request tells of. One without a figure has no sample. */
+function upkeepMetrics({ db, freeBytes, certificateEndsAt, backupEveryMs }: StateWorld): Metric[] {
+  const samples = (value: number | undefined): MetricSample[] =>
+    value === undefined ? [] : [{ labels: {}, value }]
+  const seconds = (milliseconds: number | undefined) =>
+    samples(milliseconds === undefined ? undefined : milliseconds / 1000)
+  return [
+    gauge('gateway_disk_free_bytes', 'Free room on the disk of the data directory.', async () =>
+      samples(await freeBytes().catch(() => undefined)),
+    ),
+    gauge(
+      'gateway_certificate_expires_timestamp_seconds',
+      'When the certificate of server.tls ends, in seconds since 1970.',
+      () => seconds(certificateEndsAt()),
+    ),
+    gauge('gateway_backup_interval_seconds', 'How often backups are made by themselves.', () =>
+      seconds(backupEveryMs()),
+    ),
+    gauge(
+      'gateway_backup_newest_timestamp_seconds',
+      'When the newest backup was begun, in seconds since 1970; 0 if there is none yet.',
+      async () => (backupEveryMs() === undefined ? [] : seconds((await lastBackup(db)).madeAt)),
+    ),
   ]
 }
 

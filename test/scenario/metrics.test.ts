@@ -2,7 +2,9 @@
 // that no caller can make it grow.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { renameSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, renameSync, statfsSync } from 'node:fs'
+import { join } from 'node:path'
 import { createReadiness } from '../../src/app/readiness'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
@@ -60,6 +62,32 @@ describe('metrics', () => {
     expect(value('gateway_cost_usd_total', { model: 'test-chat' })).toBeCloseTo(tokens('amount') / 1e9, 9)
     expect([...names].filter((name) => !/^(gateway|process)_[a-z_]+$/.test(name))).toEqual([])
     await gateway.close()
+  })
+
+  test('tell the disk, the certificate and the newest backup, each where there is one', async () => {
+    const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
+    const tls = { certFile: fixture('address'), keyFile: fixture('key') }
+    const now = Date.UTC(2026, 10, 22, 9, 30)
+    const gateway = await startTestGateway({
+      outside: { now: () => now },
+      config: { metrics: { port: 0 }, server: { tls }, backup: { every: '6h' } },
+    })
+    const backup = async () => (await scrape(gateway)).value('gateway_backup_newest_timestamp_seconds', {})
+    await waitFor(async () => (await backup()) === now / 1000)
+    const { value } = await scrape(gateway)
+    expect(value('gateway_backup_interval_seconds', {})).toBe(6 * 3_600)
+    const { bavail, bsize } = statfsSync(gateway.dataDir)
+    const free = value('gateway_disk_free_bytes', {}) ?? 0
+    expect(free / (bavail * bsize)).toBeWithin(0.5, 2)
+    const { validTo } = new X509Certificate(readFileSync(tls.certFile))
+    expect(value('gateway_certificate_expires_timestamp_seconds', {})).toBe(Date.parse(validTo) / 1000)
+    await gateway.close()
+    const bare = await startTestGateway({ config: { metrics: { port: 0 } } })
+    const plain = await scrape(bare)
+    for (const name of ['backup_interval', 'backup_newest_timestamp', 'certificate_expires_timestamp'])
+      expect(plain.value(`gateway_${name}_seconds`, {})).toBeUndefined()
+    expect(plain.value('gateway_disk_free_bytes', {})).toBeGreaterThan(0)
+    await bare.close()
   })
 
   test('count the vendor that failed before another one of a route answered, and one that broke off', async () => {

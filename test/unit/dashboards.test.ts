@@ -27,6 +27,9 @@ function known(): Set<string> {
     version: '',
     upstreams: () => [],
     runningRequests: () => 0,
+    freeBytes: async () => 0,
+    certificateEndsAt: () => 0,
+    backupEveryMs: () => 0,
   }
   const figures = () => ({ residentBytes: 0, cpuSeconds: 0 })
   const world = { ...idle, lostRows: () => 0, processFigures: figures }

@@ -40,6 +40,10 @@ export const eventTypes = {
     meaning: 'A changed configuration has faults; the one before stays in force.',
     tellsEnd: true,
   },
+  'payment.not_credited': {
+    meaning: 'A payment was made that could not be credited: see its reason.',
+    tellsEnd: false,
+  },
   'statement.issued': {
     meaning: 'A statement of an account was issued. It is told once and not repeated.',
     tellsEnd: false,

@@ -2,7 +2,7 @@
 // that expire, shortfalls, webhooks that were given up. It reads rows that are there anyway; requests must never wait
 // for it.
 
-import { fullAccounts, fullKeys } from '../billing/full-budgets'
+import { budgetsOfAccounts, budgetsOfKeys, fullAccounts, fullKeys } from '../billing/full-budgets'
 import { DAY_MS, HOUR_MS } from '../billing/usage-totals'
 import type { EventSettings } from '../config/events'
 import { budgetsOf } from '../config/plans'
@@ -11,13 +11,15 @@ import type { EventName } from '../contract/events'
 import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
-import { endOthers, newAmong, see, UNTIL_OVER } from './conditions'
+import { type DueCondition, endOthers, newAmong, see, UNTIL_OVER } from './conditions'
 
 /** A state that a query finds: its rows have a subject, an account, and figures for the message. */
 interface BookCondition {
   type: EventName
   /** The query of all subjects that are in this state now. */
   current(settings: EventSettings, now: number, plans: Plans): Statement
+  /** The query of the same rows for subjects by name, in this state or not; only where an end is told. */
+  figures?(settings: EventSettings, now: number, plans: Plans, names: readonly string[]): Statement
   details(row: Row): Record<string, unknown>
 }
 
@@ -28,21 +30,25 @@ const usd = (value: Value | undefined) => formatUsd(Number(value))
 const bookConditions: readonly BookCondition[] = [
   {
     type: 'balance.low',
-    current({ lowBalanceNano, lowBalanceNanoOf }) {
-      const parameters: Value[] = [lowBalanceNano]
-      const single = [...lowBalanceNanoOf].map(([account, nano]) => {
-        return `when $${parameters.push(account)} then cast($${parameters.push(nano)} as bigint)`
-      })
-      const threshold =
-        single.length === 0
-          ? 'cast($1 as bigint)'
-          : `case a.name ${single.join(' ')} else cast($1 as bigint) end`
+    current(settings) {
+      const parameters: Value[] = []
+      const threshold = thresholdOf(settings, parameters)
       return {
         // An account that never had money is new, not low.
         sql: `select a.name as subject, a.name as account, balance, ${threshold} as threshold
           from accounts a left join account_details d on d.name = a.name
           where balance < ${threshold} and frozen_at is null and closed_at is null
           and exists (select 1 from transfers where to_book = 'account:' || a.name)`,
+        parameters,
+      }
+    },
+    figures(settings, _now, _plans, names) {
+      const parameters: Value[] = []
+      const threshold = thresholdOf(settings, parameters)
+      const places = names.map((name) => `$${parameters.push(name)}`)
+      return {
+        sql: `select a.name as subject, balance, ${threshold} as threshold from accounts a
+          where a.name in (${places.join(', ')})`,
         parameters,
       }
     },
@@ -54,6 +60,7 @@ const bookConditions: readonly BookCondition[] = [
       const { sql, parameters = [] } = fullKeys({ percent, now })
       return { sql: `select full_keys.name as subject, full_keys.* from (${sql}) full_keys`, parameters }
     },
+    figures: (_settings, now, _plans, names) => budgetsOfKeys({ names, now }),
     details: (row) => ({ key_id: row.id, ...budgetJson(row) }),
   },
   {
@@ -65,6 +72,7 @@ const bookConditions: readonly BookCondition[] = [
         parameters,
       }
     },
+    figures: (_settings, now, plans, names) => budgetsOfAccounts(budgetsOf(plans), { names, now }),
     details: budgetJson,
   },
   {
@@ -105,6 +113,16 @@ const bookConditions: readonly BookCondition[] = [
   },
 ]
 
+/** The expression of the balance below which an account is low. It adds what it needs to the parameters. */
+function thresholdOf({ lowBalanceNano, lowBalanceNanoOf }: EventSettings, parameters: Value[]): string {
+  const place = (value: Value) => `$${parameters.push(value)}`
+  const otherwise = `cast(${place(lowBalanceNano)} as bigint)`
+  const single = [...lowBalanceNanoOf].map(
+    ([account, nano]) => `when ${place(account)} then cast(${place(nano)} as bigint)`,
+  )
+  return single.length === 0 ? otherwise : `case a.name ${single.join(' ')} else ${otherwise} end`
+}
+
 function budgetJson(row: Row): Record<string, unknown> {
   return {
     used_usd: usd(row.committed),
@@ -137,4 +155,29 @@ export async function lookAtBooks(
     )
     await apply(db, [...seen, endOthers(type, now, query)])
   }
+}
+
+/** Conditions that are over, with the figures of now in place of those with which they lasted. */
+export async function withEndFigures(
+  db: Db,
+  settings: EventSettings,
+  now: number,
+  plans: Plans,
+  due: readonly DueCondition[],
+): Promise<DueCondition[]> {
+  const found = new Map<string, Record<string, unknown>>()
+  for (const { type, figures, details } of bookConditions) {
+    const over = due.filter((each) => each.type === type && each.state === 'ended')
+    if (!figures || over.length === 0) continue
+    const names = over.map(({ subject }) => subject)
+    // One without a row has none any more, such as a key whose budget was taken away.
+    for (const name of names) found.set(`${type} ${name}`, {})
+    for (const row of await db.query(figures(settings, now, plans, names)))
+      found.set(`${type} ${row.subject ?? row.name}`, details(row))
+  }
+  return due.map((condition) => {
+    const { type, subject, state, details } = condition
+    const figures = state === 'ended' ? found.get(`${type} ${subject}`) : undefined
+    return { ...condition, details: figures ?? details }
+  })
 }

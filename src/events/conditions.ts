@@ -75,12 +75,16 @@ export function endOthers(type: EventName, now: number, current: Statement): Sta
   }
 }
 
-/** The statement that ends a condition after its calm. */
-export function endCondition(type: EventName, subject: string, now: number): Statement {
+/** The statement that ends a condition after its calm, with figures of its end. Its beginning is told with its own. */
+export function endCondition(
+  { type, subject, details }: Pick<EventCondition, 'type' | 'subject' | 'details'>,
+  now: number,
+): Statement {
   return {
-    sql: `update event_conditions set lasts_until = $3 + calm_ms
+    sql: `update event_conditions set lasts_until = $3 + calm_ms,
+        details = case when told_at is null then details else $4 end
       where type = $1 and subject = $2 and lasts_until > $3 + calm_ms`,
-    parameters: [type, subject, now],
+    parameters: [type, subject, now, JSON.stringify(details)],
   }
 }
 

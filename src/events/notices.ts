@@ -8,7 +8,7 @@ import { type EventCondition, UNTIL_OVER } from './conditions'
 /** A note: a condition that was seen, or one that is over. */
 export type Notice =
   | { condition: EventCondition; lastsMs: number }
-  | { isOver: Pick<EventCondition, 'type' | 'subject'> }
+  | { isOver: Pick<EventCondition, 'type' | 'subject' | 'details'> }
 
 interface Noticed {
   type: EventName
@@ -17,8 +17,9 @@ interface Noticed {
   /** Fields of the line that the message has. */
   fields: readonly string[]
   lastsMs: number
-  /** The line by which it is over, if one is. */
+  /** The line by which it is over, if one is, and the fields of that line which the message of the end has. */
   endedBy?: string
+  endFields?: readonly string[]
   /** Whether it is a state of this process, which is noted at each look while it lasts, and ends with the process. */
   isOwn?: true
 }
@@ -36,6 +37,7 @@ const noticed: Readonly<Record<string, Noticed>> = {
     fields: ['reason'],
     lastsMs: UNTIL_OVER,
     endedBy: 'backup_made',
+    endFields: ['name', 'bytes'],
   },
   books_wrong: {
     type: 'books.wrong',
@@ -50,6 +52,14 @@ const noticed: Readonly<Record<string, Noticed>> = {
     lastsMs: MINUTE_MS,
     endedBy: 'config_reloaded',
     isOwn: true,
+  },
+  // Reported again until it is credited, or for three days.
+  payment_not_credited: {
+    type: 'payment.not_credited',
+    subject: { field: 'payment' },
+    fields: ['reason'],
+    lastsMs: DAY_MS,
+    endedBy: 'payment_credited',
   },
   upstream_refused_operator: {
     type: 'upstream.refused',
@@ -87,20 +97,25 @@ export class Notices {
 
   private begin({ type, subject, fields, lastsMs, isOwn }: Noticed, line: Record<string, unknown>): void {
     const name = subjectOf(subject, line)
-    const details = Object.fromEntries(fields.map((field) => [field, shown(line[field])]))
+    const details = detailsOf(fields, line)
     const notice = { condition: { type, subject: name, account: null, details }, lastsMs }
     ;(isOwn ? this.own : this.waiting).set(`${type} ${name}`, notice)
   }
 
-  private end({ type, subject, isOwn }: Noticed, line: Record<string, unknown>): void {
+  private end({ type, subject, isOwn, endFields = [] }: Noticed, line: Record<string, unknown>): void {
     const name = subjectOf(subject, line)
+    const details = detailsOf(endFields, line)
     if (isOwn) this.own.delete(`${type} ${name}`)
-    else this.waiting.set(`${type} ${name}`, { isOver: { type, subject: name } })
+    else this.waiting.set(`${type} ${name}`, { isOver: { type, subject: name, details } })
   }
 }
 
 function subjectOf(subject: Noticed['subject'], line: Record<string, unknown>): string {
   return 'name' in subject ? subject.name : String(line[subject.field])
+}
+
+function detailsOf(fields: readonly string[], line: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(fields.map((field) => [field, shown(line[field])]))
 }
 
 /** A value as it fits into a message. */

@@ -16,17 +16,20 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
   'balance.low': {
     on: ({ subject, balance_usd, threshold_usd }) =>
       `Account ${subject} has $${balance_usd}, less than $${threshold_usd}.`,
-    over: ({ subject }) => `Account ${subject} has enough again.`,
+    over: ({ subject, balance_usd }) =>
+      `Account ${subject} has enough again${figure(balance_usd, `: $${balance_usd}`)}.`,
   },
   'budget.reached': {
     on: ({ subject, used_usd, budget_usd, budget_period }) =>
       `Key ${subject} has used $${used_usd} of its $${budget_usd} a ${budget_period}.`,
-    over: ({ subject }) => `Key ${subject} has budget again.`,
+    over: ({ subject, used_usd, budget_usd, budget_period }) =>
+      `Key ${subject} has budget again${figure(used_usd, `: $${used_usd} used of $${budget_usd} a ${budget_period}`)}.`,
   },
   'account_budget.reached': {
     on: ({ subject, used_usd, budget_usd, budget_period }) =>
       `Account ${subject} has used $${used_usd} of its $${budget_usd} a ${budget_period}.`,
-    over: ({ subject }) => `Account ${subject} has budget again.`,
+    over: ({ subject, used_usd, budget_usd, budget_period }) =>
+      `Account ${subject} has budget again${figure(used_usd, `: $${used_usd} used of $${budget_usd} a ${budget_period}`)}.`,
   },
   'key.expiring': {
     on: ({ subject, account, expires_at }) => `Key ${subject} of ${account} expires at ${expires_at}.`,
@@ -48,11 +51,11 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
   },
   'backup.failed': {
     on: ({ reason }) => `A backup could not be made: ${reason}.`,
-    over: () => 'A backup was made again.',
+    over: ({ name }) => `A backup was made again${figure(name, `: ${name}`)}.`,
   },
   'backup.late': {
     on: ({ newest_at }) => `The newest backup is of ${newest_at}.`,
-    over: () => 'There is a new backup.',
+    over: ({ newest_at }) => `There is a new backup, of ${newest_at}.`,
   },
   'books.wrong': {
     on: ({ problems }) =>
@@ -62,6 +65,10 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
   'configuration.refused': {
     on: ({ faults }) => `The changed configuration is not in force: ${listed(faults)}`,
     over: () => 'The configuration of the file is in force.',
+  },
+  'payment.not_credited': {
+    on: ({ subject, reason }) => `The payment ${subject} was made, and could not be credited: ${reason}.`,
+    over: ({ subject }) => `The payment ${subject} was credited.`,
   },
   'statement.issued': {
     on: ({ subject, account, month }) =>
@@ -91,6 +98,11 @@ export function textOfEvent({ type, data: { state, items } }: EventBody): EventT
   if (all.length === 1 && only !== undefined) return { title: firstLineOf(only), lines }
   const prefix = state === 'ended' ? 'Over: ' : ''
   return { title: `${prefix}${type} (${all.length}). ${eventTypes[type].meaning.replaceAll('`', '')}`, lines }
+}
+
+/** Words about a figure; none where an end has no such figure any more. */
+function figure(value: unknown, words: string): string {
+  return value === undefined ? '' : words
 }
 
 function listed(value: unknown): string {

@@ -12,7 +12,7 @@ import { isoTime } from '../db/iso-time'
 import { takeTurn } from '../db/turns'
 import type { System } from '../lib/system'
 import { insertEvent } from '../webhooks/rows'
-import { lookAtBooks } from './books'
+import { lookAtBooks, withEndFigures } from './books'
 import {
   type DueCondition,
   dueConditions,
@@ -44,9 +44,7 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
   const settings = eventSettingsOf(config.events)
   const at = now()
   const seen = noted.map((notice) =>
-    'isOver' in notice
-      ? endCondition(notice.isOver.type, notice.isOver.subject, at)
-      : see(notice.condition, at, notice.lastsMs),
+    'isOver' in notice ? endCondition(notice.isOver, at) : see(notice.condition, at, notice.lastsMs),
   )
   await applySome(db, [...seen, ...upstreamsDown(world, at)])
   if (!(await takeTurn(db, 'events', TELL_MS, at))) return
@@ -77,13 +75,14 @@ async function lookAtBackups({ db, config }: WatchWorld, now: number): Promise<v
   const isLate = everyMs !== undefined && madeAt > 0 && isBackupLate(madeAt, everyMs, now)
   const details = { newest_at: madeAt === 0 ? null : isoTime(madeAt) }
   const condition = { type: 'backup.late', subject: 'backup', account: null, details } as const
-  await apply(db, [isLate ? see(condition, now, UNTIL_OVER) : endCondition('backup.late', 'backup', now)])
+  await apply(db, [isLate ? see(condition, now, UNTIL_OVER) : endCondition(condition, now)])
 }
 
 /** Writes the events that are due, and that they are told, in one transaction: of several nodes one succeeds. */
-async function tell({ db, newId }: WatchWorld, settings: EventSettings, now: number): Promise<void> {
-  const due = await dueConditions(db, now, settings.repeatMs)
-  if (due.length === 0) return
+async function tell({ db, config, newId }: WatchWorld, settings: EventSettings, now: number): Promise<void> {
+  const found = await dueConditions(db, now, settings.repeatMs)
+  if (found.length === 0) return
+  const due = await withEndFigures(db, settings, now, config.plans ?? {}, found)
   const events = groupsOf(due.filter(isTold)).flatMap((group) =>
     [...settings.to].flatMap(([recipient, entry]) => {
       const items = group.conditions.filter(({ account }) => wants(entry, group.type, account))

@@ -69,6 +69,13 @@ async function openWatch(kind: DatabaseKind, events: EventsEntry, nodes = 1) {
       clock.now += ms
       await pass(5 * MINUTE)
     },
+    /** The subjects of the newest event of a type, with their figures. */
+    async lastItems(type: string) {
+      const bodies = (await listEvents(db, { limit: 1_000 })).map(
+        (row) => JSON.parse(bodyOfWebhook(db, row)) as EventBody,
+      )
+      return bodies.find((body) => body.type === type)?.data.items
+    },
     /** All events, in order: who was told what of whom. */
     async told() {
       const rows = (await listEvents(db, { limit: 1_000 })).reverse()
@@ -107,7 +114,11 @@ const makeNamedKey = (db: Db, name: string, more: Partial<typeof unlimited> = {}
 for (const kind of databaseKinds) {
   describe(`on ${kind}`, () => {
     test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {
-      const { db, pass, leap, told } = await openWatch(kind, { to: { ops: OPS }, lowBalanceUsd: '5' }, 3)
+      const { db, pass, leap, told, lastItems } = await openWatch(
+        kind,
+        { to: { ops: OPS }, lowBalanceUsd: '5', lowBalanceUsdOf: { poorer: '6' } },
+        3,
+      )
       await makeNamedKey(db, 'new')
       for (const [account, usd] of [
         ['rich', 50],
@@ -122,6 +133,10 @@ for (const kind of databaseKinds) {
       await credit(db, 'poor', 1)
       await pass(5 * MINUTE)
       expect((await told()).slice(2)).toEqual(['ops: balance.low ended poor'])
+      // The end has the figure of the end.
+      expect(await lastItems('balance.low')).toMatchObject([
+        { subject: 'poor', account: 'poor', balance_usd: '5.00', threshold_usd: '5.00' },
+      ])
       await leap(DAY)
       expect((await told()).slice(3)).toEqual(['ops: balance.low continues poorer'])
       await db.close()
@@ -153,7 +168,7 @@ for (const kind of databaseKinds) {
     })
 
     test('budgets, shortfalls and webhooks that were given up are seen in the books', async () => {
-      const { db, leap, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      const { db, leap, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       const budget = { budgetNano: 10 * NANO_PER_USD, budgetPeriod: 'day' } as const
       await makeNamedKey(db, 'spender', budget)
       await makeNamedKey(db, 'saver', budget)
@@ -204,6 +219,13 @@ for (const kind of databaseKinds) {
         'ops: account_budget.reached ended member own',
         'ops: budget.reached ended spender',
       ])
+      expect(await lastItems('budget.reached')).toMatchObject([
+        { subject: 'spender', key_id: 'key_spender', used_usd: '0.00', budget_usd: '10.00' },
+      ])
+      expect(await lastItems('account_budget.reached')).toMatchObject([
+        { subject: 'member', used_usd: '0.00', budget_usd: '20.00' },
+        { subject: 'own', used_usd: '0.00', budget_usd: '5.00' },
+      ])
       await db.close()
     })
 
@@ -233,7 +255,7 @@ for (const kind of databaseKinds) {
     }, 120_000)
 
     test('lines of the log that matter are told: of backups, of the configuration, of what vendors refuse', async () => {
-      const { db, log, pass, told } = await openWatch(kind, { to: { ops: OPS } }, 2)
+      const { db, log, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 2)
       const [one, other] = log as [(typeof log)[0], (typeof log)[0]]
       one('backup_failed', { name: 'a', reason: 'disk full' })
       other('config_not_reloaded', { cause: 'signal', faults: ['models.x: missing'] })
@@ -247,18 +269,26 @@ for (const kind of databaseKinds) {
         'ops: upstream.refused began vendor',
       ])
       expect(first.slice(3)).toEqual(['ops: upstream.refused ended vendor'])
-      other('backup_made', { name: 'b' })
+      other('backup_made', { name: 'b', bytes: 7 })
       other('config_reloaded', { cause: 'signal' })
       await pass(HOUR)
       expect((await told()).slice(4).sort()).toEqual([
         'ops: backup.failed ended backup',
         'ops: configuration.refused ended configuration',
       ])
+      const [ended] = (await lastItems('backup.failed')) ?? []
+      expect(ended).toMatchObject({ subject: 'backup', name: 'b', bytes: 7 })
+      expect(ended).not.toHaveProperty('reason')
+      one('payment_not_credited', { payment: 'cs_1', reason: 'there is no account "gone"' })
+      await pass(MINUTE)
+      expect(await lastItems('payment.not_credited')).toMatchObject([
+        { subject: 'cs_1', reason: 'there is no account "gone"' },
+      ])
       await db.close()
     })
 
     test('a backup that is late is told, until the next one is made', async () => {
-      const { db, clock, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      const { db, clock, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       await pass(3 * HOUR)
       // None was made yet: a server that has just begun is not late.
       expect(await told()).toEqual([])
@@ -272,9 +302,11 @@ for (const kind of databaseKinds) {
       expect(await told()).toEqual([])
       await pass(HOUR)
       expect(await told()).toEqual(['ops: backup.late began backup'])
+      const newest = new Date(clock.now).toISOString()
       await db.batch([made(clock.now)])
       await pass(HOUR)
       expect((await told()).slice(1)).toEqual(['ops: backup.late ended backup'])
+      expect(await lastItems('backup.late')).toMatchObject([{ newest_at: newest }])
       await db.close()
     })
 

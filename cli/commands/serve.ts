@@ -8,10 +8,9 @@ import { portOfAddress } from '../../src/app/listening'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
-import { databaseFile, writeLog } from '../../src/app/world'
+import { writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { migrations } from '../../src/db/migrations'
-import { logFault } from '../../src/db/sqlite-file'
 import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
@@ -95,7 +94,6 @@ export const serve = defineCommand({
     const dataDir = openDataDir(args)
     const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
     let unlock = predecessor ? undefined : lockDataDir(dataDir, SERVES_ALREADY)
-    if (!config.database && !predecessor) requireWholeLog(databaseFile(dataDir))
     const sandbox = args.sandbox
       ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
       : undefined
@@ -187,15 +185,6 @@ function unguarded(sockets: ReturnType<typeof openSockets>): string | undefined 
 function processFigures() {
   const { user, system } = process.cpuUsage()
   return { residentBytes: process.memoryUsage.rss(), cpuSeconds: (user + system) / 1e6 }
-}
-
-/** Fails if commits of the database are lost: SQLite would open what is left as if nothing were missing. */
-function requireWholeLog(file: string): void {
-  const fault = logFault(file)
-  if (fault === undefined) return
-  throw new CommandFailed(
-    `${fault}. Nothing was changed. Copy the data directory away, then restore a backup into an empty one; or, to go on with what can be read, remove the log.`,
-  )
 }
 
 async function listen(options: Parameters<typeof startServer>[0]): Promise<Server> {

@@ -4,7 +4,7 @@
 import { statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
-import { databaseFile, makeDataDir, openDatabase } from '../../src/app/world'
+import { databaseFile, makeDataDir, openForCommand } from '../../src/app/world'
 import { withMarkups } from '../../src/config/costs'
 import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
@@ -197,7 +197,7 @@ export async function withDatabase<Result>(
   if (!isChosen) assertOnDatabase(flags)
   const { config } = await loadConfig(flags)
   const dataDir = openDataDir(flags)
-  const db = await openDatabase(config, dataDir, { patient: true }).catch((error) => {
+  const db = await openForCommand(config, dataDir).catch((error) => {
     const where = config.database ? 'The database' : `The database in ${dataDir}`
     throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
   })

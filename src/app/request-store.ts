@@ -11,7 +11,7 @@ import type { Transport } from '../http-client/transport'
 import type { Log } from '../lib/system'
 import { BodyLog, findBodies, type KeptBodies } from '../request-log/bodies'
 import { openClickHouse } from '../request-log/clickhouse'
-import { openPageFile } from '../request-log/page-file'
+import { openPageFile, readPageFile } from '../request-log/page-file'
 import { openPartitions, readPartitions } from '../request-log/partitions'
 import type { RequestReader, RequestStore } from '../request-log/request-log'
 
@@ -41,7 +41,8 @@ export async function openRequestReader(
   const { db, dataDir } = parts
   if (config.log?.clickhouse) return openRequestStore(config, parts)
   if (db.kind === 'postgres') return readPartitions(db)
-  return existsSync(fileOf(dataDir)) ? openRequestStore(config, parts) : NO_ROWS
+  if (!existsSync(fileOf(dataDir))) return NO_ROWS
+  return readPageFile(openSqlite(fileOf(dataDir), { durable: false, readonly: true }))
 }
 
 /** Opens the place that keeps bodies; null unless the configuration asks for it. */
@@ -62,12 +63,12 @@ export async function readBodies(
 ): Promise<KeptBodies | undefined> {
   if (db.kind === 'postgres') return findBodies(db, id)
   if (!existsSync(bodyFile(dataDir))) return undefined
-  const file = openBodyFile(db, dataDir)
+  const file = openBodyFile(db, dataDir, true)
   return findBodies(file, id).finally(() => file.close())
 }
 
-function openBodyFile({ codec }: Db, dataDir: string): Db {
-  return openSqlite(bodyFile(dataDir), { durable: false, codec })
+function openBodyFile({ codec }: Db, dataDir: string, readonly = false): Db {
+  return openSqlite(bodyFile(dataDir), { durable: false, codec, readonly })
 }
 
 function bodyFile(dataDir: string): string {

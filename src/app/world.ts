@@ -10,12 +10,13 @@ import { openArtifacts } from '../artifacts/open'
 import type { Config } from '../config/schema'
 import { masterKeysOf } from '../config/secrets'
 import { createCodec } from '../db/codec'
-import type { Db } from '../db/db'
-import { type Encryption, readEncryption, registerKey } from '../db/encryption-keys'
-import { migrate, migrations, schemaVersion } from '../db/migrations'
+import { type Db, writableOnDemand } from '../db/db'
+import { type Encryption, readEncryption, registerKey, requireKeys } from '../db/encryption-keys'
+import { migrate, migrations, requireKnown, schemaVersion } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
+import { requireWholeLog } from '../db/sqlite-file'
 import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
@@ -140,17 +141,60 @@ export async function openDatabase(
   return db
 }
 
-function connect(config: Config, dataDir: string, options: { patient?: boolean } = {}): Db {
-  const codec = createCodec(masterKeysOf(config.secrets), randomBytes)
+/**
+ * Opens the database of a configuration for a command. A file is opened only to be read until the command changes something,
+ * and none is made before; one of an older version is brought to this one first.
+ */
+export async function openForCommand(config: Config, dataDir: string): Promise<Db> {
+  const openToWrite = () => openDatabase(config, dataDir, { patient: true })
+  if (config.database) return openToWrite()
+  const reader = await openReader(config, dataDir)
+  return reader ? writableOnDemand(reader, openToWrite) : openToWrite()
+}
+
+/** The file of a configuration, or an empty database where there is none; undefined if it is of an older version. */
+async function openReader(config: Config, dataDir: string): Promise<Db | undefined> {
+  if (!existsSync(databaseFile(dataDir))) {
+    requireWholeLog(databaseFile(dataDir))
+    const empty = openSqlite(':memory:', { codec: codecOf(config) })
+    await migrate(empty)
+    return empty
+  }
+  const reader = connect(config, dataDir, { readonly: true })
+  try {
+    const version = await schemaVersion(reader)
+    requireKnown(version)
+    if (version === migrations.length) {
+      await requireKeys(reader)
+      return reader
+    }
+  } catch (error) {
+    await reader.close()
+    throw error
+  }
+  await reader.close()
+  return undefined
+}
+
+function connect(
+  config: Config,
+  dataDir: string,
+  options: { patient?: boolean; readonly?: boolean } = {},
+): Db {
+  const codec = codecOf(config)
   return config.database
     ? openPostgres(config.database, { ...options, codec })
-    : openSqlite(databaseFile(dataDir), { codec })
+    : openSqlite(databaseFile(dataDir), { ...options, codec })
+}
+
+function codecOf({ secrets }: Config) {
+  return createCodec(masterKeysOf(secrets), randomBytes)
 }
 
 /** How the database of a configuration is encrypted, without a change to it; undefined while there is none. */
 export async function encryptionOf(config: Config, dataDir: string): Promise<Encryption | undefined> {
   if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
-  const db = connect(config, dataDir)
+  const db = connect(config, dataDir, { readonly: true })
   try {
     return await readEncryption(db)
   } finally {
@@ -170,7 +214,7 @@ interface DatabaseState {
 /** The state of the database of a configuration, without a change to it; undefined while there is none. */
 export async function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
-  const db = connect(config, dataDir)
+  const db = connect(config, dataDir, { readonly: true })
   try {
     const version = await schemaVersion(db)
     const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined

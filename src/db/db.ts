@@ -109,6 +109,32 @@ export function tellingWrites(db: Db, onWrite: () => void): Db {
   }
 }
 
+/** A database that is read through `reader` until something is to be changed: then it is opened to write. */
+export function writableOnDemand(reader: Db, openToWrite: () => Promise<Db>): Db {
+  let opening: Promise<Db> | undefined
+  let current = reader
+  const writer = () => {
+    opening ??= openToWrite().then(async (db) => {
+      current = db
+      await reader.close()
+      return db
+    })
+    return opening
+  }
+  return {
+    kind: reader.kind,
+    codec: reader.codec,
+    query: (statement) => current.query(statement),
+    batch: async (statements) => (await writer()).batch(statements),
+    move: async (movement) => (await writer()).move(movement),
+    compact: async () => (await writer()).compact?.(),
+    async close() {
+      await opening?.catch(() => {})
+      await current.close()
+    },
+  }
+}
+
 /** Runs changes that have no guard, like `batch`. Returns the rows of each statement. */
 export async function apply(db: Db, statements: readonly Statement[]): Promise<Row[][]> {
   const result = await db.batch(statements)

@@ -73,11 +73,17 @@ export async function readEncryption(db: Db): Promise<Encryption | undefined> {
   return { key: currentId, before, fault: missingKeyFault(db, used) }
 }
 
-/** Notes the key of this process, before anything is encrypted with it. Throws `KeyMissing` if it lacks one. */
-export async function registerKey(db: Db): Promise<void> {
+/** All keys that rows may be encrypted with. Throws `KeyMissing` if this process lacks one. */
+export async function requireKeys(db: Db): Promise<UsedKey[]> {
   const used = await usedKeys(db)
   const fault = missingKeyFault(db, used)
   if (fault !== undefined) throw new KeyMissing(fault)
+  return used
+}
+
+/** Notes the key of this process, before anything is encrypted with it. Throws `KeyMissing` if it lacks one. */
+export async function registerKey(db: Db): Promise<void> {
+  const used = await requireKeys(db)
   const { currentId } = db.codec
   if (used.length === 0 && currentId === CLEAR) return
   // Rows from before the first key, and other processes that do not know of it yet.

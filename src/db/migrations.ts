@@ -442,6 +442,14 @@ export async function schemaVersion(db: Db): Promise<number> {
   return Number(row?.version ?? 0)
 }
 
+/** Throws for a version of the database that a newer gateway has made. */
+export function requireKnown(version: number, newest = migrations.length): void {
+  if (version <= newest) return
+  throw new Error(
+    `The database has schema version ${version}, this gateway knows only ${newest}: use a newer gateway.`,
+  )
+}
+
 /**
  * Brings the database to the newest version. Several nodes may start at once: the version row decides which one runs a
  * step. `announce` is called before an existing database is changed.
@@ -459,11 +467,7 @@ export async function migrate(
   await db.batch([versions]).catch(() => db.batch([versions]))
   const [row] = await db.query({ sql: 'select max(version) as version from schema_versions' })
   const version = Number(row?.version ?? 0)
-  if (version > steps.length) {
-    throw new Error(
-      `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
-    )
-  }
+  requireKnown(version, steps.length)
   if (version > 0 && version < steps.length) announce(version, steps.length)
   // A step may take minutes on large tables, while other nodes wait for it.
   const patience = db.kind === 'postgres' ? PATIENCE : []

@@ -3,6 +3,7 @@
 
 import { Database } from 'bun:sqlite'
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { DatabaseUnavailable } from './db'
 
 /** How long a copy waits for another process that is about to lock the database. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -20,6 +21,7 @@ const MOST_TORN = 2 * MOST_UNSYNCED + 1
  * the thread.
  */
 export function copySqlite(path: string, to: string): void {
+  requireWholeLog(path)
   const database = new Database(path, { readonly: true })
   try {
     database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
@@ -48,54 +50,80 @@ export function fileFault(path: string): string | undefined {
 }
 
 /**
+ * Fails if commits of a database are lost: SQLite would open what is left as if nothing were missing, and remove the log when
+ * it closes. To be called before a file with money is opened, whatever for.
+ */
+export function requireWholeLog(path: string): void {
+  const fault = logFault(path)
+  if (fault === undefined) return
+  throw new DatabaseUnavailable(
+    `${fault}. Nothing was changed. Copy the data directory away, then restore a backup into an empty one; or, to go on with what can be read, remove the log`,
+  )
+}
+
+/**
  * Why the write-ahead log beside a database has lost commits that were synced to the disk; undefined if it has not. SQLite
  * itself reads such a log up to the damage and takes the rest for never written. A power failure alone leaves only a few
- * commits that are not whole, because nearly each is synced before the next is written. Nobody may write meanwhile.
+ * commits that are not whole, because nearly each is synced before the next is written. Other processes may write meanwhile.
  */
 export function logFault(path: string): string | undefined {
   const log = `${path}-wal`
-  if (!existsSync(log)) return undefined
-  const size = statSync(log).size
+  const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0
   if (size > LOG_HEADER_BYTES && !existsSync(path)) return `${path} is missing, but its log ${log} is there`
-  const lost = lostCommits(log, size)
+  const lost = size === 0 ? 0 : lostCommits(log, size)
   if (lost <= MOST_TORN) return undefined
   return `${log} is damaged: ${lost} commits in it can no longer be read`
 }
 
 /** Commits of the log's present round that stand behind its first damage. */
 function lostCommits(log: string, size: number): number {
-  const file = openSync(log, 'r')
+  let file: number
   try {
-    const header = readAt(file, 0, LOG_HEADER_BYTES)
-    if (header.length < LOG_HEADER_BYTES) return 0
-    const littleEndian = (header.readUInt32BE(0) & 1) === 0
-    const pageBytes = header.readUInt32BE(8)
-    const isPageSize = pageBytes >= 512 && pageBytes <= 65536 && (pageBytes & (pageBytes - 1)) === 0
-    const isLog = (header.readUInt32BE(0) & ~1) >>> 0 === LOG_MAGIC && isPageSize
-    let sum = checksum([0, 0], header.subarray(0, 24), littleEndian)
-    // The header is synced before the first frame is written.
-    if (!isLog || !equals(sum, header, 24))
-      return size > LOG_HEADER_BYTES + FRAME_HEADER_BYTES ? Number.POSITIVE_INFINITY : 0
-    let isWhole = true
-    let lost = 0
-    const frameBytes = FRAME_HEADER_BYTES + pageBytes
-    for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
-      const frame = readAt(file, at, isWhole ? frameBytes : FRAME_HEADER_BYTES)
-      const isOfRound = header.compare(frame, 8, 16, 16, 24) === 0
-      // An older round stands behind the present one, unless it is the mark of the round that is damaged.
-      if (!isOfRound) isWhole = false
-      else if (isWhole) {
-        sum = checksum(sum, frame.subarray(0, 8), littleEndian)
-        sum = checksum(sum, frame.subarray(FRAME_HEADER_BYTES), littleEndian)
-        isWhole = equals(sum, frame, 16)
-      }
-      const isCommit = frame.readUInt32BE(4) !== 0
-      if (!isWhole && isOfRound && isCommit) lost++
+    file = openSync(log, 'r')
+  } catch (error) {
+    // The last process that used it has closed it meanwhile.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
+  }
+  try {
+    for (;;) {
+      const header = readAt(file, 0, LOG_HEADER_BYTES)
+      const lost = lostBehind(header, file, size)
+      // What was read is of one round, unless another process has begun the next.
+      if (header.equals(readAt(file, 0, LOG_HEADER_BYTES))) return lost
     }
-    return lost
   } finally {
     closeSync(file)
   }
+}
+
+function lostBehind(header: Buffer, file: number, size: number): number {
+  if (header.length < LOG_HEADER_BYTES) return 0
+  const littleEndian = (header.readUInt32BE(0) & 1) === 0
+  const pageBytes = header.readUInt32BE(8)
+  const isPageSize = pageBytes >= 512 && pageBytes <= 65536 && (pageBytes & (pageBytes - 1)) === 0
+  const isLog = (header.readUInt32BE(0) & ~1) >>> 0 === LOG_MAGIC && isPageSize
+  let sum = checksum([0, 0], header.subarray(0, 24), littleEndian)
+  // The header is synced before the first frame is written.
+  if (!isLog || !equals(sum, header, 24))
+    return size > LOG_HEADER_BYTES + FRAME_HEADER_BYTES ? Number.POSITIVE_INFINITY : 0
+  let isWhole = true
+  let lost = 0
+  const frameBytes = FRAME_HEADER_BYTES + pageBytes
+  for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
+    const frame = readAt(file, at, isWhole ? frameBytes : FRAME_HEADER_BYTES)
+    const isOfRound = header.compare(frame, 8, 16, 16, 24) === 0
+    // An older round stands behind the present one, unless it is the mark of the round that is damaged.
+    if (!isOfRound) isWhole = false
+    else if (isWhole) {
+      sum = checksum(sum, frame.subarray(0, 8), littleEndian)
+      sum = checksum(sum, frame.subarray(FRAME_HEADER_BYTES), littleEndian)
+      isWhole = equals(sum, frame, 16)
+    }
+    const isCommit = frame.readUInt32BE(4) !== 0
+    if (!isWhole && isOfRound && isCommit) lost++
+  }
+  return lost
 }
 
 function readAt(file: number, at: number, bytes: number): Buffer {

@@ -14,7 +14,7 @@ import {
 } from './db'
 import { type BatchOutcome, GroupCommit, mustSync, type WaitingBatch } from './group-commit'
 import { makePrivate } from './private-file'
-import { MOST_UNSYNCED } from './sqlite-file'
+import { MOST_UNSYNCED, requireWholeLog } from './sqlite-file'
 
 /** A prepared statement, and whether it returns rows. */
 interface Known {
@@ -30,10 +30,12 @@ const IN_MEMORY = ':memory:'
 
 /**
  * Opens a database. `durable: false` leaves the sync to the system: a power failure may lose the last commits, a crash
- * of the process never does.
+ * of the process never does. `readonly` leaves all its files as they are, also the log. Throws if a durable one has lost
+ * commits.
  */
-export function openSqlite(path: string, { durable = true, codec = clearCodec } = {}): Db {
-  const connection = new SqliteConnection(openDatabase(path), durable)
+export function openSqlite(path: string, { durable = true, codec = clearCodec, readonly = false } = {}): Db {
+  if (durable && path !== IN_MEMORY) requireWholeLog(path)
+  const connection = new SqliteConnection(openDatabase(path, readonly), durable)
   const commits = new GroupCommit((group) => {
     if (!db.onCommit) return connection.commit(group)
     const at = performance.now()
@@ -80,11 +82,12 @@ function closed(): DatabaseUnavailable {
   return new DatabaseUnavailable('the database is closed')
 }
 
-function openDatabase(path: string): Database {
-  if (path !== IN_MEMORY) makePrivate(path)
-  const database = new Database(path, { create: true, strict: true })
+function openDatabase(path: string, readonly: boolean): Database {
+  if (path !== IN_MEMORY && !readonly) makePrivate(path)
+  const database = new Database(path, readonly ? { readonly, strict: true } : { create: true, strict: true })
   // Set first: switching to WAL can meet another process that does the same.
   database.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  if (readonly) return database
   database.run('pragma journal_mode = wal')
   // A checkpoint takes milliseconds; with SQLite's default of 1,000 pages one request in a hundred would meet it.
   database.run('pragma wal_autocheckpoint = 2000')

@@ -3,7 +3,7 @@
 import type { Db, Statement } from '../db/db'
 import { findInPages, listPages } from './page-search'
 import { joinPages, logPageOf } from './pages'
-import type { RequestStore } from './request-log'
+import type { RequestReader, RequestStore } from './request-log'
 
 /** Rows that are kept at most: the file would otherwise grow to many gigabytes in a month. */
 const KEEP_ROWS = 2_000_000
@@ -30,12 +30,19 @@ export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore
       const { oldestAt, endedAt, terms, rows } = logPageOf(batch)
       await db.batch([{ sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }])
     },
-    list: (filter, wish) => listPages(db, filter, wish),
-    find: (id) => findInPages(db, id),
+    ...readPageFile(db),
     async trim(now) {
       await db.batch([dropEndedBefore(now - keepMs), DROP_BEYOND])
       joined = await joinPages(db, joined)
     },
+  }
+}
+
+/** The pages of a file for a command, which only reads it. */
+export function readPageFile(db: Db): RequestReader {
+  return {
+    list: (filter, wish) => listPages(db, filter, wish),
+    find: (id) => findInPages(db, id),
     close: () => db.close(),
   }
 }

@@ -1,8 +1,9 @@
 // What commands say about the database: each that writes says where it wrote, none that only reads does; and that reports
 // may take longer than anything that serves.
 
+import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate } from '../../src/db/migrations'
 import { createCommandLine } from '../support/command-line'
@@ -97,4 +98,75 @@ test.concurrent('a report that PostgreSQL needs longer for than a statement that
   expect(usage).toMatchObject({ code: 0, stderr: '' })
   expect(verify).toMatchObject({ code: 0, stderr: '' })
   expect(JSON.parse(verify.stdout)).toMatchObject({ ok: true })
+})
+
+/** A copy of a data directory whose last commits are only in the log, as a killed process leaves it. */
+function killed(dataDir: string): string {
+  const copy = temporaryFolder()
+  const path = join(dataDir, 'gateway.sqlite')
+  const live = new Database(path)
+  live.run('pragma wal_autocheckpoint = 0')
+  for (let number = 0; number < 12; number++)
+    live.run('insert into marks (name, position) values (?, ?)', [`test ${number}`, number])
+  for (const end of ['', '-wal']) copyFileSync(path + end, join(copy, `gateway.sqlite${end}`))
+  live.close()
+  return copy
+}
+
+/** Hashes of a database and its log. */
+const bytesIn = (dataDir: string) =>
+  ['', '-wal'].map((end) => Bun.hash(readFileSync(join(dataDir, `gateway.sqlite${end}`))))
+
+test.concurrent('no command opens a database whose log is damaged, and none changes it', async () => {
+  const { folder, run } = commandLine()
+  await run('keys create alice --balance 5')
+  const dataDir = killed(join(folder, 'data'))
+  const log = join(dataDir, 'gateway.sqlite-wal')
+  const bytes = readFileSync(log)
+  bytes.writeUInt8(bytes.readUInt8(200) ^ 1, 200)
+  writeFileSync(log, bytes)
+  const before = bytesIn(dataDir)
+  const lines = [
+    'serve --port 0',
+    'doctor',
+    'balance show',
+    'balance verify',
+    'balance add alice 5',
+    'keys list',
+    'usage',
+    'backup copy.zst',
+    'console',
+    'move --to postgres://127.0.0.1:1/none',
+  ]
+  for (const line of lines) {
+    const { code, stdout, stderr } = await run(line, dataDir)
+    expect({ line, code, is: (stdout + stderr).replaceAll(/\s+/g, ' ').includes('is damaged') }).toEqual({
+      line,
+      code: 1,
+      is: true,
+    })
+    expect({ line, bytes: bytesIn(dataDir) }).toEqual({ line, bytes: before })
+  }
+})
+
+test.concurrent('a command that only reads leaves the files as a killed process has left them, and makes none', async () => {
+  const { folder, run } = commandLine()
+  await run('keys create alice --balance 5')
+  const dataDir = killed(join(folder, 'data'))
+  const before = bytesIn(dataDir)
+  for (const line of [
+    'doctor',
+    'balance show',
+    'keys list',
+    'usage',
+    'requests list',
+    'balance ledger alice',
+  ]) {
+    const { code, stdout } = await run(line, dataDir)
+    expect({ line, bytes: bytesIn(dataDir) }).toEqual({ line, bytes: before })
+    if (line === 'keys list') expect({ code, has: stdout.includes('alice') }).toEqual({ code: 0, has: true })
+  }
+  const none = join(folder, 'none')
+  expect(await run('keys list', none)).toMatchObject({ code: 0 })
+  expect(existsSync(join(none, 'gateway.sqlite'))).toBe(false)
 })

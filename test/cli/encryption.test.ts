@@ -88,6 +88,8 @@ test('a key is lacking: every command says which and what to do, and changes not
   }
   configure(`{ key: '${second}', olderKeys: ['${first}'] }`)
   expect((await json('keys list')).map(({ name }: { name: string }) => name)).toEqual(['alice'])
+  // A command that only reads uses no key; the first that writes does.
+  await json('keys create carol')
   const { stdout } = await run('config check')
   expect(stdout).toContain(`The database is encrypted with the key ${idOf(second)}.`)
   expect(stdout).toContain(`encrypted with ${id}`)

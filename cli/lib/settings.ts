@@ -14,6 +14,7 @@ import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
 import { findConfig, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
+import { markSandbox, requireKind } from './data-kind'
 import { CommandFailed } from './errors'
 import { homeFolder } from './system-user'
 
@@ -153,11 +154,22 @@ export function nameOfConfig(file: string | undefined): string {
   return file ?? 'The built-in configuration'
 }
 
-/** The data directory. The sandbox has one of its own, so that simulated and real money never mix. */
+/**
+ * The data directory. The sandbox has one of its own, so that simulated and real money never mix. Fails for one with data of the
+ * other kind.
+ */
 export function dataDirOf(flags: SettingsFlags): string {
-  const named = flags['data-dir'] ?? process.env.GATEWAY_DATA_DIR
-  if (named) return resolve(named)
-  return join(dataHome(), flags.sandbox ? 'gateway-sandbox' : 'gateway')
+  const usual = join(dataHome(), 'gateway-sandbox')
+  const dataDir = flags['data-dir'] ? resolve(flags['data-dir']) : usualDataDir(flags, usual)
+  requireKind(dataDir, flags.sandbox === true, usual)
+  return dataDir
+}
+
+/** The data directory where no flag names one. */
+function usualDataDir({ sandbox }: SettingsFlags, usualOfSandbox: string): string {
+  const { GATEWAY_DATA_DIR: named } = process.env
+  if (named) return resolve(named, sandbox ? 'sandbox' : '')
+  return sandbox ? usualOfSandbox : join(dataHome(), 'gateway')
 }
 
 /** The data directory, created if absent. */
@@ -165,6 +177,7 @@ export function openDataDir(flags: SettingsFlags): string {
   const dataDir = dataDirOf(flags)
   try {
     makeDataDir(dataDir)
+    if (flags.sandbox) markSandbox(dataDir)
   } catch (error) {
     throw new CommandFailed(`The data directory ${dataDir} cannot be used: ${lineOf(error)}.`)
   }

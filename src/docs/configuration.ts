@@ -76,7 +76,7 @@ const environment = `## Environment
 | Variable | Meaning |
 | --- | --- |
 | \`GATEWAY_CONFIG\` | the configuration file, as \`--config\` |
-| \`GATEWAY_DATA_DIR\` | the data directory, as \`--data-dir\` |
+| \`GATEWAY_DATA_DIR\` | the data directory, as \`--data-dir\`; with \`--sandbox\` its folder \`sandbox\` |
 | \`GATEWAY_DATABASE_URL\` | the database, as \`database\` |
 | \`GATEWAY_DATABASE_REPLICA_URL\` | its replica, as \`databaseReplica\` |
 | \`GATEWAY_SECRETS_KEY\` | the key that encrypts, as \`secrets.key\` |

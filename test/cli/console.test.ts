@@ -23,7 +23,8 @@ afterAll(async () => {
   await serving.stop()
 })
 
-const run = (line: string): Promise<Ran> => shell.run([...line.split(' '), '--data-dir', serving.dataDir])
+const run = (line: string): Promise<Ran> =>
+  shell.run([...line.split(' '), '--data-dir', serving.dataDir, '--sandbox'])
 
 async function json(line: string) {
   const { code, stdout, stderr } = await run(`${line} --json`)

@@ -2,11 +2,20 @@
 // is open to others is warned of.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { lockDataDir } from '../../cli/lib/serve-lock'
 import { openSqlite } from '../../src/db/sqlite'
-import { PROGRAM } from '../support/command-line'
+import { createCommandLine, PROGRAM } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
 
@@ -116,4 +125,52 @@ test('a directory that others can read is warned of at start, and one of the own
     expect(stderr).toContain(words)
     expect(statSync(join(dataDir, 'gateway.sqlite')).mode & 0o777).toBe(0o600)
   }
+})
+
+test('a sandbox and a gateway with real vendors never share a data directory', async () => {
+  const folder = temporaryFolder()
+  const { call, run } = createCommandLine(folder)
+  const real = join(folder, 'real')
+  const simulated = join(folder, 'simulated')
+  expect(await run('keys create alice --balance 5', real)).toMatchObject({ code: 0 })
+  expect(await run('keys create alice --balance 5 --sandbox', simulated)).toMatchObject({ code: 0 })
+  const bytes = () => readFileSync(join(real, 'gateway.sqlite'))
+  const before = bytes()
+  for (const words of ['serve --port 0', 'keys list', 'balance show', 'doctor', 'health', 'restart']) {
+    const [onReal, onSimulated] = await Promise.all([run(`${words} --sandbox`, real), run(words, simulated)])
+    expect({ words, ...onReal }).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('real vendors'),
+    })
+    expect({ words, ...onSimulated }).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('Add --sandbox'),
+    })
+  }
+  expect(bytes()).toEqual(before)
+  expect(await run('keys list --sandbox', simulated)).toMatchObject({ code: 0 })
+  // The directory of a gateway on PostgreSQL has no database.
+  const onPostgres = join(folder, 'postgres')
+  mkdirSync(onPostgres)
+  writeFileSync(join(onPostgres, 'journal.sqlite'), '')
+  expect(await run('keys list --sandbox', onPostgres)).toMatchObject({ code: 1 })
+  const env = { GATEWAY_DATA_DIR: real }
+  expect(await call(['keys', 'create', 'bob', '--sandbox'], { env })).toMatchObject({ code: 0 })
+  expect(existsSync(join(real, 'sandbox', 'gateway.sqlite'))).toBe(true)
+  expect((await call(['keys', 'list'], { env })).stdout).not.toContain('bob')
+})
+
+test('the usual directory of the sandbox is one without a mark, too', async () => {
+  const folder = temporaryFolder()
+  const { run } = createCommandLine(folder)
+  const usual = join(folder, 'share', 'gateway-sandbox')
+  expect(await run('keys create alice --sandbox', usual)).toMatchObject({ code: 0 })
+  rmSync(join(usual, 'is-sandbox'))
+  expect(await run('keys list', usual)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('of a sandbox'),
+  })
+  expect(await run('keys list --sandbox', usual)).toMatchObject({ code: 0 })
 })

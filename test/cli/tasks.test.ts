@@ -38,7 +38,7 @@ let alice: Json
 
 beforeAll(async () => {
   serving = await startServing(config)
-  line = createCommandLine(serving.folder, serving.dataDir)
+  line = createCommandLine(serving.folder, serving.dataDir, ['--sandbox'])
   alice = await line.inShell.json('keys create alice --balance 50')
 })
 
@@ -82,7 +82,7 @@ const webhookOf = async (id: string) =>
   (await serving.rows(`select state, attempts from webhooks where task = '${id}'`))[0]
 
 const onTerminal = (words: string[]) =>
-  line.onTerminal(words, { NO_COLOR: '1', GATEWAY_DATA_DIR: serving.dataDir })
+  line.onTerminal([...words, '--data-dir', serving.dataDir, '--sandbox'], { NO_COLOR: '1' })
 
 describe('looking', () => {
   let vendors: string

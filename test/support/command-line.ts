@@ -67,7 +67,12 @@ const PARALLEL = 6
 let free = PARALLEL
 const waiting: (() => void)[] = []
 
-export function createCommandLine(folder: string, dataDir = join(folder, 'data')): CommandLine {
+/** `flags` are added to each line. */
+export function createCommandLine(
+  folder: string,
+  dataDir = join(folder, 'data'),
+  flags: readonly string[] = [],
+): CommandLine {
   const environment: CommandLine['environment'] = (more = {}) => ({
     PATH: process.env.PATH ?? '',
     HOME: folder,
@@ -101,8 +106,8 @@ export function createCommandLine(folder: string, dataDir = join(folder, 'data')
     return ran
   }
 
-  const real = linesOf(call, dataDir)
-  const inShell = linesOf(callInShell, dataDir)
+  const real = linesOf(call, dataDir, flags)
+  const inShell = linesOf(callInShell, dataDir, flags)
   return {
     environment,
     ...real,
@@ -141,11 +146,11 @@ async function runOnTerminal(words: string[], cwd: string, env: Record<string, s
   return shown
 }
 
-function linesOf(call: Lines['call'], dataDir: string): Lines {
+function linesOf(call: Lines['call'], dataDir: string, flags: readonly string[]): Lines {
   const run: Lines['run'] = (line, data = dataDir) => {
     const words = [...line.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
     const end = words.indexOf('--')
-    words.splice(end === -1 ? words.length : end, 0, '--data-dir', data)
+    words.splice(end === -1 ? words.length : end, 0, '--data-dir', data, ...flags)
     return call(words)
   }
   return {

@@ -1,6 +1,7 @@
-// The command lines that this program prints. Each must work when it is pasted.
+// The command lines that this program prints. Each must work when it is pasted, in any folder.
 
-import { relative } from 'node:path'
+import { realpathSync } from 'node:fs'
+import { delimiter, resolve } from 'node:path'
 import type { GatewayFlags } from './lib/remote'
 
 /** Whether this is the executable, where the path of the main file does not exist outside. */
@@ -8,11 +9,11 @@ export function isCompiled(): boolean {
   return Bun.main.startsWith('/$bunfs/') || Bun.main.includes('~BUN')
 }
 
-/** A command line of this program that works on the same data: `gateway …`, or `bun cli/main.ts …` from a checkout. */
+/** A command line of this program that works on the same data: `gateway …`, or `bun …/cli/main.ts …` from a checkout. */
 export function commandLineOf(words: string, flags: GatewayFlags): string {
   const settings = [
-    ...(flags.config ? [`--config ${quote(flags.config)}`] : []),
-    ...(flags['data-dir'] ? [`--data-dir ${quote(flags['data-dir'])}`] : []),
+    ...(flags.config ? [`--config ${quote(resolve(flags.config))}`] : []),
+    ...(flags['data-dir'] ? [`--data-dir ${quote(resolve(flags['data-dir']))}`] : []),
     ...(flags.sandbox ? ['--sandbox'] : []),
     ...(flags.server ? [`--server ${quote(flags.server)}`] : []),
     ...(flags.context ? [`--context ${quote(flags.context)}`] : []),
@@ -21,20 +22,20 @@ export function commandLineOf(words: string, flags: GatewayFlags): string {
 }
 
 function programWords(): string {
-  if (!isCompiled()) return `bun ${quote(nearest(Bun.main))}`
-  return Bun.which('gateway') === process.execPath ? 'gateway' : quote(nearest(process.execPath))
+  const { execPath } = process
+  if (isCompiled()) return Bun.which('gateway') === execPath ? 'gateway' : quote(execPath)
+  return `${isOnPath('bun') ? 'bun' : quote(execPath)} ${quote(Bun.main)}`
+}
+
+/** Whether a shell finds this very program by a name. What npx and scripts of packages put on the path is not there later. */
+function isOnPath(name: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  const lasting = folders.filter((folder) => !/[\\/]node_modules[\\/]\.bin|[\\/]bun-node-/.test(folder))
+  const found = Bun.which(name, { PATH: lasting.join(delimiter) })
+  return found !== null && realpathSync(found) === process.execPath
 }
 
 /** A value as one word of a shell. */
 function quote(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
-}
-
-/**
- * The relative or the absolute path, whichever is shorter. Never a bare name, which a shell would look up elsewhere.
- */
-function nearest(path: string): string {
-  const fromHere = relative(process.cwd(), path)
-  if (fromHere.length >= path.length) return path
-  return fromHere.includes('/') || fromHere.includes('\\') ? fromHere : `./${fromHere}`
 }

@@ -1,10 +1,11 @@
 // gateway serve: runs the gateway in the foreground until a signal stops it. It must never cut running answers without
 // waiting for them first.
 
+import { dirname } from 'node:path'
 import { defineCommand } from 'citty'
 import { version } from '../../package.json'
 import { type RecordedChange, record } from '../../src/admin/audit-trail'
-import { portOfAddress } from '../../src/app/listening'
+import { assertFree, portOfAddress } from '../../src/app/listening'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
@@ -17,7 +18,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl, type Status } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
-import { CommandFailed, WrongUsage } from '../lib/errors'
+import { CommandFailed, StartFailed, WrongUsage } from '../lib/errors'
 import { notifySystemd } from '../lib/notify-systemd'
 import { takePassedSocket } from '../lib/passed-socket'
 import { registerProcess } from '../lib/processes'
@@ -41,6 +42,9 @@ import { paint, print, say, terminalWidth } from '../view/output'
 
 const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = 8080
+const MAX_PORT = 65_535
+/** Ports that a sandbox tries where one is taken. */
+const MOST_PORTS = 100
 /** How long running requests may go on after SIGTERM, and after another gateway has taken over, in seconds. */
 const DRAIN_SECONDS = 30
 const DRAIN_SECONDS_WHEN_REPLACED = 1_800
@@ -57,7 +61,7 @@ interface Setting {
   file: string | undefined
   dataDir: string
   demonstration: Demonstration | undefined
-  flags: SettingsFlags
+  flags: ServeFlags
 }
 
 export const serve = defineCommand({
@@ -89,69 +93,111 @@ export const serve = defineCommand({
   async run({ args }) {
     // Until there is something to reload: without a listener the signal ends the process.
     process.on('SIGHUP', () => {})
-    const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
-    const { config, file } = await loadConfig(args)
-    const dataDir = openDataDir(args)
-    const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
-    let unlock = predecessor ? undefined : lockDataDir(dataDir, SERVES_ALREADY)
-    const sandbox = args.sandbox
-      ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
-      : undefined
-    const { log, requests } = logOf(config)
-    const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
-    const flagHost = args.host || process.env.GATEWAY_HOST
-    const passed = takePassedSocket(process.env)
-    const sockets = openSockets(passed?.descriptor)
-    const server = await listen({
-      config: inForce(config),
-      dataDir,
-      placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
-        hostname: passed?.hostname ?? (flagHost || host),
-        // Port 0 stays the one that the system chose for the first of them.
-        port: passed?.port ?? ((flagPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0),
-        unixSocket: passed || flagHost || flagPort !== undefined ? undefined : unixSocket,
-      }),
-      readConfig: readerOf({ ...args, config: file }, inForce),
-      processes: registerProcess(dataDir),
-      beside: predecessor,
-      outside: { ...network(), environment: process.env, log, logRequests: requests },
-      sockets,
-      passed,
-      processFigures,
-      ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
+    const serving = await start(args).catch((error) => {
+      throw error instanceof WrongUsage ? error : new StartFailed(error)
     })
-    const running = { server, sandbox }
-    if (predecessor) unlock = await orStopped(running, () => succeedAsMain(dataDir, predecessor))
-    // Until it is ready a signal ends the process at once, and no stop closes the database meanwhile.
-    const demonstration = sandbox ? await orStopped(running, () => prepareDemonstration(server)) : undefined
-    const leaving = Promise.withResolvers<void>()
-    // Before anybody can see that it runs: until then a signal ends it at once.
-    const stopped = stopOnSignal(server, sandbox, leaving.promise)
-    // Also sent when the terminal closes, which must not cut running answers.
-    process.on('SIGHUP', () => void server.reload('SIGHUP'))
-    const closeControl = openControl(
-      dataDir,
-      controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
-      log,
-    )
-    notifySystemd('READY=1')
-    watchConfig(file, server)
-    for (const warning of [
-      openToOthers(dataDir),
-      openToNetwork(server),
-      adminOpenToNetwork(server),
-      unguarded(sockets),
-    ]) {
-      if (warning) say(paint('yellow', warning, process.stderr))
-    }
-    const setting = { file, dataDir, demonstration, flags: args }
-    // On one line, because programs that wait for it read a line, not to the end of the output.
-    if (args.json) print(JSON.stringify(introductionJson(server, setting)))
-    else print(describe(server, setting))
-    await stopped
-    await closeControl()
+    await serving.stopped
+    await serving.closeControl()
   },
 })
+
+interface ServeFlags extends SettingsFlags {
+  host?: string | undefined
+  port?: string | undefined
+  'take-over'?: boolean | undefined
+  json?: boolean | undefined
+}
+
+/** Starts to serve, and says so. */
+async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeControl(): Promise<void> }> {
+  const flagPort = portOf('--port', args.port) ?? portOf('GATEWAY_PORT', process.env.GATEWAY_PORT)
+  const { config, file } = await loadConfig(args)
+  const dataDir = openDataDir(args)
+  const predecessor = args['take-over'] ? await findPredecessor(dataDir) : undefined
+  let unlock = predecessor ? undefined : lockDataDir(dataDir, SERVES_ALREADY)
+  const sandbox = args.sandbox
+    ? startSandbox({ tokenDelayMs: SANDBOX_TOKEN_DELAY_MS, anyModel: true })
+    : undefined
+  const { log, requests } = logOf(config)
+  const inForce = (read: Config) => (sandbox ? simulated(read, sandbox) : read)
+  const flagHost = args.host || process.env.GATEWAY_HOST
+  const passed = takePassedSocket(process.env)
+  const sockets = openSockets(passed?.descriptor)
+  const isFixed = !sandbox || predecessor !== undefined || passed !== undefined
+  const ownPort = flagPort ?? (isFixed ? undefined : portBesideTaken(config, flagHost))
+  const server = await listen({
+    config: inForce(config),
+    dataDir,
+    placeOf: ({ server: { host = DEFAULT_HOST, port = DEFAULT_PORT, unixSocket } = {} }) => ({
+      hostname: passed?.hostname ?? (flagHost || host),
+      // Port 0 stays the one that the system chose for the first of them.
+      port: passed?.port ?? ((ownPort ?? port) || portOfAddress(predecessor?.url ?? '') || 0),
+      unixSocket: passed || flagHost || flagPort !== undefined ? undefined : unixSocket,
+    }),
+    readConfig: readerOf({ ...args, config: file }, inForce),
+    processes: registerProcess(dataDir),
+    beside: predecessor,
+    outside: { ...network(), environment: process.env, log, logRequests: requests },
+    sockets,
+    passed,
+    processFigures,
+    ...(sandbox ? { mark: { 'x-gateway-sandbox': 'true' } } : {}),
+  })
+  const running = { server, sandbox }
+  if (predecessor) unlock = await orStopped(running, () => succeedAsMain(dataDir, predecessor))
+  // Until it is ready a signal ends the process at once, and no stop closes the database meanwhile.
+  const demonstration = sandbox ? await orStopped(running, () => prepareDemonstration(server)) : undefined
+  const leaving = Promise.withResolvers<void>()
+  // Before anybody can see that it runs: until then a signal ends it at once.
+  const stopped = stopOnSignal(server, sandbox, leaving.promise)
+  // Also sent when the terminal closes, which must not cut running answers.
+  process.on('SIGHUP', () => void server.reload('SIGHUP'))
+  const closeControl = openControl(
+    dataDir,
+    controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
+    log,
+  )
+  notifySystemd('READY=1')
+  watchConfig(file, server)
+  introduce(server, { file, dataDir, demonstration, flags: args }, sockets)
+  return { stopped, closeControl }
+}
+
+/** Says where it serves, and what is to be known of it. */
+function introduce(server: Server, setting: Setting, sockets: ReturnType<typeof openSockets>): void {
+  for (const warning of [
+    openToOthers(setting.dataDir),
+    openToNetwork(server),
+    adminOpenToNetwork(server),
+    unguarded(sockets),
+  ]) {
+    if (warning) say(paint('yellow', warning, process.stderr))
+  }
+  // On one line, because programs that wait for it read a line, not to the end of the output.
+  if (setting.flags.json) print(JSON.stringify(introductionJson(server, setting)))
+  else print(describe(server, setting))
+}
+
+/**
+ * The next free port where that of the configuration is taken, for a sandbox, which is to start always; undefined if the
+ * configuration names no port, or a free one.
+ */
+function portBesideTaken({ server }: Config, flagHost: string | undefined): number | undefined {
+  const { host = DEFAULT_HOST, port: wanted = DEFAULT_PORT, unixSocket } = server ?? {}
+  if (unixSocket && !flagHost) return undefined
+  for (let port = wanted; port < wanted + MOST_PORTS && port <= MAX_PORT; port++) {
+    try {
+      assertFree({ hostname: flagHost || host, port })
+    } catch (error) {
+      if ((error as { code?: string }).code === 'EADDRINUSE') continue
+      return undefined
+    }
+    if (port === wanted) return undefined
+    say(`Port ${wanted} is in use: the sandbox listens on ${port}. Choose another with --port.`)
+    return port
+  }
+  return undefined
+}
 
 /** A warning if keys and contents cross a network unencrypted. */
 function openToNetwork({ url }: Server): string | undefined {
@@ -309,6 +355,11 @@ function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): Re
 
 function describe(server: Server, { file, dataDir, demonstration, flags }: Setting): string {
   const { config } = server.world
+  const { sandbox } = flags
+  const configOfFlags =
+    file !== undefined && (flags.config || dirname(file) === process.cwd()) ? file : undefined
+  const dataOfFlags = flags['data-dir'] || process.env.GATEWAY_DATA_DIR ? dataDir : undefined
+  const own = { config: configOfFlags, 'data-dir': dataOfFlags, sandbox }
   const about = {
     url: server.url,
     configuration: file ?? 'built in',
@@ -316,9 +367,10 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
     upstreams: modelsByUpstream(config),
     demonstration,
     commands: {
-      usage: commandLineOf('requests list', flags),
-      makeKey: commandLineOf('keys create NAME --balance 5', flags),
-      sandbox: commandLineOf('serve', { ...flags, sandbox: true }),
+      usage: commandLineOf('requests list', own),
+      makeKey: commandLineOf('keys create NAME --balance 5', own),
+      // A sandbox takes no data directory of a gateway with real vendors.
+      sandbox: commandLineOf('serve', { config: configOfFlags, sandbox: true }),
     },
   }
   return introduction(about, terminalWidth())
@@ -350,7 +402,7 @@ function modelsOf({ world }: Server): { id: string; reason: string | null }[] {
 function portOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65535)
+  if (!/^\d+$/.test(text) || port > MAX_PORT)
     throw new WrongUsage(`${name} takes a number from 0 to 65535, not "${text}".`)
   return port
 }

@@ -15,6 +15,14 @@ export class CommandFailed extends Error {
   }
 }
 
+/** A process that was to serve could not begin. It has listeners, workers and connections, which must not keep it alive. Exit 1. */
+export class StartFailed extends CommandFailed {
+  constructor(cause: unknown) {
+    const [head = '', ...reasons] = describeFailure(cause).split(/\n\s*/)
+    super(head, reasons)
+  }
+}
+
 /** The command was called in a wrong way; the message says how to call it, in one line. Exit 2. */
 export class WrongUsage extends Error {
   constructor(message: string) {

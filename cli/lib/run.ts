@@ -5,7 +5,7 @@ import { runCommand } from 'citty'
 import { type AnyCommand, argsOf, helpOf, metaOf, namesOfParts, partOf, usageLine } from '../view/help'
 import { paint, print, say } from '../view/output'
 import { orderWords } from './argv'
-import { describeFailure, WrongUsage } from './errors'
+import { describeFailure, StartFailed, WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
@@ -26,6 +26,7 @@ export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void
     }
   } catch (error) {
     process.exitCode = await report(error, command, path, rest.length === 0)
+    if (error instanceof StartFailed) process.exit()
   }
 }
 

@@ -1,7 +1,7 @@
 // gateway serve as a process: what it prints can be pasted, commands take effect while it runs, and it stops in order.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -92,10 +92,10 @@ async function statusOf(response: Promise<Response>): Promise<number> {
 }
 
 /** Runs a printed line in a shell, as a user pastes it. */
-async function paste(line: string | undefined): Promise<string> {
+async function paste(line: string | undefined, cwd = folder, path = env.PATH): Promise<string> {
   const shell = Bun.spawn(['sh', '-c', line ?? 'false'], {
-    cwd: folder,
-    env,
+    cwd,
+    env: { ...env, PATH: path },
     stdout: 'pipe',
     stderr: 'ignore',
   })
@@ -124,6 +124,45 @@ test('the lines that it prints work when they are pasted', async () => {
   expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
   server.stop('SIGINT')
   expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
+})
+
+const FREE_MODEL = `export default { upstreams: { a: { kind: 'openai' } }, models: { a: { family: 'openai-chat', upstream: 'a', free: true } } }\n`
+
+test('they work in any folder, also for who has the runtime from npx only', async () => {
+  const own = join(temporaryFolder(), 'node_modules', '.bin')
+  mkdirSync(own, { recursive: true })
+  symlinkSync(process.execPath, join(own, 'bun'))
+  // As the shell of somebody who has never installed the runtime.
+  const path = '/usr/bin:/bin'
+  writeFileSync(join(folder, 'here.config.ts'), FREE_MODEL)
+  const words = ['serve', '--sandbox', '--port', '0', '--config', 'here.config.ts']
+  const server = start(words, { PATH: `${own}:${path}`, GATEWAY_DATA_DIR: join(folder, 'by variable') })
+  const shown = await server.until('requests list')
+  const line = shown.split('\n').find((each) => each.includes('requests list'))
+  expect(await paste(`${line} --json`, temporaryFolder(), path)).toContain('"rows": []')
+  server.stop()
+  expect((await server.ended).code).toBe(0)
+})
+
+test('a sandbox takes the next free port where the usual one is taken, and says so', async () => {
+  const holder = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  const config = { server: { port: holder.port }, upstreams: {}, models: {} }
+  writeFileSync(join(folder, 'taken.config.json'), JSON.stringify(config))
+  const words = ['serve', '--json', '--config', 'taken.config.json', '--data-dir']
+  const real = await start([...words, 'taken']).ended
+  expect(real).toMatchObject({ code: 1, stderr: expect.stringContaining('is in use') })
+  const server = start([...words, 'taken sandbox', '--sandbox'])
+  const { url } = JSON.parse(await server.until(/\}\n/))
+  expect(Number(new URL(url).port)).toBeGreaterThan(holder.port ?? 0)
+  expect((await fetch(`${url}/health`)).status).toBe(200)
+  server.stop()
+  expect(await server.ended).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      `Port ${holder.port} is in use: the sandbox listens on ${new URL(url).port}`,
+    ),
+  })
+  await holder.stop()
 })
 
 /** The output of `serve` on a terminal of 80 columns; the server is stopped then. */
@@ -173,7 +212,7 @@ test('without a vendor key it says that no model can be used, what would help, a
     if (name in catalogue.upstreams)
       expect(text).toMatch(new RegExp(`^ {2}${kind.secretVariable} +[1-9]\\d* models?$`, 'm'))
   }
-  expect(text).toMatch(/ serve --data-dir keyless --sandbox$/m)
+  expect(text).toMatch(/ serve --sandbox$/m)
   expect(text).toMatch(/^Gateway listening on http:/m)
   await stop()
 })
@@ -243,8 +282,8 @@ test('a sandbox that is stopped as soon as commands reach it ends in order', asy
 test('every start fills the demonstration account, and passes over a revoked demonstration key', async () => {
   const words = ['--data-dir', 'demo']
   const { server, told } = await serve(words)
-  await json(['balance', 'adjust', 'demo', '-4', '--note', 'spent', ...words])
-  await json(['keys', 'revoke', 'demo', ...words])
+  await json(['balance', 'adjust', 'demo', '-4', '--note', 'spent', '--sandbox', ...words])
+  await json(['keys', 'revoke', 'demo', '--sandbox', ...words])
   server.stop()
   await server.ended
   const again = await serve(words)
@@ -252,12 +291,12 @@ test('every start fills the demonstration account, and passes over a revoked dem
   expect(await statusOf(chat(again.told.url, again.told.key))).toBe(200)
   again.server.stop()
   await again.server.ended
-  const keys = await json(['keys', 'list', ...words])
+  const keys = await json(['keys', 'list', '--sandbox', ...words])
   expect(keys.map((key: Json) => [key.name, key.status])).toEqual([
     ['demo-2', 'active'],
     ['demo', 'revoked'],
   ])
-  const ledger = await json(['balance', 'ledger', 'demo', ...words])
+  const ledger = await json(['balance', 'ledger', 'demo', '--sandbox', ...words])
   const deposits = ledger.filter((entry: Json) => entry.kind === 'credit')
   expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
 })
@@ -309,11 +348,13 @@ test.concurrent('SIGHUP reloads the configuration: a stream goes on, is paid, an
   const { code, stderr } = await server.ended
   expect(code).toBe(0)
   expect(stderr.split(reloaded)).toHaveLength(3)
-  expect(await json(['requests', 'list', '--data-dir', 'hang-up'])).toMatchObject({
+  expect(await json(['requests', 'list', '--sandbox', '--data-dir', 'hang-up'])).toMatchObject({
     rows: [{ status: 200 }, { status: 200 }],
     next: null,
   })
-  expect(await json(['balance', 'show', 'demo', '--data-dir', 'hang-up'])).toMatchObject({ held_usd: '0.00' })
+  expect(await json(['balance', 'show', 'demo', '--sandbox', '--data-dir', 'hang-up'])).toMatchObject({
+    held_usd: '0.00',
+  })
 })
 
 function streamFrom(told: Json, prompt: string): Promise<Response> {
@@ -338,8 +379,10 @@ test.concurrent('SIGTERM lets a running stream end, and takes no new request', a
     others: [],
   })
   expect(JSON.parse(line)).toMatchObject({ level: 'info', event: 'request', status: 200, ended_by: 'done' })
-  expect(await json(['balance', 'verify', '--data-dir', 'drain'])).toMatchObject({ ok: true })
-  expect(await json(['balance', 'show', 'demo', '--data-dir', 'drain'])).toMatchObject({ held_usd: '0.00' })
+  expect(await json(['balance', 'verify', '--sandbox', '--data-dir', 'drain'])).toMatchObject({ ok: true })
+  expect(await json(['balance', 'show', 'demo', '--sandbox', '--data-dir', 'drain'])).toMatchObject({
+    held_usd: '0.00',
+  })
 })
 
 test('without vendors it starts and says what is missing; the environment names host and port', async () => {
@@ -401,7 +444,9 @@ test('behind a proxy vendors are reached through it, and what NO_PROXY names wit
 
 test('an error at start is one line', async () => {
   writeFileSync(join(folder, 'file'), '')
-  mkdirSync(join(folder, 'odd', 'gateway.sqlite'), { recursive: true })
+  for (const odd of ['odd', 'odd sandbox'])
+    mkdirSync(join(folder, odd, 'gateway.sqlite'), { recursive: true })
+  writeFileSync(join(folder, 'odd sandbox', 'is-sandbox'), '')
   const holder = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
   const rows: [string[], string][] = [
     [['--port', String(holder.port), '--data-dir', 'busy'], 'is in use: choose another with --port'],
@@ -411,6 +456,15 @@ test('an error at start is one line', async () => {
     ],
     [['--data-dir', 'file'], 'cannot be used'],
     [['--data-dir', 'odd'], 'The gateway cannot start: '],
+    [
+      ['--sandbox', '--port', String(holder.port), '--data-dir', 'busy sandbox'],
+      'is in use: choose another with --port',
+    ],
+    [
+      ['--sandbox', '--port', '0', '--host', '192.0.2.1', '--data-dir', 'address sandbox'],
+      'has no address 192.0.2.1',
+    ],
+    [['--sandbox', '--data-dir', 'odd sandbox'], 'The gateway cannot start: '],
   ]
   await Promise.all(
     rows.map(async ([words, reason]) => {

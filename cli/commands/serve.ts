@@ -22,7 +22,7 @@ import { CommandFailed, StartFailed, WrongUsage } from '../lib/errors'
 import { notifySystemd } from '../lib/notify-systemd'
 import { takePassedSocket } from '../lib/passed-socket'
 import { registerProcess } from '../lib/processes'
-import { lockDataDir } from '../lib/serve-lock'
+import { lockDataDir, type ServeLock, serveLock } from '../lib/serve-lock'
 import {
   judgeConfig,
   loadConfig,
@@ -33,7 +33,7 @@ import {
 } from '../lib/settings'
 import { simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
-import { findPredecessor, Successors, succeed } from '../lib/take-over'
+import { Departure, findPredecessor, succeed } from '../lib/take-over'
 import { network } from '../lib/upstreams'
 import { watchConfig } from '../lib/watch-config'
 import { commandLineOf } from '../program'
@@ -152,11 +152,9 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   const stopped = stopOnSignal(server, sandbox, leaving.promise)
   // Also sent when the terminal closes, which must not cut running answers.
   process.on('SIGHUP', () => void server.reload('SIGHUP'))
-  const closeControl = openControl(
-    dataDir,
-    controlsOf(server, file, leaving, { unlock: () => unlock?.(), isPassed: passed !== undefined }),
-    log,
-  )
+  const lock = serveLock(dataDir, () => unlock?.())
+  const control = { dataDir, file, leaving, lock, isPassed: passed !== undefined, log }
+  const closeControl = openControls(server, control)
   notifySystemd('READY=1')
   watchConfig(file, server)
   introduce(server, { file, dataDir, demonstration, flags: args }, sockets)
@@ -255,15 +253,48 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
 const HELD_BY_SYSTEMD =
   'systemd holds the port: `systemctl restart gateway.service` replaces this process, and who connects meanwhile waits for the next one'
 
-/** A running server as commands reach it. `leaving` ends when another process has taken its place. */
+interface ControlParts {
+  dataDir: string
+  file: string | undefined
+  /** Ends when another process has taken the place of this one. */
+  leaving: PromiseWithResolvers<void>
+  lock: ServeLock
+  isPassed: boolean
+  log: LogOutput['log']
+}
+
+/** Opens the control channel of a server. Returns how to close it. */
+function openControls(server: Server, parts: ControlParts): () => Promise<void> {
+  const { dataDir, lock, leaving, log } = parts
+  const by: { restarted: string | null } = { restarted: null }
+  const departure = new Departure({
+    ...{ server, dataDir, lock },
+    reopenControl() {
+      if (!channels.at(-1)?.isInPlace()) channels.push(openControl(dataDir, controlled, log))
+    },
+    async onLeft() {
+      await recordFor(server, by.restarted, {
+        action: 'gateway.restart',
+        target: 'gateway',
+        before: { version, pid: process.pid },
+      })
+      leaving.resolve()
+    },
+  })
+  const controlled = controlsOf(server, parts, departure, by)
+  const channels = [openControl(dataDir, controlled, log)]
+  return async () => {
+    for (const channel of channels) await channel.close()
+  }
+}
+
+/** A running server as commands reach it. */
 function controlsOf(
   server: Server,
-  file: string | undefined,
-  leaving: PromiseWithResolvers<void>,
-  { unlock, isPassed }: { unlock(): void; isPassed: boolean },
+  { file, isPassed }: ControlParts,
+  departure: Departure,
+  by: { restarted: string | null },
 ): Controlled {
-  const successors = new Successors()
-  let restartedBy: string | null = null
   return {
     status: () => ({
       pid: process.pid,
@@ -287,22 +318,12 @@ function controlsOf(
         })
       return reloaded
     },
-    async handOver() {
-      successors.haveCome()
-      await server.handOver()
-      await recordFor(server, restartedBy, {
-        action: 'gateway.restart',
-        target: 'gateway',
-        before: { version, pid: process.pid },
-      })
-      unlock()
-      leaving.resolve()
-    },
-    restart(by) {
+    handOver: (isWaiting) => departure.handOver(isWaiting),
+    restart(name) {
       if (isPassed) return Promise.resolve({ fault: HELD_BY_SYSTEMD })
-      restartedBy = by
-      return successors.start(leaving.promise).finally(() => {
-        restartedBy = null
+      by.restarted = name
+      return departure.restart().finally(() => {
+        by.restarted = null
       })
     },
   }

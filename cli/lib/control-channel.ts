@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import type { Reloaded } from '../../src/app/reload'
-import { birthplaceOf, place, remove } from '../../src/app/unix-socket'
+import { birthplaceOf, isPlaced, place, remove } from '../../src/app/unix-socket'
 import { offerOf } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
@@ -14,8 +14,11 @@ export interface Controlled {
   config(): Config
   compare(): Promise<Reloaded>
   reload(by: string | null): Promise<Reloaded>
-  /** Leaves the place to a newer process, which serves already; resolves when it has left. */
-  handOver(): Promise<void>
+  /**
+   * Gives way to a newer process, which serves already; resolves when that one may open its own channel. `isWaiting` tells
+   * whether the newer process still waits for that.
+   */
+  handOver(isWaiting: () => boolean): Promise<void>
   /** Starts a process that takes the place of this one; resolves when this one has left, or goes on as before. */
   restart(by: string | null): Promise<Restarted>
 }
@@ -39,6 +42,12 @@ export interface Status {
   configFile: string | null
 }
 
+export interface ControlChannel {
+  /** False if another process has opened one in its place. */
+  isInPlace(): boolean
+  close(): Promise<void>
+}
+
 /** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
 const MOST_PATH_BYTES = 95
 
@@ -51,22 +60,25 @@ export function controlSocketOf(dataDir: string): string {
 
 /**
  * Opens the channel, in the place of one that another process has or left. Without it, as on Windows, the process still
- * serves; signals remain. Returns how to close it.
+ * serves; signals remain.
  */
-export function openControl(dataDir: string, controlled: Controlled, log: Log): () => Promise<void> {
+export function openControl(dataDir: string, controlled: Controlled, log: Log): ControlChannel {
   const path = controlSocketOf(dataDir)
   try {
     if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
       throw new Error(`the path is longer than ${MOST_PATH_BYTES} bytes: choose a shorter --data-dir`)
     }
     const { server, placed } = serveAt(path, controlled)
-    return async () => {
-      remove(placed)
-      await server.stop(true)
+    return {
+      isInPlace: () => isPlaced(placed),
+      async close() {
+        remove(placed)
+        await server.stop(true)
+      },
     }
   } catch (error) {
     log('control_unavailable', { path, reason: String(error) })
-    return async () => {}
+    return { isInPlace: () => true, close: async () => {} }
   }
 }
 
@@ -88,7 +100,7 @@ function serveAt(path: string, controlled: Controlled) {
         '/hand-over': {
           async POST(request, server) {
             server.timeout(request, 0)
-            await controlled.handOver()
+            await controlled.handOver(() => !request.signal.aborted)
             return Response.json({ isLeft: true })
           },
         },

@@ -32,3 +32,26 @@ export function lockDataDir(dataDir: string, advice = ''): () => void {
 export function isServed(dataDir: string): boolean {
   return isLocked(join(dataDir, FILE_NAME))
 }
+
+/** The lock of a data directory for a process that may leave it to another, and take it again. */
+export interface ServeLock {
+  release(): void
+  /** False if another process has it. */
+  take(): boolean
+}
+
+/** `unlock` undoes a lock that this process has. */
+export function serveLock(dataDir: string, unlock: () => void): ServeLock {
+  let release = unlock
+  return {
+    release: () => release(),
+    take() {
+      try {
+        release = lockDataDir(dataDir)
+        return true
+      } catch {
+        return false
+      }
+    },
+  }
+}

@@ -2,16 +2,20 @@
 // leaves and ends what it began. Two versions must never work on one database unless both know its shape.
 
 import type { Subprocess } from 'bun'
+import type { Server } from '../../src/app/server'
 import { migrations } from '../../src/db/migrations'
 import { lineOf } from '../../src/lib/error-line'
 import { isCompiled } from '../program'
 import { askServer } from './control'
 import type { Restarted, Status } from './control-channel'
 import { CommandFailed } from './errors'
-import { lockDataDir } from './serve-lock'
+import { lockDataDir, type ServeLock } from './serve-lock'
 
 /** How long a process may take until it serves, in milliseconds. */
 const START_PATIENCE_MS = 60_000
+/** How long one that serves may take until it answers commands, in milliseconds. */
+const CONTROL_PATIENCE_MS = 10_000
+const LOOK_MS = 50
 /** The file of the program, noted at the start: the system names it otherwise once it is replaced. */
 const program = process.execPath
 const startedIn = process.cwd()
@@ -42,15 +46,86 @@ export async function succeed(dataDir: string): Promise<() => void> {
   return lockDataDir(dataDir)
 }
 
-/** Starts processes that are to take the place of this one, one at a time, each as this one was started. */
-export class Successors {
-  private isStarting = false
-  private hasCome = false
+/** What the departure of a process needs of it. */
+interface Leaving {
+  server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
+  dataDir: string
+  lock: ServeLock
+  /** Opens the control channel anew where it was lost to a successor. */
+  reopenControl(): void
+  /** Runs once this process has left. */
+  onLeft(): Promise<void>
+}
 
-  /** A successor serves, and this process begins to leave. */
-  haveCome(): void {
-    this.hasCome = true
+/**
+ * The departure of this process. It leaves when its successor answers commands in its place; one that ends before that changes
+ * nothing.
+ */
+export class Departure {
+  private readonly successors = new Successors()
+  private departing: Promise<void> | undefined
+  private readonly left = Promise.withResolvers<void>()
+
+  constructor(private readonly parts: Leaving) {}
+
+  /** Starts a successor. Resolves when this process has left, or with the reason why it goes on. */
+  async restart(): Promise<Restarted> {
+    const restarted = await this.successors.start(this.left.promise)
+    if ('fault' in restarted && !this.successors.isStarting) {
+      await this.departing
+      this.goOn()
+    }
+    return restarted
   }
+
+  /** Gives way to a successor that serves already. Resolves when it may lock the data directory. */
+  async handOver(isWaiting: () => boolean): Promise<void> {
+    const { server, lock } = this.parts
+    this.successors.hasCome = true
+    await server.giveWay()
+    if (!isWaiting()) return this.goOn()
+    lock.release()
+    this.departing = this.depart()
+  }
+
+  private async depart(): Promise<void> {
+    const { server, lock, onLeft } = this.parts
+    // A successor that holds the lock lives, though it does not answer.
+    if (!(await this.isReplaced()) && lock.take()) return this.goOn()
+    await server.handOver()
+    await onLeft()
+    this.left.resolve()
+  }
+
+  /** Whether commands reach another process, within some time. */
+  private async isReplaced(): Promise<boolean> {
+    const deadline = performance.now() + CONTROL_PATIENCE_MS
+    while (performance.now() < deadline && !this.successors.hasEnded) {
+      if (await isAnotherThan(process.pid, this.parts.dataDir)) return true
+      await Bun.sleep(LOOK_MS)
+    }
+    return false
+  }
+
+  private goOn(): void {
+    this.successors.hasCome = false
+    this.parts.server.takeBack()
+    this.parts.reopenControl()
+  }
+}
+
+async function isAnotherThan(pid: number, dataDir: string): Promise<boolean> {
+  const status = await askServer(dataDir, 'GET /status').catch(() => undefined)
+  return status !== undefined && status.pid !== pid
+}
+
+/** Starts processes that are to take the place of this one, one at a time, each as this one was started. */
+class Successors {
+  isStarting = false
+  /** A successor serves, and this process begins to leave. */
+  hasCome = false
+  /** The one that was started last has ended. */
+  hasEnded = false
 
   /** Starts one. Resolves when this process has left (`left`), or with the reason why it goes on. */
   async start(left: Promise<void>): Promise<Restarted> {
@@ -62,6 +137,7 @@ export class Successors {
       }
     }
     this.isStarting = true
+    this.hasEnded = false
     try {
       return await this.startOne(left)
     } finally {
@@ -85,9 +161,12 @@ export class Successors {
       if (!this.hasCome) child.kill('SIGKILL')
     }, START_PATIENCE_MS)
     const { pid } = child
-    const ended = child.exited.then((code) => ({
-      fault: `The new process ended (${child.signalCode ?? `exit ${code}`}) before it served; the log of the gateway says why`,
-    }))
+    const ended = child.exited.then((code) => {
+      this.hasEnded = true
+      return {
+        fault: `The new process ended (${child.signalCode ?? `exit ${code}`}) before it had taken over; the log of the gateway says why`,
+      }
+    })
     return Promise.race([left.then(() => ({ pid })), ended]).finally(() => clearTimeout(late))
   }
 }

@@ -88,6 +88,14 @@ export class ListeningSide {
     this.endGuard?.()
   }
 
+  /** Goes on after `freeze`, at its own place. */
+  goOn(): void {
+    this.listening.reclaim()
+    if (!this.isFrozen) return
+    this.isFrozen = false
+    this.guard(this.world.config)
+  }
+
   /** Leaves its place to another process. Resolves when all connections are closed. */
   leave(): Promise<void> {
     return this.listening.leave()

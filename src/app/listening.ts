@@ -5,7 +5,7 @@
 import type { BunRoutes, RouteAnswer } from '../http/bun-routes'
 import { inBrackets } from '../lib/url-host'
 import type { Door, Sockets } from './connection-guard'
-import { birthplaceOf, madeAt, type PlacedSocket, place, remove } from './unix-socket'
+import { birthplaceOf, isPlaced, madeAt, type PlacedSocket, place, remove } from './unix-socket'
 
 /** The part of an Elysia application that is needed. */
 export interface ListenApp {
@@ -41,6 +41,8 @@ export interface Listening extends Door {
    * about to send a request. Resolves when all are closed: idle ones are after a while, others by their last answer.
    */
   leave(): Promise<void>
+  /** Takes the path of a unix socket back from a process that has ended. A port is its own as long as it listens. */
+  reclaim(): void
   /** Accepts nothing new, and resolves when all connections are closed. */
   stop(): Promise<unknown>
   /** Closes all connections that are left. */
@@ -162,6 +164,10 @@ class Doorway implements Listening {
     const { sockets } = this.options
     if (sockets?.stopListening(sockets.listeners(place)))
       await this.idle(current, () => !sockets.hasCallers(place))
+  }
+
+  reclaim(): void {
+    if (this.placed && this.isOpen && !isPlaced(this.placed)) this.move(this.settings)
   }
 
   stop(): Promise<unknown> {

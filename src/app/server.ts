@@ -36,9 +36,15 @@ export interface Server {
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
   /**
-   * Leaves the port to a newer process that listens beside this one: requests that still come are answered as the last
-   * of their connection. Resolves when new connections reach the other only; `stop` is to follow, which first waits, up
-   * to the grace, until the callers of this one have gone.
+   * Gives way to a newer process that listens beside this one: requests that still come are answered as the last of their
+   * connection. Resolves when new connections reach the other only. Until `handOver` this one can take its place back.
+   */
+  giveWay(): Promise<void>
+  /** Goes on after `giveWay`, because the newer process has ended. Also where it ended before that. */
+  takeBack(): void
+  /**
+   * Leaves the port to the newer process, after `giveWay`; `stop` is to follow, which first waits, up to the grace, until the
+   * callers of this one have gone.
    */
   handOver(): Promise<void>
   /**
@@ -118,6 +124,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     },
     compare: () => reloads.compare(),
     reload: (cause) => reloads.reload(cause),
+    giveWay: () => ending.giveWay(),
+    takeBack: () => ending.takeBack(),
     handOver: () => ending.handOver(),
     stop: (graceMs) => ending.stop(graceMs),
   }
@@ -185,19 +193,34 @@ interface Parts {
 class Ending {
   /** Resolves when no caller is left in a process that has handed over, or when they are waited for no more. */
   private readonly departure = Promise.withResolvers<void>()
+  private givingWay: Promise<void> | undefined
   private hasHandedOver = false
   private stopping: Promise<number> | undefined
 
   constructor(private readonly parts: Parts) {}
 
-  async handOver(): Promise<void> {
-    const { world, port, entrance, metrics, admins, console, scheduler } = this.parts
-    this.hasHandedOver = true
+  giveWay(): Promise<void> {
+    const { world, port, entrance } = this.parts
     port.isLeft = true
     entrance.freeze()
+    this.givingWay ??= new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
+    return this.givingWay
+  }
+
+  takeBack(): void {
+    const { port, entrance } = this.parts
+    if (this.hasHandedOver || this.stopping) return
+    this.givingWay = undefined
+    port.isLeft = false
+    entrance.goOn()
+  }
+
+  async handOver(): Promise<void> {
+    const { world, entrance, metrics, admins, console, scheduler } = this.parts
+    this.hasHandedOver = true
+    await this.giveWay()
     // Running polls and deliveries may take longer: they are waited for at the stop.
     void scheduler.leave().catch((error) => world.log('job_failed', { job: 'leave', reason: String(error) }))
-    await new Promise<void>((resolve) => world.after(SETTLE_MS, resolve))
     void metrics?.leave()
     void admins?.leave()
     void console.stop()

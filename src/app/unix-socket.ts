@@ -44,8 +44,9 @@ export function place(path: string, maker: string, mode: number): PlacedSocket {
  * Removes a socket from its place, unless another one has taken it. It is moved away before it is removed: another that
  * comes between a look and the removal would be lost, and its process would be reached by nobody.
  */
-export function remove({ path, file }: PlacedSocket): void {
-  if (statSync(path, { throwIfNoEntry: false })?.ino !== file) return
+export function remove(socket: PlacedSocket): void {
+  if (!isPlaced(socket)) return
+  const { path, file } = socket
   const removed = `${path}.${file}-removed`
   renameSync(path, removed)
   try {
@@ -56,6 +57,11 @@ export function remove({ path, file }: PlacedSocket): void {
   } finally {
     rmSync(removed, { force: true })
   }
+}
+
+/** Whether a socket has its place still. */
+export function isPlaced({ path, file }: PlacedSocket): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.ino === file
 }
 
 /** The path that a process made a socket at. The system names it so also after it was moved to its place. */

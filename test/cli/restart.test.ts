@@ -31,12 +31,17 @@ import {
 } from '../support/executable'
 import { freePort } from '../support/free-port'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { casesOf, createRandom, seedOf } from '../support/random'
 import { chatRequest, RawCaller } from '../support/raw-caller'
 
 setDefaultTimeout(180_000)
 
 const STREAM = { stream: true, messages: say('[sandbox tokens=100 token_delay_ms=40] Hello!') }
 const NOBODY = 65_534
+const seed = seedOf('KILL_SEED')
+const KILLS = casesOf(20)
+/** Shorter than a start and a handing over take together. */
+const KILLED_WITHIN_MS = 1_600
 const onLinux = describe.skipIf(process.platform !== 'linux')
 
 /** Processes that no test holds a handle of: the gateway started them itself. */
@@ -114,6 +119,45 @@ onLinux('gateway restart', () => {
     expect((await server.ended).code).toBe(0)
   })
 
+  const places = ['a port', 'a unix socket'] as const
+  for (const place of places) {
+    test.concurrent(`on ${place} a successor that dies before it has taken over leaves the old one serving (KILL_SEED=${seed})`, async () => {
+      const random = createRandom(seed)
+      const path = join(temporaryFolder(), 'http.sock')
+      const isPort = place === 'a port'
+      const config = isPort ? {} : { server: { unixSocket: path } }
+      const installation = await install({ config })
+      const server = await installation.serve(
+        isPort ? { port: await freePort() } : { isPlaceConfigured: true },
+      )
+      const health = () =>
+        isPort ? fetch(`${server.url}/health`) : fetch('http://gateway/health', { unix: path })
+      for (let round = 0; round < KILLS; round++) {
+        const restarting = installation.command(['restart'])
+        await waitFor(() => childrenOf(server.pid).length > 0)
+        await Bun.sleep(random.below(KILLED_WITHIN_MS))
+        for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGKILL')
+        const { code, stderr } = await restarting
+        expect({ round, code, stderr }).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('goes on as before'),
+        })
+        // Longer than the old one takes to leave.
+        for (let look = 0; look < 8; look++) {
+          expect((await health()).status).toBe(200)
+          await Bun.sleep(250)
+        }
+        expect(await installation.json('health')).toMatchObject({ ok: true })
+      }
+      const { pid } = await restart(installation)
+      // Not its output, which its successor writes to as well.
+      await waitFor(() => !isAlive(server.pid))
+      expect((await health()).status).toBe(200)
+      await stop(pid)
+      expect(await installation.problems()).toEqual([])
+    })
+  }
+
   test.concurrent('tells systemd that it serves, and which process does', async () => {
     const receiver = receiveDatagrams(join(temporaryFolder(), 'notify'))
     const installation = await install()
@@ -130,6 +174,13 @@ onLinux('gateway restart', () => {
     receiver.close()
   })
 })
+
+/** Processes that a process has started and that have not been waited for. */
+function childrenOf(pid: number): number[] {
+  const threads = readdirSync(`/proc/${pid}/task`)
+  const texts = threads.map((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'))
+  return texts.flatMap((text) => text.split(' ').filter(Boolean).map(Number))
+}
 
 /** A socket that takes what a program tells systemd. */
 function receiveDatagrams(path: string) {

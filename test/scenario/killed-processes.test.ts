@@ -109,14 +109,14 @@ test('a socket on its way to its place, or away from it, is removed by the next 
   // By its name that of a place of its own.
   using other = listen('control.sock.mine')
   const open = () => openControl(dataDir, {} as Controlled, (event) => expect(event).toBe(''))
-  const close = open()
+  const channel = open()
   expect(existsSync(socket)).toBe(true)
   age(socket)
-  const closeNewer = open()
+  const newer = open()
   expect(existsSync(socket)).toBe(false)
   expect(existsSync(leaving.path)).toBe(false)
   expect(existsSync(other.path)).toBe(true)
-  await Promise.all([close(), closeNewer()])
+  await Promise.all([channel.close(), newer.close()])
 })
 
 test('a file on its way from another disk is removed by a later backup, unless it still grows', async () => {

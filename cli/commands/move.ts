@@ -3,7 +3,7 @@
 
 import { existsSync, renameSync } from 'node:fs'
 import { defineCommand } from 'citty'
-import { databaseFile } from '../../src/app/world'
+import { databaseFile, movedFile } from '../../src/app/world'
 import { BackupDamaged } from '../../src/backup/backup'
 import { moveToPostgres, TargetFilled } from '../../src/backup/restore'
 import { noteHere } from '../lib/actor'
@@ -26,6 +26,10 @@ export const move = defineCommand({
       required: true,
       description: 'An empty PostgreSQL database, or one that this move was broken off in',
     },
+    anew: {
+      type: 'boolean',
+      description: 'Remove what a move that was broken off has copied there, and begin anew',
+    },
     ...commandArgs,
   },
   async run({ args }) {
@@ -33,7 +37,9 @@ export const move = defineCommand({
       throw new WrongUsage('--to takes an address that begins with postgres://.')
     const { config } = await loadConfig(args)
     const dataDir = dataDirOf(args)
-    const file = databaseFile(dataDir)
+    const moved = movedFile(dataDir)
+    // Left by a move that was broken off at its very end.
+    const file = existsSync(databaseFile(dataDir)) ? databaseFile(dataDir) : moved
     if (!existsSync(file)) throw new CommandFailed(`There is no database in ${dataDir}.`)
     lockDataDir(dataDir)
     const status = createStatus()
@@ -41,10 +47,13 @@ export const move = defineCommand({
       if (process.stderr.isTTY) status.show(`copying ${table}: ${rows} rows`)
     }
     try {
-      const findings = await moveToPostgres(file, args.to, { now: Date.now(), onProgress })
+      const findings = await moveToPostgres(file, args.to, {
+        now: Date.now(),
+        onProgress,
+        anew: args.anew === true,
+        onCopied: () => renameSync(file, moved),
+      })
       status.clear()
-      const moved = `${file}.moved`
-      renameSync(file, moved)
       const { accounts, charges } = findings
       await noteHere({ ...config, database: args.to }, dataDir, {
         action: 'database.move',

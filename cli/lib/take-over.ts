@@ -46,7 +46,7 @@ export async function succeed(dataDir: string): Promise<() => void> {
   return lockDataDir(dataDir)
 }
 
-/** What the departure of a process needs of it. */
+/** Parts of a process that its departure uses. */
 interface Leaving {
   server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
   dataDir: string

@@ -10,13 +10,14 @@ import { openArtifacts } from '../artifacts/open'
 import type { Config } from '../config/schema'
 import { masterKeysOf } from '../config/secrets'
 import { createCodec } from '../db/codec'
-import { type Db, writableOnDemand } from '../db/db'
+import { DatabaseUnavailable, type Db, writableOnDemand } from '../db/db'
 import { type Encryption, readEncryption, registerKey, requireKeys } from '../db/encryption-keys'
 import { migrate, migrations, requireKnown, schemaVersion } from '../db/migrations'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
 import { requireWholeLog } from '../db/sqlite-file'
+import { requireWholeCopy } from '../db/table-copy'
 import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
@@ -130,6 +131,7 @@ export async function openDatabase(
 ): Promise<Db> {
   const db = connect(config, dataDir, options)
   try {
+    await requireWholeCopy(db)
     await migrate(db, undefined, (from, to) =>
       options.log?.('database_upgrading', { from, to, advice: 'An older gateway cannot use it afterwards.' }),
     )
@@ -154,6 +156,7 @@ export async function openForCommand(config: Config, dataDir: string): Promise<D
 
 /** The file of a configuration, or an empty database where there is none; undefined if it is of an older version. */
 async function openReader(config: Config, dataDir: string): Promise<Db | undefined> {
+  requireUnmoved(dataDir)
   if (!existsSync(databaseFile(dataDir))) {
     requireWholeLog(databaseFile(dataDir))
     const empty = openSqlite(':memory:', { codec: codecOf(config) })
@@ -182,9 +185,18 @@ function connect(
   options: { patient?: boolean; readonly?: boolean } = {},
 ): Db {
   const codec = codecOf(config)
-  return config.database
-    ? openPostgres(config.database, { ...options, codec })
-    : openSqlite(databaseFile(dataDir), { ...options, codec })
+  if (config.database) return openPostgres(config.database, { ...options, codec })
+  requireUnmoved(dataDir)
+  return openSqlite(databaseFile(dataDir), { ...options, codec })
+}
+
+/** Fails for a data directory whose database was moved to PostgreSQL: an empty one would be made in its place. */
+function requireUnmoved(dataDir: string): void {
+  const moved = movedFile(dataDir)
+  if (!existsSync(moved)) return
+  throw new DatabaseUnavailable(
+    `the database was moved to PostgreSQL, and the configuration does not name that: set database, or GATEWAY_DATABASE_URL. To begin with an empty one, move ${moved} away`,
+  )
 }
 
 function codecOf({ secrets }: Config) {
@@ -213,11 +225,13 @@ interface DatabaseState {
 
 /** The state of the database of a configuration, without a change to it; undefined while there is none. */
 export async function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
+  if (!config.database) requireUnmoved(dataDir)
   if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
   const db = connect(config, dataDir, { readonly: true })
   try {
     const version = await schemaVersion(db)
     const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
+    await requireWholeCopy(db)
     return { kind: db.kind, version, newest: migrations.length, timeMs }
   } finally {
     await db.close()
@@ -226,6 +240,11 @@ export async function inspectDatabase(config: Config, dataDir: string): Promise<
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, 'gateway.sqlite')
+}
+
+/** The name of a database that was moved to PostgreSQL. */
+export function movedFile(dataDir: string): string {
+  return `${databaseFile(dataDir)}.moved`
 }
 
 /** The sealer of what callers keep for the gateway, by the operator's key, else by one that all nodes of the database share. */

@@ -13,8 +13,10 @@ import { fileFault } from '../db/sqlite-file'
 import {
   copyFromSqlite,
   differencesOf,
+  dropCopy,
   endCopy,
   filledTables,
+  isUnfinished,
   type OnProgress,
   seededTables,
   tablesOf,
@@ -53,6 +55,15 @@ export async function restore(
   })
 }
 
+interface MoveOptions {
+  now: number
+  onProgress: OnProgress
+  /** Removes what an earlier call has copied first. */
+  anew?: boolean
+  /** Runs when the copy is whole. Until then the target counts as unfinished, and nobody serves it. */
+  onCopied?: () => void
+}
+
 /**
  * Copies a SQLite database that nobody serves from into one of PostgreSQL that is empty, or holds the beginning of the same
  * copy. Throws if the copy is not the same, row for row in number and sum.
@@ -60,7 +71,7 @@ export async function restore(
 export async function moveToPostgres(
   file: string,
   url: string,
-  { now, onProgress }: { now: number; onProgress: OnProgress },
+  { now, onProgress, anew = false, onCopied }: MoveOptions,
 ): Promise<BackupFindings> {
   const source = openSqlite(file)
   const target = openPostgres(url, { patient: true })
@@ -69,12 +80,19 @@ export async function moveToPostgres(
     await migrate(target)
     const tables = await tablesOf(source)
     const seeded = await seededTables()
+    if (anew) await dropCopy(target, tables)
     await requireEmpty(target, source, seeded)
     await copyFromSqlite(source, target, { seeded, onProgress })
     await target.query({ sql: GO_ON_COUNTING })
     const differences = await differencesOf(source, target, tables)
-    if (differences.length > 0) throw new BackupDamaged(`The copy differs: ${differences.join('; ')}.`)
+    if (differences.length > 0)
+      throw new BackupDamaged(
+        `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: begin anew with gateway move --anew.`,
+      )
     const { accounts, charges, problems } = await audit(target, now)
+    // A file that is renamed must have no log beside it.
+    await source.close()
+    onCopied?.()
     await endCopy(target)
     return { accounts, charges, problems }
   } finally {
@@ -84,17 +102,14 @@ export async function moveToPostgres(
 }
 
 function requireAbsent(file: string): void {
-  const found = ['', '-wal', '-journal'].map((end) => file + end).find((path) => existsSync(path))
+  const found = ['', '-wal', '-journal', '.moved'].map((end) => file + end).find((path) => existsSync(path))
   if (found)
     throw new TargetFilled(`${found} is there already. Move it away first, or name another data directory.`)
 }
 
 /** Requires that a database has no rows, or those of an unfinished copy of this source. */
 async function requireEmpty(target: Db, source: Db, seeded: readonly string[]): Promise<void> {
-  const unfinished = await target.query({
-    sql: `select 1 as one from information_schema.tables where table_name = 'copied_tables' and table_schema = current_schema()`,
-  })
-  if (unfinished.length > 0) return requireSameOrigin(target, source)
+  if (await isUnfinished(target)) return requireSameOrigin(target, source)
   const tables = (await tablesOf(source)).filter(({ name }) => !seeded.includes(name))
   const filled = await filledTables(target, tables)
   if (filled.length === 0) return
@@ -106,5 +121,7 @@ async function requireSameOrigin(target: Db, source: Db): Promise<void> {
   const newest = { sql: 'select name, created_at from accounts order by name limit 1' }
   const [[here], [there]] = [await target.query(newest), await source.query(newest)]
   if (!here || JSON.stringify(here) === JSON.stringify(there)) return
-  throw new TargetFilled('The database holds an unfinished copy of another one. Give an empty one.')
+  throw new TargetFilled(
+    'The database holds an unfinished copy of another one. Give an empty one, or replace that copy with gateway move --anew.',
+  )
 }

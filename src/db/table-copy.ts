@@ -1,7 +1,7 @@
 // Copies all rows of one database into an empty one of the other kind, which has the same tables. One side is always
 // SQLite, whose catalogue says what tables there are. It must never interpret what it copies, nor write a row twice.
 
-import { apply, type Db, type Row, type Statement, type Value } from './db'
+import { apply, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
 import { migrate } from './migrations'
 import { openSqlite } from './sqlite'
 
@@ -150,6 +150,29 @@ export async function copyFromSqlite(
       onProgress(table.name, copied)
     }
   }
+}
+
+/** Whether a database holds a copy that has not been ended. */
+export async function isUnfinished(db: TableSource): Promise<boolean> {
+  if (db.kind === 'sqlite') return false
+  const found = await db.query({
+    sql: `select 1 as one from information_schema.tables where table_name = 'copied_tables' and table_schema = current_schema()`,
+  })
+  return found.length > 0
+}
+
+/** Fails for a database that is only half copied: it looks whole, and lacks rows. */
+export async function requireWholeCopy(db: TableSource): Promise<void> {
+  if (!(await isUnfinished(db))) return
+  throw new DatabaseUnavailable(
+    'it holds a move that was broken off. Go on with it: gateway move with the same --to. Begin anew: the same with --anew',
+  )
+}
+
+/** Forgets an unfinished copy and all its rows, so that it can begin anew. */
+export async function dropCopy(to: Db, tables: readonly Table[]): Promise<void> {
+  if (!(await isUnfinished(to))) return
+  await apply(to, [emptied('copied_tables'), ...tables.map(({ name }) => emptied(name))])
 }
 
 /** The statement that removes the rows which a new database has in a table. */

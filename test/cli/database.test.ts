@@ -5,9 +5,11 @@ import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { moveToPostgres } from '../../src/backup/restore'
 import { migrate } from '../../src/db/migrations'
 import { createCommandLine } from '../support/command-line'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
 
@@ -169,4 +171,48 @@ test.concurrent('a command that only reads leaves the files as a killed process 
   const none = join(folder, 'none')
   expect(await run('keys list', none)).toMatchObject({ code: 0 })
   expect(existsSync(join(none, 'gateway.sqlite'))).toBe(false)
+})
+
+test.concurrent('a move that was broken off is not served, and goes on or begins anew; what was moved is not made again', async () => {
+  const { folder, run, call } = commandLine()
+  const url = await postgresUrl()
+  const there = { env: { GATEWAY_DATABASE_URL: url } }
+  const onTarget = (line: string) => call([...line.split(' '), '--data-dir', join(folder, 'data')], there)
+  await run('keys create alice --balance 5')
+  const file = join(folder, 'data', 'gateway.sqlite')
+  const breakOff = (table: string) => {
+    if (table === 'keys') throw new Error('broken off')
+  }
+  expect(
+    await rejection(moveToPostgres(file, url, { now: Date.now(), onProgress: breakOff })),
+  ).toBeInstanceOf(Error)
+  for (const line of ['serve --port 0', 'keys list', 'keys create eve'])
+    expect({ line, ...(await onTarget(line)) }).toMatchObject({
+      line,
+      code: 1,
+      stderr: expect.stringContaining('--anew'),
+    })
+  // What was copied already differs now.
+  await run('balance add alice 5')
+  expect(await run(`move --to ${url}`)).toMatchObject({ code: 1, stderr: expect.stringContaining('--anew') })
+  expect(existsSync(file)).toBe(true)
+  expect(await run(`move --to ${url} --anew`)).toMatchObject({ code: 0 })
+  for (const line of ['serve --port 0', 'keys list', 'keys create eve', 'doctor']) {
+    const { code, stdout, stderr } = await run(line)
+    expect({
+      line,
+      code,
+      is: (stdout + stderr).replaceAll(/\s+/g, ' ').includes('was moved to PostgreSQL'),
+    }).toEqual({ line, code: 1, is: true })
+  }
+  expect(existsSync(file)).toBe(false)
+  expect((await onTarget('balance show')).stdout).toContain('10.00')
+  // Broken off after the file was renamed, and before the target was served.
+  const db = openAddress(url)
+  await db.batch([
+    { sql: 'create table copied_tables (name text primary key, position text, copied bigint not null)' },
+  ])
+  await db.close()
+  expect(await run(`move --to ${url} --anew`)).toMatchObject({ code: 0 })
+  expect((await onTarget('balance show')).stdout).toContain('10.00')
 })

@@ -23,6 +23,7 @@ import { notifySystemd } from '../lib/notify-systemd'
 import { takePassedSocket } from '../lib/passed-socket'
 import { registerProcess } from '../lib/processes'
 import { lockDataDir, type ServeLock, serveLock } from '../lib/serve-lock'
+import { callable } from '../lib/server-address'
 import {
   judgeConfig,
   loadConfig,
@@ -383,6 +384,7 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
   const own = { config: configOfFlags, 'data-dir': dataOfFlags, sandbox }
   const about = {
     url: server.url,
+    pages: pagesOf(server),
     configuration: file ?? 'built in',
     data: config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir,
     upstreams: modelsByUpstream(config),
@@ -397,6 +399,17 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
   return introduction(about, terminalWidth())
 }
 
+/** Where a browser finds the documentation and the console. */
+function pagesOf({ url, adminUrl, world }: Server): { documentation: string; console?: string } | undefined {
+  if (url.startsWith('unix:')) return undefined
+  // With a listener for admins, only that one lets them sign in.
+  const hasConsole = world.config.console?.enabled !== false
+  return {
+    documentation: `${callable(url)}/docs`,
+    ...(hasConsole && { console: `${callable(adminUrl ?? url)}/console` }),
+  }
+}
+
 function introductionJson(server: Server, { file, dataDir, demonstration }: Setting) {
   const models = modelsOf(server)
   return {
@@ -408,6 +421,8 @@ function introductionJson(server: Server, { file, dataDir, demonstration }: Sett
     hidden: models.filter(({ reason }) => reason !== null),
     key: demonstration?.secret ?? null,
     try: demonstration?.request?.line ?? null,
+    docs: pagesOf(server)?.documentation ?? null,
+    console: pagesOf(server)?.console ?? null,
   }
 }
 

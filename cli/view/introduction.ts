@@ -8,6 +8,8 @@ import { type Entry, renderBlock, wrap } from './table'
 
 export interface Introduction {
   url: string
+  /** Addresses of pages by what they are; none on a unix socket, which no browser reaches. */
+  pages: Readonly<Record<string, string>> | undefined
   configuration: string
   data: string
   upstreams: readonly UpstreamModels[]
@@ -61,7 +63,7 @@ function noModel({ upstreams, commands }: Introduction, width: number | undefine
 }
 
 function entriesOf(about: Introduction): Entry[] {
-  const { upstreams, configuration, data } = about
+  const { upstreams, pages, configuration, data } = about
   const entries: Entry[] = []
   if (isUsable(about)) {
     const usable = upstreams.filter(({ variable }) => variable === null)
@@ -70,6 +72,7 @@ function entriesOf(about: Introduction): Entry[] {
     for (const [index, { name, count, variable }] of missing.entries())
       entries.push([index === 0 ? 'not available' : '', `${name} ${count}: set ${variable}`])
   }
+  entries.push(...Object.entries(pages ?? {}))
   return [...entries, ['configuration', configuration], ['data', data]]
 }
 

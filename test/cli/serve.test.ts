@@ -110,6 +110,10 @@ test('the lines that it prints work when they are pasted', async () => {
   )
   expect(shown).toMatch(/^ {2}data +\S.*data dir$/m)
   expect(shown).toMatch(/^ {2}models +[a-z]+ \d+(, [a-z]+ \d+)+$/m)
+  for (const page of ['docs', 'console']) {
+    const address = new RegExp(`^ {2}\\w+ +(http://127\\.0\\.0\\.1:\\d+/${page})$`, 'm').exec(shown)?.[1]
+    expect((await fetch(address ?? 'none:')).status).toBe(200)
+  }
   const lines = shown.split('\n')
   expect(lines[0]).toStartWith('curl ')
   const answer = await paste(lines.find((line) => line.startsWith('curl ')))

@@ -214,7 +214,7 @@ test('what cannot be done is exit 1 and one line', async () => {
     join(folder, 'failures'),
   )
   await allFail(1, [['keys list', 'The data directory']], join(folder, 'file'))
-  await allFail(1, [['keys list', 'cannot be opened: unable to open database file']], join(folder, 'odd'))
+  await allFail(1, [['keys list', 'cannot be opened: disk I/O error']], join(folder, 'odd'))
   const noServer = await call(['keys', 'list'], {
     env: { GATEWAY_DATABASE_URL: 'postgres://a:hidden@127.0.0.1:1/b' },
   })

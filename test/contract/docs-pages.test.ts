@@ -43,7 +43,7 @@ test('each variable of the environment that the program reads is in the referenc
     for (const [, one, other] of text.matchAll(read)) names.add(one ?? other ?? '')
   }
   // Those of the terminal and of Windows are the system's own; NAME is an example, and clients read the last.
-  const others = ['TERM', 'LOCALAPPDATA', 'APPDATA', 'PROGRAMDATA', 'NAME', 'GATEWAY_API_KEY']
+  const others = ['TERM', 'PATH', 'LOCALAPPDATA', 'APPDATA', 'PROGRAMDATA', 'NAME', 'GATEWAY_API_KEY']
   for (const name of others) names.delete(name)
   expect([...names].filter((name) => !page.includes(`\`${name}\``))).toEqual([])
 })

@@ -637,8 +637,31 @@ export default {
     },
   },
 
-  // Names that coding clients ask for by themselves, such as those of small background requests.
+  // Names that clients ask for by themselves, such as those of small background requests. A name that a model here has
+  // itself is never looked up among them. Each leads to a model of the same vendor.
   aliases: {
+    'gpt-*': 'pgt-6-luna',
+    'gpt-3.5-*': 'pgt-4.1-mini',
+    'gpt-4*': 'pgt-4.1-mini',
+    'gpt-5*': 'pgt-5.4-mini',
+    'chatgpt-*': 'pgt-5.4-mini',
+    'codex-*': 'pgt-5.4-mini',
+    'o1*': 'pgt-5-mini',
+    'o3*': 'pgt-5-mini',
+    'o4-*': 'pgt-5-mini',
+    // Vectors of the same length. Those of another length would not fit into an index that is there.
+    'text-embedding-ada-*': 'text-embedding-3-small',
+    'gemini-*': 'gmx-3.5-flash-lite',
+    'gemini-1*': 'gmx-2.5-flash-lite',
+    'gemini-2*': 'gmx-2.5-flash-lite',
+    'grok-*': 'gkx-4.3',
+    'qwen*': 'qnx3.8-flash',
+    'qwen-max*': 'qnx3.8-max',
+    'qwen3-max*': 'qnx3.8-max',
+    'rerank-*': 'rerank-v4.0-fast',
+    'rerank-1*': 'vgx-rerank-2.5',
+    'rerank-2*': 'vgx-rerank-2.5',
+    'rerank-lite-*': 'vgx-rerank-2.5-lite',
     'claude-haiku-4-5-*': 'claude-haiku-4-5',
     'claude-haiku-*': 'claude-haiku-5-5',
     'claude-sonnet-*': 'claude-sonnet-5-5',

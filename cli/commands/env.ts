@@ -5,8 +5,16 @@
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
 import type { Config } from '../../src/config/schema'
-import { assignment, type ClientName, clientNames, clients, type Shell, shells } from '../../src/docs/clients'
-import { listModels, noModel } from '../lib/catalogue'
+import {
+  assignment,
+  type ClientName,
+  clientNames,
+  clients,
+  MODEL_PLACEHOLDER,
+  type Shell,
+  shells,
+} from '../../src/docs/clients'
+import { idOf, listModels, noModel } from '../lib/catalogue'
 import { askServer } from '../lib/control'
 import { WrongUsage } from '../lib/errors'
 import { callable, listeningAddress } from '../lib/server-address'
@@ -26,7 +34,7 @@ export const env = defineCommand({
     examples: [
       'gateway env openai --key sk-…',
       'gateway env claude-code --model claude-sonnet-5-5 --shell fish',
-      'gateway env codex --model gpt-5.5 > ~/.codex/config.toml',
+      'gateway env codex --model gpt-5.5',
       'gateway env mcp --url https://ai.example.com',
       `gateway env openai --json | jq -r .variables.OPENAI_BASE_URL`,
     ],
@@ -79,6 +87,8 @@ export const env = defineCommand({
       say(`Put this into ${file.path}:\n`)
       print(file.content)
       if (assignments.length > 0) say(['\nAnd set the secret in the shell:\n', ...assignments].join('\n'))
+      if (model === undefined && clients[client].needsModel)
+        say(`\nReplace ${MODEL_PLACEHOLDER} with the id of a model: no model for this client is ready.`)
     } else for (const line of assignments) print(line)
     if (command !== undefined) print(command)
     for (const line of steps ?? []) print(line)
@@ -143,7 +153,9 @@ function modelOf(
     forms.some(({ family }) => family.operation === operation),
   )
   if (id === undefined) return serving.find(({ reason }) => reason === null)?.model.id
-  if (serving.some(({ model }) => model.id === id) || isRouteTo(config, id, serving)) return id
+  // The name is printed as given: clients know some models by their names, and the gateway knows aliases.
+  const known = idOf(config, id)
+  if (serving.some(({ model }) => model.id === known) || isRouteTo(config, known, serving)) return id
   throw noModel(config, [id], ` for ${operation}`)
 }
 

@@ -85,9 +85,14 @@ export function noModel(config: Config, names: readonly string[], what = ''): Co
   return new CommandFailed(`The configuration has no model ${shown}${what}${hint}\`models list\` shows all.`)
 }
 
+/** The id of a model or a route by any of its names; an unknown name is returned as it is. */
+export function idOf(config: Config, name: string): string {
+  return idOfName(buildCatalogue(withAllVendors(config), outside), name)
+}
+
 /** One model, available or not. Fails if there is no such model, or if the name is a route. */
 export function findModel(config: Config, name: string): ListedModel {
-  const id = idOfName(buildCatalogue(withAllVendors(config), outside), name)
+  const id = idOf(config, name)
   const entry = config.models[id]
   if (entry && isRoute(entry)) {
     throw new CommandFailed(

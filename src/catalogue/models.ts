@@ -208,15 +208,11 @@ function resolveListed(
   if (only) return [only]
   const ids = route?.models ?? [id]
   const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
-  if (known.length === 0) {
+  const serves = known.some(({ family }) => family.operation === operation.name)
+  // A pattern stands for models that serve the operation: `gpt-*` leads to no voice.
+  if (known.length === 0 || (!serves && isMatchedByStar(catalogue, asked))) {
     // By the requested name: the error must not reveal what an alias stands for.
-    const name = asked as string
-    const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
-    throw invalidRequest(
-      'model',
-      `The model \`${shown}\` does not exist or this key may not use it. GET /v1/models lists what it may use.`,
-      'model_not_found',
-    )
+    throw invalidRequest('model', unknownModel(catalogue, key, asked as string, operation), 'model_not_found')
   }
   const [first, ...others] = ids.flatMap((each) =>
     shuffled(
@@ -232,6 +228,36 @@ function resolveListed(
     `The model \`${id}\` does not serve ${operation.path}: it is a model for ${listed(served, 'and')}. Ask it with ${listed(paths, 'or')}.`,
     'endpoint_model_mismatch',
   )
+}
+
+/** Models that an error names before it refers to the list. */
+const MOST_NAMED = 5
+
+/** The message for a name that no model of the key has: the models that it may use, and how to give one that name. */
+export function unknownModel(catalogue: Catalogue, key: Key, name: string, operation?: Operation): string {
+  const shown = name.length > 128 ? `${name.slice(0, 128)}…` : name
+  const usable = modelsOf(catalogue, key).filter(
+    ({ id }) =>
+      operation === undefined ||
+      formsBehind(catalogue, id).some(({ family }) => family.operation === operation.name),
+  )
+  const place = operation ? ` for ${operation.path}` : ''
+  const [first] = usable
+  if (!first) {
+    return `The model \`${shown}\` does not exist or this key may not use it. This key may use no model${place}.`
+  }
+  const named = usable.slice(0, MOST_NAMED).map(({ id }) => id)
+  const others = usable.length > MOST_NAMED ? ` and ${usable.length - MOST_NAMED} more` : ''
+  return [
+    `The model \`${shown}\` does not exist or this key may not use it.`,
+    `This key may use${place}: ${named.join(', ')}${others}. GET /v1/models lists all.`,
+    `The operator can give a model this name by \`aliases\` in the configuration: { ${JSON.stringify(shown)}: "${first.id}" }.`,
+  ].join(' ')
+}
+
+/** The forms of a model, or of all models of a route. */
+export function formsBehind({ models, routes }: Catalogue, id: string): readonly Model[] {
+  return (routes.get(id)?.models ?? [id]).flatMap((each) => models.get(each) ?? [])
 }
 
 /** Words as a sentence lists them: `chat, messages and responses`. */
@@ -278,13 +304,22 @@ function idOf(catalogue: Catalogue, asked: unknown): string {
 }
 
 /** The id of a model by any of its names: its id, an alias, the vendor's own name, or a prefix of one. */
-export function idOfName({ aliases, realNames, models, routes, hidden }: Catalogue, asked: string): string {
+export function idOfName(catalogue: Catalogue, asked: string): string {
+  const { aliases, realNames, models, routes, hidden } = catalogue
   if (models.has(asked) || routes.has(asked) || hidden.has(asked)) return asked
   const alias = aliases.find(({ name }) =>
     name.endsWith('*') ? asked.startsWith(name.slice(0, -1)) : asked === name,
   )
   if (alias?.name === asked) return alias.target
   return realNames.get(asked) ?? alias?.target ?? asked
+}
+
+/** Whether only the star of an alias leads from a name to a model. */
+function isMatchedByStar(catalogue: Catalogue, asked: unknown): boolean {
+  if (typeof asked !== 'string') return false
+  const { aliases, realNames } = catalogue
+  const isOwn = realNames.has(asked) || aliases.some(({ name }) => name === asked)
+  return !isOwn && idOfName(catalogue, asked) !== asked
 }
 
 /** Equal connections in random order, each first as often as its share says. */

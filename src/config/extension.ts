@@ -58,9 +58,13 @@ function withoutRemoved(parts: Parts, own: Record<string, unknown>): { parts: Pa
     parts.models[id] = { ...rest, cost: price }
   }
   const models = { ...parts.models, ...present(own.models) }
+  const patterns = Object.keys(present(own.aliases)).flatMap((name) =>
+    name.endsWith('*') ? [name.slice(0, -1)] : [],
+  )
   for (const [alias, target] of Object.entries(parts.aliases)) {
-    // A model of the configuration wins over an alias of the catalogue.
-    if (!(String(target) in models) || alias in models) delete parts.aliases[alias]
+    // A model of the configuration wins over an alias of the catalogue, and so does a pattern for the same names.
+    if (!(String(target) in models) || alias in models || patterns.some((start) => alias.startsWith(start)))
+      delete parts.aliases[alias]
   }
   return { parts, faults }
 }

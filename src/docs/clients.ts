@@ -32,7 +32,7 @@ interface ClientRow {
 /** The variable in which files of settings look for the secret, so that it does not stand in them. */
 const KEY_VARIABLE = 'GATEWAY_API_KEY'
 /** Stands for a model where none can be chosen. */
-const MODEL_PLACEHOLDER = 'MODEL-ID'
+export const MODEL_PLACEHOLDER = 'MODEL-ID'
 
 /** All model variables of Claude Code. Without them small background calls would go to a model of another name. */
 const MODEL_VARIABLES = [
@@ -52,8 +52,9 @@ const openaiVariables = ({ url, secret }: ClientParts) => ({
 const table = {
   openai: { settings: (parts) => ({ variables: openaiVariables(parts) }) },
   anthropic: {
+    // The SDKs read both and send the key in two headers; the AI SDK, LangChain and litellm read only the second.
     settings: ({ url, secret }) => ({
-      variables: { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: secret },
+      variables: { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: secret, ANTHROPIC_API_KEY: secret },
     }),
   },
   'claude-code': {

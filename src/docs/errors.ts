@@ -130,7 +130,7 @@ const withBody: readonly ErrorKind[] = [
         code: 'model_not_found',
         param: 'model',
         message:
-          'The model `no-such-model` does not exist or this key may not use it. GET /v1/models lists what it may use.',
+          'The model `no-such-model` does not exist or this key may not use it. This key may use for /v1/chat/completions: …',
       },
       { code: 'invalid_json', message: 'The body is not valid JSON.' },
     ],

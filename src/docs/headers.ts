@@ -12,6 +12,11 @@ export const headers: Record<string, { description: string; schema: object; exam
     schema: text,
   },
   'request-id': { description: 'The same, where clients of messages look for it.', schema: text },
+  'x-gateway-model': {
+    description:
+      'The id of the model that answered, which differs from the requested name if that is an alias or a route.',
+    schema: text,
+  },
   'x-gateway-cost-usd': {
     description:
       'What the request cost, in US dollars. Absent where that is known only after the headers have gone, as with streams.',

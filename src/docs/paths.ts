@@ -79,7 +79,7 @@ const models = {
         ...errorAnswers(['always'], ['openai', 'messages']),
         '404': notFoundAnswer(
           'model_not_found',
-          'The model `no-such-model` does not exist or this key may not use it.',
+          'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
           ['openai', 'messages'],
         ),
       },

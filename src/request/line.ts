@@ -361,12 +361,13 @@ function replayed(
   return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
 }
 
-/** Adds the request's id, also under the name that the caller's dialect knows. */
+/** Adds the request's id, also under the name that the caller's dialect knows, and the model that answered. */
 function withIds(
   headers: Record<string, string>,
   { family, logRow }: Pick<Reservation, 'family' | 'logRow'>,
 ): Record<string, string> {
   headers['x-request-id'] = logRow.id
+  if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
   if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers
 }

@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { addressOf } from '../../cli/commands/env'
+import { addressOf, env } from '../../cli/commands/env'
 import { makeSecret } from '../../src/accounts/keys'
 import { assignment } from '../../src/docs/clients'
 import { createCommandLine } from '../support/command-line'
@@ -53,7 +53,11 @@ const printed: [line: string, lines: string[]][] = [
   ],
   [
     `env anthropic --key ${secret} --shell sh`,
-    [`export ANTHROPIC_BASE_URL=${base}`, `export ANTHROPIC_AUTH_TOKEN=${secret}`],
+    [
+      `export ANTHROPIC_BASE_URL=${base}`,
+      `export ANTHROPIC_AUTH_TOKEN=${secret}`,
+      `export ANTHROPIC_API_KEY=${secret}`,
+    ],
   ],
   [
     `env claude-code --model chat --key ${secret} --shell sh`,
@@ -193,6 +197,33 @@ test('the address is the public one, else that of the environment, else that of 
     env: { GATEWAY_PORT: '7007' },
   })
   expect(stdout).toContain('ANTHROPIC_BASE_URL=http://127.0.0.1:7007\n')
+})
+
+test('the examples of the help work with the built-in catalogue, whose aliases count as models', async () => {
+  const other = join(folder, 'builtin')
+  mkdirSync(other)
+  const { meta } = env as { meta: { examples: string[] } }
+  const examples = meta.examples.filter((line) => !line.includes('|'))
+  expect(examples.length).toBeGreaterThan(3)
+  for (const line of examples) {
+    // A redirection would leave an empty file behind where a command fails.
+    expect(line).not.toContain('>')
+    const words = line.replace('sk-…', secret).split(' ').slice(1)
+    const { code, stdout } = await call(words, { cwd: other })
+    expect({ line, code, isEmpty: stdout === '' }).toEqual({ line, code: 0, isEmpty: false })
+  }
+  const { stdout } = await call(['env', 'codex', '--model', 'gpt-5.5'], { cwd: other })
+  expect(stdout).toStartWith('model = "gpt-5.5"\n')
+})
+
+test('a command that fails prints nothing, and one without a model says what to replace', async () => {
+  const failed = await run('env codex --model nothing')
+  expect({ code: failed.code, stdout: failed.stdout }).toEqual({ code: 1, stdout: '' })
+  const other = join(folder, 'keyless')
+  mkdirSync(other)
+  const { code, stdout, stderr } = await call(['env', 'codex'], { cwd: other })
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('model = "MODEL-ID"') })
+  expect(stderr).toContain('Replace MODEL-ID with the id of a model')
 })
 
 test('a value with marks of a shell stays one word', async () => {

@@ -244,7 +244,7 @@ describe('models', () => {
         const response = await gateway.chat({ model }, { authorization: `Bearer ${key}` })
         const { error } = (await response.json()) as Json
         const { request_id, message, ...rest } = error
-        return { status: response.status, message: message.replace(model, 'X'), ...rest }
+        return { status: response.status, message: message.replaceAll(model, 'X'), ...rest }
       }),
     )
     expect(answers[0]).toEqual(answers[1])

@@ -3,8 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'
+import { extended } from '../../src/config/extension'
 import { describePriceList, priceListOf } from '../../src/config/prices'
-import { faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
+import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import { hasServiceTier, heldNano, tariffOfVariant } from '../../src/contract/prices'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
@@ -148,7 +149,10 @@ describe('a name of Claude that a coding client asks for', () => {
     const dated = ['fable-6', 'opus-6-1-20270101', 'sonnet-latest', 'haiku-6', 'fable-5-1-20270101']
     names = [...new Set([...known, ...[...older, ...dated].map((name) => `claude-${name}`)])]
     // The tests' own models have names of Claude behind them.
-    gateway = await startTestGateway({ models, config: { aliases: catalogue.aliases, realNames: false } })
+    const aliases = Object.fromEntries(
+      Object.entries(catalogue.aliases).filter(([, target]) => target in models),
+    )
+    gateway = await startTestGateway({ models, config: { aliases, realNames: false } })
   })
   afterAll(() => gateway.close())
 
@@ -173,6 +177,103 @@ describe('a name of Claude that a coding client asks for', () => {
   test('leaves the ids of the catalogue as they are', async () => {
     for (const id of Object.keys(models)) expect(await idOf(id)).toBe(id)
   })
+})
+
+describe('a name that a client asks for by default', () => {
+  let gateway: TestGateway
+  let other: string
+
+  beforeAll(async () => {
+    // Every model of the catalogue; those that are called have the prices and the names of the simulator.
+    gateway = await startTestGateway({
+      models: catalogue.models as Record<string, ModelConfig>,
+      config: { aliases: catalogue.aliases },
+    })
+    other = (await gateway.makeKey('embedder', '1', { models: ['text-embedding-3-small'] })).secret
+  })
+  afterAll(() => gateway.close())
+
+  test.each([
+    ['gpt-5.4', 'pgt-5.4-mini'],
+    ['gpt-5.5', 'pgt-5.4-mini'],
+    ['gpt-5.6-luna', 'pgt-5.4-mini'],
+    ['gpt-3.5-turbo', 'pgt-4.1-mini'],
+    ['gpt-4o-mini', 'pgt-4.1-mini'],
+    ['o3-mini', 'pgt-5-mini'],
+    // A name that the catalogue has itself is never looked up among patterns.
+    ['gpt-4.1-mini', 'pgt-4.1-mini'],
+    ['pgt-5-mini', 'pgt-5-mini'],
+    ['gemini-2.5-pro', 'gmx-2.5-flash-lite'],
+    ['gemini-3.5-flash-lite', 'gmx-3.5-flash-lite'],
+    ['grok-4-fast', 'gkx-4.3'],
+    ['qwen-max-latest', 'qnx3.8-max'],
+    ['qwen3-32b', 'qnx3.8-flash'],
+  ])('%s is served by %s, and a header says so', async (name, id) => {
+    const response = await gateway.chat({ model: name, max_tokens: 20 })
+    expect({ status: response.status, model: response.headers.get('x-gateway-model') }).toEqual({
+      status: 200,
+      model: id,
+    })
+    expect(await response.json()).toMatchObject({ model: id })
+  })
+
+  test.each([
+    ['/v1/embeddings', 'text-embedding-ada-002', 'text-embedding-3-small', { input: 'a' }],
+    ['/v1/rerank', 'rerank-english-v3.0', 'rerank-v4.0-fast', { query: 'a', documents: ['b'] }],
+    ['/v1/rerank', 'rerank-2', 'vgx-rerank-2.5', { query: 'a', documents: ['b'] }],
+  ])('%s knows %s', async (path, model, id, body) => {
+    const response = await gateway.post(path, { model, ...body })
+    expect([response.status, response.headers.get('x-gateway-model')]).toEqual([200, id])
+  })
+
+  test('a stream names its model too', async () => {
+    const response = await gateway.chat({ model: 'gpt-5.4', stream: true })
+    await response.text()
+    expect(response.headers.get('x-gateway-model')).toBe('pgt-5.4-mini')
+  })
+
+  const refusalOf = async (path: string, model: string, key = gateway.secret) => {
+    const response = await gateway.post(
+      path,
+      { model, input: 'a', voice: 'alloy', messages: [{ role: 'user', content: 'a' }] },
+      { authorization: `Bearer ${key}` },
+    )
+    return { status: response.status, error: ((await response.json()) as Json).error }
+  }
+
+  test('no pattern leads to a model for something else', async () => {
+    const { status, error } = await refusalOf('/v1/audio/speech', 'gpt-4o-mini-tts')
+    expect({ status, code: error.code }).toEqual({ status: 400, code: 'model_not_found' })
+    expect(error.message).toContain(
+      'This key may use for /v1/audio/speech: qnx3-tts-flash, qnx3-tts-instruct-flash. GET /v1/models lists all.',
+    )
+    expect(error.message).toContain(
+      '`aliases` in the configuration: { "gpt-4o-mini-tts": "qnx3-tts-flash" }.',
+    )
+  })
+
+  test('an unknown one is told what is served, of which a key learns only what it may use', async () => {
+    const { error } = await refusalOf('/v1/embeddings', 'no-such', other)
+    expect(error.message).toContain('This key may use for /v1/embeddings: text-embedding-3-small. GET')
+    const none = await refusalOf('/v1/chat/completions', 'no-such', other)
+    expect(none.error.message).toContain('This key may use no model for /v1/chat/completions.')
+    const many = await refusalOf('/v1/chat/completions', 'no-such')
+    expect(many.error.message).toMatch(/: (\S+, ){4}\S+ and \d+ more\. GET \/v1\/models lists all\./)
+    const response = await fetch(`${gateway.url}/v1/models/no-such`, {
+      headers: { authorization: `Bearer ${other}` },
+    })
+    expect(response.status).toBe(404)
+    expect(((await response.json()) as Json).error.message).toContain(
+      'This key may use: text-embedding-3-small. GET /v1/models lists all. The operator can give a model this name',
+    )
+  })
+})
+
+test('a pattern of a configuration wins over those of the catalogue for the same names', () => {
+  const { value } = extended({ extends: 'builtin', aliases: { 'gpt*': 'qnx3.8-max' } }, catalogue)
+  const { aliases } = value as Config
+  expect(Object.keys(aliases ?? {}).filter((name) => name.startsWith('gpt'))).toEqual(['gpt*'])
+  expect(aliases).toMatchObject({ 'grok-*': 'gkx-4.3' })
 })
 
 const listOf = (id: string) =>

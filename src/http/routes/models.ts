@@ -5,7 +5,7 @@ import { Elysia } from 'elysia'
 import type { Key } from '../../accounts/keys'
 import { cardOf, type ModelCard } from '../../catalogue/model-card'
 import type { Catalogue } from '../../catalogue/models'
-import { idOfName, type ListedModel, modelsOf } from '../../catalogue/models'
+import { idOfName, type ListedModel, modelsOf, unknownModel } from '../../catalogue/models'
 import { operations } from '../../contract/operations'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import type { System } from '../../lib/system'
@@ -54,12 +54,12 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
 
   function answer(
     request: Request,
-    read: (models: ListedModel[], forMessages: boolean, card: Card) => unknown,
+    read: (models: ListedModel[], forMessages: boolean, card: Card, key: Key) => unknown,
   ) {
     const forMessages = request.headers.has(MESSAGES_VERSION)
     return answerKeyed(world, request, forMessages ? 'messages' : 'openai', (key, requestId) => {
       const headers = { 'x-request-id': requestId, ...(forMessages && { 'request-id': requestId }) }
-      return Response.json(read(modelsOf(world.catalogue, key), forMessages, cardsFor(key)), { headers })
+      return Response.json(read(modelsOf(world.catalogue, key), forMessages, cardsFor(key), key), { headers })
     })
   }
 
@@ -73,13 +73,13 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
     })
 
   const find = (request: Request, id: string) =>
-    answer(request, (models, forMessages, card) => {
+    answer(request, (models, forMessages, card, key) => {
       const meant = idOfName(world.catalogue, id)
       const model = models.find((candidate) => candidate.id === meant)
       if (model) return (forMessages ? showForMessages : show)(model, card)
       throw new GatewayError(404, {
         code: 'model_not_found',
-        message: `The model \`${id.slice(0, 128)}\` does not exist or this key may not use it.`,
+        message: unknownModel(world.catalogue, key, id),
         param: 'model',
       })
     })

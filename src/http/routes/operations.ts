@@ -2,7 +2,7 @@
 
 import { Elysia } from 'elysia'
 import type { Authorization } from '../../accounts/keys'
-import { type Catalogue, idOfName } from '../../catalogue/models'
+import { type Catalogue, formsBehind, idOfName } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import type { Model } from '../../contract/family'
 import type { Form } from '../../contract/form'
@@ -47,10 +47,7 @@ export function operationRoutes(
   const takesJson = (name: unknown) => {
     const { catalogue } = world
     const id = typeof name === 'string' ? idOfName(catalogue, name) : ''
-    const forms = (catalogue.routes.get(id)?.models ?? [id]).flatMap(
-      (each) => catalogue.models.get(each) ?? [],
-    )
-    return forms.some(({ family }) => family.edits)
+    return formsBehind(catalogue, id).some(({ family }) => family.edits)
   }
   const app = new Elysia({ name: 'operations' })
   const routes = [...operations, compaction].flatMap((operation) =>

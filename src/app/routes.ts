@@ -11,6 +11,7 @@ import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
 import { type Cors, createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
+import { pathsOf } from '../http/paths'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
 import { codeRoutes } from '../http/routes/codes'
@@ -153,7 +154,8 @@ function consoleRoutes(ask: (request: Request) => Promise<Response>) {
 /** The dialect of errors for a path: at and below the path of an operation it is the operation's. */
 function dialectOf(request: Request): Dialect {
   const pathname = pathOf(request)
-  return operations.find(({ path }) => `${pathname}/`.startsWith(`${path}/`))?.dialect ?? 'openai'
+  const isBelow = (path: string) => `${pathname}/`.startsWith(`${path}/`)
+  return operations.find((operation) => pathsOf(operation).some(isBelow))?.dialect ?? 'openai'
 }
 
 /** The error of a request without a route; a broken Host is reported before a wrong path. */
@@ -178,8 +180,8 @@ function isProbe({ method }: Request, error: unknown): boolean {
   )
 }
 
-/** Beginnings of the paths of the API, also of those at which clients of other gateways ask. */
-const SHARED_PATHS = ['/v1/', '/dashboard/billing/', '/api/v1/'] as const
+/** Beginnings of the paths of the API, also of those at which clients of other gateways and base addresses ask. */
+const SHARED_PATHS = ['/v1/', '/v2/', '/messages', '/dashboard/billing/', '/api/v1/'] as const
 
 /** Whether a web page sends the request to the API. MCP, which is below /v1 too, answers pages itself. */
 function isShared(request: Request): boolean {

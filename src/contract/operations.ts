@@ -5,7 +5,7 @@ import type { Dialect } from '../lib/errors'
 interface OperationRow {
   name: string
   path: string
-  /** Paths of the operation on other gateways. */
+  /** Further paths: those of other gateways, and those that clients make of another base address. */
   aliases?: readonly string[]
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
@@ -64,6 +64,8 @@ const table = [
   {
     name: 'messages',
     path: '/v1/messages',
+    // The Anthropic SDK adds /v1/messages to its base address, the AI SDK only /messages, and both read ANTHROPIC_BASE_URL.
+    aliases: ['/messages'],
     body: 'json',
     dialect: 'messages',
     maxBodyBytes: 32 * MEBIBYTE,
@@ -208,6 +210,8 @@ const table = [
   {
     name: 'rerank',
     path: '/v1/rerank',
+    // The path of ClientV2 of the Cohere SDK, and of CohereClientV2 in TypeScript.
+    aliases: ['/v2/rerank'],
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 16 * MEBIBYTE,

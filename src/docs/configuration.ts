@@ -132,8 +132,13 @@ aliases: { 'claude-haiku-*': 'fast' },
 \`\`\`
 
 Only the model that answers is paid. The next model is tried before the first byte, on connection errors, 429 and 5xx. A model
-that cannot take the request, or has no price for what it asks, is passed over. A name of a vendor's own (\`gpt-5-mini\` is
-\`pgt-5-mini\` in the built-in catalogue) leads to the model, and is not listed twice.`
+that cannot take the request, or has no price for what it asks, is passed over. The header \`x-gateway-model\` names the model
+that answered. A name of a vendor's own (\`gpt-5-mini\` is \`pgt-5-mini\` in the built-in catalogue) leads to the model, and is not
+listed twice.
+
+The built-in catalogue has aliases for the names that clients of each vendor ask for by default, such as \`gpt-*\` and
+\`gemini-*\`. A pattern of yours for the same names replaces them. A pattern never hides an id or a vendor's own name, and leads
+only to a model that serves the request.`
 
 export function configurationPage(
   families: ReadonlyMap<string, Family>,

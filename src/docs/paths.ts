@@ -320,6 +320,7 @@ const others = {
       operationId: 'countTokens',
       tags: ['Text'],
       summary: 'How many tokens a messages request has, for nothing',
+      'x-aliases': ['/messages/count_tokens'],
       requestBody: jsonBody({ model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] }),
       responses: {
         ...ok('The count.', 'TokenCount'),

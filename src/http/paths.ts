@@ -1,6 +1,13 @@
-// The paths of a route: its own, and one for clients that add /v1 to a base URL that ends with /v1. Both must lead to
-// the same handler.
+// The paths of a route: its own, those of its aliases, and one more of each for clients that add /v1 to a base URL that ends
+// with /v1. All must lead to the same handler.
+
+import type { Operation } from '../contract/operations'
 
 export function tolerated(path: string): string[] {
   return [path, `/v1${path}`]
+}
+
+/** The paths of an operation, or of what is `below` it, each once. */
+export function pathsOf({ path, aliases = [] }: Pick<Operation, 'path' | 'aliases'>, below = ''): string[] {
+  return [...new Set([path, ...aliases].flatMap((each) => tolerated(each + below)))]
 }

@@ -111,7 +111,7 @@ test('every route is in the document, and nothing else is', () => {
         // It has a document of its own, and the console is for browsers.
         !path.startsWith('/admin/v1') &&
         !path.startsWith('/console') &&
-        !path.startsWith('/v1/v1/') &&
+        !/^\/v1\/v\d\//.test(path) &&
         path !== '/v1/mcp',
     )
     .map(

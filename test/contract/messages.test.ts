@@ -26,6 +26,30 @@ function ask(body: Record<string, unknown>, expected: Partial<Scenario> = {}): P
   return play(gateway, { name: 'messages', path: PATH, body: whole, ...rest })
 }
 
+test('below either base address', async () => {
+  // The Anthropic SDK adds /v1/messages to it, the AI SDK only /messages.
+  for (const path of ['/messages', '/v1/messages', '/v1/v1/messages']) {
+    const played = await ask({}, { path })
+    expect(played.json).toMatchObject({ type: 'message' })
+    const counted = await gateway.post(
+      `${path}/count_tokens`,
+      { model: 'test-messages', messages: say('Hello!') },
+      { 'x-api-key': gateway.secret, authorization: '' },
+    )
+    expect({ status: counted.status, json: await counted.json() }).toMatchObject({
+      status: 200,
+      json: { input_tokens: expect.any(Number) },
+    })
+    // Errors before the route are in the dialect of the operation too.
+    const wrong = await fetch(gateway.url + path, { headers: { origin: 'https://page.example' } })
+    expect({ status: wrong.status, json: await wrong.json() }).toMatchObject({
+      status: 405,
+      json: { type: 'error', error: { type: 'invalid_request_error' } },
+    })
+    expect(wrong.headers.get('access-control-allow-origin')).toBe('*')
+  }
+})
+
 const prompt = (text: string, more: Record<string, unknown> = {}) => ({ messages: say(text), ...more })
 
 interface Event {

@@ -89,7 +89,10 @@ test('Voyage is asked in its own words, and answers in those of the others', asy
   const { json, charge } = await rerank({ model: 'vgx-rerank-2.5', top_n: 1, return_documents: true })
   expect(json).toEqual({
     model: 'vgx-rerank-2.5',
+    object: 'list',
     results: [{ index: 1, relevance_score: expect.any(Number), document: { text: question.documents[1] } }],
+    // What Voyage's own client reads.
+    data: [{ index: 1, relevance_score: expect.any(Number), document: question.documents[1] }],
     usage: { total_tokens: expect.any(Number) },
   } as never)
   expect(JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')).toEqual({
@@ -104,6 +107,56 @@ test('Voyage is asked in its own words, and answers in those of the others', asy
     return_documents: true,
   })
   expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream' })
+})
+
+describe('clients of the vendors', () => {
+  // As `voyageai` 0.5 for Python sends it (voyageai/client.py), without a limit and with one.
+  test.each([
+    ['no limit', null, 3],
+    ['a limit', 2, 2],
+  ])('Voyage, with %s under its own name', async (_, topK, count) => {
+    const documents = question.documents.slice(0, 2).concat('a third one')
+    const body = { model: 'vgx-rerank-2.5', documents, top_k: topK, truncation: true }
+    const { status, json } = await rerank(body)
+    expect(status).toBe(200)
+    expect(json.data).toHaveLength(count)
+    expect(json).toMatchObject({
+      data: json.results,
+      usage: { total_tokens: expect.any(Number) },
+    })
+    const { top_k: sent = null, top_n: other } = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')
+    expect([sent, other]).toEqual([topK, undefined])
+  })
+
+  test('a limit of Voyage reaches a model of Cohere under the name that it knows', async () => {
+    const { status, json } = await rerank({ model: 'rerank-v4.0-pro', top_k: 1 })
+    expect(status).toBe(200)
+    expect(json.results).toHaveLength(1)
+    const { top_k: dropped, top_n: sent } = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')
+    expect([dropped, sent]).toEqual([undefined, 1])
+  })
+
+  test.each(['rerank-v4.0-pro', 'vgx-rerank-2.5'])(
+    '%s refuses two limits, and takes one twice',
+    async (model) => {
+      const both = await rerank({ model, top_k: 1, top_n: 2 })
+      expect(both).toMatchObject({ status: 400, json: { error: { param: 'top_k' } } })
+      expect((await rerank({ model, top_k: 2, top_n: 2 })).status).toBe(200)
+    },
+  )
+
+  // As `cohere` 7.3 for Python and `cohere-ai` for TypeScript: ClientV2 asks /v2/rerank, the older client /v1/rerank.
+  test.each(['/v2/rerank', '/v1/v2/rerank', '/v1/rerank'])('Cohere at %s', async (path) => {
+    for (const model of ['rerank-v4.0-pro', 'vgx-rerank-2.5']) {
+      const body = { model, query: question.query, documents: question.documents.slice(0, 2), top_n: 1 }
+      const response = await gateway.post(path, body)
+      expect({ status: response.status, json: await response.json() }).toMatchObject({
+        status: 200,
+        json: { results: [{ index: expect.any(Number), relevance_score: expect.any(Number) }] },
+      })
+    }
+    expect((await gateway.post(path, {})).headers.get('x-request-id')).toStartWith('req')
+  })
 })
 
 describe('money', () => {

@@ -572,8 +572,7 @@ export const familyRows: Record<string, FamilyRow> = {
     model: { upstreamModel: 'rerank-2.5', price: { per_1m_input_tokens: '1' } },
     // It refuses fields that it does not know, and has other words for some.
     translated: ['documents/1/**', 'top_n', 'x_unknown/**'],
-    // In the words of the others.
-    answered: ['object', 'data/**', 'x_unknown/**'],
+    answered: ['x_unknown/**'],
     refused: [
       ['query', undefined],
       ['documents', []],

@@ -7,6 +7,7 @@ import { hasPrice } from '../../contract/prices'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { inputTokensOf } from '../../contract/units'
 import { isErrorShape } from '../../lib/error-shapes'
+import { invalidRequest } from '../../lib/errors'
 import { countedFigure, optionalField } from '../body'
 
 const MAX_DOCUMENTS = 10_000
@@ -23,12 +24,23 @@ export const RerankBody = Type.Object(
     top_n: optionalField(
       Type.Integer({ minimum: 1, description: 'How many results to return. Default all.' }),
     ),
+    top_k: optionalField(
+      Type.Integer({ minimum: 1, description: 'The same as `top_n`, as clients of Voyage write it.' }),
+    ),
     return_documents: optionalField(Type.Boolean()),
     max_tokens_per_doc: optionalField(Type.Integer({ minimum: 1 })),
   },
   { additionalProperties: true },
 )
 export type RerankBody = Static<typeof RerankBody>
+
+/** How many results are wanted, under either name; undefined for all. Throws 400 for two numbers. */
+export function wantedResults({ top_n: topN, top_k: topK }: RerankBody): number | undefined {
+  if (topN && topK && topN !== topK) {
+    throw invalidRequest('top_k', "Invalid 'top_k': 'top_n' has another number. Send only one of them.")
+  }
+  return topN ?? topK ?? undefined
+}
 
 /** Units of a price: searches, or tokens. */
 export const rerankUnits = [['search'], ['input_token']] as const

@@ -14,6 +14,7 @@ import {
   rerankUnits,
   shownRerankUsage,
   textsOfRerank,
+  wantedResults,
 } from './caller-side'
 
 export const cohereRerank: JsonFamily<RerankBody> = {
@@ -25,14 +26,15 @@ export const cohereRerank: JsonFamily<RerankBody> = {
   body: RerankBody,
   fieldRules: [...otherModels, ...fileIds('documents[].file_id')],
   fields: ['rank_fields', 'max_chunks_per_doc', 'truncation', 'priority'],
+  check: (body) => void wantedResults(body),
   quote: quoteRerank,
 
-  call: (_, model): Call => ({
-    path: '/rerank',
-    protocol: 'openai',
-    body: { edit: { set: { model: JSON.stringify(model.upstreamModel) } } },
-    stream: false,
-  }),
+  call({ body }, model): Call {
+    const set: Record<string, string> = { model: JSON.stringify(model.upstreamModel) }
+    const wanted = wantedResults(body)
+    if (wanted !== undefined) set.top_n = String(wanted)
+    return { path: '/rerank', protocol: 'openai', body: { edit: { set, drop: ['top_k'] } }, stream: false }
+  },
 
   read(reply) {
     const { results, meta, usage } = asObject(reply)

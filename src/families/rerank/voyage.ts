@@ -1,5 +1,6 @@
-// Reranking by Voyage AI, which has other names: `top_k`, and `data` instead of `results`. Voyage refuses unknown
-// fields, so only known ones must be sent.
+// Reranking by Voyage AI, which has other names: `top_k`, and `data` instead of `results`. Callers may use either, and the
+// answer has both lists: `data` is what the Voyage SDK reads (`voyageai/object/reranking.py`), with `usage.total_tokens`. Voyage
+// refuses unknown fields, so only known ones must be sent.
 
 import type { Call, MadeFamily } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
@@ -12,6 +13,7 @@ import {
   rerankUnits,
   shownRerankUsage,
   textsOfRerank,
+  wantedResults,
 } from './caller-side'
 
 export const voyageRerank: MadeFamily<RerankBody> = {
@@ -22,10 +24,12 @@ export const voyageRerank: MadeFamily<RerankBody> = {
   dialect: 'openai',
   body: RerankBody,
   fields: ['truncation'],
+  check: (body) => void wantedResults(body),
   quote: quoteRerank,
 
   call({ body }, model): Call {
-    const { query, documents, top_n: topK, return_documents: returned } = body
+    const { query, documents, return_documents: returned } = body
+    const topK = wantedResults(body)
     const { truncation } = body as { truncation?: unknown }
     const json = {
       model: model.upstreamModel,
@@ -40,11 +44,13 @@ export const voyageRerank: MadeFamily<RerankBody> = {
 
   reply([reply], _, model, paid) {
     const { data, usage } = asObject(reply)
-    const results = (data as unknown[]).filter(isObject).map(({ document, ...result }) => ({
+    const ranked = (data as unknown[]).filter(isObject)
+    const results = ranked.map(({ document, ...result }) => ({
       ...result,
       ...(document !== undefined && document !== null && { document: { text: document } }),
     }))
-    return { model: model.id, results, usage: { ...asObject(usage), ...shownRerankUsage(paid) } }
+    const shown = { ...asObject(usage), ...shownRerankUsage(paid) }
+    return { object: 'list', model: model.id, results, data: ranked, usage: shown }
   },
 
   read(reply) {

@@ -8,7 +8,7 @@ import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
-import { tolerated } from '../paths'
+import { pathsOf } from '../paths'
 import type { KeyedWorld } from '../with-key'
 import { forwardedOf } from './operations'
 
@@ -59,7 +59,7 @@ export function tokenCountRoutes(
         return bodies.answer(request, errorResponse(error, dialect, requestId, world.log), listener)
       }
     }
-    for (const each of tolerated(operation.path + path)) {
+    for (const each of pathsOf(operation, path)) {
       app.post(each, ({ request, server }) => count(request, server), { parse: 'none' })
     }
   }

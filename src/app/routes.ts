@@ -11,7 +11,7 @@ import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
 import { type Cors, createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
-import { pathsOf } from '../http/paths'
+import { servedPaths } from '../http/paths'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
 import { codeRoutes } from '../http/routes/codes'
@@ -155,7 +155,7 @@ function consoleRoutes(ask: (request: Request) => Promise<Response>) {
 function dialectOf(request: Request): Dialect {
   const pathname = pathOf(request)
   const isBelow = (path: string) => `${pathname}/`.startsWith(`${path}/`)
-  return operations.find((operation) => pathsOf(operation).some(isBelow))?.dialect ?? 'openai'
+  return operations.find((operation) => servedPaths(operation).some(isBelow))?.dialect ?? 'openai'
 }
 
 /** The error of a request without a route; a broken Host is reported before a wrong path. */

@@ -189,6 +189,8 @@ interface Contract<Body> {
   bridge?: readonly BridgedField[]
   /** True if a bridge leaves out top-level fields that its table does not name: clients send notes of their own. */
   ignoresUnknown?: true
+  /** Names of what the model does not get because clients send it unasked: a header of the answer lists them. */
+  ignored?(body: Body, model: Model): readonly string[]
   /** Rules that a schema cannot express; throws invalidRequest with the field named. */
   check?(body: Body, model: Model): void
   /**

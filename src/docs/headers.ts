@@ -17,6 +17,12 @@ export const headers: Record<string, { description: string; schema: object; exam
       'The id of the model that answered, which differs from the requested name if that is an alias or a route.',
     schema: text,
   },
+  'x-gateway-ignored': {
+    description:
+      'What the model did not get of the request: tools and empty lists that clients send unasked. Absent if there is none.',
+    schema: text,
+    example: 'image_generation',
+  },
   'x-gateway-cost-usd': {
     description:
       'What the request cost, in US dollars. Absent where that is known only after the headers have gone, as with streams.',

@@ -8,6 +8,9 @@ export function tolerated(path: string): string[] {
 }
 
 /** The paths of an operation, or of what is `below` it, each once. */
-export function pathsOf({ path, aliases = [] }: Pick<Operation, 'path' | 'aliases'>, below = ''): string[] {
+export function servedPaths(
+  { path, aliases = [] }: Pick<Operation, 'path' | 'aliases'>,
+  below = '',
+): string[] {
   return [...new Set([path, ...aliases].flatMap((each) => tolerated(each + below)))]
 }

@@ -349,25 +349,22 @@ async function endedTask(
   return new Response(body, { status, headers })
 }
 
-function replayed(
-  line: Line,
-  saved: SavedAnswer,
-  logRow: RequestLogRow,
-  { family }: CheckedRequest,
-): Response {
+function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request: CheckedRequest): Response {
   endReplayed(line, logRow, saved)
-  const headers = withIds({ 'content-type': saved.contentType }, { family, logRow })
+  const headers = withIds({ 'content-type': saved.contentType }, { ...request, logRow })
   headers['idempotent-replayed'] = 'true'
   return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
 }
 
-/** Adds the request's id, also under the name that the caller's dialect knows, and the model that answered. */
+/** Adds the request's id, also under the name that the caller's dialect knows, the model that answered, and what it did not get. */
 function withIds(
   headers: Record<string, string>,
-  { family, logRow }: Pick<Reservation, 'family' | 'logRow'>,
+  { family, logRow, parsed, model }: Pick<Reservation, 'family' | 'logRow' | 'parsed' | 'model'>,
 ): Record<string, string> {
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
+  const ignored = family.ignored?.(parsed.body, model)
+  if (ignored && ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers
 }

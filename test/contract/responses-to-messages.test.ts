@@ -375,7 +375,7 @@ describe('refused by its place:', () => {
   test.each([
     [{ top_logprobs: 2 }, 'top_logprobs', 'unsupported_value'],
     [{ prompt: { id: 'pmpt_1' } }, 'prompt', 'unsupported_parameter'],
-    [{ tools: [{ type: 'image_generation' }] }, 'tools[0].type', 'unsupported_parameter'],
+    [{ tools: [{ type: 'code_interpreter' }] }, 'tools[0].type', 'unsupported_parameter'],
     [
       { input: [{ type: 'additional_tools', tools: [{ type: 'mcp' }] }] },
       'input[0].tools[0].type',

@@ -131,6 +131,7 @@ const onBoth: Samples = {
   }),
   'tools[] web_search': { tools: [look, { type: 'web_search' }] },
   'tools[] web_search_preview': { tools: [look, { type: 'web_search_preview' }] },
+  'tools[] image_generation': { tools: [look, { type: 'image_generation' }] },
   'tools[].allowed_callers': withTool({ allowed_callers: ['direct'] }),
   'tools[].async': withTool({ async: true }),
   'tools[].defer_loading': withTool({ defer_loading: true }),

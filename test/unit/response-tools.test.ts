@@ -158,6 +158,7 @@ describe('a tool', () => {
     'web_search_2025_08_26',
     'web_search_preview',
     'web_search_preview_2025_03_11',
+    'image_generation',
     'tool_search',
   ])('%s: left out', (type) => {
     expect(namesOf(flat({ type }, { type: 'function', name: 'f' }))).toEqual(['f'])
@@ -166,7 +167,6 @@ describe('a tool', () => {
   test.each([
     'file_search',
     'code_interpreter',
-    'image_generation',
     'mcp',
     'computer',
     'computer_use_preview',
@@ -326,7 +326,8 @@ describe('a choice', () => {
     [{ type: 'web_search' }, 'tool_choice'],
     [{ type: 'web_search_preview' }, 'tool_choice'],
     [{ type: 'file_search' }, 'tool_choice.type'],
-    [{ type: 'image_generation' }, 'tool_choice.type'],
+    [{ type: 'image_generation' }, 'tool_choice'],
+    [{ type: 'code_interpreter' }, 'tool_choice.type'],
     [{ type: 'local_shell' }, 'tool_choice'],
     [{ type: 'allowed_tools', mode: 'auto' }, 'tool_choice.tools'],
     [{ type: 'allowed_tools', mode: 'some', tools: [] }, 'tool_choice.mode'],

@@ -3,6 +3,7 @@
 
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'
+import { emptyListsIn } from '../unasked'
 import {
   CHAT_END,
   ChatBody,
@@ -28,12 +29,14 @@ export const openaiChat: JsonFamily<ChatBody> = {
   ignoredWhenReasoning: IGNORED_WHEN_REASONING,
   fieldRules: chatFieldRules,
   fields: chatFields,
+  ignored: emptyListsIn,
   check: checkChat,
   quote: quoteChat,
   output: outputOfChat,
 
   call({ body, outputTokens }, model) {
     const edit = completionEdit(body, model)
+    edit.drop.push(...emptyListsIn(body))
     const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
     if (model.reasoning) {
       edit.drop.push(...IGNORED_WHEN_REASONING, 'max_tokens')

@@ -2,6 +2,7 @@
 // nothing behind a bridge, and what is refused there. Data only.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../contract/family'
+import { OFFERED_TYPES } from '../unasked'
 import { addresses } from '../vendor-state'
 import { FOREIGN_ITEMS } from './turns'
 
@@ -55,6 +56,7 @@ export const ignoredOnBoth = bridgedFields(
   ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],
   ['tools[] web_search', 'a search that some clients offer with every request; forced, it is refused'],
   ['tools[] web_search_preview', 'as above'],
+  ['tools[] image_generation', 'as above'],
   ['tools[].allowed_callers', 'no code runs behind this model that could call tools'],
   ['tools[].async', 'calls are answered in the next request'],
   ['tools[].defer_loading', 'all tools are sent at once'],
@@ -75,8 +77,8 @@ export const ignoredOnBoth = bridgedFields(
   ['client_metadata', 'notes of a client'],
 )
 
-const SERVED_TOOLS =
-  /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch|web_search(_preview)?(_\d{4}_\d\d_\d\d)?)$/
+const CALLED_TOOLS = /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch)$/
+const SERVED_TOOLS = new RegExp(`${CALLED_TOOLS.source}|${OFFERED_TYPES.source}`)
 const RUN_ELSEWHERE = 'this model calls tools of the caller, and runs none itself'
 
 export const refusedOnBoth: readonly BridgedField[] = bridgedFields(
@@ -87,7 +89,7 @@ export const refusedOnBoth: readonly BridgedField[] = bridgedFields(
   ['tools[].environment.type', 'commands run on the machine of the caller', ['local']],
   ['input[].tools[].type', RUN_ELSEWHERE, SERVED_TOOLS],
   ['input[].tools[].tools[].type', 'a namespace has functions and custom tools', ['function', 'custom']],
-  ['tool_choice.type', RUN_ELSEWHERE, new RegExp(`^allowed_tools$|${SERVED_TOOLS.source}`)],
+  ['tool_choice.type', RUN_ELSEWHERE, new RegExp(`^allowed_tools$|^web_search|${CALLED_TOOLS.source}`)],
   ...partPlaces.map((place): [string, string] => [
     `${place}.file_id`,
     'this model knows no files by their ids; send the content as a data URL or by a public address',

@@ -11,6 +11,7 @@ import {
   serviceTier,
   speed,
 } from '../surcharges'
+import { OFFERED_TYPES } from '../unasked'
 import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-state'
 
 /** Fields that reasoning models refuse and this gateway ignores for them. */
@@ -22,13 +23,10 @@ const toolPlaces = ['tools[]', 'tools[].tools[]', 'input[].tools[]', 'input[].to
 /** Tools that the caller runs, or that cost no more than the tokens of their results. */
 const PLAIN_TOOLS = /^(function|custom|namespace|tool_search|local_shell|shell|apply_patch|mcp|computer\w*)$/
 
-/** Tools that search the web. */
-export const WEB_SEARCH = /^web_search/
-
 const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
   {
     field: `${place}.type`,
-    plain: new RegExp(`${PLAIN_TOOLS.source}|${WEB_SEARCH.source}`),
+    plain: new RegExp(`${PLAIN_TOOLS.source}|${OFFERED_TYPES.source}`),
     why: 'a tool that the vendor runs is billed by its use, and answers do not say how much that was',
     instead: 'Leave it out, and give the model a function of yours that does it.',
   },
@@ -42,15 +40,23 @@ const tools: readonly FieldRule[] = toolPlaces.flatMap((place): FieldRule[] => [
 ])
 
 /**
- * A search that is only offered is left out where it has no price: coding clients offer it with every request. One that
- * is demanded is refused.
+ * A tool of the vendor that is only offered is left out where it has no price: clients offer some with every request. One
+ * that is demanded is refused.
  */
-const demandedSearch: FieldRule = {
-  field: 'tool_choice.type',
-  plain: /^(?!web_search)/,
-  why: 'it searches the web, which is billed by the search',
-  price: 'web_search',
-}
+const demandedTools: readonly FieldRule[] = [
+  {
+    field: 'tool_choice.type',
+    plain: /^(?!web_search)/,
+    why: 'it searches the web, which is billed by the search',
+    price: 'web_search',
+  },
+  {
+    field: 'tool_choice.type',
+    plain: /^(?!image_generation)/,
+    why: 'it makes a picture, which is billed by its use',
+    instead: 'Leave it out, and make pictures with POST /v1/images/generations.',
+  },
+]
 
 /** Places of pictures and files: in a message, and in the output of a tool. */
 const parts = ['input[].content[]', 'input[].output[]'] as const
@@ -79,7 +85,7 @@ export const responsesFieldRules: readonly FieldRule[] = [
   ...otherModels,
   ...laterAnswers,
   ...tools,
-  demandedSearch,
+  ...demandedTools,
   ...state,
   {
     field: 'prompt',

@@ -7,8 +7,8 @@ import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { SEALED_PREFIX } from '../../lib/sealing'
 import { translatedOnce } from '../translation'
+import { OFFERED_TYPES, offeredIn } from '../unasked'
 import type { ResponsesBody } from './caller-side'
-import { WEB_SEARCH } from './fields'
 
 type Fields = Record<string, unknown>
 
@@ -104,36 +104,49 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
 }
 
 /**
- * The request without searches that have no price, and without a choice between tools of which none is left. The same
- * request if there is nothing to leave out.
+ * The request without tools that clients offer unasked and that have no price, and without a choice between tools of which
+ * none is left. The same request if there is nothing to leave out.
  */
 export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
-  if (hasPrice(model.priceList, 'web_search') || searchesIn(body) === undefined) return body
+  if (!allTools(body).some((tool) => isLeftOut(tool, model))) return body
   const { tools, tool_choice: choice, input, ...rest } = body
-  const left = withoutSearches(tools)
+  const left = withoutOffered(tools, model)
   return {
     ...rest,
-    ...(Array.isArray(input) && { input: input.map(withoutAddedSearches) }),
+    ...(Array.isArray(input) && { input: input.map((item) => withoutAdded(item, model)) }),
     ...(typeof input === 'string' && { input }),
     ...(left.length > 0 && { tools: left, ...(choice !== undefined && { tool_choice: choice }) }),
   }
 })
 
-function withoutAddedSearches(item: object): object {
-  return 'tools' in item && Array.isArray(item.tools) ? { ...item, tools: withoutSearches(item.tools) } : item
+function withoutAdded(item: object, model: Model): object {
+  return 'tools' in item && Array.isArray(item.tools)
+    ? { ...item, tools: withoutOffered(item.tools, model) }
+    : item
 }
 
-/** The tools besides searches, those in namespaces too. */
-function withoutSearches(tools: unknown): NonNullable<ResponsesBody['tools']> {
+/** The tools that the vendor is sent, those in namespaces too. */
+function withoutOffered(tools: unknown, model: Model): NonNullable<ResponsesBody['tools']> {
   return toolsIn(tools)
-    .filter(({ type }) => !isSearch(type))
+    .filter((tool) => !isLeftOut(tool, model))
     .map((tool) =>
-      Array.isArray(tool.tools) ? { ...tool, tools: withoutSearches(tool.tools) } : tool,
+      Array.isArray(tool.tools) ? { ...tool, tools: withoutOffered(tool.tools, model) } : tool,
     ) as NonNullable<ResponsesBody['tools']>
 }
 
+/** Whether a tool is one that clients offer unasked, and the model has no price for it. */
+function isLeftOut({ type }: Fields, { priceList }: Model): boolean {
+  if (typeof type !== 'string' || !OFFERED_TYPES.test(type)) return false
+  return isSearch(type) ? !hasPrice(priceList, 'web_search') : !priceList.isFree
+}
+
+/** Names of the tools that a request offers and the vendor is not sent. */
+export function unsentTools(body: ResponsesBody, model: Model): string[] {
+  return offeredIn(allTools(body).filter((tool) => isLeftOut(tool, model)))
+}
+
 function isSearch(type: unknown): boolean {
-  return typeof type === 'string' && WEB_SEARCH.test(type)
+  return typeof type === 'string' && type.startsWith('web_search')
 }
 
 /** The most searches of a request that lets the vendor search; undefined for any other. */

@@ -21,6 +21,7 @@ import {
   responsesCall,
   searchesIn,
   servedBody,
+  unsentTools,
 } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
 
@@ -34,6 +35,7 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   ignoredWhenReasoning: IGNORED_IN_RESPONSES,
   fieldRules: responsesFieldRules,
   fields: responsesFields,
+  ignored: unsentTools,
   check: checkResponses,
   quote: quoteNative,
   output: outputOfResponses,

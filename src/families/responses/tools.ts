@@ -5,6 +5,7 @@
 import { type GatewayError, invalidRequest } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
 import { withoutKeywords } from '../json-schema'
+import { OFFERED_TYPES, offeredIn } from '../unasked'
 import type { ResponsesBody } from './caller-side'
 import { missingField, repeated, unsupportedField, wrongType, wrongValue } from './refusals'
 
@@ -171,15 +172,12 @@ function addTool(tools: ToolList, tool: Fields, at: string): void {
   }
 }
 
-/** A search of the web, which some clients offer with every request. */
-const SEARCH_TYPE = /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/
-
 /**
- * Whether a tool is left out: a search of the web, which no answer depends on unless it is forced, or of the vendor
- * among tools, because all tools are sent at once.
+ * Whether a tool is left out: one that clients offer unasked, which no answer depends on unless it is forced, or a search of
+ * the vendor among tools, because all tools are sent at once.
  */
 function isLeftOut(type: string, { execution }: Fields): boolean {
-  return SEARCH_TYPE.test(type) || (type === 'tool_search' && execution !== 'client')
+  return OFFERED_TYPES.test(type) || (type === 'tool_search' && execution !== 'client')
 }
 
 /** Adds the tools of a namespace. What is said of all of them is said with the first. */
@@ -290,6 +288,12 @@ const SEARCH: Fields = {
   required: ['query'],
 }
 
+/** Names of the tools that a request offers and the model behind a bridge does not get. */
+export function ignoredTools({ tools, input }: ResponsesBody): string[] {
+  const added = Array.isArray(input) ? input.flatMap((item) => (item as Fields).tools ?? []) : []
+  return offeredIn([...(tools ?? []), ...added].map(asObject))
+}
+
 /** A tool that the caller runs, and whose shape the API names; undefined for one that the vendor runs. */
 function builtInTool(type: string, tool: Fields): Omit<FlatTool, 'flatName'> | undefined {
   const { description, parameters, environment } = tool
@@ -361,11 +365,11 @@ export function flatChoiceOf(body: ResponsesBody): FlatChoice {
   return { mode: named, allowed: [...allowed] }
 }
 
-/** The error for a call that is forced where no tool is left to call, because this model cannot search the web. */
+/** The error for a call that is forced where no tool is left to call. */
 function nothingToCall(): GatewayError {
   return invalidRequest(
     'tool_choice',
-    "Invalid 'tool_choice': 'tools' has nothing that this model can call, and it cannot search the web.",
+    "Invalid 'tool_choice': 'tools' has nothing that this model can call: it cannot search the web or make pictures.",
   )
 }
 
@@ -377,12 +381,12 @@ function modeOf(mode: unknown, at: string): FlatChoice['mode'] {
   throw wrongValue(at, mode, MODES)
 }
 
-/** The tools that a part of a choice names; none for a search, which no tool stands for. */
+/** The tools that a part of a choice names; none for one that is left out. */
 function chosenTools(chosen: Fields, body: ResponsesBody, at: string): readonly FlatTool[] {
   const { type, name, namespace } = chosen
   const tools = flatToolsOf(body)
   if (typeof type !== 'string') throw missingField(`${at}.type`)
-  if (SEARCH_TYPE.test(type)) return []
+  if (OFFERED_TYPES.test(type)) return []
   if (type !== 'function' && type !== 'custom' && type !== 'namespace') {
     if (!BUILT_IN.has(type)) throw unsupportedTool(type, `${at}.type`)
     const found = tools.find({ kind: type as ToolOrigin['kind'], name: type })

@@ -26,7 +26,7 @@ import { exempt, follow, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
 import { type FormTools, readForm } from '../form'
 import { gatewayUrlOf } from '../gateway-url'
-import { pathsOf } from '../paths'
+import { servedPaths } from '../paths'
 
 export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools {
   config: Pick<Config, 'server'>
@@ -51,7 +51,7 @@ export function operationRoutes(
   }
   const app = new Elysia({ name: 'operations' })
   const routes = [...operations, compaction].flatMap((operation) =>
-    pathsOf(operation).map((path) => ({ operation, path })),
+    servedPaths(operation).map((path) => ({ operation, path })),
   )
   for (const { operation, path } of routes) {
     app.post(

@@ -8,7 +8,7 @@ import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { errorResponse } from '../errors'
-import { pathsOf } from '../paths'
+import { servedPaths } from '../paths'
 import type { KeyedWorld } from '../with-key'
 import { forwardedOf } from './operations'
 
@@ -59,7 +59,7 @@ export function tokenCountRoutes(
         return bodies.answer(request, errorResponse(error, dialect, requestId, world.log), listener)
       }
     }
-    for (const each of pathsOf(operation, path)) {
+    for (const each of servedPaths(operation, path)) {
       app.post(each, ({ request, server }) => count(request, server), { parse: 'none' })
     }
   }

@@ -77,7 +77,7 @@ function readQuestion(body: JsonObject, request: VendorRequest): Question {
   const tools = asObjects(body.tools).filter((tool) => tool.input_schema !== undefined)
   const thinking = asObject(body.thinking)?.type
   const thinks = thinking === 'enabled' || thinking === 'adaptive'
-  const schema = asObject(asObject(body.output_config)?.format)?.schema
+  const schema = asObject(asObject(body.output_config)?.format ?? body.output_format)?.schema
   return {
     said: textOf(users.at(-1)?.content),
     toolResult: results.length > 0 ? textOf(results) : undefined,

@@ -43,6 +43,8 @@ const answerFields = [
 const betaFields = new Map([
   ['context_management', 'context-management'],
   ['mcp_servers', 'mcp-client'],
+  // The older name of output_config.format, which litellm sends (BetaJSONOutputFormat of Anthropic's SDK).
+  ['output_format', 'structured-outputs'],
 ])
 const errorTypes: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',

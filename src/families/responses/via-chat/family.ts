@@ -13,6 +13,7 @@ import {
 } from '../../chat/caller-side'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { addedBytes, checkLabels } from '../settings'
+import { ignoredTools } from '../tools'
 import { responsesOnChatFieldRules, responsesOnChatFields } from './fields'
 import { responseOfCompletion } from './reply'
 import { chatRequestOf, draftedChat } from './request'
@@ -30,6 +31,7 @@ export const responsesOnChat: MadeFamily<ResponsesBody> = {
   fieldRules: responsesOnChatFieldRules,
   bridge: responsesOnChatFields,
   ignoresUnknown: true,
+  ignored: ignoredTools,
 
   check(body, model) {
     checkResponses(body)

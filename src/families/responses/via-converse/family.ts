@@ -8,6 +8,7 @@ import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { checkLabels } from '../settings'
+import { ignoredTools } from '../tools'
 import { responseOfMessage } from '../via-messages/reply'
 import { quoteMessage, unthinkingMessage } from '../via-messages/request'
 import { EventsOfMessages } from '../via-messages/stream'
@@ -24,6 +25,7 @@ export const responsesOnConverse: MadeFamily<ResponsesBody> = {
   ignoredWhenReasoning: ['temperature', 'top_p'],
   bridge: responsesOnConverseFields,
   ignoresUnknown: true,
+  ignored: ignoredTools,
 
   check(body, model) {
     checkResponses(body)

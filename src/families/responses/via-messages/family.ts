@@ -6,6 +6,7 @@ import type { MadeFamily } from '../../../contract/family'
 import { outputOfMessages, readMessage, readMessageEvent, textsOfMessages } from '../../messages/caller-side'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { checkLabels } from '../settings'
+import { ignoredTools } from '../tools'
 import { responsesOnMessagesFieldRules, responsesOnMessagesFields } from './fields'
 import { responseOfMessage } from './reply'
 import { draftedMessage, messageRequestOf, quoteMessage } from './request'
@@ -23,6 +24,7 @@ export const responsesOnMessages: MadeFamily<ResponsesBody> = {
   fieldRules: responsesOnMessagesFieldRules,
   bridge: responsesOnMessagesFields,
   ignoresUnknown: true,
+  ignored: ignoredTools,
 
   check(body, model) {
     checkResponses(body)

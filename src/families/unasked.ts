@@ -1,0 +1,36 @@
+// What clients send with every request, whatever their user asks for. It is left out where it cannot be served, and named in a
+// header of the answer. This is the only list; a tool that the request forces to be called must never be left out.
+
+/** Tools that a vendor runs, and clients that offer them in each request. The names are those of OpenAI's SDK (`responses.d.ts`). */
+const OFFERED_TOOLS: readonly { name: string; type: RegExp; clients: string }[] = [
+  { name: 'web_search', type: /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/, clients: 'Codex' },
+  { name: 'image_generation', type: /^image_generation$/, clients: 'the openai-native provider of Cline' },
+]
+
+/** The types of all tools that clients offer unasked, as one expression. */
+export const OFFERED_TYPES = new RegExp(OFFERED_TOOLS.map(({ type }) => type.source).join('|'))
+
+/** The names of tools on the list, each once. */
+export function offeredIn(tools: readonly { type?: unknown }[]): string[] {
+  const types = tools.flatMap(({ type }) => (typeof type === 'string' ? [type] : []))
+  return OFFERED_TOOLS.filter(({ type }) => types.some((each) => type.test(each))).map(({ name }) => name)
+}
+
+/** Lists that LangChain and others send empty, each with the fields that have a meaning only beside it. */
+const EMPTY_LISTS: readonly { list: string; choice: string; others: readonly string[] }[] = [
+  { list: 'tools', choice: 'tool_choice', others: ['parallel_tool_calls'] },
+  { list: 'functions', choice: 'function_call', others: [] },
+]
+
+/**
+ * The fields of empty lists of tools, which OpenAI refuses ("[] is too short - 'tools'"). None if a call is forced: that is a
+ * mistake of the caller, which the vendor explains.
+ */
+export function emptyListsIn(body: Readonly<Record<string, unknown>>): string[] {
+  return EMPTY_LISTS.flatMap(({ list, choice, others }) => {
+    const value = body[list]
+    const isForced = ![undefined, null, 'auto', 'none'].includes(body[choice] as string | null | undefined)
+    if (!Array.isArray(value) || value.length > 0 || isForced) return []
+    return [list, choice, ...others].filter((field) => field in body)
+  })
+}

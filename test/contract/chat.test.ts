@@ -282,7 +282,14 @@ describe('what the caller gets back', () => {
 
   test('the vendor’s headers stay behind, and its own request id with them', async () => {
     const { response } = await chat({ model: 'test-chat', messages: say('Hello!') })
-    const own = ['content-type', 'content-length', 'date', 'x-request-id', 'x-gateway-cost-usd']
+    const own = [
+      'content-type',
+      'content-length',
+      'date',
+      'x-request-id',
+      'x-gateway-model',
+      'x-gateway-cost-usd',
+    ]
     expect([...response.headers.keys()].filter((name) => !own.includes(name))).toEqual([])
   })
 

@@ -16,7 +16,7 @@ import type { StreamMeter } from './stream-meter'
 
 export interface RelayOptions {
   meter: StreamMeter
-  /** Absent if all that the request can use is held. */
+  /** Absent where output is not paid for. */
   hold?: StreamHold | undefined
   model: Model
   /** True if the stream is read on when the caller leaves, for the vendor's true usage. */

@@ -55,6 +55,8 @@ export interface StreamMeter {
   countTokens(): number
   /** Most output tokens that were passed on and are in the next event. */
   neededTokens(): number
+  /** The output in the next event, if it was not passed on because more is needed than is held; empty otherwise. */
+  nextText(): string
   /** Takes a count of all text that was passed on in the place of its bytes. */
   recount(tokens: number): void
   /** The closing events of a complete answer, but for those of a vendor whose events pass. `usage` is what is paid. */
@@ -134,8 +136,12 @@ class PassingMeter implements StreamMeter {
   }
 
   neededTokens(): number {
+    return this.countTokens() + Buffer.byteLength(this.nextText())
+  }
+
+  nextText(): string {
     const [next] = splitEvents(this.kept.toString('latin1'))
-    return this.countTokens() + (next === undefined ? 0 : this.bytesIn(next))
+    return next === undefined ? '' : this.textIn(next)
   }
 
   recount(tokens: number): void {
@@ -196,7 +202,7 @@ class PassingMeter implements StreamMeter {
     let tokens = this.countTokens()
     let length = 0
     for (const event of splitEvents(whole.toString('latin1'))) {
-      const bytes = this.bytesIn(event)
+      const bytes = Buffer.byteLength(this.textIn(event))
       if (bytes > 0 && tokens + bytes > heldTokens) break
       tokens += bytes
       length += event.length
@@ -205,9 +211,9 @@ class PassingMeter implements StreamMeter {
     return length
   }
 
-  private bytesIn(event: string): number {
+  private textIn(event: string): string {
     const json = objectIn(dataOfEvent(event) ?? '')
-    return json ? this.tally.bytesIn(json) : 0
+    return json ? this.tally.textIn(json) : ''
   }
 
   isComplete(): boolean {

@@ -29,7 +29,7 @@ const BYTES_FOR_TOKEN = 8
 
 export interface TallyOptions {
   model: Model
-  /** Output tokens that are held. Absent if all that the request can use is: then none are counted on their way. */
+  /** Output tokens that are held. Absent where output is not paid for: then none are counted on their way. */
   hold?: { readonly heldTokens: number } | undefined
   /** The vendor's figures, or `invalid` if this request cannot have used them. */
   judge(usage: ReportedUsage): ReportedUsage
@@ -111,9 +111,9 @@ export class StreamTally {
     return missing > 0 ? whole?.slice(-missing) : undefined
   }
 
-  /** Bytes of output in an event, of which nothing is noted. No tokenizer makes more tokens of them. */
-  bytesIn(json: object): number {
-    return Buffer.byteLength(this.newText(this.readSafely(json)) ?? '')
+  /** The output in an event, of which nothing is noted. No tokenizer makes more tokens of it than it has bytes. */
+  textIn(json: object): string {
+    return this.newText(this.readSafely(json)) ?? ''
   }
 
   /** Most output tokens in the events that were added, hidden ones among them as far as the vendor has reported them. */

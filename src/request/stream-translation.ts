@@ -109,12 +109,16 @@ class TranslatingMeter implements StreamMeter {
   }
 
   neededTokens(): number {
+    return this.mostTokens() + Buffer.byteLength(this.nextText())
+  }
+
+  nextText(): string {
     const [next] = splitEvents(this.kept)
-    return this.mostTokens() + (next === undefined ? 0 : this.bytesIn(this.parse(next)))
+    return next === undefined ? '' : this.textIn(this.parse(next))
   }
 
   recount(tokens: number): void {
-    const most = this.mostTokens()
+    const most = Math.max(1, this.mostTokens())
     // In the same shares, because the text of all was counted together.
     for (const tally of this.tallies) tally.recount(Math.ceil((tokens * tally.mostTokens()) / most))
   }
@@ -136,12 +140,12 @@ class TranslatingMeter implements StreamMeter {
   private isHeld(event: ParsedEvent, heldTokens: number): boolean {
     const tokens = this.mostTokens()
     if (tokens + 3 * event.text.length <= heldTokens) return true
-    const bytes = this.bytesIn(event)
+    const bytes = Buffer.byteLength(this.textIn(event))
     return bytes === 0 || tokens + bytes <= heldTokens
   }
 
-  private bytesIn({ json }: ParsedEvent): number {
-    return json ? (this.tallies[0]?.bytesIn(json) ?? 0) : 0
+  private textIn({ json }: ParsedEvent): string {
+    return (json && this.tallies[0]?.textIn(json)) ?? ''
   }
 
   private parse(text: string): ParsedEvent {

@@ -109,6 +109,22 @@ export function inFlightOnly(left: string, heldNano: number): GatewayError {
   })
 }
 
+/** The error for a whole answer that costs more than can be held for it. `left` is what is available, or the budget that is used up. */
+export function notDelivered(
+  priceNano: number,
+  heldNano: number,
+  left: number | 'budget' | 'account budget',
+): GatewayError {
+  const costs = `The answer costs $${formatUsd(priceNano)}, more than the $${formatUsd(heldNano)} that was held for it, and`
+  const cure = 'It is not delivered and not charged. Ask for less output'
+  if (left === 'budget' || left === 'account budget') {
+    const whose = left === 'budget' ? 'this key' : 'the account'
+    return tooLittle('budget_exceeded', `${costs} the budget of ${whose} cannot cover the rest. ${cure}.`)
+  }
+  const has = `the account has $${formatUsd(left)} available for the rest`
+  return tooLittle('insufficient_balance', `${costs} ${has}. ${cure}, or add money to the account.`)
+}
+
 /** The error for too little money when waiting does not help. */
 export function tooLittle(code: ErrorCode, message: string): GatewayError {
   return new GatewayError(402, { code, message, headers: { 'x-should-retry': 'false' } })

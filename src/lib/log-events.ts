@@ -25,6 +25,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'An admin tried what their role does not allow.',
     'Give a higher role with `gateway admins create`, or ask what they meant to do.',
   ),
+  answer_not_delivered: warn(
+    'A whole answer cost more than its account could pay: it was neither delivered nor charged, and the vendor bills it.',
+    'Make the vendor keep `max_tokens`, or raise `reserveOutputTokens` of the model for requests without a limit.',
+  ),
   artifact_left_behind: warn(
     'A deleted result stays in a place that is no longer configured: remove it there.',
     'Remove it in the place that `artifacts` named before.',

@@ -11,6 +11,7 @@ import { GatewayError } from '../lib/errors'
 import { noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
+import { holdRest } from './reserve'
 import type { RequestWorld } from './world'
 
 /** The parts that every step of the line uses. */
@@ -56,6 +57,29 @@ export async function endAnswered(
   if (measured) noteQuantities(logRow, measured.quantities)
   writeRow(world, logRow, 200)
   return paidNano
+}
+
+/**
+ * Ends the request of an answer that came whole, as `endAnswered` does. Throws 402 if it costs more than the account can pay:
+ * nothing of it may be delivered, and nothing is charged.
+ */
+export async function endWhole(
+  line: Line,
+  reservation: Reservation,
+  outcome: Outcome,
+  saved: SavedAnswer,
+  known?: Measure,
+): Promise<number> {
+  const { world, reservations } = line
+  const { parsed, model, logRow, charge } = reservation
+  const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
+  const refusal = measured && (await holdRest(world, reservation, outcome, measured))
+  if (!refusal) return endAnswered(line, reservation, outcome, saved, measured)
+  const { message: reason } = refusal
+  world.log('answer_not_delivered', { request: charge.id, upstream: model.upstream.name, reason })
+  logRow.endedBy = 'balance'
+  await reservations.release(reservation, 'balance', outcome)
+  throw refusal
 }
 
 /**

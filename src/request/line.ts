@@ -37,7 +37,7 @@ import {
   type Reword,
   readRequest,
 } from './check'
-import { endAnswered, endFailed, endHandedOver, endReplayed, type Line } from './ending'
+import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
 import { keepResults } from './kept-answer'
 import { metadataOf } from './metadata'
 import { type Reservation, Reservations } from './reservation'
@@ -296,7 +296,7 @@ async function endedWhole(
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
   const saved = { status: 200, contentType, body: shown }
-  const paidNano = await endAnswered(line, reservation, outcome, saved, measured)
+  const paidNano = await endWhole(line, reservation, outcome, saved, measured)
   const headers = withIds({}, reservation)
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
@@ -312,7 +312,7 @@ async function endedFile(
   reservation: Reservation,
   { outcome, saved, headers }: FileAnswer,
 ): Promise<Response> {
-  await endAnswered(line, reservation, outcome, saved)
+  await endWhole(line, reservation, outcome, saved)
   return new Response(saved.body as Uint8Array<ArrayBuffer>, { headers: withIds(headers, reservation) })
 }
 

@@ -13,11 +13,12 @@ import {
   refusalOf,
   windowMinuteOf,
 } from '../billing/limits'
-import { quoteNano, tariffOf } from '../billing/metering'
+import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/metering'
 import { referencesOf } from '../billing/references'
 import { DEFAULT_MOST_METADATA } from '../config/usage'
-import { notPaid } from '../contract/failures'
+import { notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
+import { tableNano } from '../contract/prices'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
 import type { Db, Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
@@ -30,7 +31,7 @@ import { begunResponse } from './answer-background'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import type { Reservation } from './reservation'
-import { firstTokens, withOutput } from './stream-hold'
+import { extendCharge, firstTokens, withOutput } from './stream-hold'
 import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
@@ -136,6 +137,31 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? estimateTokens(request) : 0,
     process,
+  }
+}
+
+/**
+ * Holds the rest of the price of an answer that came whole and costs more than is held. Returns the caller's error if it
+ * cannot be held: then nothing of the answer may be delivered.
+ */
+export async function holdRest(
+  { db }: Line['world'],
+  reservation: Reservation,
+  outcome: Outcome,
+  { quantities }: Measure,
+): Promise<GatewayError | undefined> {
+  const { parsed, model, key, charge } = reservation
+  const priceNano = tableNano(quantities, billOf(parsed, model, quantities, outcome).table)
+  for (;;) {
+    const amountNano = priceNano - charge.heldNano
+    if (amountNano <= 0) return undefined
+    const answer = await extendCharge(db, key, charge, { amountNano, windowTokens: 0 })
+    // A charge that has ended is for its settlement to judge.
+    if (answer === 'held' || answer === 'charge') return undefined
+    if (answer === 'again') continue
+    const ofBudget = answer === 'budget' || answer === 'account budget'
+    const { availableNano = 0 } = (await balanceOf(db, key.account)) ?? {}
+    return notDelivered(priceNano, charge.heldNano, ofBudget ? answer : availableNano)
   }
 }
 

@@ -2,8 +2,8 @@
 // is delivered must never be more than what is held, whatever limit the vendor keeps. The path of an event has no part in it
 // but a comparison.
 
-import { extendHold, refreshHold } from '../billing/ledger'
-import { conditionsToExtend } from '../billing/limits'
+import { type Charge, type Extension, extendHold, refreshHold } from '../billing/ledger'
+import { conditionsToExtend, type KeyLimits } from '../billing/limits'
 import { askedTier, billOf, type Outcome, quoteOf, tariffOf } from '../billing/metering'
 import type { Model, OutputTokens, ParsedRequest } from '../contract/family'
 import { heldNano, heldTable, tableNano } from '../contract/prices'
@@ -15,7 +15,7 @@ import {
   type Unit,
   unitTable,
 } from '../contract/units'
-import { DatabaseUnavailable } from '../db/db'
+import { DatabaseUnavailable, type Db } from '../db/db'
 import type { Reservation } from './reservation'
 import type { StreamMeter } from './stream-meter'
 import type { RequestWorld } from './world'
@@ -66,6 +66,25 @@ function isPaidByOutput({ priceList: { isFree, tables } }: Model): boolean {
 /** A request that is quoted with at most so many output tokens of each candidate. */
 export function withOutput(parsed: ParsedRequest, outputTokens: number | undefined): ParsedRequest {
   return outputTokens === undefined ? parsed : { ...parsed, outputTokens }
+}
+
+/**
+ * Holds more for a charge, and notes it there. `again` if the charge holds another amount than was known, which is noted:
+ * an extension may have been made whose answer was lost.
+ */
+export async function extendCharge(
+  db: Db,
+  key: KeyLimits,
+  charge: Charge,
+  extension: Extension,
+): Promise<'held' | 'again' | Exclude<Awaited<ReturnType<typeof extendHold>>, { held: true }>['refusedBy']> {
+  const result = await extendHold(db, charge, extension, conditionsToExtend(key, charge, extension))
+  if ('refusedBy' in result) {
+    return result.refusedBy === 'charge' && (await refreshHold(db, charge)) ? 'again' : result.refusedBy
+  }
+  charge.heldNano += extension.amountNano
+  charge.windowTokens += extension.windowTokens
+  return 'held'
 }
 
 type HoldWorld = Pick<RequestWorld, 'db' | 'log' | 'monotonic' | 'after' | 'tokenCounter'>
@@ -191,15 +210,8 @@ export class StreamHold {
       // The dearest model of a route may have held it already.
       if (amountNano <= 0) return 'held'
       const windowTokens = charge.windowMinute === null ? 0 : (each - this.each) * candidates
-      const extension = { amountNano, windowTokens }
-      const result = await extendHold(db, charge, extension, conditionsToExtend(key, charge, extension))
-      if ('held' in result) {
-        charge.heldNano += amountNano
-        charge.windowTokens += windowTokens
-        return 'held'
-      }
-      // An extension may have been made whose answer was lost.
-      return result.refusedBy === 'charge' && (await refreshHold(db, charge)) ? 'again' : 'refused'
+      const answer = await extendCharge(db, key, charge, { amountNano, windowTokens })
+      return answer === 'held' || answer === 'again' ? answer : 'refused'
     })
     if (answer === 'held') this.note(each)
     return answer

@@ -485,28 +485,50 @@ function priceTests(kind: DatabaseKind): void {
     expect(response.status).toBe(200)
     expect(response.headers.get('x-gateway-cost-usd')).toBe('0.002005')
     const [charge] = await gateway.charges()
-    expect(charge).toMatchObject({ amount: 2_005_000, shortfall: 0 })
-    expect(charge?.held as number).toBeLessThan(2_005_000)
+    // The rest was held before anything was delivered.
+    expect(charge).toMatchObject({ amount: 2_005_000, held: 2_005_000, shortfall: 0 })
     expect(await gateway.balance()).toMatchObject({ balanceNano: 7_995_000, heldNano: 0 })
     await gateway.close()
   })
 
-  test('above all that is there is a loss of the operator, and the balance stops at zero', async () => {
+  test('above all that is there is not delivered, not charged, and said', async () => {
     const gateway = await startTestGateway({
       database: kind,
       balance: '0.0005',
       models: { 'test-chat': { reserveOutputTokens: 10 } },
     })
-    const response = await gateway.chat({ messages: say('[sandbox tokens=1000 prompt_tokens=5]') })
-    expect(response.status).toBe(200)
-    expect(response.headers.get('x-gateway-cost-usd')).toBe('0.0005')
-    expect((await gateway.charges())[0]).toMatchObject({ amount: 500_000, shortfall: 1_505_000 })
-    expect(await gateway.balance()).toMatchObject({ balanceNano: 0, heldNano: 0 })
-    expect((await gateway.audit()).books).toMatchObject({
-      revenueNano: 2_005_000n,
-      shortfallNano: 1_505_000n,
+    const ask = () => gateway.chat({ messages: say('[sandbox tokens=1000 prompt_tokens=5]') })
+    const response = await ask()
+    expect(response.status).toBe(402)
+    const { error } = (await response.json()) as { error: { code: string; message: string } }
+    expect(error.code).toBe('insufficient_balance')
+    expect(error.message).toMatch(
+      /^The answer costs \$0\.002005, more than the \$0\.000\d+ that was held for it, and the account has \$0\.000\d+ available for the rest\. It is not delivered and not charged\./,
+    )
+    expect(await gateway.charges()).toMatchObject([
+      { state: 'released', ended_by: 'balance', amount: 0, shortfall: 0 },
+    ])
+    expect(await gateway.balance()).toMatchObject({ balanceNano: 500_000, heldNano: 0 })
+    expect(await gateway.newestLogged()).toMatchObject({ status: 402, ended_by: 'balance' })
+    await gateway.close()
+  })
+
+  test('above the budget of its key is not delivered, and its Idempotency-Key is free again', async () => {
+    const gateway = await startTestGateway({
+      database: kind,
+      models: { 'test-chat': { reserveOutputTokens: 10 } },
     })
-    expect((await gateway.chat()).status).toBe(402)
+    const { secret } = await gateway.makeKey('rich', '1', { budgetNano: 500_000, budgetPeriod: 'day' })
+    const headers = { authorization: `Bearer ${secret}`, 'idempotency-key': 'one' }
+    const ask = () => gateway.chat({ messages: say('[sandbox tokens=1000 prompt_tokens=5]') }, headers)
+    for (const code of ['budget_exceeded', 'budget_exceeded']) {
+      const response = await ask()
+      expect({ status: response.status, error: (await response.json()) as unknown }).toMatchObject({
+        status: 402,
+        error: { error: { code } },
+      })
+    }
+    expect(await gateway.balance('rich')).toMatchObject({ balanceNano: NANO_PER_USD, heldNano: 0 })
     await gateway.close()
   })
 

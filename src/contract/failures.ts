@@ -16,6 +16,12 @@ const CALLER_LEFT_STATUS = 499
  */
 export type EndedBy = 'done' | 'balance' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
 
+/**
+ * Why a stream ends early, in the events that end it: the reason that its dialect has is that of an answer at its own limit.
+ * Official clients keep unknown members or ignore them.
+ */
+export const ENDED_BY_BALANCE = { gateway: { ended_by: 'balance' } } as const
+
 /** The error for a stream that ends before its answer is complete. */
 export function cutError(endedBy: EndedBy): GatewayError {
   if (endedBy === 'shutdown') return shuttingDown()

@@ -125,6 +125,7 @@ for (const kind of databaseKinds) {
   group(`running requests on ${kind}`, () => inFlightTests(kind))
   group(`an Idempotency-Key on ${kind}`, () => idempotencyTests(kind))
   group(`the price of a request on ${kind}`, () => priceTests(kind))
+  group(`a price above the hold on ${kind}`, () => pricesAboveTheHold(kind))
   group(`a database that is down: ${kind}`, () => outageTests(kind))
   describe(`overdraft on ${kind}`, () => overdraftTests(kind))
   describe(`refusals on ${kind}`, () => refusalTests(kind))
@@ -439,42 +440,7 @@ function inFlightTests(kind: DatabaseKind): void {
   )
 }
 
-function priceTests(kind: DatabaseKind): void {
-  test('is the one of its beginning, though it changes while the request runs', async () => {
-    const vendor = startHeldVendor()
-    const priced = (dollars: string) => {
-      const price = { per_1m_input_tokens: dollars, per_1m_output_tokens: dollars }
-      const { upstreams, models: held } = heldBy(vendor)
-      return { upstreams, models: { ...held, 'held-chat': { ...held['held-chat'], price } } }
-    }
-    const ask = (gateway: TestGateway) => flood(1, () => gateway.chat({ model: 'held-chat' }))
-    const old = await startTestGateway({ database: kind, ...priced('1.00') })
-    const running = [ask(old)]
-    await waitFor(() => vendor.requests === 1)
-    // PostgreSQL: another node with new prices beside the old one. SQLite: the old one ends and a new one begins.
-    const twin = kind === 'postgres' ? await startTwin(old, priced('3.00')) : undefined
-    if (twin) running.push(ask(twin))
-    await waitFor(() => vendor.requests === running.length)
-    vendor.letGo()
-    await Promise.all(running)
-    const young = twin ?? (await restart(old, priced('3.00')))
-    await ask(young)
-    const rows = await young.charges()
-    const figures = rows.map(({ prices, amount }) => [
-      JSON.parse(prices as string)[0].pico.output_token,
-      amount,
-    ])
-    const both = [
-      [1_000_000, 30_000],
-      [3_000_000, 90_000],
-    ]
-    expect(figures).toEqual(kind === 'postgres' ? [...both, [3_000_000, 90_000]] : both)
-    await young.close()
-    if (kind === 'postgres') await old.close()
-    else await old.sandbox.stop()
-    await vendor.stop()
-  })
-
+function pricesAboveTheHold(kind: DatabaseKind): void {
   test('may be above the hold when the caller set no limit: the rest is taken from what is there', async () => {
     const gateway = await startTestGateway({
       database: kind,
@@ -530,6 +496,43 @@ function priceTests(kind: DatabaseKind): void {
     }
     expect(await gateway.balance('rich')).toMatchObject({ balanceNano: NANO_PER_USD, heldNano: 0 })
     await gateway.close()
+  })
+}
+
+function priceTests(kind: DatabaseKind): void {
+  test('is the one of its beginning, though it changes while the request runs', async () => {
+    const vendor = startHeldVendor()
+    const priced = (dollars: string) => {
+      const price = { per_1m_input_tokens: dollars, per_1m_output_tokens: dollars }
+      const { upstreams, models: held } = heldBy(vendor)
+      return { upstreams, models: { ...held, 'held-chat': { ...held['held-chat'], price } } }
+    }
+    const ask = (gateway: TestGateway) => flood(1, () => gateway.chat({ model: 'held-chat' }))
+    const old = await startTestGateway({ database: kind, ...priced('1.00') })
+    const running = [ask(old)]
+    await waitFor(() => vendor.requests === 1)
+    // PostgreSQL: another node with new prices beside the old one. SQLite: the old one ends and a new one begins.
+    const twin = kind === 'postgres' ? await startTwin(old, priced('3.00')) : undefined
+    if (twin) running.push(ask(twin))
+    await waitFor(() => vendor.requests === running.length)
+    vendor.letGo()
+    await Promise.all(running)
+    const young = twin ?? (await restart(old, priced('3.00')))
+    await ask(young)
+    const rows = await young.charges()
+    const figures = rows.map(({ prices, amount }) => [
+      JSON.parse(prices as string)[0].pico.output_token,
+      amount,
+    ])
+    const both = [
+      [1_000_000, 30_000],
+      [3_000_000, 90_000],
+    ]
+    expect(figures).toEqual(kind === 'postgres' ? [...both, [3_000_000, 90_000]] : both)
+    await young.close()
+    if (kind === 'postgres') await old.close()
+    else await old.sandbox.stop()
+    await vendor.stop()
   })
 
   test('is the total of all candidates, with cached tokens at their own price', async () => {

@@ -162,6 +162,22 @@ const allWays = [
   responsesWay('responses on messages', 'step-messages'),
 ]
 
+/** The events with which an answer ends for lack of money, by the types of their dialect; chunks of chat have none. */
+function eventsWithNote(stream: string): string[] {
+  const events = stream
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as Json] : []))
+  const noted = events.filter(({ gateway }) => gateway)
+  for (const { gateway } of noted) expect(gateway).toEqual({ ended_by: 'balance' })
+  expect(noted).toEqual(events.slice(-noted.length))
+  return noted.map(({ type, usage }) => type ?? (usage ? 'usage' : 'finish'))
+}
+
+function notedIn({ path }: Way): string[] {
+  if (path === '/v1/messages') return ['message_delta', 'message_stop']
+  return path === '/v1/responses' ? ['response.incomplete'] : ['finish', 'usage']
+}
+
 for (const kind of databaseKinds) {
   describe(`a stream on ${kind}`, () => {
     let gateway: TestGateway
@@ -178,9 +194,11 @@ for (const kind of databaseKinds) {
       const { secret } = await gateway.makeKey(account, formatUsd(funds))
       const response = await gateway.post(way.path, body, { authorization: `Bearer ${secret}` })
       expect(response.status).toBe(200)
-      const read = way.read(await response.text())
+      const stream = await response.text()
+      const read = way.read(stream)
+      const noted = eventsWithNote(stream)
       const [charge] = (await gateway.charges()).filter((row) => row.account === account)
-      return { read, charge: charge as Row, firstNano, funds, balance: await gateway.balance(account) }
+      return { read, noted, charge: charge as Row, firstNano, funds, balance: await gateway.balance(account) }
     }
 
     test.each(allWays)('$name: goes on as long as the account can pay', async (way) => {
@@ -199,13 +217,15 @@ for (const kind of databaseKinds) {
 
     test.each(allWays)('$name: ends as at its limit where it can pay no more', async (way) => {
       const words = 'Say much. [sandbox tokens=20000 token_delay_ms=1]'
-      const { read, charge, funds, balance } = await play(way, `poor ${way.name}`, words, 400)
+      const { read, noted, charge, funds, balance } = await play(way, `poor ${way.name}`, words, 400)
       expect(read.finish).toBe('length')
       expect(charge).toMatchObject({ state: 'settled', ended_by: 'balance', shortfall: 0 })
       // What the caller reads is what it paid.
       expect(charge.amount).toBe(read.inputTokens * INPUT + read.outputTokens * OUTPUT)
       expect(charge.amount).toBeLessThanOrEqual(charge.held as number)
       expect(balance).toMatchObject({ heldNano: 0, balanceNano: funds - (charge.amount as number) })
+      expect(noted).toEqual(notedIn(way))
+      expect(await gateway.newestLogged()).toMatchObject({ account: `poor ${way.name}`, ended_by: 'balance' })
       // It got nearly all that it could pay, and no more.
       expect(charge.amount).toBeGreaterThanOrEqual(funds * 0.9)
       expect(charge.amount).toBeLessThanOrEqual(funds)

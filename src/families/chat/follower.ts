@@ -1,6 +1,7 @@
 // Follows a stream of chunks that passes unchanged, to end it where the account can pay for no more: with the reason that
 // a vendor gives at the limit of an answer. It must never throw, whatever a vendor sends.
 
+import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
 import { isObject } from '../../lib/objects'
 import { CHAT_END, type ChatBody } from './caller-side'
@@ -62,14 +63,17 @@ export class ChunkFollower implements StreamFollower {
 
   cut(usage: Quantities): string {
     const ends = Array.from({ length: this.form.candidates }, (_, index) => this.end(index))
-    return `${ends.join('')}${this.usageEvent(usage)}data: ${CHAT_END}\n\n`
+    const last = this.showsUsage
+      ? this.chunk({ choices: [], usage: chatUsage(usage), ...ENDED_BY_BALANCE })
+      : ''
+    return `${ends.join('')}${last}data: ${CHAT_END}\n\n`
   }
 
   private end(index: number): string {
     if (this.ended.has(index)) return ''
     const last = this.form.lastPiece(this.begun.has(index))
     const choices = [{ index, ...last, logprobs: null, finish_reason: 'length' }]
-    return this.chunk({ choices, ...(this.showsUsage && { usage: null }) })
+    return this.chunk({ choices, ...(this.showsUsage && { usage: null }), ...ENDED_BY_BALANCE })
   }
 
   private chunk(fields: object): string {

@@ -1,10 +1,13 @@
 // Follows a stream of messages that passes unchanged, to end it where the account can pay for no more: open blocks end, and
 // the reason is that of an answer at its limit. It must never throw, whatever a vendor sends.
 
+import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, StreamFollower } from '../../contract/family'
 import { isObject } from '../../lib/objects'
 import type { MessagesBody } from './caller-side'
 import { messageUsage } from './usage'
+
+const CUT_STOP = messageEvent({ type: 'message_stop', ...ENDED_BY_BALANCE })
 
 export type MessageEvent = { type: string; [field: string]: unknown }
 
@@ -26,8 +29,8 @@ export function followMessage(parsed: ParsedRequest<MessagesBody>, model: Model)
     cut(usage) {
       const start = hasBegun ? '' : startOf(parsed, model, usage)
       const stops = [...open].map((index) => messageEvent({ type: 'content_block_stop', index }))
-      const end = reason ? '' : cutEvent(usage)
-      return `${start}${stops.join('')}${end}${messageEvent({ type: 'message_stop' })}`
+      const end = reason ? CUT_STOP : cutEvents(usage)
+      return `${start}${stops.join('')}${end}`
     },
   }
 }
@@ -53,14 +56,15 @@ export function messageStart(id: string, model: Model, usage: object): MessageEv
 }
 
 const END_TURN = { stop_reason: 'end_turn', stop_sequence: null }
+const AT_LIMIT = { stop_reason: 'max_tokens', stop_sequence: null }
 
-/** The event that says that a message ends at its limit. */
-export function cutEvent(usage: Quantities): string {
-  return endEvent({ stop_reason: 'max_tokens', stop_sequence: null }, usage)
+/** The events that say why the message ends, and that it ends. */
+export function cutEvents(usage: Quantities): string {
+  return endEvent(AT_LIMIT, usage, ENDED_BY_BALANCE) + CUT_STOP
 }
 
-function endEvent(delta: object, usage: Quantities): string {
-  return messageEvent({ type: 'message_delta', delta, usage: messageUsage(usage) })
+function endEvent(delta: object, usage: Quantities, note: object = {}): string {
+  return messageEvent({ type: 'message_delta', delta, usage: messageUsage(usage), ...note })
 }
 
 export function messageEvent(event: MessageEvent): string {

@@ -307,7 +307,7 @@ export class ResponseEvents {
 
   private end(end: ResponseEnd): void {
     this.ended = responseObject(this.parsed, this.model, this.output, end, this.begun)
-    this.write(`response.${end.status}`, { response: this.ended })
+    this.write(`response.${end.status}`, { response: this.ended, ...end.note })
     if (!this.isSilent) this.written += DONE
   }
 

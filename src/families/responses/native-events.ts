@@ -1,6 +1,7 @@
 // The events of a vendor of responses for the caller: in the vendor's order, numbered anew, each item under one id,
 // without padding and without kinds that clients throw on. It must never throw, nor send an end that is not the last.
 
+import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../contract/family'
 import type { GatewayError } from '../../lib/errors'
 import { asObject, isObject } from '../../lib/objects'
@@ -159,8 +160,9 @@ class NativeEvents implements Translator {
       incomplete_details: { reason: 'max_output_tokens' },
       output: this.output({}),
       usage: usageObject(responseUsage(usage, 0)),
+      ...ENDED_BY_BALANCE,
     }
-    return begun + closed + this.end({ type: 'response.incomplete' }, cut)
+    return begun + closed + this.end({ type: 'response.incomplete', ...ENDED_BY_BALANCE }, cut)
   }
 
   keepAlive(): string {

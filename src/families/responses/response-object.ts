@@ -36,6 +36,8 @@ export interface ResponseEnd {
   usage?: ResponseUsage | undefined
   /** The tier that the vendor reports. */
   serviceTier?: string | undefined
+  /** Members of the response and of its last event that no dialect knows. */
+  note?: object
 }
 
 /** The measured usage in the terms of responses. `reasoningTokens` are those in the output that the vendor reports. */
@@ -78,7 +80,7 @@ export function responseObject(
     usage: null,
   }
   if (!end) return response
-  const { status, error = null, incompleteReason, usage, serviceTier } = end
+  const { status, error = null, incompleteReason, usage, serviceTier, note } = end
   return {
     ...response,
     completed_at: status === 'completed' ? unixSeconds(answer?.now() ?? at) : null,
@@ -88,6 +90,7 @@ export function responseObject(
     output,
     ...(serviceTier && { service_tier: tierOf(serviceTier) }),
     usage: usage ? usageObject(usage) : null,
+    ...note,
   }
 }
 

@@ -1,6 +1,7 @@
 // The half of a translation to the events of a response that does not depend on the vendor's dialect: how an answer
 // ends, fails or is cut, and what it has used. It must never throw, and never write after the end.
 
+import { ENDED_BY_BALANCE } from '../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../contract/family'
 import { hasFailed, type Reading } from '../../contract/reading'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -59,7 +60,7 @@ export abstract class ResponseTranslator implements Translator {
   }
 
   cut(usage: Quantities): string {
-    this.shown.finish(this.endOf(usage, 'max_output_tokens'))
+    this.shown.finish({ ...this.endOf(usage, 'max_output_tokens'), note: ENDED_BY_BALANCE })
     return this.shown.take()
   }
 

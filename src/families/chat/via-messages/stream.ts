@@ -1,6 +1,7 @@
 // Translates the events of a message to the chunks of a chat completion. It must never throw, and never lose or repeat
 // a piece; events and blocks of unknown kinds are left out.
 
+import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { readErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
@@ -33,6 +34,8 @@ class Chunks implements Translator {
   private id: string
   /** All chunks of an answer have one id: that of the candidate that began first. */
   private isNamed = false
+  /** Members of every chunk at the end of an answer that is cut. */
+  private note: object = {}
   private hasFailed = false
 
   constructor(parsed: ParsedRequest<ChatBody>, model: Model) {
@@ -73,6 +76,7 @@ class Chunks implements Translator {
   }
 
   cut(usage: Quantities): string {
+    this.note = ENDED_BY_BALANCE
     return this.end(usage, (reason) => finishReason(reason ?? 'max_tokens'))
   }
 
@@ -155,7 +159,7 @@ class Chunks implements Translator {
       created: Math.floor(parsed.at / 1000),
       model: model.id,
     }
-    return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
+    return `data: ${JSON.stringify({ ...head, ...fields, ...this.note })}\n\n`
   }
 }
 

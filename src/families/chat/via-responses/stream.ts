@@ -1,6 +1,7 @@
 // Translates the events of responses to the chunks of a chat completion. It must never throw, and never lose or repeat a
 // piece; events and items of unknown kinds are left out.
 
+import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
 import { CHAT_END, type ChatBody } from '../caller-side'
@@ -47,6 +48,8 @@ class ResponseChunks implements Translator {
   private id: string
   /** All chunks of an answer have one id: that of the candidate that began first. */
   private isNamed = false
+  /** Members of every chunk at the end of an answer that is cut. */
+  private note: object = {}
 
   constructor(
     private readonly parsed: ParsedRequest<ChatBody>,
@@ -97,6 +100,7 @@ class ResponseChunks implements Translator {
   }
 
   cut(usage: Quantities): string {
+    this.note = ENDED_BY_BALANCE
     return this.end(usage, () => 'length')
   }
 
@@ -193,7 +197,7 @@ class ResponseChunks implements Translator {
       created: Math.floor(this.parsed.at / 1000),
       model: this.model.id,
     }
-    return `data: ${JSON.stringify({ ...head, ...fields })}\n\n`
+    return `data: ${JSON.stringify({ ...head, ...fields, ...this.note })}\n\n`
   }
 }
 

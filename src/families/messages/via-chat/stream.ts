@@ -16,7 +16,7 @@ import {
   reasoningTokens,
 } from '../../chat/answer-parts'
 import { estimateInput, type MessagesBody } from '../caller-side'
-import { cutEvent, messageEvent as eventOf, messageStart } from '../follower'
+import { cutEvents, messageEvent as eventOf, messageStart } from '../follower'
 import { messageUsage } from '../usage'
 import { madeId, messageId, stopOf } from './reply'
 
@@ -72,7 +72,7 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
     },
     cut(paid) {
       if (failed) return ''
-      return start({}) + blocks.close() + cutEvent(paid) + eventOf({ type: 'message_stop' })
+      return start({}) + blocks.close() + cutEvents(paid)
     },
   }
 }

@@ -12,7 +12,7 @@ import {
   tokensOfThinking,
 } from '../../chat/via-responses/reply'
 import { estimateInput, type MessagesBody } from '../caller-side'
-import { cutEvent, messageEvent, messageStart } from '../follower'
+import { cutEvents, messageEvent, messageStart } from '../follower'
 import { messageUsage } from '../usage'
 import { signatureOf } from './reasoning'
 import { endOf, idOfMessage, refusalIn } from './reply'
@@ -96,7 +96,7 @@ class MessageEvents implements Translator {
   }
 
   cut(usage: Quantities): string {
-    return this.close() + cutEvent(usage) + STOP
+    return this.close() + cutEvents(usage)
   }
 
   private close(): string {

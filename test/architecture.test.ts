@@ -27,7 +27,6 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/scenario/database.test.ts migrationContract': 80,
   'test/scenario/ledger.test.ts endTests': 80,
   'test/scenario/ledger.test.ts counterTests': 80,
-  'test/scenario/money.test.ts priceTests': 80,
   'test/scenario/money.test.ts idempotencyTests': 150,
   'test/support/bookkeeper.ts createBookkeeper': 100,
   'test/support/gateway.ts startTestGateway': 90,

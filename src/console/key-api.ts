@@ -16,6 +16,7 @@ export type OwnKey = ReturnType<typeof keyWithMoneyJson> & {
   allowance_ends_at: string | null
   budget_used_usd: string | null
   budget_renewed_at: string | null
+  last_answer_cut: { ended_by: 'balance'; request: string; at: string } | null
   spend_usd: { today: string; this_week: string; this_month: string; total: string }
 }
 export type OwnRequest = ReturnType<typeof ownRequestJson> & {

@@ -45,6 +45,13 @@ const me = object({
   allowance_ends_at: maybeText,
   budget_used_usd: maybeText,
   budget_renewed_at: maybeText,
+  last_answer_cut: {
+    type: ['object', 'null'],
+    required: ['ended_by', 'request', 'at'],
+    properties: { ended_by: { const: 'balance' }, request: text, at: text },
+    description:
+      'The last answer of a day, if it was a stream that ended early because no more could be held.',
+  },
   spend_usd: object({ today: dollars, this_week: dollars, this_month: dollars, total: dollars }),
 })
 const used = {

@@ -24,6 +24,7 @@ import type { Db, Statement } from '../db/db'
 import { CancelToken } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import { lastCutOf } from '../request-log/own-request'
 import type { RequestLogRow } from '../request-log/row'
 import { insertBackground } from '../responses/background-rows'
 import { insertTask, type NewTask } from '../tasks/rows'
@@ -92,10 +93,11 @@ export async function reserve(
   }
   const isStep = firstTokens(request.parsed, request.model) !== undefined
   if (refusedBy === 'balance') {
-    throw notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
+    const refusal = notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
+    throw await afterCut(world, refusal, key.id, now)
   }
   if (refusedBy !== 'idempotency' || !idempotencyKey) {
-    throw await refusalOf(db, refusedBy, key, charge, isStep, now)
+    throw await afterCut(world, await refusalOf(db, refusedBy, key, charge, isStep, now), key.id, now)
   }
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
@@ -113,6 +115,21 @@ function backgroundRows(
   const answer = JSON.stringify(begunResponse(request))
   const expiresAt = now + (keptResponses.keepMs ?? 0)
   return [insertBackground(db, { id: context.id, account, answer }, { now, leaseUntil, expiresAt })]
+}
+
+/** The refusal with the stream of the key that the lack of money has ended just before, if there was one. */
+async function afterCut(
+  { requestLog }: Line['world'],
+  refusal: GatewayError,
+  keyId: string,
+  now: number,
+): Promise<GatewayError> {
+  const { status, code, message, headers } = refusal
+  if (code !== 'insufficient_balance' && code !== 'budget_exceeded') return refusal
+  const cut = await lastCutOf(requestLog, keyId, now)
+  if (!cut) return refusal
+  const words = `The last answer, of request ${cut.id}, ended early for the same reason.`
+  return new GatewayError(status, { code, message: `${message} ${words}`, headers })
 }
 
 /** The part of a request that is held before it is sent. */

@@ -23,7 +23,7 @@ export interface RequestWorld
   db: Db
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
-  requestLog: Pick<RequestLog, 'write' | 'bodies'>
+  requestLog: Pick<RequestLog, 'write' | 'bodies' | 'list'>
   /** Begins the trace of a request; null while nobody traces. */
   tracer: { begin(caller: CallerTrace): TraceContext } | null
   catalogue: Catalogue

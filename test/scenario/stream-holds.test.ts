@@ -3,6 +3,7 @@
 // stops.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { addCredit } from '../../src/billing/ledger'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { formatUsd, NANO_PER_USD } from '../../src/lib/money'
@@ -231,6 +232,43 @@ for (const kind of databaseKinds) {
       expect(charge.amount).toBeLessThanOrEqual(funds)
       await waitFor(() => gateway.sandbox.calls.at(-1)?.aborted === true)
       expect(gateway.sandbox.calls.at(-1)?.aborted).toBe(true)
+    })
+
+    test('a stream that ended for lack of money is named by the next 402 and by GET /v1/me', async () => {
+      const [way] = ways as [Way]
+      const body = JSON.stringify(way.body('Say much. [sandbox tokens=20000]', undefined))
+      const funds = body.length * INPUT + (STEP + 200) * OUTPUT
+      const { secret } = await gateway.makeKey('named', formatUsd(funds))
+      const headers = { authorization: `Bearer ${secret}` }
+      const me = async () => (await (await fetch(`${gateway.url}/v1/me`, { headers })).json()) as Json
+      expect((await me()).last_answer_cut).toBeNull()
+      await (await gateway.post(way.path, body, headers)).text()
+      const row = await gateway.newestLogged()
+      expect((await me()).last_answer_cut).toEqual({
+        ended_by: 'balance',
+        request: row?.id,
+        at: new Date(row?.at as number).toISOString(),
+      })
+      for (const _ of ['once', 'again']) {
+        const refused = await gateway.post(way.path, body, headers)
+        expect(refused.status).toBe(402)
+        const { error } = (await refused.json()) as Json
+        expect(error).toMatchObject({ code: 'insufficient_balance' })
+        expect(error.message).toEndWith(
+          ` The last answer, of request ${row?.id}, ended early for the same reason.`,
+        )
+      }
+      const { db } = gateway.server.world
+      await addCredit(db, {
+        id: 'more',
+        account: 'named',
+        amountNano: NANO_PER_USD,
+        now: Date.now(),
+        note: null,
+      })
+      await (await gateway.post(way.path, way.body('Hi [sandbox tokens=5]', 10), headers)).text()
+      await gateway.newestLogged()
+      expect((await me()).last_answer_cut).toBeNull()
     })
 
     test.each(ways)('$name: holds no more than the limit of the request', async (way) => {

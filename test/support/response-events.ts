@@ -88,7 +88,10 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
     'service_tier',
   ]
   // Why it ended is said at its end only.
-  const fixed = ({ gateway: _, ...object }: Json) => ({ ...object, ...Object.fromEntries(changing.map((name) => [name, 0])) })
+  const fixed = ({ gateway: _, ...object }: Json) => ({
+    ...object,
+    ...Object.fromEntries(changing.map((name) => [name, 0])),
+  })
   same(fixed(response), fixed(created), 'settings at the end')
   if (status === 'failed') {
     expect(error?.type === 'error', 'a failure without an error')

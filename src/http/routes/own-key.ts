@@ -27,6 +27,8 @@ import { isoTime } from '../../db/iso-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd, NANO_PER_USD } from '../../lib/money'
 import type { System } from '../../lib/system'
+import { lastCutOf } from '../../request-log/own-request'
+import type { RequestStore } from '../../request-log/request-log'
 import { assertKnownQuery } from '../known-query'
 import { tolerated } from '../paths'
 import { periodOfQuery } from '../query-time'
@@ -41,7 +43,12 @@ const DIMENSIONS: readonly UsageDimension[] = ['model', 'operation', 'day', 'hou
 const MAX_HOURLY_DAYS = 31
 
 type OwnKeyWorld = KeyedWorld &
-  Pick<System, 'now'> & { db: Db; catalogue: Catalogue; readonly config: Pick<Config, 'models'> }
+  Pick<System, 'now'> & {
+    db: Db
+    requestLog: Pick<RequestStore, 'list'>
+    catalogue: Catalogue
+    readonly config: Pick<Config, 'models'>
+  }
 
 export function ownKeyRoutes(world: OwnKeyWorld) {
   const app = new Elysia({ name: 'own-key' })
@@ -62,14 +69,15 @@ export function ownKeyRoutes(world: OwnKeyWorld) {
   return app
 }
 
-async function describeKey({ db, config, now }: OwnKeyWorld, key: Key): Promise<object> {
+async function describeKey({ db, requestLog, config, now }: OwnKeyWorld, key: Key): Promise<object> {
   const at = now()
-  const [account, usedNano, accountUsedNano, allowance, spend] = await Promise.all([
+  const [account, usedNano, accountUsedNano, allowance, spend, cut] = await Promise.all([
     accountOf(db, key),
     budgetUsedNano(db, key, at),
     accountUsed(db, key, at),
     allowanceOf(db, key.account, at),
     spendOf(db, { keyId: key.id }, at),
+    lastCutOf(requestLog, key.id, at),
   ])
   return {
     object: 'key',
@@ -84,6 +92,7 @@ async function describeKey({ db, config, now }: OwnKeyWorld, key: Key): Promise<
     allowance_ends_at: isoTime(allowance?.endsAt ?? null),
     budget_used_usd: key.budgetNano === null ? null : formatUsd(usedNano),
     budget_renewed_at: key.budgetNano === null ? null : isoTime(periodOf(key, at).endsAt),
+    last_answer_cut: cut ? { ended_by: 'balance', request: cut.id, at: isoTime(cut.at) } : null,
     spend_usd: {
       today: formatUsd(spend.dayNano),
       this_week: formatUsd(spend.weekNano),

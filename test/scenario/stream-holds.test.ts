@@ -568,6 +568,13 @@ const opus: ModelConfig = {
     per_1m_output_tokens: '20.00',
   },
 }
+/** A model of which every token may cost twice as much, until the vendor reports the tier. */
+const tiered: ModelConfig = {
+  family: 'openai-chat',
+  upstream: 'openai',
+  upstreamModel: 'gpt-4.1-mini',
+  price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '5.00', service_tiers: { priority: '2' } },
+}
 /** A turn as a coding agent asks for it: tools and instructions of 20 KB, marked for the cache, and 64,000 output tokens. */
 const turn = (words: string) => ({
   model: 'opus',
@@ -580,7 +587,7 @@ const turn = (words: string) => ({
 describe('an agent that asks for 64,000 output tokens each turn', () => {
   let gateway: TestGateway
   beforeAll(async () => {
-    gateway = await startTestGateway({ models: { opus } })
+    gateway = await startTestGateway({ models: { opus, tiered } })
   })
   afterAll(() => gateway.close())
 
@@ -602,6 +609,27 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     const whole = await gateway.post('/v1/messages', { ...turn(words), stream: false }, headers)
     expect(whole.status).toBe(402)
     await whole.text()
+  })
+
+  test.each([
+    { model: 'opus', usd: '1', path: '/v1/messages', body: turn('Say much. [sandbox tokens=60000]') },
+    {
+      model: 'tiered',
+      usd: '0.06',
+      path: '/v1/chat/completions',
+      body: { model: 'tiered', stream: true, messages: say('Say much. [sandbox tokens=60000]') },
+    },
+  ])('uses nine tenths of $usd dollars on $model before it is cut', async ({ model, usd, path, body }) => {
+    const account = `all of ${model}`
+    const { secret } = await gateway.makeKey(account, usd)
+    const response = await gateway.post(path, body, { authorization: `Bearer ${secret}` })
+    await response.text()
+    const [charge] = await chargesOf(account)
+    expect(charge).toMatchObject({ state: 'settled', ended_by: 'balance', shortfall: 0 })
+    const nano = Number(usd) * NANO_PER_USD
+    expect(charge?.amount).toBeGreaterThanOrEqual(nano * 0.9)
+    expect(charge?.amount).toBeLessThanOrEqual(charge?.held as number)
+    expect(charge?.held).toBeLessThanOrEqual(nano)
   })
 
   test('runs in three sessions side by side on two dollars, and none of them waits for another', async () => {

@@ -170,7 +170,7 @@ function eventsWithNote(stream: string): string[] {
     .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6)) as Json] : []))
   const noted = events.filter(({ gateway }) => gateway)
   for (const { gateway } of noted) expect(gateway).toEqual({ ended_by: 'balance' })
-  expect(noted).toEqual(events.slice(-noted.length))
+  expect(noted).toEqual(events.slice(events.length - noted.length))
   return noted.map(({ type, usage }) => type ?? (usage ? 'usage' : 'finish'))
 }
 

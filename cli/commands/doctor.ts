@@ -17,6 +17,7 @@ import {
   examineClock,
   examineDisk,
   examineFiles,
+  examinePendingEnds,
   examinePermissions,
 } from '../lib/examine-machine'
 import { examineStorage } from '../lib/examine-storage'
@@ -59,6 +60,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
   ])
   const clocks = [database?.clock, vendorClock].filter((clock) => clock !== undefined)
   const certificate = examineCertificate(config, Date.now())
+  const pending = examinePendingEnds(dataDir)
   return [
     finding,
     ...(database ? [database.finding] : []),
@@ -71,6 +73,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
     examineFiles(),
     examinePermissions(dataDir, file, config),
     ...(certificate ? [certificate] : []),
+    ...(pending ? [pending] : []),
     ...(log ? [log] : []),
   ]
 }

@@ -445,7 +445,7 @@ function portOf(name: string, text: string | undefined): number | undefined {
 
 /**
  * Resolves when the gateway has stopped, by a signal or because another one has taken over. Another signal, more than a
- * second later, stops it at once.
+ * second later, stops it within seconds.
  */
 async function stopOnSignal(
   server: Server,
@@ -468,8 +468,11 @@ async function stopOnSignal(
     const stopBy = async (signal: NodeJS.Signals) => {
       const now = performance.now()
       if (stoppingSince !== undefined) {
-        if (now - stoppingSince > SAME_SIGNAL_MS) process.exit(1)
-        return
+        if (now - stoppingSince <= SAME_SIGNAL_MS) return
+        // What runs is cut. What was delivered is paid first, or on the disk to be paid at the next start.
+        process.exitCode = 1
+        await server.stopNow()
+        process.exit(1)
       }
       stoppingSince = now
       // A new line after the ^C that the terminal shows.

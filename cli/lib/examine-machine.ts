@@ -6,6 +6,7 @@ import { dirname } from 'node:path'
 import { certificateEndsAt } from '../../src/config/listening'
 import type { Config } from '../../src/config/schema'
 import { isoTime } from '../../src/db/iso-time'
+import { pendingFiles, readPending } from '../../src/db/pending-file'
 import { lineOf } from '../../src/lib/error-line'
 import { broken, type Finding, ok, warning } from './findings'
 import { descriptorLimit } from './sockets'
@@ -130,6 +131,25 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
       'Name a certificate as PEM in server.tls.certFile.',
     )
   }
+}
+
+/** Ends of charges on the disk that the database has not taken; undefined if there are none. */
+export function examinePendingEnds(dataDir: string): Finding | undefined {
+  const records = pendingFiles(dataDir).flatMap((name) => readPending(dataDir, name))
+  const failed = records.filter(({ hasFailed }) => hasFailed).length
+  if (failed > 0) {
+    return broken(
+      'pending ends',
+      `${failed} of ${records.length} ends of charges on the disk could not be made`,
+      'The log says why under charge_not_ended; the next start of the gateway tries them again.',
+    )
+  }
+  if (records.length === 0) return undefined
+  return warning(
+    'pending ends',
+    `${records.length} ends of charges wait on the disk`,
+    'They are made when the database takes changes again, or at the next start of the gateway: keep the data directory until then.',
+  )
 }
 
 /** The folder itself, or the nearest one around it that exists. */

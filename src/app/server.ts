@@ -52,6 +52,8 @@ export interface Server {
    * cut. A second call sets another grace.
    */
   stop(graceMs: number): Promise<number>
+  /** Stops at once: cuts what runs and settles it within a deadline; the disk keeps what the database does not take. */
+  stopNow(): Promise<void>
 }
 
 /** Where a configuration has it listen. */
@@ -78,6 +80,8 @@ interface ServerOptions {
 }
 
 const LAST_BYTES_MS = 1_000
+/** How long a stop at once takes at most, in milliseconds. */
+const STOP_NOW_MS = 2_500
 
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { config, dataDir, processes } = options
@@ -128,6 +132,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     takeBack: () => ending.takeBack(),
     handOver: () => ending.handOver(),
     stop: (graceMs) => ending.stop(graceMs),
+    stopNow: () => ending.stopNow(),
   }
 }
 
@@ -238,6 +243,14 @@ class Ending {
     port.isLeft = true
     this.stopping ??= this.end(graceMs)
     return this.stopping
+  }
+
+  async stopNow(): Promise<void> {
+    const { world, gateway } = this.parts
+    const late = Promise.withResolvers<void>()
+    world.after(STOP_NOW_MS, late.resolve)
+    await Promise.race([this.stop(0), late.promise])
+    gateway.saveEnds()
   }
 
   private async end(graceMs: number): Promise<number> {

@@ -13,6 +13,7 @@ import { createCodec } from '../db/codec'
 import { DatabaseUnavailable, type Db, writableOnDemand } from '../db/db'
 import { type Encryption, readEncryption, registerKey, requireKeys } from '../db/encryption-keys'
 import { migrate, migrations, requireKnown, schemaVersion } from '../db/migrations'
+import { PendingFile, type PendingRecords } from '../db/pending-file'
 import { openPostgres } from '../db/postgres'
 import { secretOf } from '../db/secrets'
 import { openSqlite } from '../db/sqlite'
@@ -44,6 +45,8 @@ import { type InForce, putInForce } from './running'
 export interface World extends System, InForce, Observation, MediaWorkers {
   dataDir: string
   db: Db
+  /** The file for ends of charges that the database refuses. */
+  pendingEnds: PendingRecords
   /** Where a report of an operator reads: a replica, where there is one. */
   reportSource: Reports['source']
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
@@ -267,6 +270,13 @@ async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): 
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
+/** The file of this process. Without room for it, an answer whose charge the database refuses is not sent whole. */
+function openPendingEnds(dataDir: string, processes: Processes | undefined, log: Log): PendingFile {
+  const file = new PendingFile(dataDir, processes?.own ?? newId('process'))
+  if (!file.hasRoom) log('pending_ends_no_room', { folder: dataDir })
+  return file
+}
+
 /** The processes that serve from one data directory: more than one while a newer one takes over. */
 export interface Processes {
   /** The name of this one. */
@@ -286,6 +296,7 @@ export async function openWorld(
   const observation = observe(config, { ...from, randomBytes })
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
   const db = await openDatabase(config, dataDir, { log })
+  const pendingEnds = openPendingEnds(dataDir, processes, log)
   const reference = await referenceOf(db, from)
   const { now, followTime } = await openClock(db, reference, { monotonic, log })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now, newId })
@@ -299,6 +310,7 @@ export async function openWorld(
     ...observation,
     dataDir,
     db,
+    pendingEnds,
     reportSource: reports.source,
     process: processes?.own ?? null,
     requestLog,
@@ -331,6 +343,8 @@ export async function openWorld(
       await requestLog.close()
       await reports.close()
       await db.close()
+      // Last: the database may refuse an end until it is closed.
+      pendingEnds.close()
     },
   })
 }

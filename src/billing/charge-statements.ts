@@ -95,6 +95,14 @@ export function closeCharge(charge: Charge): Statement {
   }
 }
 
+/** Puts off the expiry of a hold. Without effect on a charge that has ended. */
+export function prolong({ keyId, id }: Charge, expiresAt: number): Statement {
+  return {
+    sql: 'update open_charges set expires_at = $1 where key_id = $2 and id = $3',
+    parameters: [expiresAt, keyId, id],
+  }
+}
+
 /** Replaces the held amount by the paid amount in the budgets of the key and of its account. */
 export function correctBudget(charge: Charge, paidNano: number): Statement[] {
   return budgetsOf(charge).map(([owner, period]) => ({

@@ -5,7 +5,7 @@
 import type { Db, Statement } from '../db/db'
 import type { EncodedTable } from '../db/reencryption'
 import { GatewayError, invalidRequest } from '../lib/errors'
-import type { Condition } from './ledger'
+import type { Charge, Condition } from './ledger'
 
 const MAX_KEY_LENGTH = 255
 /** Longest answer that is kept, in bytes. */
@@ -52,6 +52,15 @@ export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Con
       columns: { idempotency_key: key.value, request_hash: key.requestHash },
     },
   }
+}
+
+/** Takes a key again that was freed with its hold, unless another request has it by now. */
+export function retakeKey(
+  key: IdempotencyKey,
+  { id, createdAt }: Pick<Charge, 'id' | 'createdAt'>,
+): Statement {
+  const { sql, parameters = [] } = takeKey(key, id, createdAt).statement
+  return { sql, parameters }
 }
 
 /** The statement that saves an answer; it must be in the batch of the settlement. */

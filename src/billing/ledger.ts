@@ -6,7 +6,7 @@
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../contract/failures'
-import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import { assertNano, formatUsd, MAX_NANO } from '../lib/money'
 import { bookOf } from './balances'
 import {
@@ -16,6 +16,7 @@ import {
   correctWindow,
   holdMore,
   insertOpen,
+  prolong,
   settleBeyond,
   settleCovered,
 } from './charge-statements'
@@ -188,11 +189,16 @@ export async function settle(
   return { paidNano, shortfallNano: priceNano - paidNano }
 }
 
+/** The end of a charge that costs nothing. */
+export interface Released extends Pick<Settlement, 'endedBy' | 'endedAt' | 'costNano'> {
+  usageJson?: string | null
+}
+
 /** Ends a charge that costs nothing: refused, failed, or nothing delivered. False if it had ended already, or holds another amount. */
 export async function release(
   db: Db,
   charge: Charge,
-  ending: { endedBy: EndedBy; endedAt: number; costNano?: number | null; usageJson?: string | null },
+  ending: Released,
   also: readonly Statement[] = [],
 ): Promise<boolean> {
   const { usageJson = null } = ending
@@ -213,6 +219,47 @@ export async function release(
 }
 
 const NOTHING_USED = { priceNano: 0, tokens: 0 }
+
+/**
+ * Charges an answer whose hold was released before it ended: a further charge, named after the first, takes what the
+ * account has available, and the rest is the operator's shortfall. Undefined if the answer is paid already.
+ */
+export async function settleLate(
+  db: Db,
+  charge: Charge,
+  settlement: Settlement,
+  also: readonly Statement[] = [],
+): Promise<Settled | undefined> {
+  const late = { ...charge, id: lateId(charge), heldNano: 0, windowTokens: 0 }
+  // Of two attempts at once the second waits for the row of the first, and then finds the answer paid.
+  const first = [await openUnheld(db, late), await unlessPaid(db, charge)]
+  return settle(db, late, settlement, also, first)
+}
+
+/** The amounts that were paid for an answer, by its own charge or by the late one; undefined if nothing is paid. */
+export async function findPaid(db: Db, charge: Charge): Promise<Settled | undefined> {
+  const [row] = await db.query({
+    sql: `select amount, shortfall ${PAID}`,
+    parameters: await paidParameters(db, charge),
+  })
+  return row && { paidNano: row.amount as number, shortfallNano: row.shortfall as number }
+}
+
+const PAID = `from charge_history where position >= $1 and id in ($2, $3) and state = 'settled'`
+
+function lateId({ id }: Charge): string {
+  return `${id}:late`
+}
+
+async function paidParameters(db: Db, charge: Charge): Promise<Value[]> {
+  return [await firstPositionSince(db, charge.createdAt), charge.id, lateId(charge)]
+}
+
+/** A guard that misses if an answer is paid. */
+async function unlessPaid(db: Db, charge: Charge): Promise<Statement> {
+  const parameters = await paidParameters(db, charge)
+  return { sql: `select 1 as free where not exists (select 1 ${PAID})`, parameters, guard: true }
+}
 
 /**
  * Opens a charge that holds nothing, for something delivered without a hold: it can only take what is available. Misses
@@ -246,32 +293,54 @@ export async function findEndedCharge(db: Db, id: string, since: number): Promis
   return rows[0] && chargeOfRow(rows[0])
 }
 
+interface ExpiryOptions {
+  /** Releases whatever no living process works on, however new it is. */
+  all?: boolean
+  /** The processes that live; with `all` only. */
+  living?: readonly string[]
+  /** Whether this process works on a charge. */
+  runs?(charge: string): boolean
+  /** Whether an expired hold has been seen for long enough without a sign of its process. Absent: at once. */
+  isSilent?(charge: Charge): boolean
+}
+
+/** By how much the hold of a running request that has expired is prolonged, in milliseconds. */
+const PROLONGED_MS = 60_000
+const EXPIRED_MOST = 1_000
+
 /**
- * Releases charges that nothing ended in time, such as those of a process that died, and returns how many; with `all` those
- * of all processes that do not live (`living`), however new. Charges of
- * tasks are left alone: a task outlives processes, and its end ends its charge. Charges that this process still works
- * on (`runs`) are left alone too.
+ * Releases charges that nothing ended in time, such as those of a process that died, and returns how many. Charges of tasks are
+ * left alone: a task outlives processes, and its end ends its charge. Charges that this process works on are prolonged, also
+ * those that have expired by the clock of another process: a clock that is wrong must not release what runs.
  */
-export async function releaseExpired(
-  db: Db,
-  now: number,
-  options: { all?: boolean; living?: readonly string[]; runs?: (charge: string) => boolean } = {},
-): Promise<number> {
-  const { all = false, living = [] } = options
+export async function releaseExpired(db: Db, now: number, options: ExpiryOptions = {}): Promise<number> {
+  const { all = false, living = [], runs, isSilent } = options
   const places = living.map((_name, index) => `$${index + 2}`).join(', ')
   const ofOthers = living.length > 0 ? `and (process is null or process not in (${places}))` : ''
+  const latest = runs ? Math.max(now, await latestNoted(db)) : now
   const rows = await db.query({
     sql: `${SELECT_OPEN} where expires_at <= $1 ${all ? ofOthers : ''}
-      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit 1000`,
-    parameters: all ? [Number.MAX_SAFE_INTEGER, ...living] : [now],
+      and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit ${EXPIRED_MOST}`,
+    parameters: all ? [Number.MAX_SAFE_INTEGER, ...living] : [latest],
   })
   let released = 0
-  for (const row of rows) {
-    const charge = chargeOfRow(row)
-    if (options.runs?.(charge.id)) continue
+  for (const charge of rows.map(chargeOfRow)) {
+    if (runs?.(charge.id)) {
+      if (!all) await apply(db, [prolong(charge, latest + PROLONGED_MS)])
+      continue
+    }
+    if (!all && (charge.expiresAt > now || isSilent?.(charge) === false)) continue
     if (await release(db, charge, { endedBy: 'expired', endedAt: now }, [freeKey(charge.id)])) released++
   }
-  return rows.length === 1000 && released > 0 ? released + (await releaseExpired(db, now, options)) : released
+  return rows.length === EXPIRED_MOST && released > 0
+    ? released + (await releaseExpired(db, now, options))
+    : released
+}
+
+/** The latest time by which any process of this database judges. */
+async function latestNoted(db: Db): Promise<number> {
+  const [row] = await db.query({ sql: `select at from times where name = 'latest'` })
+  return (row?.at as number | undefined) ?? 0
 }
 
 /** The statement that creates an account if absent. */

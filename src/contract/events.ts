@@ -25,6 +25,10 @@ export const eventTypes = {
     meaning: 'Requests of an account cost more than it had: the gateway paid the rest.',
     tellsEnd: false,
   },
+  'charge.failed': {
+    meaning: 'An answer was delivered and could not be charged: see `charge_not_ended` in the log.',
+    tellsEnd: false,
+  },
   'upstream.down': { meaning: 'A vendor has not answered for a minute.', tellsEnd: true },
   'upstream.refused': {
     meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",

@@ -45,6 +45,12 @@ const noticed: Readonly<Record<string, Noticed>> = {
     fields: ['problems'],
     lastsMs: DAY_MS,
   },
+  charge_not_ended: {
+    type: 'charge.failed',
+    subject: { name: 'charges' },
+    fields: ['request', 'error'],
+    lastsMs: DAY_MS,
+  },
   config_not_reloaded: {
     type: 'configuration.refused',
     subject: { name: 'configuration' },

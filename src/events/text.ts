@@ -62,6 +62,11 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
       `The books do not add up: ${listed(problems)}. Stop selling, keep a copy of the database, and run gateway balance verify.`,
     over: () => 'The books add up.',
   },
+  'charge.failed': {
+    on: ({ request, error }) =>
+      `The answer to ${request} could not be charged: ${error}. See gateway requests show and gateway doctor.`,
+    over: () => 'Answers are charged again.',
+  },
   'configuration.refused': {
     on: ({ faults }) => `The changed configuration is not in force: ${listed(faults)}`,
     over: () => 'The configuration of the file is in force.',

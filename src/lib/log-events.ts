@@ -73,12 +73,16 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Old charges could not be closed or removed: nothing is lost, and it is tried again.',
     'The reason says why; `gateway retention show` names the place of the archives.',
   ),
+  charge_late: warn(
+    'The hold of an answer had been released before it ended: it was charged late, from what the account has available.',
+    'Many: look for processes that are paused and clocks that are wrong. A shortfall is paid by the operator.',
+  ),
   charge_not_ended: error(
-    'A charge could not be ended: its hold is given back when it expires. Look the request up.',
-    '`gateway requests show ID`; the hold is given back by itself.',
+    'A charge could not be ended: nothing is paid, and its hold is given back when it expires. Look the request up.',
+    '`gateway requests show ID`; the hold is given back by itself. What is left on the disk is tried at the next start: `gateway doctor`.',
   ),
   charge_not_ended_yet: warn(
-    'The database could not end a charge, which is tried again.',
+    'The database could not end a charge. Its end is on the disk and is tried again, by the next process if need be.',
     'See `database_unavailable`.',
   ),
   clock_jumped: warn(
@@ -163,6 +167,11 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   payment_refused: warn(
     'A report of a payment was not signed as it must be.',
     'Compare `payments.stripe.signingSecret`; set the clock.',
+  ),
+  pending_ends_made: info('Ends of charges that an earlier process had left on the disk were made.'),
+  pending_ends_no_room: error(
+    'There is no room for the file of pending ends: while the database refuses changes, answers end without their last byte.',
+    'Make room in the data directory, and restart.',
   ),
   request: info('A request has ended.'),
   request_bodies_lost: warn('Bodies of requests could not be kept.', 'Make room, or log fewer bodies.'),

@@ -1,13 +1,12 @@
 // Answers a request in the background: its events are read on while nobody waits, and the caller gets the response as
 // it stands, or follows its events. What callers do must not stop what the vendor makes, but for a cancel.
 
-import type { Settled } from '../billing/ledger'
+import type { ChargeEnd } from '../billing/charge-ends'
 import type { ParsedRequest } from '../contract/family'
-import { DatabaseUnavailable, type Statement } from '../db/db'
 import type { ResponsesBody } from '../families/responses/caller-side'
 import { responseObject } from '../families/responses/response-object'
 import type { BackgroundResponses } from '../responses/background'
-import { backgroundEnded } from '../responses/background-rows'
+import { unlessThere } from '../responses/background-rows'
 import type { ResponseToKeep } from '../responses/keep'
 import type { Requester, StreamAnswer } from './answer'
 import type { CheckedRequest } from './check'
@@ -15,8 +14,6 @@ import type { RequestWorld } from './world'
 
 /** A caller who never leaves. */
 export const NOBODY: Requester = { signal: () => new AbortController().signal }
-
-const NOTHING_PAID: Settled = { paidNano: 0, shortfallNano: 0 }
 
 /** The body of the caller's answer, and its type. */
 export interface BackgroundAnswer {
@@ -44,49 +41,33 @@ export function answerInBackground(
   }
 }
 
-interface Settling {
-  settle(also: readonly Statement[]): Promise<Settled | undefined>
-  release(): Promise<boolean>
-  /** Further statements of the batch. */
-  also: readonly Statement[]
-}
+type EndingWorld = Pick<RequestWorld, 'backgroundResponses'>
 
 /**
- * Settles the charge of a response in one batch with its end. Nothing is paid if another process has ended the response,
- * because this one was silent for longer than its lease. A response that was deleted is paid, and not kept.
+ * Settles the charge of a response in one batch with its end. A response that was deleted is paid, and not kept. Nothing is
+ * paid if another process has ended the response, because this one was silent for longer than its lease: then the release
+ * is made.
  */
-export async function settleInBackground(
-  { db, backgroundResponses, log }: Pick<RequestWorld, 'db' | 'backgroundResponses' | 'log'>,
+export async function settlementInBackground(
+  { backgroundResponses }: EndingWorld,
   { id, answer }: ResponseToKeep,
-  { settle, release, also }: Settling,
-): Promise<Settled | undefined> {
-  try {
-    let settled = await settle([...(await backgroundResponses.endStatements(id, answer)), ...also])
-    const hasEnded = settled ? undefined : await backgroundEnded(db, id)
-    // Then it is the charge that is not as it is known here.
-    if (hasEnded === false) return undefined
-    if (hasEnded && (await release())) log('background_lost', { response: id })
-    settled ??= hasEnded ? NOTHING_PAID : await settle([])
-    backgroundResponses.forget(id)
-    return settled
-  } catch (error) {
-    // The end is tried again while the database is away.
-    if (!(error instanceof DatabaseUnavailable)) backgroundResponses.lose(id)
-    throw error
-  }
+  end: ChargeEnd,
+  release: ChargeEnd,
+): Promise<ChargeEnd> {
+  const statements = await backgroundResponses.endStatements(id, answer)
+  const { charge, settlement, also } = end
+  const ofDeleted = { charge, settlement, also: [unlessThere(id)], orElse: release } as ChargeEnd
+  return { ...end, also: [...statements, ...also], orElse: ofDeleted }
 }
 
 /** Releases the charge of a response in one batch with its end, if it has not ended. */
 export async function releaseInBackground(
-  { backgroundResponses }: Pick<RequestWorld, 'backgroundResponses'>,
+  { backgroundResponses }: EndingWorld,
   { id, answer }: ResponseToKeep,
-  release: (also: readonly Statement[]) => Promise<boolean>,
-): Promise<boolean> {
+  end: ChargeEnd,
+): Promise<ChargeEnd> {
   const statements = await backgroundResponses.endStatements(id, answer)
-  const isReleased = await release(statements.map((statement) => ({ ...statement, guard: false })))
-  if (isReleased) backgroundResponses.forget(id)
-  else backgroundResponses.lose(id)
-  return isReleased
+  return { ...end, also: [...statements.map((statement) => ({ ...statement, guard: false })), ...end.also] }
 }
 
 /** Texts as a stream of bytes. A reader who leaves ends the search for more. */

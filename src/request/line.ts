@@ -4,6 +4,7 @@
 
 import { type Authorization, assertAwake, type Key } from '../accounts/keys'
 import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idempotency'
+import type { Charge } from '../billing/ledger'
 import { rateHeadersOf } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
 import { endedByOf, shuttingDown } from '../contract/failures'
@@ -94,8 +95,12 @@ export interface Gateway {
   handle(incoming: Incoming): Promise<Response>
   /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Returns how many were cut. */
   drain(graceMs: number): Promise<number>
+  /** Writes what the database has not taken yet to the disk, before a process ends at once. */
+  saveEnds(): void
   /** Whether this process still works on a charge. */
   runs(charge: string): boolean
+  /** Whether an expired hold shows no sign of a process that works on it. */
+  isSilent(charge: Charge): boolean
   /** How many requests this process works on. */
   runningRequests(): number
   /** Tries again to end charges that the database could not end. */
@@ -120,7 +125,9 @@ export function createGateway(world: RequestWorld): Gateway {
       await world.artifacts?.drain(endsAt - world.monotonic())
       return cut
     },
+    saveEnds: () => reservations.saveEnds(),
     runs: (charge) => reservations.runs(charge),
+    isSilent: (charge) => reservations.isSilent(charge),
     runningRequests: () => reservations.size,
     endLater: () => reservations.endLater(),
   }

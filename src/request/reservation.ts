@@ -1,9 +1,10 @@
 // The reservations of this process: requests whose price is held, from the hold to the end of the charge. Each must be
 // settled, released or handed over exactly once, whatever happens. A charge that the database cannot end now is ended
-// later.
+// later: its end is on this machine's disk before the last byte of the answer is sent, or that byte is not sent.
 
-import { freeKey, type IdempotencyKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
-import { type Charge, refreshHold, release, type Settled, settle } from '../billing/ledger'
+import { type ChargeEnd, type Ended, endCharge, lateFields } from '../billing/charge-ends'
+import { freeKey, type IdempotencyKey, retakeKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
+import type { Charge } from '../billing/ledger'
 import { billOf, type Measure, type Outcome } from '../billing/metering'
 import { type EndedBy, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
@@ -18,7 +19,7 @@ import { watchWhileNeeded } from '../lib/ticker'
 import { noteFailedAttempt, type RequestLogRow } from '../request-log/row'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
-import { releaseInBackground, settleInBackground } from './answer-background'
+import { releaseInBackground, settlementInBackground } from './answer-background'
 import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
 import type { RunningRequests } from './running-requests'
@@ -45,12 +46,18 @@ export interface Reservation extends CheckedRequest, Member {
   record?: BodyRecord
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
+  /** The end of the charge, once it is known. */
+  end: ChargeEnd | undefined
+  /** Where the end is on the disk; undefined while the database has not refused it. */
+  place: number | undefined
 }
 
 /** An end of a charge that the database could not store yet. */
 interface PendingEnd {
   charge: string
   work(): Promise<unknown>
+  /** Where it is on the disk; absent if it is in memory only. */
+  place?: number | undefined
   /** Present where the hold may just as well expire: a process that stops does not wait for this end. */
   canExpire?: true
 }
@@ -62,6 +69,10 @@ const DRAIN_LOOK_MS = 20
 const PENDING_LOOK_MS = 500
 /** Ends that wait at most before a lost hold is left to its expiry: a database that is away refuses every request. */
 const MOST_TAKEN_BACK = 1_000
+/** How long an expired hold of another process is watched before it is released, in milliseconds: some sweeps of that process. */
+const SILENT_MS = 20_000
+/** Expired holds that are watched at a time. */
+const MOST_WATCHED = 10_000
 
 export class Reservations {
   /** True when the gateway stops: no request begins any more. */
@@ -73,6 +84,8 @@ export class Reservations {
   private readonly open = new IndexedSet<Reservation>()
   private readonly watch: () => void
   private pending: PendingEnd[] = []
+  /** Expired holds of others: their expiry, and since when it stands still, on the monotonic clock. */
+  private readonly expired = new Map<string, { expiresAt: number; since: number }>()
 
   constructor(world: RequestWorld, running: RunningRequests) {
     this.world = world
@@ -95,10 +108,7 @@ export class Reservations {
     this.watch()
   }
 
-  /**
-   * Settles the charge of an answered request. Returns the paid nano-dollars: 0 if the database stores the settlement
-   * only later.
-   */
+  /** Settles the charge of an answered request. Returns the nano-dollars that are paid, or surely will be. */
   async settle(
     reservation: Reservation,
     outcome: Outcome,
@@ -106,22 +116,13 @@ export class Reservations {
     saved: SavedAnswer,
   ): Promise<number> {
     this.close(reservation)
-    const settled = await this.end(reservation, async () => {
-      const ended = await this.asHeld(reservation, () =>
-        this.settleCharge(reservation, outcome, measured, saved),
-      )
-      if (!ended && reservation.background) this.world.backgroundResponses.lose(reservation.toKeep?.id)
-      return ended
-    })
-    return settled?.paidNano ?? 0
+    return this.end(reservation, () => this.settlementOf(reservation, outcome, measured, saved))
   }
 
   /** Releases the charge of a request that has nothing to pay for. The outcome tells what the vendor asks nevertheless. */
   async release(reservation: Reservation, endedBy: EndedBy, outcome?: Outcome): Promise<void> {
     this.close(reservation)
-    await this.end(reservation, () =>
-      this.asHeld(reservation, () => this.releaseCharge(reservation, endedBy, outcome)),
-    )
+    await this.end(reservation, () => this.releaseOf(reservation, endedBy, outcome))
   }
 
   /** Hands the charge over to a task: it stays open, and ends with the task. */
@@ -148,19 +149,25 @@ export class Reservations {
    * money and its Idempotency-Key are not free.
    */
   takeBack(charge: Charge, task: NewTask | undefined, error: unknown): void {
-    if (!(error instanceof DatabaseUnavailable) || this.pending.length >= MOST_TAKEN_BACK) return
-    const also = [freeKey(charge.id), ...(task ? [deleteTask(task.id)] : [])]
-    const work = () => release(this.world.db, charge, { endedBy: 'expired', endedAt: this.world.now() }, also)
-    this.pending.push({ charge: charge.id, work, canExpire: true })
+    if (!(error instanceof DatabaseUnavailable)) return
+    this.giveBackLater(charge, [freeKey(charge.id), ...(task ? [deleteTask(task.id)] : [])])
   }
 
-  /** Runs a change of the database, and repeats it until the database accepts it. False if that is still to come. */
-  async persist({ charge }: Reservation, work: () => Promise<unknown>): Promise<boolean> {
+  /**
+   * Runs a change of the database, and repeats it until the database accepts it. False if that is still to come. `also` are
+   * statements by which another process makes the change, should this one end before.
+   */
+  async persist(
+    { charge }: Reservation,
+    work: () => Promise<unknown>,
+    also: () => Statement[],
+  ): Promise<boolean> {
     try {
       await work()
       return true
     } catch (error) {
-      this.tryLater(charge, work, error)
+      if (!(error instanceof DatabaseUnavailable)) throw error
+      this.repeat({ charge: charge.id, work, place: this.keep({ charge, also: also() }) }, error)
       return false
     }
   }
@@ -169,6 +176,22 @@ export class Reservations {
   runs(charge: string): boolean {
     for (const reservation of this.open.all()) if (reservation.charge.id === charge) return true
     return this.pending.some((end) => end.charge === charge)
+  }
+
+  /**
+   * Whether nobody seems to work on an expired hold of another process: a process prolongs what it runs. Its clock, or ours,
+   * may be wrong, so the expiry alone proves nothing.
+   */
+  isSilent({ id, expiresAt }: Charge): boolean {
+    const now = this.world.monotonic()
+    const known = this.expired.get(id)
+    if (known?.expiresAt !== expiresAt) {
+      // A hold that was released elsewhere is not asked about again.
+      if (this.expired.size >= MOST_WATCHED) this.expired.clear()
+      this.expired.set(id, { expiresAt, since: now })
+      return false
+    }
+    return now - known.since >= SILENT_MS && this.expired.delete(id)
   }
 
   /**
@@ -190,7 +213,15 @@ export class Reservations {
       await new Promise<void>((resolve) => after(PENDING_LOOK_MS, resolve))
       await this.endLater()
     }
+    this.saveEnds()
     return this.cut
+  }
+
+  /** Writes the ends that wait for the database to the disk, before the process ends. */
+  saveEnds(): void {
+    for (const reservation of this.open.all()) {
+      if (reservation.end) reservation.place ??= this.keep(reservation.end)
+    }
   }
 
   /** Tries again to end charges that the database could not end. */
@@ -199,10 +230,12 @@ export class Reservations {
     for (const attempt of [...this.pending]) {
       try {
         await attempt.work()
+        if (attempt.place !== undefined) this.world.pendingEnds.remove(attempt.place)
       } catch (error) {
         if (error instanceof DatabaseUnavailable) continue
-        // An error of our own, which a repeat does not fix. It must not keep the others from being tried.
-        this.world.log('charge_not_ended', { error: String(error) })
+        // An error of our own, which a repeat does not fix. It must not keep the others from being tried; the next process
+        // tries what is on the disk.
+        this.world.log('charge_not_ended', { request: attempt.charge, error: String(error) })
       }
       this.pending = this.pending.filter((other) => other !== attempt)
     }
@@ -216,43 +249,88 @@ export class Reservations {
   }
 
   /**
-   * Runs the end of a charge, which the last bytes of an answer wait for. Undefined if the database cannot store it now: it is
-   * repeated until it can.
+   * Makes the end of a charge, which the last bytes of an answer wait for. Returns what is paid. If the database cannot take
+   * it now, it is on the disk, and is repeated until the database takes it; throws if the disk cannot take it either.
    */
-  private async end<Result>(
-    reservation: Reservation,
-    work: () => Promise<Result>,
-  ): Promise<Result | undefined> {
+  private async end(reservation: Reservation, make: () => ChargeEnd | Promise<ChargeEnd>): Promise<number> {
     try {
-      return await work()
+      const made = make()
+      const end = made instanceof Promise ? await made : made
+      reservation.end = end
+      const paidNano = await this.make(reservation, end)
+      reservation.charge.heldNano = end.charge.heldNano
+      if (reservation.place !== undefined) this.world.pendingEnds.remove(reservation.place)
+      return paidNano
     } catch (error) {
-      this.tryLater(reservation.charge, work, error)
-      return undefined
+      if (error instanceof DatabaseUnavailable) return this.putOff(reservation, error)
+      if (reservation.background) this.world.backgroundResponses.lose(reservation.toKeep?.id)
+      throw error
     } finally {
       this.open.delete(reservation)
       reservation.caller?.rest?.()
     }
   }
 
-  /** Runs the end of a charge, again if it holds more than this process knows: an answer of the database was lost. */
-  private async asHeld<Result>({ charge }: Reservation, work: () => Promise<Result>): Promise<Result> {
-    const result = await work()
-    return !result && (await refreshHold(this.world.db, charge)) ? work() : result
+  private async make(reservation: Reservation, end: ChargeEnd, now?: number): Promise<number> {
+    const { log } = this.world
+    const ended = await endCharge(this.world.db, end, now)
+    if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
+    if (reservation.background) this.endInBackground(reservation, end, ended)
+    return ended.paidNano
   }
 
-  private tryLater(charge: Charge, work: () => Promise<unknown>, error: unknown): void {
-    if (!(error instanceof DatabaseUnavailable)) throw error
-    this.world.log('charge_not_ended_yet', { request: charge.id, reason: error.message })
-    this.pending.push({ charge: charge.id, work })
+  /** Ends a response in the background with its charge. */
+  private endInBackground({ toKeep, logRow }: Reservation, { settlement }: ChargeEnd, ended: Ended): void {
+    const { backgroundResponses, log } = this.world
+    if (!toKeep) return
+    if (ended.isMissed && !settlement) backgroundResponses.lose(toKeep.id)
+    else backgroundResponses.forget(toKeep.id)
+    if (!settlement || ended.isPaid) return
+    log('background_lost', { response: toKeep.id })
+    logRow.errorCode ??= 'server_error' satisfies ErrorCode
   }
 
-  private settleCharge(
+  private putOff(reservation: Reservation, error: DatabaseUnavailable): number {
+    const { charge, end } = reservation
+    if (!end) throw error
+    const place = reservation.place ?? this.keep(end)
+    if (place === undefined && end.settlement) {
+      // The last byte is not sent, so nothing is paid.
+      this.giveBackLater(charge, [freeKey(charge.id)])
+      throw error
+    }
+    this.repeat(
+      { charge: charge.id, work: () => this.make(reservation, end, this.world.now()), place },
+      error,
+    )
+    return end.settlement?.priceNano ?? 0
+  }
+
+  /** Keeps an end on the disk. Returns its place; undefined if there is no room. */
+  private keep(end: ChargeEnd): number | undefined {
+    return this.world.pendingEnds.add(JSON.stringify(end))
+  }
+
+  private repeat(end: PendingEnd, { message }: DatabaseUnavailable): void {
+    this.world.log('charge_not_ended_yet', { request: end.charge, reason: message })
+    this.pending.push(end)
+  }
+
+  private giveBackLater(charge: Charge, also: readonly Statement[]): void {
+    if (this.pending.length >= MOST_TAKEN_BACK) return
+    const { db, now } = this.world
+    const end = { charge, released: { endedBy: 'expired' as const, endedAt: now() }, also }
+    this.pending.push({ charge: charge.id, work: () => endCharge(db, end, now()), canExpire: true })
+  }
+
+  private settlementOf(
     reservation: Reservation,
     outcome: Outcome,
     { quantities, source }: Measure,
     saved: SavedAnswer,
-  ): Promise<Settled | undefined> {
+  ): ChargeEnd | Promise<ChargeEnd> {
     const { parsed, charge, model, idempotencyKey, toKeep, background } = reservation
+    const { db, now } = this.world
     const { endedBy, usageJson, failed } = outcome
     const { table, cost, json } = billOf(parsed, model, quantities, outcome)
     const priceNano = tableNano(quantities, table)
@@ -263,52 +341,44 @@ export class Reservations {
       usageSource: source,
       usageJson,
       endedBy,
-      endedAt: this.world.now(),
+      endedAt: now(),
       tokens: tokensOf(quantities),
     }
     // Only a whole answer may be replayed.
     const isWhole = (endedBy === 'done' || endedBy === 'balance') && !failed
-    const also = idempotencyKey
-      ? [isWhole ? saveAnswer(this.world.db, charge.id, saved) : freeKey(charge.id)]
-      : []
+    const also = idempotencyKey ? [isWhole ? saveAnswer(db, charge.id, saved) : freeKey(charge.id)] : []
     if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
-    const billed = asBilled(charge, model, json)
-    const settleWith = (more: readonly Statement[]) => settle(this.world.db, billed, settlement, more)
-    if (!background || !toKeep) return settleWith(also)
-    const release = () => {
-      reservation.logRow.errorCode ??= 'server_error' satisfies ErrorCode
-      return this.releaseCharge(reservation, 'expired', outcome)
-    }
-    return settleInBackground(this.world, toKeep, { settle: settleWith, release, also })
+    const again = idempotencyKey && isWhole ? [retakeKey(idempotencyKey, charge)] : []
+    const end = { charge: asBilled(charge, model, json), settlement, also, again }
+    if (!background || !toKeep) return end
+    return settlementInBackground(this.world, toKeep, end, this.releaseFor(reservation, 'expired', outcome))
   }
 
-  private async releaseCharge(
+  private releaseOf(
     reservation: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
-  ): Promise<boolean> {
-    const { charge, idempotencyKey, task, background, toKeep } = reservation
-    const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
-    if (task) also.push(deleteTask(task.id))
-    const releaseWith = (more: readonly Statement[]) => this.releaseFor(reservation, more, endedBy, outcome)
-    return background && toKeep ? releaseInBackground(this.world, toKeep, releaseWith) : releaseWith(also)
+  ): ChargeEnd | Promise<ChargeEnd> {
+    const { background, toKeep } = reservation
+    const end = this.releaseFor(reservation, endedBy, outcome)
+    return background && toKeep ? releaseInBackground(this.world, toKeep, end) : end
   }
 
   private releaseFor(
-    { parsed, charge, model }: Reservation,
-    also: readonly Statement[],
+    { parsed, charge, model, idempotencyKey, task }: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
-  ): Promise<boolean> {
-    const ending = { endedBy, endedAt: this.world.now() }
+  ): ChargeEnd {
+    const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
+    if (task) also.push(deleteTask(task.id))
+    const released = { endedBy, endedAt: this.world.now() }
     // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
     const usage = outcome?.usage
-    if (!model.costList || !outcome || typeof usage !== 'object')
-      return release(this.world.db, charge, ending, also)
+    if (!model.costList || !outcome || typeof usage !== 'object') return { charge, released, also }
     const { cost, json } = billOf(parsed, model, usage, outcome)
     const costNano = cost ? tableNano(usage, cost) : null
-    const known = { ...ending, costNano, usageJson: outcome.usageJson }
-    return release(this.world.db, asBilled(charge, model, json), known, also)
+    const known = { ...released, costNano, usageJson: outcome.usageJson }
+    return { charge: asBilled(charge, model, json), released: known, also }
   }
 
   private async waitUntilEmpty(timeoutMs: number): Promise<void> {
@@ -320,8 +390,10 @@ export class Reservations {
   }
 }
 
-/** A charge by the model that answered: another one of a route may have, and one table of its prices applies. */
+/**
+ * A charge by the model that answered: another one of a route may have, and one table of its prices applies. A copy, which no
+ * extension that is answered late changes.
+ */
 function asBilled(charge: Charge, model: Model, pricesJson: string): Charge {
-  const isAsHeld = model.id === charge.model && pricesJson === charge.pricesJson
-  return isAsHeld ? charge : { ...charge, model: model.id, pricesJson }
+  return { ...charge, model: model.id, pricesJson }
 }

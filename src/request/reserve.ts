@@ -208,6 +208,8 @@ function reservationOf(
     task,
     toKeep: undefined,
     caller: undefined,
+    end: undefined,
+    place: undefined,
     index: -1,
   }
 }

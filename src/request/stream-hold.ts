@@ -23,6 +23,8 @@ import type { RequestWorld } from './world'
 /** How long a stream waits for a database that cannot take an extension, and between two tries, in milliseconds. */
 const DATABASE_MS = 5_000
 const RETRY_MS = 250
+/** How long the end of a stream waits for an extension that runs, in milliseconds. */
+const NOTED_MS = 1_000
 /** Smallest step, in tokens: where the account cannot pay for a whole one, half of it is tried. */
 const LEAST_STEP_TOKENS = 64
 /** Most tokens by our count for one of the vendor's: tokenizers differ, and an answer within its own limit is not cut. */
@@ -141,9 +143,16 @@ export class StreamHold {
     }
   }
 
-  /** Resolves when no extension runs: the charge holds what is noted in it. */
+  /**
+   * Resolves when no extension runs: the charge holds what is noted in it. A database that does not answer is not waited for:
+   * an end finds what is held by itself.
+   */
   async whenNoted(): Promise<void> {
-    await this.running
+    if (!this.running) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const cancel = this.world.after(NOTED_MS, resolve)
+    await Promise.race([this.running, promise])
+    cancel()
   }
 
   private async holdOrCount(meter: StreamMeter): Promise<boolean> {

@@ -9,7 +9,7 @@ import { DatabaseUnavailable, type Db, type Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import { findTask } from '../tasks/find'
-import { acceptTask, markSent, markUnknown, type NewTask } from '../tasks/rows'
+import { acceptance, acceptTask, markSent, markUnknown, type NewTask } from '../tasks/rows'
 import { documentOf } from '../tasks/task'
 import type { TaskAnswer } from '../tasks/wait'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
@@ -95,10 +95,14 @@ export async function submitTask(
   const saved = (body: string) =>
     idempotencyKey ? [saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })] : []
   let isKnown = false
-  const stored = await reservations.persist(reservation, async () => {
+  const store = async () => {
     isKnown = upstreamId !== undefined && (await storeId(world, task, upstreamId, saved(knownBody)))
     if (!isKnown) await world.db.batch([markUnknown(task.id), ...saved(unknownBody)])
-  })
+  }
+  const stored = await reservations.persist(reservation, store, () => [
+    upstreamId === undefined ? markUnknown(task.id) : acceptance(task.id, upstreamId, world.now()),
+    ...saved(upstreamId === undefined ? unknownBody : knownBody),
+  ])
   // Should this process die before, the log has what an operator needs to find the task again.
   if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
   return { status, body: isKnown ? knownBody : unknownBody }

@@ -7,6 +7,7 @@ import type { Catalogue } from '../catalogue/models'
 import type { ResponseLimits } from '../config/responses'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
+import type { PendingRecords } from '../db/pending-file'
 import type { Sealer } from '../lib/sealing'
 import type { System } from '../lib/system'
 import type { Ticker } from '../lib/ticker'
@@ -21,6 +22,8 @@ export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
   config: Pick<Config, 'server' | 'limitToBalance' | 'usage'>
   db: Db
+  /** The disk, for ends of charges that the database refuses. */
+  pendingEnds: PendingRecords
   /** The name of this process among those that serve from its data directory; null if it is the only one. */
   process: string | null
   requestLog: Pick<RequestLog, 'write' | 'bodies' | 'list'>

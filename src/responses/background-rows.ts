@@ -108,13 +108,13 @@ export function forgetBegun(id: string): Statement {
   return { sql: 'delete from background_responses where id = $1 and has_ended = 0', parameters: [id] }
 }
 
-/** Whether a response has ended; undefined if it is not there. */
-export async function backgroundEnded(db: Db, id: string): Promise<boolean | undefined> {
-  const [row] = await db.query({
-    sql: 'select has_ended from background_responses where id = $1',
+/** A guard that misses if a response is there. */
+export function unlessThere(id: string): Statement {
+  return {
+    sql: 'select 1 as gone where not exists (select 1 from background_responses where id = $1)',
     parameters: [id],
-  })
-  return row && row.has_ended === 1
+    guard: true,
+  }
 }
 
 /** Renews the lease of a response that runs. Returns whether it is to stop; undefined if another process has ended it. */

@@ -74,17 +74,19 @@ export async function acceptTask(
   pollAt: number,
   also: readonly Statement[] = [],
 ): Promise<boolean> {
-  return tryApply(db, [
-    {
-      // The fence moves on because a process that read the task before must not end it as one that nobody can follow.
-      sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
-        where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'
-          and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
-      parameters: [id, upstreamId, pollAt],
-      guard: true,
-    },
-    ...also,
-  ])
+  return tryApply(db, [acceptance(id, upstreamId, pollAt), ...also])
+}
+
+/** The statement that stores the vendor's id of a task. */
+export function acceptance(id: string, upstreamId: string, pollAt: number): Statement {
+  return {
+    // The fence moves on because a process that read the task before must not end it as one that nobody can follow.
+    sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
+      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'
+        and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
+    parameters: [id, upstreamId, pollAt],
+    guard: true,
+  }
 }
 
 /**

@@ -7,7 +7,7 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Row } from '../../src/db/db'
-import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
+import { ask, type Finished, type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import { isWholeRun } from '../support/random'
 
@@ -405,24 +405,37 @@ describe('SIGTERM', () => {
     expect(await stateOfOnly(installation)).toBe('settled')
   })
 
-  test('a later second one ends it at once; what was held comes back at the next start', async () => {
+  test('a later second one cuts what runs, with the reason, and pays for what was delivered', async () => {
     const installation = await install()
     const secret = await installation.makeKey('alice', '100')
     const server = await installation.serve()
-    const cut = ask(server, secret, { messages: say('[sandbox hang]') }).catch(() => undefined)
-    await waitFor(() => installation.sandbox.calls.length === 1)
+    const silent = ask(server, secret, { messages: say('[sandbox hang]') })
+    const stream = await ask(server, secret, {
+      stream: true,
+      messages: say('[sandbox tokens=5000 token_delay_ms=5]'),
+    })
+    const streamed = stream.text()
+    await waitFor(() => installation.sandbox.calls.length === 2)
     server.kill('SIGTERM')
     await waitFor(() => server.stderr().includes('Stopping'))
     // Within a second it would count as the same signal.
     await Bun.sleep(1_100)
     server.kill('SIGTERM')
+    expect((await silent).status).toBe(503)
+    expect(await streamed).toContain('shutting_down')
     expect(await server.ended).toMatchObject({ code: 1, signal: null })
-    expect(await cut).toBeUndefined()
-    const again = await installation.serve()
-    expect(await installation.rows('select balance, held from accounts')).toEqual([
-      { balance: 100_000_000_000, held: 0 },
+    const charges = await installation.rows('select state, ended_by, amount from charges order by amount')
+    const paidNano = Number(charges[1]?.amount)
+    expect(charges).toEqual([
+      { state: 'released', ended_by: 'shutdown', amount: 0 },
+      { state: 'settled', ended_by: 'shutdown', amount: paidNano },
     ])
-    await stopWell(installation, again)
+    // Two thousand nano-dollars for each of the words.
+    expect(paidNano).toBeGreaterThan(10 * 2_000)
+    expect(await installation.rows('select balance, held from accounts')).toEqual([
+      { balance: 100_000_000_000 - paidNano, held: 0 },
+    ])
+    await stopWell(installation, await installation.serve())
   })
 
   test('when the grace is over, what still runs is cut with the reason, and settled', async () => {
@@ -517,6 +530,47 @@ describe('a full disk', () => {
     await stopWell(installation, server)
   })
 
+  test('and kill -9 lose no answer: each is paid and kept at the next start, once', async () => {
+    const installation = await install()
+    const secret = await installation.makeKey('alice', '100')
+    const server = await installation.serve(limited)
+    const slow = '[sandbox tokens=40 token_delay_ms=50]'
+    const stream = { stream: true, messages: say(slow) }
+    const headers = { 'idempotency-key': 'order-1' }
+    const streams = await Promise.all([
+      ask(server, secret, stream, { headers }),
+      ...Array.from({ length: 20 }, () => ask(server, secret, stream)),
+      ...Array.from({ length: 3 }, () => askResponse(server, secret, slow)),
+    ])
+    const disk = fillDisk(installation)
+    const texts = await Promise.all(streams.map((each) => each.text()))
+    expect(texts.filter((text) => /\[DONE\]|"response.completed"/.test(text))).toHaveLength(24)
+    const kept = texts.flatMap((text) => /"id":"(resp_[0-9a-z]+)"/.exec(text)?.[1] ?? [])
+    expect(kept).toHaveLength(3)
+    server.kill('SIGKILL')
+    await server.ended
+    expect(await installation.rows(`select id from charges where state = 'settled'`)).toEqual([])
+    expect(findingOf(await installation.command(['doctor', '--json']), 'pending ends')).toMatchObject({
+      state: 'warning',
+      found: '24 ends of charges wait on the disk',
+    })
+    disk.free()
+
+    const states = () =>
+      installation.rows('select state, usage_source, count(*) as count from charges group by 1, 2')
+    for (let start = 0; start < 2; start++) {
+      const again = await installation.serve()
+      expect(await states()).toEqual([{ state: 'settled', usage_source: 'upstream', count: 24 }])
+      for (const id of kept)
+        expect(await readResponse(again, secret, id)).toMatchObject({ status: 'completed' })
+      const replayed = await ask(again, secret, stream, { headers })
+      expect(replayed.headers.get('idempotent-replayed')).toBe('true')
+      expect(await replayed.text()).toBe(texts[0] ?? '')
+      await stopWell(installation, again)
+    }
+    expect(findingOf(await installation.command(['doctor', '--json']), 'pending ends')).toBeUndefined()
+  })
+
   /** Mounting takes root, in a container with the right to. */
   const canMount = process.getuid?.() === 0 && Bun.spawnSync(['unshare', '-m', 'true']).exitCode === 0
 
@@ -524,8 +578,8 @@ describe('a full disk', () => {
     const installation = await install()
     const { dataDir } = installation
     mkdirSync(dataDir, { recursive: true })
-    // Eight million bytes more than must be free, which only the process sees.
-    const mount = `mount -t tmpfs -o size=72000000 none ${dataDir}`
+    // Eight million bytes more than must be free and the file of pending ends takes, which only the process sees.
+    const mount = `mount -t tmpfs -o size=${72_000_000 + 16 * 1024 * 1024} none ${dataDir}`
     const server = await installation.serve({
       before: `set -- unshare -m sh -c '${mount} && exec "$@"' sh "$@"`,
     })
@@ -546,6 +600,23 @@ describe('a full disk', () => {
     expect((await server.ended).code).toBe(0)
   })
 })
+
+function askResponse({ url }: Running, secret: string, input: string): Promise<Response> {
+  return fetch(`${url}/v1/responses`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'test-chat', stream: true, input }),
+  })
+}
+
+async function readResponse({ url }: Running, secret: string, id: string): Promise<unknown> {
+  return (await fetch(`${url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${secret}` } })).json()
+}
+
+function findingOf({ stdout }: Finished, check: string): object | undefined {
+  const { findings } = JSON.parse(stdout) as { findings: { check: string }[] }
+  return findings.find((finding) => finding.check === check)
+}
 
 async function readiness({ url }: Running) {
   const response = await fetch(`${url}/health/ready`)

@@ -42,6 +42,7 @@ const HAPPENINGS = [
     'asked again',
     'route_next',
     'charge_not_ended_yet',
+    'pending end made',
   ],
   ...['task_ended', 'task_unknown', 'task_poll_without_answer', 'task_end_lost', 'webhook_attempt'],
   // Owners whose lease was lost, and who learned it.
@@ -59,6 +60,7 @@ const HAPPENINGS = [
 /** Seeds that have failed, and the fault that each has found. */
 const PAST_FAILURES = [
   { seed: 802953258, fault: 'a repeat got an address at the vendor while the result was being copied' },
+  { seed: 2036460288, fault: 'a settlement that found its hold expired was taken for a price of 0' },
 ]
 /** A statement that was run so often must have ended a process, before it took effect and after. */
 const OFTEN = 5_000

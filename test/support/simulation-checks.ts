@@ -24,8 +24,8 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   for (const row of ended) charges.set(row.id as string, [...(charges.get(row.id as string) ?? []), row])
   checkIntegers([...ended, ...tasks])
   for (const one of asked) {
-    if (one.kind === 'video') checkVideo(simulation, one, tasks)
-    else checkAnswer(simulation, one, charges.get(one.id) ?? [])
+    if (one.kind === 'video') checkVideo(one, tasks)
+    else checkAnswer(simulation, one, charges.get(one.id) ?? [], charges.get(`${one.id}:late`) ?? [])
     checkRevoked(simulation, one)
     must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
     must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} was told a vendor's key`)
@@ -41,12 +41,14 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   }
 }
 
-function checkAnswer(simulation: Simulation, one: Asked, charges: Row[]): void {
-  const { vendor } = simulation
+function checkAnswer(simulation: Simulation, one: Asked, charges: Row[], late: Row[]): void {
+  const { vendor, disks } = simulation
   const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
-  must(charges.length <= 1, `${about} has ${charges.length} charges`)
-  const [charge] = charges
-  if (wasPending(simulation, one.id)) return
+  must(charges.length <= 1 && late.length <= 1, `${about} has ${charges.length} charges`)
+  must(late.length === 0 || charges[0]?.state === 'released', `${about} was paid in time and late`)
+  const charge = late[0] ?? charges[0]
+  const isLeft = disks.some((disk) => [...disk.values()].some((text) => text.includes(one.id)))
+  must(!isLeft, `${about} is left on a disk`)
   if (one.isReplay) {
     must(charge === undefined, `${about} is a replay with a charge of its own`)
     return
@@ -99,14 +101,8 @@ function upstreamModelOf(id: string): string | undefined {
   return (config.models as Record<string, { upstreamModel?: string }>)[id]?.upstreamModel
 }
 
-/** The database could not take its end: that is kept in memory, and lost with the process. */
-function wasPending({ log }: Simulation, id: string): boolean {
-  return log.some((line) => line.includes('charge_not_ended_yet') && line.includes(id))
-}
-
-function checkVideo(simulation: Simulation, one: Asked, tasks: Row[]): void {
+function checkVideo(one: Asked, tasks: Row[]): void {
   const about = `video ${one.id} (${one.status} ${one.code ?? ''})`
-  if (wasPending(simulation, one.id)) return
   const own = tasks.filter(({ charge }) => String(charge).split(':')[0] === one.id)
   if (one.status !== undefined && one.status >= 400) {
     // A stop may answer 503 for what has been sent; anything else that is refused leaves nothing.

@@ -11,6 +11,8 @@ import type { VendorTask } from './simulation-vendor'
  * still run one that is older.
  */
 const SURELY_HELD_MS = 110_000
+/** Some sweeps of calm nodes: the first finds a hold expired, and a later one that nobody works on it. */
+const SWEPT_BY_MS = 3 * 60_000
 /** Polls in a row that say so. */
 const MISSING_POLLS = 3
 
@@ -38,7 +40,7 @@ async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Pr
   const times = nodes.filter(({ life }) => !life.isDead()).map(({ world }) => world.now())
   // Reading the whole file takes longer than the rest; once at the end it is.
   const books: Db = isQuiet ? database.db : { ...database.db, kind: 'postgres' }
-  const { problems } = await audit(books, times.length > 0 ? Math.min(...times) : 0)
+  const { problems } = await audit(books, times.length > 0 ? Math.min(...times) - SWEPT_BY_MS : 0)
   // A start after a long time, or an outage, finds holds that have expired, and needs a moment for them.
   const wrong = problems.filter((problem) => isQuiet || !problem.endsWith('still held though it expired'))
   must(wrong.length === 0, wrong.join('; '))

@@ -4,7 +4,7 @@
 
 import { createAuthenticator } from '../../src/accounts/keys'
 import { followDatabase, openClock } from '../../src/app/clock'
-import { takeOver } from '../../src/app/left-behind'
+import { makePendingEnd, takeOver } from '../../src/app/left-behind'
 import { putInForce } from '../../src/app/running'
 import type { World } from '../../src/app/world'
 import { createAddresses } from '../../src/artifacts/addresses'
@@ -33,6 +33,8 @@ export interface NodeParts {
   /** Database that all nodes share, and whether it can be reached now. */
   database: SharedDatabase
   store: FileStore
+  /** The disk of its machine, which a crash leaves as it is: ends of charges that the database refused. */
+  disk: Map<number, string>
   vendor: SimulatedVendor
   newId(prefix: string): string
   log(event: string, fields: Record<string, unknown>): void
@@ -125,7 +127,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
   })
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
   const world: World = Object.assign(putInForce(withReceivers(parts.config), outside), {
-    db,
+    ...{ db, pendingEnds: pendingOn(parts.disk, life) },
     reportSource: async () => ({ db, requestLog }),
     dataDir: '',
     metrics: null,
@@ -156,6 +158,20 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     close: async () => {},
   })
   return { world, beats }
+}
+
+/** The file of pending ends of a process, which writes to its disk while it lives. */
+function pendingOn(disk: NodeParts['disk'], life: Life): World['pendingEnds'] {
+  return {
+    name: '',
+    add(text) {
+      if (life.isDead()) return undefined
+      const place = Math.max(0, ...disk.keys()) + 1
+      disk.set(place, text)
+      return place
+    },
+    remove: (place) => void disk.delete(place),
+  }
 }
 
 /** A configuration whose webhooks may go to the simulated receivers. */
@@ -195,6 +211,11 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     [60_000, async () => world.artifacts?.sweep()],
   ]
   const lastAt = jobs.map(() => 0)
+  for (const [place, text] of parts.disk) {
+    if (!(await makePendingEnd(world, text))) continue
+    parts.disk.delete(place)
+    parts.count('pending end made')
+  }
   await takeOver(world, poller, { alone: parts.alone })
   return {
     number,

@@ -38,6 +38,8 @@ export interface Simulation {
   random: Random
   database: SharedDatabase
   store: FileStore
+  /** The disk of each machine. */
+  disks: Map<number, string>[]
   vendor: SimulatedVendor
   nodes: SimulatedNode[]
   customers: Customer[]
@@ -117,6 +119,7 @@ export async function simulate(seed: number, aim?: number): Promise<SimulationRe
     random,
     database,
     store: new Map(),
+    disks: Array.from({ length: size }, () => new Map()),
     vendor: new SimulatedVendor(time, random, (id) => sendAgain(simulation, id)),
     nodes: [],
     customers: [],
@@ -186,7 +189,7 @@ function countAtEnd({ asked, log, store, count }: Simulation): void {
 
 /** Starts the nodes, starts those again that have ended, and lets each do its jobs now and then. */
 function superviseNodes(simulation: Simulation, seed: number, aim: number | undefined) {
-  const { time, random, database, store, vendor, newId, note, count, size } = simulation
+  const { time, random, database, store, disks, vendor, newId, note, count, size } = simulation
   const starting = new Map<number, number>()
   const isCounted = aim === undefined && seed % 2 === 0
   let crash: CrashPlan = isCounted ? { at: 1 + (seed % CRASH_POINTS) } : drawCrash(random, aim)
@@ -207,6 +210,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
       config,
       database,
       store,
+      disk: disks[number] as Map<number, string>,
       vendor,
       newId,
       trace: note,

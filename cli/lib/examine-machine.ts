@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { certificateEndsAt } from '../../src/config/listening'
 import type { Config } from '../../src/config/schema'
 import { isoTime } from '../../src/db/iso-time'
-import { pendingFiles, readPending } from '../../src/db/pending-file'
+import { type LeftRecord, pendingFiles, readPending } from '../../src/db/pending-file'
 import { lineOf } from '../../src/lib/error-line'
 import { broken, type Finding, ok, warning } from './findings'
 import { descriptorLimit } from './sockets'
@@ -135,7 +135,12 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
 
 /** Ends of charges on the disk that the database has not taken; undefined if there are none. */
 export function examinePendingEnds(dataDir: string): Finding | undefined {
-  const records = pendingFiles(dataDir).flatMap((name) => readPending(dataDir, name))
+  let records: LeftRecord[]
+  try {
+    records = pendingFiles(dataDir).flatMap((name) => readPending(dataDir, name))
+  } catch (error) {
+    return broken('pending ends', lineOf(error), 'Run this as the user of the gateway.')
+  }
   const failed = records.filter(({ hasFailed }) => hasFailed).length
   if (failed > 0) {
     return broken(

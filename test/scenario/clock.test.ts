@@ -12,9 +12,10 @@ import {
   ReachedTime,
   timeOf,
 } from '../../src/app/clock'
+import type { Outside } from '../../src/app/world'
 import { databaseKinds, openTestDatabase } from '../support/databases'
-import { startTestGateway, waitFor } from '../support/gateway'
-import { restart } from '../support/nodes'
+import { say, startTestGateway, waitFor } from '../support/gateway'
+import { closeNodes, restart, startTwin } from '../support/nodes'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
@@ -313,3 +314,47 @@ async function survivesRestart(kind: 'sqlite' | 'postgres', byMs: number) {
   await again.close()
   await gateway.sandbox.stop()
 }
+
+/** How often faster than real time the nodes of the test below live. */
+const SPEED = 10
+
+test.skipIf(!databaseKinds.includes('postgres'))(
+  'a database that is two hours ahead while a node starts has no running hold released',
+  async () => {
+    const begunAt = Date.now()
+    let setMs = 0
+    let hasStarted = false
+    const monotonic = () => performance.now() * SPEED
+    const timeAhead = (aheadMs: number) => begunAt + monotonic() + aheadMs
+    const after: Outside['after'] = (milliseconds, run) => {
+      const timer = setTimeout(run, milliseconds / SPEED)
+      return () => clearTimeout(timer)
+    }
+    const outsideOf = (aheadMs: () => number) => ({
+      monotonic,
+      after,
+      wall: () => timeAhead(0),
+      databaseTime: async () => timeAhead(aheadMs()),
+    })
+    // The first one looks at the clock every few seconds: it learns of the jump after the other has begun with it.
+    const first = await startTestGateway({
+      database: 'postgres',
+      outside: outsideOf(() => (hasStarted ? setMs : 0)),
+      tokenDelayMs: 200,
+    })
+    const body = { stream: true, max_tokens: 40, messages: say('[sandbox tokens=40]') }
+    const streams = await Promise.all(Array.from({ length: 20 }, () => first.chat(body)))
+    setMs = 2 * HOUR
+    const second = await startTwin(first, { outside: outsideOf(() => setMs) })
+    hasStarted = true
+    expect(second.server.world.now() - first.server.world.now()).toBeGreaterThan(HOUR)
+    const texts = await Promise.all(streams.map((stream) => stream.text()))
+    expect(texts.filter((text) => text.endsWith('data: [DONE]\n\n'))).toHaveLength(20)
+    const charges = await first.charges()
+    expect(charges.map(({ state, ended_by }) => `${state} ${ended_by}`)).toEqual(
+      Array(20).fill('settled done'),
+    )
+    expect(charges.filter(({ id }) => String(id).endsWith(':late'))).toEqual([])
+    await closeNodes([first, second])
+  },
+)

@@ -1,17 +1,22 @@
 // kill -9 of one of two executables on PostgreSQL, in the middle of streams that hold their price in steps: what the dead
-// one held comes back when it expires, and the stream of the other goes on and is paid exactly.
+// one held comes back when it expires, and the stream of the other goes on and is paid exactly. And a PostgreSQL that stops
+// under running streams: each that was delivered whole is paid once, however the node ends.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { databaseKinds, postgresUrl } from '../support/databases'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
 import { ask, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
-import { TABLES } from '../support/postgres'
+import { startPostgres, TABLES } from '../support/postgres'
 
 setDefaultTimeout(180_000)
 
 /** Nano-dollars of the input and a step of 100 output tokens, of which a second step was held. */
 const SECOND_STEP_NANO = 300_000
 const FUNDS_NANO = 100e9
+const STREAMS = 30
+const MASTER_KEY = Buffer.alloc(32, 7).toString('base64')
 
 test.skipIf(!databaseKinds.includes('postgres'))(
   'a held step of a process that died is given back once, and no other',
@@ -62,6 +67,61 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     await stopWell(installation, living)
   },
 )
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test.skipIf(!databaseKinds.includes('postgres'))(
+    `a PostgreSQL that stops, and ${signal}, leave no stream unpaid`,
+    async () => {
+      const database = await startPostgres(temporaryFolder(), { durable: true })
+      const installation = await install({
+        databaseUrl: database.url,
+        config: { server: { drainSeconds: 1 }, secrets: { key: MASTER_KEY } },
+      })
+      const secret = await installation.makeKey('alice', '100')
+      const server = await installation.serve()
+      const messages = say('[sandbox tokens=60 token_delay_ms=50]')
+      const streams = await Promise.all(
+        Array.from({ length: STREAMS }, (_, index) =>
+          ask(
+            server,
+            secret,
+            { stream: true, messages },
+            index === 0 ? { headers: { 'idempotency-key': 'order-1' } } : {},
+          ),
+        ),
+      )
+      await database.stop()
+      if (signal === 'SIGTERM') server.kill(signal)
+      // A grace that is over cuts streams, and what they delivered is paid too.
+      const texts = await Promise.all(streams.map((stream) => stream.text()))
+      if (signal === 'SIGKILL') server.kill(signal)
+      await server.ended
+      const [file = ''] = readdirSync(join(installation.dataDir, 'pending-ends'))
+      const pending = readFileSync(join(installation.dataDir, 'pending-ends', file))
+      expect(pending.toString('latin1').match(/"settlement"/g)).toHaveLength(STREAMS)
+      // The answer that is kept for its key is encrypted, as in the database.
+      expect(pending.includes('chat.completion.chunk')).toBe(false)
+
+      await database.start()
+      for (let start = 0; start < 2; start++) {
+        await stopWell(installation, await installation.serve())
+        const [row, ...others] = await installation.rows(
+          `select count(*) as count, sum(amount) as amount, min(amount) as least, state from charges group by state`,
+        )
+        expect(others).toEqual([])
+        expect(row).toMatchObject({ state: 'settled', count: STREAMS })
+        expect(Number(row?.least)).toBeGreaterThan(0)
+        expect(await installation.rows('select balance, held from accounts')).toEqual([
+          { balance: FUNDS_NANO - Number(row?.amount), held: 0 },
+        ])
+      }
+      expect(readdirSync(join(installation.dataDir, 'pending-ends'))).toEqual([])
+      expect(texts).toHaveLength(STREAMS)
+      if (signal === 'SIGKILL') expect(texts.every((text) => text.endsWith('data: [DONE]\n\n'))).toBe(true)
+      await database.stop()
+    },
+  )
+}
 
 async function beginStream(server: Running, secret: string, tokens: number) {
   const messages = say(`Say much. [sandbox tokens=${tokens} token_delay_ms=2]`)

@@ -1,0 +1,109 @@
+// The file of pending ends: what it has taken is read by the next process, whatever a crash did to it, and it never grows.
+
+import { afterEach, describe, expect, test } from 'bun:test'
+import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { deletePending, markPending, PendingFile, pendingFiles, readPending } from '../../src/db/pending-file'
+import { temporaryFolder } from '../support/databases'
+import { createRandom } from '../support/random'
+
+const NAME = 'one'
+const SIZE = 16 * 1024 * 1024
+let opened: PendingFile[] = []
+afterEach(() => {
+  for (const file of opened) file.close()
+  opened = []
+})
+
+function open(dataDir = temporaryFolder(), name = NAME) {
+  const file = new PendingFile(dataDir, name)
+  opened.push(file)
+  const path = join(dataDir, 'pending-ends', name)
+  return { file, dataDir, path, texts: () => readPending(dataDir, name).map(({ text }) => text) }
+}
+
+describe('the file of pending ends', () => {
+  test('has its full size from the start, for its owner only, and goes with a process that leaves nothing', () => {
+    const { file, dataDir, path, texts } = open()
+    expect(statSync(path).size).toBe(SIZE)
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(texts()).toEqual([])
+    const place = file.add('an end')
+    expect(texts()).toEqual(['an end'])
+    file.remove(place as number)
+    expect(texts()).toEqual([])
+    file.close()
+    expect(pendingFiles(dataDir)).toEqual([])
+  })
+
+  test('has what was added and not removed, in order, however it is mixed', () => {
+    const random = createRandom(3)
+    const { file, texts, path } = open()
+    const kept = new Map<number, string>()
+    for (let step = 0; step < 120; step++) {
+      if (random.chance(0.4) && kept.size > 0) {
+        const place = random.pick([...kept.keys()])
+        file.remove(place)
+        kept.delete(place)
+      } else {
+        const text = `${step} ${'ä'.repeat(random.below(2_000))}`
+        kept.set(file.add(text) as number, text)
+      }
+      if (random.chance(0.03)) {
+        for (const place of kept.keys()) file.remove(place)
+        kept.clear()
+      }
+      expect(texts()).toEqual([...kept.values()])
+    }
+    expect(statSync(path).size).toBe(SIZE)
+  })
+
+  test('takes no more than it has room for, and all of it again when everything was removed', () => {
+    const { file, texts, path } = open()
+    const text = 'x'.repeat(1024 * 1024)
+    for (let round = 0; round < 2; round++) {
+      const places: number[] = []
+      for (let place = file.add(text); place !== undefined; place = file.add(text)) places.push(place)
+      expect(places).toHaveLength(15)
+      expect(texts()).toHaveLength(15)
+      for (const place of places) file.remove(place)
+      expect(texts()).toEqual([])
+    }
+    expect(statSync(path).size).toBe(SIZE)
+    // What stood behind it is not read with it.
+    file.add('short')
+    expect(texts()).toEqual(['short'])
+  })
+
+  test('that a crash cut anywhere has all that came before', () => {
+    const { file, path, texts } = open()
+    const places = ['first', 'second', 'third'].map((text) => file.add(text) as number)
+    const end = (places[2] as number) + 9 + 'third'.length
+    for (let cut = end - 1; cut > (places[2] as number); cut--) {
+      truncateSync(path, cut)
+      expect(texts()).toEqual(['first', 'second'])
+    }
+    const descriptor = openSync(path, 'r+')
+    writeSync(descriptor, 'X', (places[1] as number) + 9)
+    closeSync(descriptor)
+    expect(texts()).toEqual(['first'])
+  })
+
+  test('of a process that has ended keeps what could not be made, and says so', () => {
+    const { file, dataDir, texts } = open()
+    const [one, other] = [file.add('one'), file.add('other')] as [number, number]
+    file.close()
+    expect(texts()).toEqual(['one', 'other'])
+    markPending(dataDir, NAME, one, 'done')
+    markPending(dataDir, NAME, other, 'failed')
+    expect(readPending(dataDir, NAME)).toEqual([{ place: other, text: 'other', hasFailed: true }])
+    deletePending(dataDir, NAME)
+    expect(readdirSync(join(dataDir, 'pending-ends'))).toEqual([])
+  })
+
+  test('that cannot be made takes nothing', () => {
+    const { file } = open('/dev/null')
+    expect(file.hasRoom).toBe(false)
+    expect(file.add('an end')).toBeUndefined()
+  })
+})

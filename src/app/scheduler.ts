@@ -37,9 +37,10 @@ export interface Scheduler {
 }
 
 /** Jobs for requests that still run when another process has taken over. */
+const KEEP_HOLDS = 'release expired holds'
 const END_LATE = 'end charges late'
 const FOLLOW_TIME = 'follow the time'
-const STAYING = new Set([END_LATE, FOLLOW_TIME])
+const STAYING = new Set([KEEP_HOLDS, END_LATE, FOLLOW_TIME])
 
 const MINUTE_MS = 60_000
 /** When rare jobs run first: processes that are replaced often must not put them off for ever. */
@@ -140,7 +141,7 @@ function jobsOf(
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
   return [
-    { name: 'release expired holds', everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
+    { name: KEEP_HOLDS, everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
     { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
     { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },

@@ -18,7 +18,9 @@ import { join } from 'node:path'
 /** The records of a process that must still be written to the database. */
 export interface PendingRecords {
   /** The name of the file, which is that of the process. */
-  name: string
+  readonly name: string
+  /** How many texts are kept. */
+  readonly count: number
   /** Keeps a text, on the disk when it returns. Returns its place; undefined if there is no room, or no disk. */
   add(text: string): number | undefined
   /** Forgets a text. */
@@ -52,8 +54,7 @@ export class PendingFile implements PendingRecords {
   /** 0 if the disk had no room at the start. */
   private size = 0
   private end = 0
-  /** Records that are not removed. */
-  private count = 0
+  private waiting = 0
 
   /** `name` is that of the process and unlike any other's, also of one that has ended. */
   constructor(dataDir: string, name: string) {
@@ -69,6 +70,10 @@ export class PendingFile implements PendingRecords {
     for (let size = SIZE; size >= LEAST_SIZE && this.size === 0; size /= 2) {
       if (fill(this.descriptor, size)) this.size = size
     }
+  }
+
+  get count(): number {
+    return this.waiting
   }
 
   /** Whether it can keep anything. */
@@ -94,16 +99,16 @@ export class PendingFile implements PendingRecords {
     }
     const place = this.end
     this.end += length
-    this.count++
+    this.waiting++
     return place
   }
 
   remove(place: number): void {
     if (this.descriptor === undefined) return
-    this.count--
+    this.waiting--
     // A mark that is lost does no harm: what was written to the database is not written again.
     writeState(this.descriptor, place, 'done')
-    if (this.count > 0) return
+    if (this.waiting > 0) return
     this.end = 0
     writeSync(this.descriptor, PIECE, 0, HEAD, 0)
   }
@@ -113,7 +118,7 @@ export class PendingFile implements PendingRecords {
     if (this.descriptor === undefined) return
     closeSync(this.descriptor)
     this.descriptor = undefined
-    if (this.count === 0) rmSync(this.path, { force: true })
+    if (this.waiting === 0) rmSync(this.path, { force: true })
   }
 }
 

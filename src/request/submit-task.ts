@@ -103,7 +103,7 @@ export async function submitTask(
     upstreamId === undefined ? markUnknown(task.id) : acceptance(task.id, upstreamId, world.now()),
     ...saved(upstreamId === undefined ? unknownBody : knownBody),
   ])
-  // Should this process die before, the log has what an operator needs to find the task again.
+  // Should the disk be lost too, the log has what an operator needs to find the task again.
   if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
   return { status, body: isKnown ? knownBody : unknownBody }
 }

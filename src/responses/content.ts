@@ -2,15 +2,17 @@
 // or nothing: a row that cannot be read must never become a shorter conversation.
 
 import type { ResponseLimits } from '../config/responses'
-import type { Db } from '../db/db'
+import { DatabaseUnavailable, type Db } from '../db/db'
 import { isObject } from '../lib/objects'
-import { findItems, readContents } from './rows'
+import { findChain, findItems, type KeptHead, readContents } from './rows'
 
 /** An item of an input or output, as callers send it and get it back. */
 export type Item = Readonly<Record<string, unknown>>
 
 export interface ContentWorld {
   db: Db
+  /** Ends of requests that the database has not taken yet, with their responses. */
+  pendingEnds: { readonly count: number }
   keptResponses: ResponseLimits
 }
 
@@ -30,6 +32,21 @@ export interface KeptContent {
 export function keptAnswer(answer: object): KeptAnswer {
   const { output } = answer as Item
   return { ...answer, output: Array.isArray(output) ? output.filter(isObject) : [] }
+}
+
+/**
+ * The response and all that it continues, the oldest first; empty if it is not there. Throws `DatabaseUnavailable` if it may
+ * be among those that the database has not taken yet: a caller who has read its end must not be told that it was not kept.
+ */
+export async function chainOf(
+  { db, now, pendingEnds }: ContentWorld & { now(): number },
+  account: string,
+  id: string,
+): Promise<KeptHead[]> {
+  const chain = await findChain(db, account, id, now())
+  if (chain.length === 0 && pendingEnds.count > 0)
+    throw new DatabaseUnavailable('responses wait for the database')
+  return chain
 }
 
 /** The contents of responses by their ids; those that are gone are missing. */

@@ -3,8 +3,8 @@
 // so it always gets the whole.
 
 import { GatewayError, invalidRequest } from '../lib/errors'
-import { type ContentWorld, contentsOf, type Item, isReference, itemsOf } from './content'
-import { findChain, type KeptHead, MAX_CHAIN_LENGTH } from './rows'
+import { type ContentWorld, chainOf, contentsOf, type Item, isReference, itemsOf } from './content'
+import { type KeptHead, MAX_CHAIN_LENGTH } from './rows'
 
 /** The parts of a request that name what is kept. */
 interface Continued {
@@ -45,7 +45,7 @@ export async function recall(
     if (ids.length === 0) return NOTHING
     return resolved(world, account, own, 0)
   }
-  const chain = await findChain(world.db, account, previousId, world.now())
+  const chain = await chainOf(world, account, previousId)
   checkChain(chain, previousId)
   const ids = chain.map(({ id }) => id)
   const contents = await contentsOf(world, account, ids)

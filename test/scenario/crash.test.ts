@@ -547,6 +547,10 @@ describe('a full disk', () => {
     expect(texts.filter((text) => /\[DONE\]|"response.completed"/.test(text))).toHaveLength(24)
     const kept = texts.flatMap((text) => /"id":"(resp_[0-9a-z]+)"/.exec(text)?.[1] ?? [])
     expect(kept).toHaveLength(3)
+    // It is not there yet, and nobody is told that it was not kept.
+    expect(await readResponse(server, secret, kept[0] ?? '')).toMatchObject({
+      error: { code: 'database_unavailable' },
+    })
     server.kill('SIGKILL')
     await server.ended
     expect(await installation.rows(`select id from charges where state = 'settled'`)).toEqual([])

@@ -24,6 +24,7 @@ async function openStore(kind: Db['kind'], limits = {}) {
   const clock = { now: 1_000_000 }
   const world = {
     db,
+    pendingEnds: { count: 0 },
     now: () => clock.now,
     keptResponses: responseLimitsOf(limits),
   }

@@ -164,6 +164,9 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
 function pendingOn(disk: NodeParts['disk'], life: Life): World['pendingEnds'] {
   return {
     name: '',
+    get count() {
+      return disk.size
+    },
     add(text) {
       if (life.isDead()) return undefined
       const place = Math.max(0, ...disk.keys()) + 1

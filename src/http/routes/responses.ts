@@ -5,9 +5,9 @@ import { Elysia } from 'elysia'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { streamOfEvents } from '../../request/answer-background'
 import type { BackgroundResponses } from '../../responses/background'
-import { type ContentWorld, contentsOf, type Item } from '../../responses/content'
+import { type ContentWorld, chainOf, contentsOf, type Item } from '../../responses/content'
 import { itemsOfInput, recall } from '../../responses/recall'
-import { deleteResponse, findChain, type KeptHead } from '../../responses/rows'
+import { deleteResponse, type KeptHead } from '../../responses/rows'
 import { itemList, itemPageOf, noSuchPlace } from '../item-page'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
@@ -71,7 +71,7 @@ export function responseRoutes(world: ResponsesWorld, mark: Readonly<Record<stri
   const remove = (request: Request, id: string) =>
     answer(request, async (account) => {
       const wasRunning = await backgroundResponses.delete(account, id)
-      const head = (await findChain(world.db, account, id, world.now())).at(-1)
+      const head = (await chainOf(world, account, id)).at(-1)
       if (head ? !(await deleteResponse(world.db, head)) : !wasRunning) throw notFound(id)
       return { id, object: 'response', deleted: true }
     })
@@ -95,8 +95,8 @@ function numberOf(query: URLSearchParams): number {
   throw invalidRequest('starting_after', "Invalid 'starting_after': expected the number of an event.")
 }
 
-async function headOf({ db, now }: ResponsesWorld, account: string, id: string): Promise<KeptHead> {
-  const head = (await findChain(db, account, id, now())).at(-1)
+async function headOf(world: ResponsesWorld, account: string, id: string): Promise<KeptHead> {
+  const head = (await chainOf(world, account, id)).at(-1)
   if (!head) throw notFound(id)
   return head
 }

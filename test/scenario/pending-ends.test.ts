@@ -7,10 +7,11 @@ import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import { type ChargeEnd, endCharge } from '../../src/billing/charge-ends'
 import { addCredit, hold, releaseExpired } from '../../src/billing/ledger'
+import { budgetPeriodOf, conditionsOf, windowMinuteOf } from '../../src/billing/limits'
 import { DatabaseUnavailable } from '../../src/db/db'
 import { databaseKinds, openTestDatabase } from '../support/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(120_000)
@@ -61,6 +62,29 @@ for (const kind of databaseKinds) {
         { id: 'c1:late', state: 'settled', amount: 300, shortfall: 0 },
       ])
       await prove(FUNDS_NANO - 300)
+    })
+
+    test('that is late counts in the budget and in the minute of its key as one that came in time', async () => {
+      const db = await openTestDatabase(kind)
+      const funds = { id: 'funds', account: 'alice', amountNano: FUNDS_NANO, now: START, note: null }
+      await addCredit(db, funds)
+      const key = makeKey({ budgetNano: 900, budgetPeriod: 'day', tokensPerMinute: 1_000 })
+      const counted = {
+        budgetPeriod: budgetPeriodOf(key, START),
+        windowMinute: windowMinuteOf(key, START),
+        windowTokens: 50,
+      }
+      for (const id of ['in time', 'late']) {
+        const charge = makeCharge(400, { ...counted, id })
+        expect(await hold(db, charge, conditionsOf(key, charge))).toEqual({ held: true })
+        if (id === 'late') await releaseExpired(db, START, { all: true })
+        const settlement = makeSettlement(300, { tokens: 70 })
+        expect((await endCharge(db, { charge, settlement, also: [] })).isLate ?? false).toBe(id === 'late')
+      }
+      expect(await db.query({ sql: 'select committed from budgets' })).toEqual([{ committed: 600 }])
+      expect(await db.query({ sql: 'select tokens from rate_windows' })).toEqual([{ tokens: 140 }])
+      expect((await audit(db, START)).problems).toEqual([])
+      await db.close()
     })
 
     test('takes what is available, and the rest is the shortfall of the operator', async () => {

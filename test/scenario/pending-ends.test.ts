@@ -47,7 +47,11 @@ for (const kind of databaseKinds) {
     test('that is made again says what was paid, and changes nothing', async () => {
       const { db, prove } = await held()
       for (let time = 0; time < 3; time++)
-        expect(await endCharge(db, endOf(300), START + time)).toEqual({ paidNano: 300, shortfallNano: 0 })
+        expect(await endCharge(db, endOf(300), START + time)).toEqual({
+          paidNano: 300,
+          shortfallNano: 0,
+          isPaid: true,
+        })
       await prove(FUNDS_NANO - 300)
     })
 
@@ -55,7 +59,9 @@ for (const kind of databaseKinds) {
       const { db, release, rows, prove } = await held()
       expect(await release()).toBe(1)
       const made = await Promise.all(Array.from({ length: 8 }, () => endCharge(db, endOf(300), START + 5)))
-      expect(made.filter(({ isLate }) => isLate)).toEqual([{ paidNano: 300, shortfallNano: 0, isLate: true }])
+      expect(made.filter(({ isLate }) => isLate)).toEqual([
+        { paidNano: 300, shortfallNano: 0, isLate: true, isPaid: true },
+      ])
       expect(made.map(({ paidNano }) => paidNano)).toEqual(Array(8).fill(300))
       expect(await rows()).toEqual([
         { id: 'c1', state: 'released', amount: 0, shortfall: 0 },
@@ -94,6 +100,7 @@ for (const kind of databaseKinds) {
         paidNano: FUNDS_NANO,
         shortfallNano: 200,
         isLate: true,
+        isPaid: true,
       })
       await prove(0)
     })
@@ -109,7 +116,7 @@ for (const kind of databaseKinds) {
 
     test('that holds more than is known settles all of it', async () => {
       const { db, prove } = await held(500)
-      expect(await endCharge(db, endOf(450, 400))).toEqual({ paidNano: 450, shortfallNano: 0 })
+      expect(await endCharge(db, endOf(450, 400))).toEqual({ paidNano: 450, shortfallNano: 0, isPaid: true })
       await prove(FUNDS_NANO - 450)
     })
 

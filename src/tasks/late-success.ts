@@ -7,13 +7,12 @@ import { countedPeriods } from '../billing/limits'
 import { type Db, tryApply } from '../db/db'
 import { findTask } from './find'
 import { type EndOptions, type Success, succeed } from './finish'
+import { ASK_AGAIN_MS } from './leases'
 import type { Task } from './task'
 import { stageOf } from './transitions'
 
 /** How far the clocks of nodes may be apart, in milliseconds. */
 const CLOCKS_MS = 60_000
-/** How long a vendor is asked about a failed task, in milliseconds: some polls, and time to copy the video. */
-const ASK_AGAIN_MS = 60_000
 /** How much longer its charge may stay open, in milliseconds, for the last poll. */
 const CHARGE_MARGIN_MS = 60_000
 
@@ -33,19 +32,21 @@ export async function succeedLate(
   return succeed(db, failed, charge, ending, { ...options, now, first: [await openUnheld(db, charge)] })
 }
 
-/** Reopens a failed task, so that its vendor is polled again. False if there is nothing to ask. */
+/**
+ * Reopens a failed task, so that its vendor is polled again. False if there is nothing to ask. `now` may be the time of a
+ * machine whose clock differs from that of the nodes: the first poll sets the deadline (`claimDue`).
+ */
 export async function askAgain(db: Db, task: Task, now: number): Promise<boolean> {
-  const deadlineAt = now + ASK_AGAIN_MS
-  const charge = await lateCharge(db, task, deadlineAt + CHARGE_MARGIN_MS)
+  const charge = await lateCharge(db, task, now + ASK_AGAIN_MS + CHARGE_MARGIN_MS)
   if (!charge) return false
   return tryApply(db, [
     await openUnheld(db, charge),
     {
       sql: `update tasks set state = 'submitted', charge = $3, document = null, error_code = null, error_message = null,
-          ended_at = null, poll_at = created_at, deadline_at = $4, misses = 0, missing = 0, cancel_at = null,
+          ended_at = null, poll_at = created_at, deadline_at = created_at, misses = 0, missing = 0, cancel_at = null,
           cancel_answer = null, fence = fence + 1
         where id = $1 and fence = $2 and state = 'failed'`,
-      parameters: [task.id, task.fence, charge.id, deadlineAt],
+      parameters: [task.id, task.fence, charge.id],
       guard: true,
     },
   ])

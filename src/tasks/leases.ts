@@ -4,6 +4,9 @@
 import { apply, type Db, tryApply } from '../db/db'
 import { type Task, taskOfRow, taskTextPlace } from './task'
 
+/** How long a vendor is polled about a reopened task, in milliseconds: some polls, and time to copy the video. */
+export const ASK_AGAIN_MS = 60_000
+
 /** Whether any task waits for its vendor. */
 export async function hasOpenTasks(db: Db): Promise<boolean> {
   const rows = await db.query({ sql: `select 1 as open from tasks where state = 'submitted' limit 1` })
@@ -46,7 +49,10 @@ export async function takeTurns(
   return isTaken ? count : 0
 }
 
-/** Claims due tasks, so that no other node or beat polls them before the lease is over. */
+/**
+ * Claims due tasks, so that no other node or beat polls them before the lease is over. The time of a reopened task, whose
+ * deadline is its creation until then, begins here: by the clock of the node that polls, not of the machine that reopened it.
+ */
 export async function claimDue(
   db: Db,
   upstream: string,
@@ -57,11 +63,12 @@ export async function claimDue(
     {
       // The conditions stand twice because another node may have taken a row between the choice and the change. The second
       // time the state is said by its end: by the index of states SQLite would read every open task instead of those chosen.
-      sql: `update tasks set lease_until = $3, fence = fence + 1 where id in (
+      sql: `update tasks set lease_until = $3, fence = fence + 1,
+          deadline_at = case when deadline_at = created_at then $2 + $5 else deadline_at end where id in (
           select id from tasks where upstream = $1 and state = 'submitted' and upstream_id is not null
             and poll_at <= $2 and lease_until <= $2 order by poll_at, id limit $4)
         and ended_at is null and poll_at <= $2 and lease_until <= $2 returning *`,
-      parameters: [upstream, now, now + options.leaseMs, options.limit],
+      parameters: [upstream, now, now + options.leaseMs, options.limit, ASK_AGAIN_MS],
     },
   ])
   return rows.map((row) => taskOfRow(db, row))

@@ -63,7 +63,8 @@ export async function reconcileTask(
   const isDone =
     upstreamId === undefined
       ? await endNotBegun(db, task, { now, webhookId: newId('msg') })
-      : await acceptTask(db, task.id, upstreamId, now)
+      : // At once by any clock: that of the command may be ahead of the nodes that poll.
+        await acceptTask(db, task.id, upstreamId, task.createdAt)
   if (isDone) return
   throw conflict(
     'task_not_changed',

@@ -61,6 +61,9 @@ const HAPPENINGS = [
 const PAST_FAILURES = [
   { seed: 802953258, fault: 'a repeat got an address at the vendor while the result was being copied' },
   { seed: 2036460288, fault: 'a settlement that found its hold expired was taken for a price of 0' },
+  { seed: 1008090816, fault: 'a reopened task stayed open after the clock was set forward' },
+  { seed: 1382079969, fault: 'a reopened task stayed open after the clock was set forward by three hours' },
+  { seed: 476878292, fault: 'a reopened task stayed open after the clock was set forward at the start' },
 ]
 /** A statement that was run so often must have ended a process, before it took effect and after. */
 const OFTEN = 5_000

@@ -2,7 +2,7 @@
 // with others stands in tables of its own. A row must never change.
 
 import { strict as assert } from 'node:assert'
-import type { EndedBy } from '../contract/failures'
+import { type EndedBy, endsAtHold } from '../contract/failures'
 import type { Db, Row, Statement } from '../db/db'
 import { assertNano } from '../lib/money'
 import type { Charge, Settlement, UsageSource } from './ledger'
@@ -20,6 +20,11 @@ const ENDINGS: readonly EndedBy[] = [
   'expired',
 ]
 const STATES = ['released', 'settled'] as const
+
+/** The place of an end in the list. In the books, all streams that ended at what was held are alike. */
+function placeOf(endedBy: EndedBy): number {
+  return ENDINGS.indexOf(endsAtHold(endedBy) ? 'balance' : endedBy)
+}
 
 /** The end of a charge as the caller knows it. */
 export interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
@@ -88,7 +93,7 @@ function rowOf(
     usage_shape: usageShape,
     usage,
     usage_source: usageSource === null ? null : USAGE_SOURCES.indexOf(usageSource),
-    ended_by: ENDINGS.indexOf(endedBy),
+    ended_by: placeOf(endedBy),
     created_at: charge.createdAt,
     ended_at: endedAt,
     cost: costNano,

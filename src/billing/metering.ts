@@ -1,7 +1,7 @@
 // What a request used: the vendor's own figures if plausible, else a count of the text that really passed. It must
 // never turn a vendor's fault into a charge for nothing, or into a credit.
 
-import type { EndedBy } from '../contract/failures'
+import { type EndedBy, endsAtHold } from '../contract/failures'
 import type { Model, ParsedRequest } from '../contract/family'
 import {
   type Bill,
@@ -81,8 +81,8 @@ export function measure(
 ): Measure | undefined | Promise<Measure> {
   const outcome = withoutZeros(ended)
   const { usage, output, made, failed, endedBy } = outcome
-  // An answer that is cut at what the account can hold has ended as at its limit.
-  const broken = failed || (endedBy !== 'done' && endedBy !== 'balance')
+  // An answer that is cut at what is held has ended as at its limit.
+  const broken = failed || (endedBy !== 'done' && !endsAtHold(endedBy))
   const thought = output === 'hidden' && !broken
   const empty = !hasOutput(outcome)
   if (usage === undefined || usage === 'invalid') {

@@ -12,9 +12,22 @@ const CALLER_LEFT_STATUS = 499
 
 /**
  * The end of a charge: by the request itself, or by the party that cut it. `balance` is a stream that ended at what the
- * account could hold.
+ * account could hold, `database` one that ended at what was held when the database took no more.
  */
-export type EndedBy = 'done' | 'balance' | 'client' | 'upstream' | 'timeout' | 'shutdown' | 'expired'
+export type EndedBy =
+  | 'done'
+  | 'balance'
+  | 'database'
+  | 'client'
+  | 'upstream'
+  | 'timeout'
+  | 'shutdown'
+  | 'expired'
+
+/** Whether a stream ended at what was held for it, as at its limit. It costs no more than that. */
+export function endsAtHold(endedBy: EndedBy): boolean {
+  return endedBy === 'balance' || endedBy === 'database'
+}
 
 /**
  * Why a stream ends early, in the events that end it: the reason that its dialect has is that of an answer at its own limit.

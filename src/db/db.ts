@@ -78,6 +78,11 @@ export interface Db {
    * of the rows must be read again. Absent where rows cannot go: in a file.
    */
   losses?(): number
+  /**
+   * Whether the only servers that answer are older than one that this process has used. It never uses them: a new process
+   * does, which has not seen the newer one. Absent where there are no servers.
+   */
+  isReplaced?(): boolean
   /** Called with the milliseconds of each commit; absent if nobody measures. */
   onCommit?: (milliseconds: number) => void
   close(): Promise<void>

@@ -51,6 +51,8 @@ export interface MovementServer {
 
 export class MovementGroups {
   private waiting: Waiting[] = []
+  /** The group of the running call. */
+  private sent: readonly Waiting[] = []
   private running: Promise<void> | undefined
   /** Ends the pause that there is. */
   private endPause: (() => void) | undefined
@@ -63,6 +65,13 @@ export class MovementGroups {
       this.running ??= this.run()
       if (this.waiting.length >= ENOUGH_MOVEMENTS) this.endPause?.()
     })
+  }
+
+  /** Rejects all holds, and sends none of them any more. One of the running call may still be made. */
+  refuseHolds(error: unknown): void {
+    const isHold = ({ movement }: Waiting) => movement.kind === 'hold'
+    for (const { reject } of [...this.sent, ...this.waiting].filter(isHold)) reject(error)
+    this.waiting = this.waiting.filter((one) => !isHold(one))
   }
 
   /** Resolves when nothing waits. */
@@ -108,6 +117,7 @@ export class MovementGroups {
   /** Never rejects: each movement learns what became of it. */
   private async send(group: readonly Waiting[]): Promise<void> {
     const { lists, places } = argumentsOf(group)
+    this.sent = group
     try {
       const answer = JSON.parse(await this.server.call(lists)) as Answer
       for (const [index, { resolve }] of group.entries()) resolve(resultOf(places[index] as Place, answer))
@@ -118,6 +128,8 @@ export class MovementGroups {
         await Promise.all(
           group.map((one) => this.server.moveAlone(one.movement).then(one.resolve, one.reject)),
         )
+    } finally {
+      this.sent = []
     }
   }
 }

@@ -7,7 +7,7 @@
 // connections a process may have; Bun opens all of a pool with its first use.
 
 import type { SQL } from 'bun'
-import { SilenceWatch } from './silence'
+import { SilenceWatch, watchSilence } from './silence'
 
 /** Open connections to one server. */
 export interface Connections {
@@ -24,6 +24,11 @@ export interface ConnectionOptions {
   connectTimeoutSeconds: number
   /** How long a server may answer nothing while something is asked of it. */
   silenceMs: number
+  /**
+   * Called once a server has answered nothing for a second and a half, not even a query that does nothing. Until it answers
+   * again, new work is refused. Absent: work waits for `silenceMs`.
+   */
+  onHang?(): void
   /** Settings of each session. */
   session: Record<string, number>
 }
@@ -46,6 +51,11 @@ interface Found {
 }
 
 const DEFAULT_PORT = '5432'
+/** A server that answers nothing for four looks is probed; without an answer for two more, it hangs. */
+const HANG_LOOK_MS = 250
+const PROBE_LOOKS = 4
+const HANG_LOOKS = 6
+const PROBE = 'select 1 as one'
 /** How long servers have to say that they are newer, once one has answered that can be used. */
 const NEWER_MS = 1_000
 const DESCENT = `select cast(system_identifier as text) as system,
@@ -58,6 +68,8 @@ export class PostgresServers {
   readonly isPooled: boolean
   /** How often a server was lost while it worked. */
   losses = 0
+  /** Whether only servers answer that were replaced by one that this process has used. */
+  isReplaced = false
   private readonly urls: string[]
   private readonly target: Target
   private readonly poolSize: number
@@ -65,6 +77,7 @@ export class PostgresServers {
   /** The newest server that was ever used. */
   private newest: Descent | undefined
   private isClosed = false
+  private readonly hang: SilenceWatch
 
   constructor(
     address: string,
@@ -76,13 +89,23 @@ export class PostgresServers {
     this.isPooled = isPooled
     this.urls = urls
     this.target = target
+    this.hang = new SilenceWatch(HANG_LOOK_MS, (quietLooks) => {
+      if (!options.onHang) return
+      if (quietLooks === PROBE_LOOKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietLooks === HANG_LOOKS) options.onHang()
+    })
     // Where there is no choice nothing is asked, and the address is found wanting by its first use.
     const [only, second] = urls
     if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
   }
 
-  /** Works with the server that is used now. Rejects as the work does, or if none of several can be used. */
+  /** Works with the server that is used now. Rejects as the work does, if none of several can be used, or if it hangs. */
   async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
+    if (this.options.onHang && this.hang.quietLooks >= HANG_LOOKS) throw hangs()
+    return this.hang.during(() => this.workWith(work))
+  }
+
+  private async workWith<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
     this.current ??= this.choose()
     const chosen = this.current
     try {
@@ -118,7 +141,7 @@ export class PostgresServers {
     const connections: Connections = {
       pool: connect(this.poolSize),
       groups: connect(1),
-      watch: new SilenceWatch(silenceMs, () => this.leaveSilent(connections)),
+      watch: watchSilence(silenceMs, () => this.leaveSilent(connections)),
     }
     return connections
   }
@@ -142,6 +165,7 @@ export class PostgresServers {
         (one, other) => (one && !isOlder(one.descent, other.descent) ? one : other),
         undefined as Found | undefined,
       )
+    this.isReplaced = !best && found.length > 0
     if (best && !this.isClosed) {
       this.newest = best.descent ?? this.newest
       return this.open(best.url)
@@ -183,7 +207,7 @@ export class PostgresServers {
 
   /** Where a server stands that can be used. */
   private async ask(probe: SQL): Promise<Descent | 'read-only' | undefined> {
-    const watch = new SilenceWatch(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
+    const watch = watchSilence(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
     const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
     if (row.transaction_read_only !== 'off') return this.target === 'any' ? undefined : 'read-only'
     try {
@@ -195,6 +219,11 @@ export class PostgresServers {
       return undefined
     }
   }
+}
+
+/** The error of work that a server which hangs is not given, or of which it is not known whether it was done. */
+export function hangs(): Error {
+  return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
 }
 
 /** Whether a promoted copy has taken the place of a server. False where it is not known. */

@@ -15,7 +15,7 @@ import {
 } from './db'
 import { MovementGroups } from './movement-groups'
 import { MOVE_MONEY } from './movement-records'
-import { PostgresServers } from './postgres-servers'
+import { hangs, PostgresServers } from './postgres-servers'
 
 const POOL_SIZE = 16
 /** Connections of a command, which asks one thing after another. */
@@ -60,6 +60,23 @@ interface PostgresOptions {
   silenceMs?: number
 }
 
+/** Queries that are under way, which can be given up at any time: they change nothing. */
+class PendingReads {
+  private readonly refusals = new Set<(error: unknown) => void>()
+
+  /** Resolves and rejects as the query does, unless it is refused before. */
+  add<Result>(query: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.refusals.add(reject)
+      query.then(resolve, reject).finally(() => this.refusals.delete(reject))
+    })
+  }
+
+  refuse(error: unknown): void {
+    for (const reject of this.refusals) reject(error)
+  }
+}
+
 /** Opens a pool. */
 export function openPostgres(
   url: string,
@@ -69,14 +86,12 @@ export function openPostgres(
     silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS,
   }: PostgresOptions = {},
 ): Db {
-  const servers = new PostgresServers(url, {
-    poolSize: patient ? PATIENT_POOL_SIZE : POOL_SIZE,
-    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
-    silenceMs,
-    session: {
-      statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
-      lock_timeout: STATEMENT_TIMEOUT_MS,
-    },
+  const reads = new PendingReads()
+  const servers = openServers(url, { patient, silenceMs }, () => {
+    // Nothing is sent to a vendor for them. Other changes wait, because they may have been made.
+    const error = unavailable(hangs())
+    reads.refuse(error)
+    groups.refuseHolds(error)
   })
 
   /** Limits of time that a session of its own would have. */
@@ -116,7 +131,7 @@ export function openPostgres(
     codec,
     async query(statement) {
       try {
-        return (await repeated(() => servers.use(({ pool }) => run(pool, statement)))).found
+        return (await reads.add(repeated(() => servers.use(({ pool }) => run(pool, statement))))).found
       } catch (error) {
         throw unavailable(error)
       }
@@ -124,12 +139,31 @@ export function openPostgres(
     batch,
     move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement))),
     losses: () => servers.losses,
+    isReplaced: () => servers.isReplaced,
     async close() {
       await groups.whenIdle()
       await servers.close(CONNECT_TIMEOUT_SECONDS)
     },
   }
   return db
+}
+
+/** `onHang` is called only where statements have a limit of time. */
+function openServers(
+  url: string,
+  { patient, silenceMs }: { patient: boolean; silenceMs: number },
+  onHang: () => void,
+): PostgresServers {
+  return new PostgresServers(url, {
+    poolSize: patient ? PATIENT_POOL_SIZE : POOL_SIZE,
+    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    silenceMs,
+    session: {
+      statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
+      lock_timeout: STATEMENT_TIMEOUT_MS,
+    },
+    ...(!patient && { onHang }),
+  })
 }
 
 /** Runs statements in one transaction. Throws where a guard misses, so that nothing is changed. */

@@ -1,19 +1,24 @@
 // Tells when a server has answered nothing for a time while something was asked of it: one that hangs, or whose network
 // drops what is sent, closes no connection. It must never count the time in which nothing is asked.
 
-/** A silence is told in these many looks: a process that was suspended itself finds one look late, and not a silence. */
+/** Looks for a silence after which connections are closed. One late look is that of a process that was suspended itself. */
 const LOOKS = 4
 
 export class SilenceWatch {
   private asked = 0
-  private quietLooks = 0
+  private quiet = 0
   private timer: Timer | undefined
 
-  /** Calls `onSilent` once a server has answered nothing for the milliseconds, and again after as many. */
+  /** Calls `onQuiet` after each look that found no answer since the one before, with how many did in a row. */
   constructor(
-    private readonly limitMs: number,
-    private readonly onSilent: () => void,
+    private readonly lookMs: number,
+    private readonly onQuiet: (quietLooks: number) => void,
   ) {}
+
+  /** Looks in a row that found no answer while something was asked. */
+  get quietLooks(): number {
+    return this.quiet
+  }
 
   /** Watches while the work is under way. Answers and rejects as the work does. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -29,7 +34,7 @@ export class SilenceWatch {
 
   /** Notes an answer in the middle of some work. */
   heard(): void {
-    this.quietLooks = 0
+    this.quiet = 0
   }
 
   private look(): Timer {
@@ -37,11 +42,19 @@ export class SilenceWatch {
       this.timer = undefined
       if (this.asked === 0) return
       this.timer = this.look()
-      if (++this.quietLooks < LOOKS) return
-      this.heard()
-      this.onSilent()
-    }, this.limitMs / LOOKS)
+      this.onQuiet(++this.quiet)
+    }, this.lookMs)
     timer.unref()
     return timer
   }
+}
+
+/** Watches for a silence of the given milliseconds, and again for as many after it. */
+export function watchSilence(limitMs: number, onSilent: () => void): SilenceWatch {
+  const watch = new SilenceWatch(limitMs / LOOKS, (quietLooks) => {
+    if (quietLooks < LOOKS) return
+    watch.heard()
+    onSilent()
+  })
+  return watch
 }

@@ -147,8 +147,8 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     '`gateway events test`, then `gateway events redeliver`.',
   ),
   hold_not_extended: warn(
-    'A stream could not hold more, and ends as at its limit.',
-    'Add money to the account.',
+    'The database did not take the next step of a stream within its time: the stream ends as at its limit.',
+    'See `database_unavailable`. The account need not pay for more; the request can be repeated.',
   ),
   internal_error: error('A fault of the gateway itself: please report it with its text.', 'Report it.'),
   job_failed: warn(
@@ -207,6 +207,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   task_end_lost: warn(
     'A task had ended already when its end was reported.',
     'Nothing: the first end stands.',
+  ),
+  stop_not_complete: warn(
+    'A stopping process did not wait any longer for a part of its work, because its time was over.',
+    'See `database_unavailable`: the next start, or another node, ends what is left.',
   ),
   task_ended: info('A video task has ended.'),
   task_id_refused: error(

@@ -4,7 +4,7 @@
 import { MAX_SAVED_LENGTH } from '../billing/idempotency'
 import { rateHeadersOf } from '../billing/limits'
 import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../billing/metering'
-import { cutError, type EndedBy } from '../contract/failures'
+import { cutError, type EndedBy, endsAtHold } from '../contract/failures'
 import { streamOf, type Translator } from '../contract/family'
 import type { HttpBody } from '../http-client/response'
 import { errorBody, type GatewayError } from '../lib/errors'
@@ -64,10 +64,11 @@ export async function answerStream(
       done()
       const failure = meter.failure()
       if (failure) logRow.errorCode = codeOfFailure(errorOf(failure))
+      else if (outcome.endedBy === 'database') logRow.errorCode = 'database_unavailable'
       await hold?.whenNoted()
       let closing: Uint8Array | undefined
       await endStream(line, reservation, outcome, (usage) => {
-        closing = outcome.endedBy === 'balance' ? meter.cut(usage) : meter.finish(usage)
+        closing = endsAtHold(outcome.endedBy) ? meter.cut(usage) : meter.finish(usage)
         capture?.(closing)
         const answer = translator?.answer?.()
         if (reservation.toKeep && answer) reservation.toKeep.answer = keptAnswer(answer)

@@ -54,7 +54,6 @@ const NOTHING = Buffer.alloc(0)
 const END = Buffer.alloc(0)
 const endings = {
   settleDone: 'done',
-  settleShort: 'balance',
   settleTimeout: 'timeout',
   settleLeft: 'client',
 } as const
@@ -155,6 +154,9 @@ class Relay implements BodySink, WaitingCaller {
         break
       case 'settleRest':
         this.settleRest()
+        break
+      case 'settleShort':
+        this.settle(this.options.hold?.shortOf ?? 'balance')
         break
       case 'settleCut':
         this.settle(this.options.whyCut())

@@ -6,7 +6,7 @@ import { type ChargeEnd, type Ended, endCharge, lateFields } from '../billing/ch
 import { freeKey, type IdempotencyKey, retakeKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
 import type { Charge } from '../billing/ledger'
 import { billOf, type Measure, type Outcome } from '../billing/metering'
-import { type EndedBy, shuttingDown, timedOut } from '../contract/failures'
+import { type EndedBy, endsAtHold, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
@@ -320,7 +320,13 @@ export class Reservations {
     if (this.pending.length >= MOST_TAKEN_BACK) return
     const { db, now } = this.world
     const end = { charge, released: { endedBy: 'expired' as const, endedAt: now() }, also }
-    this.pending.push({ charge: charge.id, work: () => endCharge(db, end, now()), canExpire: true })
+    let misses = 0
+    const work = async () => {
+      const { isMissed } = await endCharge(db, end, now())
+      if (!isMissed || ++misses > 1) return
+      throw new DatabaseUnavailable('a server that answers again may still make the hold')
+    }
+    this.pending.push({ charge: charge.id, work, canExpire: true })
   }
 
   private settlementOf(
@@ -336,7 +342,7 @@ export class Reservations {
     const priceNano = tableNano(quantities, table)
     const settlement = {
       // What the vendor made and the caller did not get is not paid beyond the hold.
-      priceNano: endedBy === 'balance' ? Math.min(priceNano, charge.heldNano) : priceNano,
+      priceNano: endsAtHold(endedBy) ? Math.min(priceNano, charge.heldNano) : priceNano,
       costNano: cost ? tableNano(quantities, cost) : null,
       usageSource: source,
       usageJson,

@@ -20,7 +20,7 @@ import type { Reservation } from './reservation'
 import type { StreamMeter } from './stream-meter'
 import type { RequestWorld } from './world'
 
-/** How long a stream waits for a database that cannot take an extension, and between two tries, in milliseconds. */
+/** How long a step waits for a database that does not take it, and between two tries, in milliseconds. */
 const DATABASE_MS = 5_000
 const RETRY_MS = 250
 /** How long the end of a stream waits for an extension that runs, in milliseconds. */
@@ -97,7 +97,7 @@ export function createStreamHold(world: HoldWorld, reservation: Reservation): St
   return steps && new StreamHold(world, reservation, steps)
 }
 
-/** `failed` if the database could not take the change: a smaller step would not help. */
+/** `failed` if the database did not take the change within the time of a step: a smaller step would not help. */
 type Answer = 'held' | 'refused' | 'failed'
 
 export class StreamHold {
@@ -105,6 +105,8 @@ export class StreamHold {
   heldTokens = 0
   /** Delivered tokens from which on the next step is to be held. */
   renewAt = 0
+  /** Why no more could be held, once `demand` has answered false. */
+  shortOf: 'balance' | 'database' = 'balance'
   /** Output tokens of each candidate that are held. */
   private each = 0
   /** The extension that runs. There is one at a time, because each adds to what the one before has held. */
@@ -133,8 +135,9 @@ export class StreamHold {
     void this.extend(meter.mostTokens(), this.steps.next)
   }
 
-  /** Holds what the next events need. False if the account cannot pay for it. Never rejects. */
+  /** Holds what the next events need. False if the account cannot pay for it, or the database is away. Never rejects. */
   async demand(meter: StreamMeter): Promise<boolean> {
+    this.shortOf = 'balance'
     try {
       return await this.holdOrCount(meter)
     } catch (error) {
@@ -156,13 +159,14 @@ export class StreamHold {
   }
 
   private async holdOrCount(meter: StreamMeter): Promise<boolean> {
-    if (this.running) await this.running
+    if ((await this.running) === 'failed') return false
     // An answer that keeps to its limit needs no more than that.
     if (this.isAtLimit() && (await this.recount(meter, this.limitTokens()))) return true
     for (; ; this.step = Math.floor(this.step / 2)) {
       if (meter.neededTokens() <= this.heldTokens) return true
       const answer = await this.extend(meter.neededTokens(), this.step)
       if (answer === 'held' && !this.isPoor) return true
+      if (answer === 'failed') return false
       if (answer !== 'refused' || this.step <= LEAST_STEP_TOKENS) break
     }
     this.isPoor = true
@@ -196,6 +200,7 @@ export class StreamHold {
     this.running = this.hold(neededTokens, step)
       .catch((error): Answer => {
         this.world.log('hold_not_extended', { request: this.reservation.charge.id, error: String(error) })
+        this.shortOf = 'database'
         return 'failed'
       })
       .finally(() => {
@@ -214,30 +219,43 @@ export class StreamHold {
     const each = from < most ? Math.min(most, from + step) : from + step
     const moreNano = this.isPoor ? this.quoteNano(each) - this.quoteNano(from) : undefined
     const needNano = moreNano === undefined ? this.quoteNano(each) : charge.heldNano + moreNano
-    const answer = await this.patiently(async () => {
+    const answer = await this.patiently(async (isLate) => {
       const amountNano = needNano - charge.heldNano
       // The dearest model of a route may have held it already.
       if (amountNano <= 0) return 'held'
       const windowTokens = charge.windowMinute === null ? 0 : (each - this.each) * candidates
-      const answer = await extendCharge(db, key, charge, { amountNano, windowTokens })
+      const known = { ...charge }
+      const answer = await extendCharge(db, key, known, { amountNano, windowTokens })
+      // What is made after the step was given up is found by the end of the charge.
+      if (isLate()) return 'failed'
+      charge.heldNano = known.heldNano
+      charge.windowTokens = known.windowTokens
       return answer === 'held' || answer === 'again' ? answer : 'refused'
     })
     if (answer === 'held') this.note(each)
     return answer
   }
 
-  /** Tries again while the database cannot take the change, for a while. */
-  private async patiently(work: () => Promise<Answer | 'again'>): Promise<Answer> {
+  /** Tries again while the database cannot take the change, until the time of the step is over, whatever runs then. */
+  private async patiently(work: (isLate: () => boolean) => Promise<Answer | 'again'>): Promise<Answer> {
     const { monotonic, after } = this.world
     const endsAt = monotonic() + DATABASE_MS
-    for (;;) {
-      try {
-        const answer = await work()
-        if (answer !== 'again') return answer
-      } catch (error) {
-        if (!(error instanceof DatabaseUnavailable) || monotonic() >= endsAt) throw error
-        await new Promise<void>((resolve) => after(RETRY_MS, resolve))
+    const isLate = () => monotonic() >= endsAt
+    const late = Promise.withResolvers<never>()
+    const tooLate = new DatabaseUnavailable('the database did not take a step of the stream in time')
+    const cancel = after(DATABASE_MS, () => late.reject(tooLate))
+    try {
+      for (;;) {
+        try {
+          const answer = await Promise.race([work(isLate), late.promise])
+          if (answer !== 'again') return answer
+        } catch (error) {
+          if (!(error instanceof DatabaseUnavailable) || error === tooLate || isLate()) throw error
+          await new Promise<void>((resolve) => after(RETRY_MS, resolve))
+        }
       }
+    } finally {
+      cancel()
     }
   }
 

@@ -11,10 +11,12 @@ import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { openPostgres } from '../../src/db/postgres'
 import { withSnapshot } from '../../src/db/postgres-snapshot'
+import type { ReadRows } from '../../src/request-log/request-log'
 import { databaseKinds, postgresUrl } from '../support/databases'
 import { freePort } from '../support/free-port'
-import { say, startTestGateway, waitFor } from '../support/gateway'
+import { say, startTestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
 import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { TABLES } from '../support/postgres'
 import { rejection } from '../support/rejection'
 import { startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
 
@@ -182,6 +184,67 @@ group('an address with one server', () => {
     await gateway.close()
   })
 
+  test('that hangs: new requests are refused long before its connections are closed, and what they took is given back', async () => {
+    const { gateway, door } = await startBehindDoor()
+    expect((await gateway.chat()).status).toBe(200)
+    door.hush(true)
+    for (let requests = 0; requests < 3; requests++) {
+      const refused = await inTime(gateway.chat())
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+    }
+    door.hush(false)
+    await waitFor(async () => (await gateway.chat()).status === 200)
+    await waitFor(async () => (await gateway.balance()).heldNano === 0)
+    const states = (await gateway.charges()).map(({ state, ended_by: by }) => `${state} by ${by}`)
+    // The first had been sent when nobody knew that it hangs, and was made when it went on.
+    expect(states.filter((state) => state !== 'settled by done')).toEqual(['released by expired'])
+    await gateway.close()
+  })
+
+  for (const way of ['hush', 'shut'] as const) {
+    test(`that ${way === 'hush' ? 'hangs' : 'refuses'}: a stream that needs more is ended as at its limit, and its row says why`, async () => {
+      const step = 10
+      const { gateway, door, rows } = await startBehindDoor({ 'test-chat': { reserveOutputTokens: step } })
+      const words = '[sandbox tokens=2000 token_delay_ms=5]'
+      const stream = await gateway.chat({ stream: true, messages: say(words) })
+      const reader = (stream.body as ReadableStream<Uint8Array>).getReader()
+      await reader.read()
+      if (way === 'hush') door.hush(true)
+      else await door.shut()
+      let text = ''
+      const rest = (async () => {
+        for (let next = await reader.read(); !next.done; next = await reader.read())
+          text += Buffer.from(next.value).toString()
+      })()
+      await inTime(rest)
+      expect(text).toContain('"finish_reason":"length"')
+      expect(gateway.log.filter(({ event }) => event === 'hold_not_extended')).toHaveLength(1)
+      await waitFor(() => rows.length === 1)
+      expect(rows[0]).toMatchObject({ endedBy: 'database', errorCode: 'database_unavailable' })
+      if (way === 'hush') door.hush(false)
+      else await door.open()
+      const newestCharge = () => gateway.newestCharge().catch(() => undefined)
+      await waitFor(async () => (await newestCharge())?.state === 'settled')
+      const charge = await gateway.newestCharge()
+      expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0 })
+      expect(Number(charge?.amount)).toBeGreaterThan(0)
+      await gateway.close()
+    })
+  }
+
+  test('that hangs: a gateway with running requests stops in time all the same', async () => {
+    const { gateway, door } = await startBehindDoor()
+    const words = '[sandbox tokens=2000 token_delay_ms=20]'
+    const streams = await Promise.all(
+      Array.from({ length: 5 }, () => gateway.chat({ stream: true, messages: say(words) })),
+    )
+    door.hush(true)
+    const texts = Promise.all(streams.map((stream) => stream.text().catch(() => '')))
+    expect(await inTime(gateway.server.stop(1_000))).toBe(5)
+    await texts
+    door.hush(false)
+  })
+
   test('that is slow, but answers, keeps its connections', async () => {
     const url = new URL(await postgresUrl())
     const door = await makeDoor(url)
@@ -238,6 +301,29 @@ group('connections', () => {
     expect(await withSnapshot(address, (snapshot) => snapshot.query(one))).toEqual([{ one: 1 }])
   })
 })
+
+/** A gateway whose database is behind a door. */
+async function startBehindDoor(models: TestGatewayOptions['models'] = {}) {
+  const url = new URL(await postgresUrl({ template: TABLES }))
+  const door = await makeDoor(url)
+  await door.open()
+  const databaseUrl = `postgres://postgres:secret@127.0.0.1:${door.port}${url.pathname}`
+  const rows: { endedBy: string | null; errorCode: string | null }[] = []
+  // A reader must not keep a row.
+  const logRequests: ReadRows = (ended) =>
+    void rows.push(...ended.map(({ endedBy, errorCode }) => ({ endedBy, errorCode })))
+  const gateway = await startTestGateway({ databaseUrl, models, outside: { logRequests } })
+  return { door, gateway, rows }
+}
+
+/** Less than a silence after which connections are closed. Only what hangs takes so long. */
+const HANGS_MS = 15_000
+
+async function inTime<Result>(work: Promise<Result>): Promise<Result> {
+  const late = Bun.sleep(HANGS_MS).then(() => Promise.reject(new Error('it hangs')))
+  late.catch(() => {})
+  return Promise.race([work, late])
+}
 
 interface Door {
   port: number

@@ -54,6 +54,8 @@ const DRAIN_SECONDS_WHEN_REPLACED = 1_800
  * again.
  */
 const SAME_SIGNAL_MS = 1_000
+/** How long a process may live on after its stop, for what it has written to its output. */
+const LAST_MS = 1_000
 const SANDBOX_TOKEN_DELAY_MS = 15
 const SERVES_ALREADY = ', give this one another --data-dir, or take its place without a gap with --take-over'
 
@@ -99,6 +101,8 @@ export const serve = defineCommand({
     })
     await serving.stopped
     await serving.closeControl()
+    // A connection to a database that does not answer would keep the process alive.
+    setTimeout(() => process.exit(), LAST_MS).unref()
   },
 })
 

@@ -6,6 +6,7 @@ import type { AdminApi } from '../admin/api'
 import { createBackupSchedule } from '../backup/schedule'
 import type { Config } from '../config/schema'
 import { Reencryption } from '../db/reencryption'
+import { Deadline } from '../lib/deadline'
 import { createGateway, type Gateway } from '../request/line'
 import { createRetentionSchedule } from '../retention/schedule'
 import { createPoller } from '../tasks/poller'
@@ -49,7 +50,7 @@ export interface Server {
   handOver(): Promise<void>
   /**
    * Stops taking requests, waits for running ones up to the grace, settles those that are cut. Returns how many were
-   * cut. A second call sets another grace.
+   * cut. A second call sets another grace. Ends within ten seconds after the grace, also while the database is away.
    */
   stop(graceMs: number): Promise<number>
   /** Stops at once: cuts what runs and settles it within a deadline; the disk keeps what the database does not take. */
@@ -82,6 +83,10 @@ interface ServerOptions {
 const LAST_BYTES_MS = 1_000
 /** How long a stop at once takes at most, in milliseconds. */
 const STOP_NOW_MS = 2_500
+/** How much longer than its grace a stop may take in all, and what of it is kept for its last steps, in milliseconds. */
+const STOP_MARGIN_MS = 10_000
+const KEPT_FOR_JOBS_MS = 3_000
+const KEPT_FOR_CLOSING_MS = 1_500
 
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { config, dataDir, processes } = options
@@ -201,8 +206,11 @@ class Ending {
   private givingWay: Promise<void> | undefined
   private hasHandedOver = false
   private stopping: Promise<number> | undefined
+  private readonly deadline: Deadline
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: Parts) {
+    this.deadline = new Deadline(parts.world, Number.POSITIVE_INFINITY)
+  }
 
   giveWay(): Promise<void> {
     const { world, port, entrance } = this.parts
@@ -235,6 +243,7 @@ class Ending {
   stop(graceMs: number): Promise<number> {
     const { port, gateway, console, backups } = this.parts
     void console.stop()
+    this.deadline.moveTo(this.parts.world.monotonic() + graceMs + STOP_MARGIN_MS)
     if (this.stopping) {
       this.departure.resolve()
       backups.stop()
@@ -255,22 +264,41 @@ class Ending {
 
   private async end(graceMs: number): Promise<number> {
     const { world, gateway, entrance, metrics, admins, scheduler, unwatch } = this.parts
+    const { deadline } = this
     const endsAt = world.monotonic() + graceMs
     // Those who are still connected may ask once more.
     if (this.hasHandedOver) await this.callersGone(graceMs)
     const closed = entrance.stop()
-    const cut = await gateway.drain(Math.max(0, endsAt - world.monotonic()))
+    const drained = gateway.drain(Math.max(0, endsAt - world.monotonic()))
+    const cut = await this.waitFor('requests', drained, KEPT_FOR_JOBS_MS)
     // Last bytes may still be on their way; a caller who does not take them is not waited for.
-    const deadline = setTimeout(() => entrance.cut(), LAST_BYTES_MS)
-    await closed
-    clearTimeout(deadline)
+    const lastBytes = setTimeout(() => entrance.cut(), Math.min(LAST_BYTES_MS, deadline.leftMs()))
+    await this.waitFor('connections', closed, KEPT_FOR_JOBS_MS)
+    clearTimeout(lastBytes)
     unwatch()
-    await Promise.all([metrics?.stop(), admins?.stop()])
-    await scheduler.stop()
+    const jobs = Promise.all([metrics?.stop(), admins?.stop(), scheduler.stop()])
+    await this.waitFor('jobs', jobs, KEPT_FOR_CLOSING_MS)
     // The database may be away, and a stop must end all the same.
-    await world.followTime().catch(() => {})
-    await world.close()
-    return cut
+    await deadline.within(
+      world.followTime().catch(() => {}),
+      undefined,
+      KEPT_FOR_CLOSING_MS,
+    )
+    await this.waitFor('the database', world.close())
+    return cut ?? gateway.runningRequests()
+  }
+
+  /** Waits for a part of the stop as long as there is time for it. */
+  private async waitFor<Result>(
+    part: string,
+    work: Promise<Result>,
+    keepMs = 0,
+  ): Promise<Result | undefined> {
+    const late = Symbol(part)
+    const result = await this.deadline.within(work, late, keepMs)
+    if (result !== late) return result as Result
+    this.parts.world.log('stop_not_complete', { part })
+    return undefined
   }
 
   private async callersGone(patienceMs: number): Promise<void> {

@@ -1,0 +1,43 @@
+// A moment by which work must be over, and waits that end with it. Work that is late goes on unobserved: it must never be
+// waited for beyond the deadline, nor be cancelled here.
+
+import type { System } from './system'
+
+export class Deadline {
+  /** Resolves when the deadline is moved, and is replaced then. */
+  private moved = Promise.withResolvers<void>()
+
+  constructor(
+    private readonly clock: Pick<System, 'monotonic' | 'after'>,
+    /** On the monotonic clock. */
+    private endsAt: number,
+  ) {}
+
+  /** Also for waits that have begun. */
+  moveTo(endsAt: number): void {
+    this.endsAt = endsAt
+    this.moved.resolve()
+    this.moved = Promise.withResolvers()
+  }
+
+  /** The milliseconds that are left if so many of them are kept for others. */
+  leftMs(keepMs = 0): number {
+    return Math.max(0, this.endsAt - keepMs - this.clock.monotonic())
+  }
+
+  /** Waits for work. The result of work that is late is `late`, and its failure is ignored. */
+  async within<Result, Late>(work: Promise<Result>, late: Late, keepMs = 0): Promise<Result | Late> {
+    let isOver = false
+    const over = work.finally(() => {
+      isOver = true
+    })
+    over.catch(() => {})
+    for (;;) {
+      const passed = Promise.withResolvers<void>()
+      const cancel = this.clock.after(this.leftMs(keepMs), passed.resolve)
+      await Promise.race([over, passed.promise, this.moved.promise]).finally(cancel)
+      if (isOver) return work
+      if (this.leftMs(keepMs) === 0) return late
+    }
+  }
+}

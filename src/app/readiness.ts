@@ -2,6 +2,7 @@
 // configuration has something to serve. Checked at most once every few seconds, because anybody may ask.
 
 import { access, statfs } from 'node:fs/promises'
+import type { Db } from '../db/db'
 import { databaseFile, type World } from './world'
 
 export interface Readiness {
@@ -16,6 +17,8 @@ const CHECK_MS = 5_000
 /** Free room below which nothing new is begun. */
 const MIN_FREE_BYTES = 64e6
 const OK = 'ok'
+/** How long a process refuses servers that were replaced before it asks to be restarted, which accepts them. */
+const REPLACED_MS = 300_000
 
 type ReadyWorld = Pick<World, 'db' | 'dataDir' | 'followTime' | 'catalogue' | 'monotonic' | 'after' | 'log'>
 
@@ -28,6 +31,21 @@ export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
   }
 }
 
+/**
+ * Whether the process should go on. False once it has refused all servers of its database for minutes, because they are older
+ * than one that it has used: only a new process accepts them.
+ */
+export function createLiveness({
+  db,
+  monotonic,
+}: Pick<World, 'monotonic'> & { db: Pick<Db, 'isReplaced'> }): () => boolean {
+  let replacedSince: number | undefined
+  return () => {
+    replacedSince = db.isReplaced?.() ? (replacedSince ?? monotonic()) : undefined
+    return replacedSince === undefined || monotonic() - replacedSince < REPLACED_MS
+  }
+}
+
 async function look(world: ReadyWorld): Promise<Readiness> {
   const [database, disk] = await Promise.all([databaseCheck(world), diskCheck(world)])
   const { models, hidden } = world.catalogue
@@ -37,7 +55,7 @@ async function look(world: ReadyWorld): Promise<Readiness> {
 }
 
 /** Notes the time, which is a change as small as any. */
-async function databaseCheck({ followTime, after, log }: ReadyWorld): Promise<string> {
+async function databaseCheck({ db, followTime, after, log }: ReadyWorld): Promise<string> {
   const late = Promise.withResolvers<never>()
   const cancel = after(CHECK_MS, () => late.reject(new Error('no answer in 5 s')))
   try {
@@ -45,7 +63,7 @@ async function databaseCheck({ followTime, after, log }: ReadyWorld): Promise<st
     return OK
   } catch (error) {
     log('database_unavailable', { reason: String(error) })
-    return 'takes no changes'
+    return db.isReplaced?.() ? 'older than one used before: a restart accepts it' : 'takes no changes'
   } finally {
     cancel()
   }

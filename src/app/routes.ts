@@ -38,7 +38,7 @@ import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/
 import type { Gateway } from '../request/line'
 import type { AdminAtPort } from './admin-listener'
 import type { ConsoleAtPort } from './console-entrance'
-import { createReadiness } from './readiness'
+import { createLiveness, createReadiness } from './readiness'
 import type { World } from './world'
 
 /**
@@ -107,7 +107,7 @@ export function createApp(
     .use(audioListRoutes(world))
     .use(ownRoutes(world, bodies, () => app.server))
     .use(paymentRoutes(world, bodies))
-    .use(healthRoutes(createReadiness(world)))
+    .use(healthRoutes(createReadiness(world), createLiveness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes({ hasConsole: console !== undefined }))
     .use(docsRoutes(world, version))

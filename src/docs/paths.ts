@@ -403,8 +403,14 @@ const others = {
       operationId: 'live',
       tags: ['Gateway'],
       ...open,
-      summary: 'Whether the process runs',
-      responses: { '200': { description: 'It does.', content: jsonMedia('Health') } },
+      summary: 'Whether the process should go on',
+      responses: {
+        '200': { description: 'It should.', content: jsonMedia('Health') },
+        '503': {
+          description: 'It should be restarted: it refuses a database that it has seen replaced.',
+          content: jsonMedia('Health'),
+        },
+      },
     },
   },
   '/health/ready': {

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { noteTime } from '../../src/app/clock'
+import { createLiveness } from '../../src/app/readiness'
 import { openReports, type Reports } from '../../src/app/reports'
 import { newId, outside, randomBytes } from '../../src/app/world'
 import { faultsOf } from '../../src/config/schema'
@@ -189,8 +190,24 @@ function failoverContract(): void {
     const errors = [await rejection(db.query(isWritable)), await rejection(db.query(isWritable))]
     for (const error of errors) expect(error).toBeInstanceOf(DatabaseUnavailable)
     expect(String(errors[1])).toContain('were replaced by one that was promoted')
+    await expectRestartHelps(db)
     await db.close()
   })
+}
+
+/** An orchestrator restarts a process that is left with a server that was replaced, and the next process accepts it. */
+async function expectRestartHelps(db: Db): Promise<void> {
+  let now = 0
+  const isLive = createLiveness({ db, monotonic: () => now })
+  expect(isLive()).toBe(true)
+  now += 299_999
+  expect(isLive()).toBe(true)
+  now += 1
+  expect(isLive()).toBe(false)
+  const next = openPostgres(addressOfBoth())
+  expect(await serverBehind(next)).toBe(server)
+  expect(createLiveness({ db: next, monotonic: () => now })()).toBe(true)
+  await next.close()
 }
 
 /** From now on a change is promised when the replica has it too. */

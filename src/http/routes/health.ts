@@ -1,5 +1,5 @@
-// GET /health: the process can do its work; /health/live: the process lives; /health/ready: it should be sent requests.
-// They must never call a vendor, need a key, or reveal a secret.
+// GET /health: the process can do its work; /health/live: it lives and should go on; /health/ready: it should be
+// sent requests. They must never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'
 
@@ -9,7 +9,7 @@ export type Ready = () => Promise<{
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
 }>
 
-export function healthRoutes(ready: Ready) {
+export function healthRoutes(ready: Ready, isLive: () => boolean) {
   return new Elysia({ name: 'health' })
     .get('/health', async () => {
       const { database, disk } = (await ready()).checks
@@ -19,7 +19,9 @@ export function healthRoutes(ready: Ready) {
         { status: disk === 'ok' ? 200 : 503 },
       )
     })
-    .get('/health/live', () => Response.json({ status: 'ok' }))
+    .get('/health/live', () =>
+      isLive() ? Response.json({ status: 'ok' }) : Response.json({ status: 'restart' }, { status: 503 }),
+    )
     .get('/health/ready', async () => {
       const { isReady, checks } = await ready()
       return Response.json(

@@ -32,7 +32,13 @@ export async function sweepTasks(
     stranded = await findStranded(db, before, alone ? living : [])
     // In parallel, because a process that died under load has left many, and callers wait for this one to start.
   } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
-  for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) await polls.timeOut(task)
+  for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) {
+    const stage = stageOf(task)
+    // A short deadline may come before its process counts as dead: its Idempotency-Key has no answer then.
+    const isStranded = stage === 'held' || stage === 'sent'
+    const isRecovered = isStranded && (await tryRecover(world, task))
+    if (stage !== 'held' || !isRecovered) await polls.timeOut(task)
+  }
 }
 
 async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {

@@ -6,6 +6,7 @@ import { GatewayError } from '../../src/lib/errors'
 import type { Incoming } from '../../src/request/line'
 import type { Random } from './random'
 import { SECRET_WORD } from './simulation-config'
+import type { Life } from './simulation-life'
 import type { SimulatedNode } from './simulation-node'
 import type { VirtualTime } from './simulation-time'
 import { videoBody } from './task-vendor'
@@ -112,6 +113,8 @@ export interface Asked {
   isWhole: boolean
   hasLeft: boolean
   isReplay: boolean
+  /** The process that it was sent to. */
+  life: Life
 }
 
 export interface Callers {
@@ -130,7 +133,7 @@ export function ask(
   note: (text: string) => void,
 ): void {
   const { random, time, asked, log } = callers
-  const { one, owner } = draw(callers, newId)
+  const { one, owner } = draw(callers, node, newId)
   asked.push(one)
   const leaving = new AbortController()
   const leavesAfter = random.chance(0.15) ? random.below(6_000) : undefined
@@ -154,7 +157,11 @@ export function ask(
   )
 }
 
-function draw({ random, time, customers, asked }: Callers, newId: (prefix: string) => string) {
+function draw(
+  { random, time, customers, asked }: Callers,
+  { life }: SimulatedNode,
+  newId: (prefix: string) => string,
+) {
   const kind = random.pick(DRAWN)
   // A key comes with the same request each time, from the same customer.
   const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null
@@ -176,6 +183,7 @@ function draw({ random, time, customers, asked }: Callers, newId: (prefix: strin
     isWhole: false,
     hasLeft: false,
     isReplay: false,
+    life,
   }
   return { one, owner }
 }

@@ -28,11 +28,13 @@ export async function checkNow(simulation: Simulation, isQuiet = false): Promise
   checkRunning(simulation, open)
   checkTasks(simulation, tasks)
   checkConcurrency(simulation, open)
+  await checkKeys(simulation)
   count('check')
   // The books are as they were where nothing was changed.
   if (simulation.checkedChanges === database.changes && !isQuiet) return
   simulation.checkedChanges = database.changes
   await checkBooks(simulation, isQuiet)
+  await checkExpired(simulation)
 }
 
 async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Promise<void> {
@@ -97,6 +99,28 @@ function checkConcurrency({ customers, nodes }: Simulation, open: readonly Row[]
     )
     must(concurrency === null || running.length <= concurrency, `${account} runs ${running.length} requests`)
   }
+}
+
+/** An Idempotency-Key without an answer belongs to a charge that is open. Otherwise nobody could use it for a day. */
+async function checkKeys({ database: { db } }: Simulation): Promise<void> {
+  const lost = await db.query({
+    sql: `select idempotency_key, charge from saved_answers where status is null
+      and charge not in (select id from open_charges)`,
+  })
+  must(lost.length === 0, `nobody answers for ${JSON.stringify(lost)}`)
+}
+
+/** A process never lets a charge expire that it works on itself, however long it was paused. */
+async function checkExpired({ database: { db }, asked, size }: Simulation): Promise<void> {
+  // Of several, the others may.
+  if (size > 1) return
+  const expired = await db.query({ sql: `select id from charges where ended_by = 'expired'` })
+  const ids = new Set(expired.map(({ id }) => id))
+  for (const { id, life, code } of asked)
+    must(
+      !ids.has(id) || life.isDead() || code === 'database_unavailable',
+      `${id} has expired while its process worked on it`,
+    )
 }
 
 export function must(isSo: boolean, otherwise: string): asserts isSo {

@@ -42,6 +42,8 @@ export interface NodeParts {
   count(what: string): void
   alone: boolean
   crash: CrashPlan
+  /** Charges whose end the database did not take, and the process that is to try it again. */
+  pending: Map<string, Life>
 }
 
 export interface SimulatedNode {
@@ -198,9 +200,13 @@ function transportOf(vendor: SimulatedVendor, life: Life): Transport {
 type Beats = Set<(at: number) => void>
 
 export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
-  const { time, number, log, trace } = parts
+  const { time, number, trace } = parts
   const life = createLife(time, trace, `node ${number}`)
-  const { world, beats } = await openWorld(parts, life)
+  const log: NodeParts['log'] = (event, fields) => {
+    if (event === 'charge_not_ended_yet') parts.pending.set(fields.request as string, life)
+    parts.log(event, fields)
+  }
+  const { world, beats } = await openWorld({ ...parts, log }, life)
   const poller = createPoller(world)
   const gateway = createGateway(world)
   const webhooks = createWebhookSender(world)

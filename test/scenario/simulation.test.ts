@@ -51,6 +51,7 @@ const HAPPENINGS = [
     'webhook taken over',
     'late success',
     'late charge',
+    'shortfall',
     'artifact kept',
     'artifact_not_kept',
   ],

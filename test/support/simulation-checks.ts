@@ -150,6 +150,7 @@ function isMade({ result, cancelled }: VendorTask): boolean {
 /** A request never costs more than what was held for it, nor of a model that its key may not use. */
 function checkModels({ customers, count }: Simulation, ended: readonly Row[]): void {
   for (const { id, key_id: keyId, model, held, amount, shortfall, state } of ended) {
+    if ((shortfall as number) > 0) count('shortfall')
     if (state === 'settled' && String(id).endsWith(':late')) count('late charge')
     const owner = customers.find((customer) => customer.keyId === keyId)
     const isAllowed = owner?.models?.includes(model as string) ?? true

@@ -360,17 +360,16 @@ function operate(simulation: Simulation): string {
   }
   const works: Record<string, () => Promise<unknown>> = {
     credit: () => addCredit(db, { id, account, amountNano: DOLLAR / 10, now, note: null }),
-    // All that is left, so that later ends find less than they cost.
-    adjust: async () => {
-      const amountNano = -((await balanceOf(db, account))?.availableNano ?? 0)
-      if (account !== 'rich' && amountNano < 0) await adjust(db, { id, account, amountNano, now, note: 'test' })
-    },
+    adjust: async () => void (account !== 'rich' && (await takeAll(db, { id, account, now }))),
     cancel: toTask((task) => requestCancel(db, task.id, now)),
     redeliver: toTask((task) => sendTask(simulation, task.id)),
     'ask again': toTask(async (task) => {
       // By the time that the nodes have noted.
       if (time.monotonic() < database.awayUntil + NOTED_BY_MS) return
-      if (await askAgain(db, task, await gatewayTime(db, now))) count('asked again')
+      if (!(await askAgain(db, task, await gatewayTime(db, now)))) return
+      count('asked again')
+      // Its success costs more than there is.
+      if (database.isCalm) await takeAll(db, { id, account: task.account, now })
     }),
     revoke: async () => {
       if (account === 'other' && (await revokeKey(db, keyId, now))) customer.revokedAt = time.monotonic()
@@ -382,6 +381,12 @@ function operate(simulation: Simulation): string {
     .track((works[what] as () => Promise<unknown>)())
     .catch((error) => log.push(`operator failed: ${error}`))
   return 'operate'
+}
+
+/** Takes all that an account has left, so that later ends find less than they cost. */
+async function takeAll(db: Db, { id, account, now }: { id: string; account: string; now: number }) {
+  const amountNano = -((await balanceOf(db, account))?.availableNano ?? 0)
+  if (amountNano < 0) await adjust(db, { id, account, amountNano, now, note: 'test' })
 }
 
 /** An operator has the webhook of a task sent again. */

@@ -6,11 +6,19 @@ import { SQL } from 'bun'
 import { audit } from '../../src/billing/audit'
 import { balanceOf } from '../../src/billing/balances'
 import type { Db } from '../../src/db/db'
-import { type DatabaseKind, databaseAddress, databaseKinds, openAddress } from '../support/databases'
+import { claimDue } from '../../src/tasks/leases'
+import {
+  type DatabaseKind,
+  databaseAddress,
+  databaseKinds,
+  openAddress,
+  postgresUrl,
+} from '../support/databases'
 import { install } from '../support/executable'
 import { startTestGateway, waitFor } from '../support/gateway'
+import { TABLES } from '../support/postgres'
 import { LEASE_MS, pollHeldBack, START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
-import { followTask, readTask } from '../support/task-rows'
+import { followTask, fund, readTask } from '../support/task-rows'
 import {
   failed,
   heldBack,
@@ -26,6 +34,7 @@ import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/webhook-recei
 setDefaultTimeout(180_000)
 
 const BALANCE_NANO = 100_000_000_000
+const MINUTE_MS = 60_000
 const HOOK = 'http://192.0.2.1/ended'
 
 for (const kind of databaseKinds) {
@@ -197,6 +206,30 @@ async function expectPaid(db: Db, videos: number, now: number): Promise<void> {
   expect(Number(row?.count)).toBe(videos)
   expect((await audit(db, now)).problems).toEqual([])
 }
+
+test.skipIf(!databaseKinds.includes('postgres'))(
+  'a task that another node takes between the choice and the change is not taken twice',
+  async () => {
+    const address = await postgresUrl({ template: TABLES })
+    const db = openAddress(address)
+    await fund(db, 'alice', BALANCE_NANO, START)
+    const { id, upstream } = await followTask(db, { createdAt: START })
+    const now = START + MINUTE_MS
+    await using other = new SQL(address, { max: 1 })
+    let claimed: ReturnType<typeof claimDue> | undefined
+    await other.begin(async (transaction) => {
+      await transaction.unsafe(
+        `update tasks set lease_until = ${now + LEASE_MS}, fence = fence + 1 where id = '${id}'`,
+      )
+      claimed = claimDue(db, upstream, now, { limit: 10, leaseMs: LEASE_MS })
+      // It has chosen the row by what was committed, and waits for the change of it.
+      const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await waitFor(async () => (await db.query({ sql: waiting })).length === 1)
+    })
+    expect(await claimed).toEqual([])
+    await db.close()
+  },
+)
 
 test('tasks of a process that is killed with leases are ended by another node on PostgreSQL', async () => {
   using vendor = startTaskVendor()

@@ -6,6 +6,8 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { relative } from 'node:path'
+import { databaseKinds, postgresUrl } from '../support/databases'
+import { TABLES } from '../support/postgres'
 import { isWholeRun } from '../support/random'
 import { simulate } from '../support/simulation'
 import { kinds } from '../support/simulation-callers'
@@ -20,6 +22,8 @@ const STEP = isWholeRun || process.env.SIMULATION_SEEDS !== undefined ? 1 : 4
 const MOST_SEEDS = 2_000
 const MORE_SEEDS = 10
 const WORKERS = 2
+/** Seeds that are run on PostgreSQL, where each takes longer. */
+const POSTGRES_SEEDS = isWholeRun ? 100 : 4
 const REPORT_MS = 10_000
 /** A seed takes a twentieth of a second; one that takes so much longer goes round in a circle. */
 const SEED_TIMEOUT_MS = 120_000
@@ -84,6 +88,14 @@ describe('the simulation', () => {
   test.each(PAST_FAILURES)('finds no more that $fault (seed $seed)', async (past) => {
     await simulate(past.seed)
   })
+
+  test.skipIf(!databaseKinds.includes('postgres'))(
+    'finds nothing wrong where the functions of PostgreSQL move the money',
+    async () => {
+      const url = await postgresUrl({ template: TABLES })
+      for (let each = 1; each <= POSTGRES_SEEDS; each++) await simulate(each, undefined, url)
+    },
+  )
 
   test('finds nothing wrong', async () => {
     if (seed !== undefined)

@@ -7,6 +7,7 @@ import {
   batchOf,
   DatabaseUnavailable,
   type Db,
+  type Movement,
   type Row,
   type Statement,
 } from '../../src/db/db'
@@ -59,8 +60,20 @@ const WATCH = [
 const TAKE_WRITES: Statement = { sql: 'delete from simulated_writes returning *' }
 const WATCHED = /update (tasks|webhooks) set/
 
+/** The same on PostgreSQL, where a trigger calls a function. */
+const WATCH_POSTGRES = [
+  'create table simulated_writes (id text not null, fence bigint not null)',
+  `create function note_write() returns trigger language plpgsql as
+    $$ begin insert into simulated_writes values (new.id, old.fence); return null; end $$`,
+  `create trigger watch_tasks after update of state, document, poll_at, misses, missing, polls, lease_until, ended_at,
+    video_url on tasks for each row when (new.fence = old.fence) execute function note_write()`,
+  `create trigger watch_webhooks after update of state, attempts, step, next_at, lease_until, ended_at on webhooks
+    for each row when (new.fence = old.fence) execute function note_write()`,
+]
+
 export async function watchWrites(db: Db): Promise<void> {
-  await db.batch(WATCH.map((sql) => ({ sql })))
+  const watch = db.kind === 'sqlite' ? WATCH : WATCH_POSTGRES
+  await db.batch(watch.map((sql) => ({ sql })))
 }
 
 interface Kind {
@@ -131,6 +144,35 @@ class FenceWatch {
   }
 }
 
+/** One access after the other, so that what was written is of who has asked, and a seed repeats itself on a server. */
+export function inTurn(db: Db): Db {
+  let last: Promise<unknown> = Promise.resolve()
+  const next = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const result = last.then(work)
+    last = result.catch(() => {})
+    return result
+  }
+  return {
+    ...db,
+    query: (statement) => next(() => db.query(statement)),
+    batch: (statements) => next(() => db.batch(statements)),
+    move: (movement) => next(() => db.move(movement)),
+  }
+}
+
+/** Moves money by the functions of the server, and sees to what that has written besides. */
+async function moved(
+  { db, violations }: SharedDatabase,
+  movement: Movement,
+  watch: FenceWatch,
+): Promise<BatchResult> {
+  const result = await db.move(movement)
+  if ('missed' in result || movement.also.length === 0) return result
+  const written = await db.batch([TAKE_WRITES])
+  if ('rows' in written) watch.check(written.rows[0] ?? [], violations)
+  return result
+}
+
 /** Makes a change, and sees to what it has written. */
 async function changed(
   { db, violations }: SharedDatabase,
@@ -180,8 +222,29 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
     return never
   }
 
+  /** Makes a change, unless the process ends at it or the database is away. */
+  async function change(
+    statements: readonly Statement[],
+    work: () => Promise<BatchResult>,
+  ): Promise<BatchResult> {
+    await reached()
+    for (const { sql } of statements) count(`statement ${kindOf(sql).name}`)
+    const moment = crashAt(statements)
+    if (moment === 'before') return end()
+    trace(`${name} ${statements.map(({ sql, parameters }) => sql.slice(0, 30) + String(parameters)).join()}`)
+    database.changes++
+    const result = await time.track(work())
+    if (moment) return end()
+    if (random.chance(database.unsureShare)) {
+      for (const { sql } of statements) count(`unsure ${kindOf(sql).name}`)
+      throw new DatabaseUnavailable('simulated: confirmation lost')
+    }
+    await pause()
+    return alive(Promise.resolve(result))
+  }
+
   return {
-    kind: 'sqlite',
+    kind: db.kind,
     codec: db.codec,
     async query(statement) {
       await reached()
@@ -192,26 +255,11 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
       watch.see(rows)
       return moment ? end() : alive(Promise.resolve(rows))
     },
-    async batch(statements) {
-      await reached()
-      for (const { sql } of statements) count(`statement ${kindOf(sql).name}`)
-      const moment = crashAt(statements)
-      if (moment === 'before') return end()
-      trace(
-        `${name} ${statements.map(({ sql, parameters }) => sql.slice(0, 30) + String(parameters)).join()}`,
-      )
-      database.changes++
-      const result = await time.track(changed(database, statements, watch))
-      if (moment) return end()
-      if (random.chance(database.unsureShare)) {
-        for (const { sql } of statements) count(`unsure ${kindOf(sql).name}`)
-        throw new DatabaseUnavailable('simulated: confirmation lost')
-      }
-      await pause()
-      return alive(Promise.resolve(result))
-    },
+    batch: (statements) => change(statements, () => changed(database, statements, watch)),
     move(movement) {
-      return this.batch(batchOf(movement))
+      const statements = batchOf(movement)
+      if (db.kind === 'sqlite') return this.batch(statements)
+      return change(statements, () => moved(database, movement, watch))
     },
     close: async () => {},
   }

@@ -9,6 +9,7 @@ import { balanceOf } from '../../src/billing/balances'
 import { addCredit, adjust } from '../../src/billing/ledger'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
+import { openPostgres } from '../../src/db/postgres'
 import { openSqlite } from '../../src/db/sqlite'
 import { findTask } from '../../src/tasks/find'
 import { askAgain } from '../../src/tasks/late-success'
@@ -22,6 +23,7 @@ import { checkAtEnd } from './simulation-checks'
 import { config } from './simulation-config'
 import {
   type CrashPlan,
+  inTurn,
   type SharedDatabase,
   STATEMENT_CLASSES,
   unwatched,
@@ -79,19 +81,24 @@ const CRASH_POINTS = 500
 /** How often a node notes the time, with a margin. */
 const NOTED_BY_MS = 20_000
 
-/** One for all seeds of a process, because to make one takes longer than to empty it. */
-let emptied: Promise<Db> | undefined
+/** One of each kind for all seeds of a process, because to make one takes longer than to empty it. */
+const opened = new Map<string | undefined, Promise<Db>>()
 
-async function openDatabase(): Promise<Db> {
-  const db = openSqlite(':memory:')
+async function openDatabase(url: string | undefined): Promise<Db> {
+  const db = url === undefined ? openSqlite(':memory:') : inTurn(openPostgres(url))
   await migrate(db)
   await watchWrites(db)
   return db
 }
 
-async function emptyDatabase(): Promise<Db> {
-  emptied ??= openDatabase()
-  const db = await emptied
+async function emptyDatabase(url: string | undefined): Promise<Db> {
+  const opening = opened.get(url) ?? openDatabase(url)
+  opened.set(url, opening)
+  const db = await opening
+  if (db.kind === 'postgres') {
+    await emptyTables(db)
+    return db
+  }
   const tables = await db.query({
     sql: `select name from sqlite_schema where type = 'table' and name not in ('schema_versions', 'marks')`,
   })
@@ -102,11 +109,25 @@ async function emptyDatabase(): Promise<Db> {
   return db
 }
 
-/** Throws what the first check finds. With an aim, each process ends at a statement of that class. */
-export async function simulate(seed: number, aim?: number): Promise<SimulationResult> {
+async function emptyTables(db: Db): Promise<void> {
+  const names = await db.query({
+    sql: `select cast(tablename as text) as name from pg_tables where schemaname = current_schema()
+      and tablename not in ('schema_versions', 'marks')`,
+  })
+  await db.batch([
+    { sql: `truncate ${names.map(({ name }) => name).join(', ')}` },
+    { sql: 'update marks set position = 0' },
+  ])
+}
+
+/**
+ * Throws what the first check finds. With an aim, each process ends at a statement of that class. With an address the database
+ * is that of PostgreSQL, whose functions move the money.
+ */
+export async function simulate(seed: number, aim?: number, url?: string): Promise<SimulationResult> {
   const random = createRandom(seed)
   const time = createVirtualTime()
-  const db = await emptyDatabase()
+  const db = await emptyDatabase(url)
   let trace = 0n
   let ids = 0
   const counts: Record<string, number> = {}

@@ -60,7 +60,7 @@ const WATCH = [
 const TAKE_WRITES: Statement = { sql: 'delete from simulated_writes returning *' }
 const WATCHED = /update (tasks|webhooks) set/
 
-/** The same on PostgreSQL, where a trigger calls a function. */
+/** The triggers of PostgreSQL, where each calls a function. */
 const WATCH_POSTGRES = [
   'create table simulated_writes (id text not null, fence bigint not null)',
   `create function note_write() returns trigger language plpgsql as
@@ -190,6 +190,11 @@ async function changed(
   return { rows }
 }
 
+function end(crash: () => void): Promise<never> {
+  crash()
+  return never
+}
+
 export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
   const { time, random, database, trace, name, count, crash: plan } = parts
   const { db } = database
@@ -217,11 +222,6 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
     return moment
   }
 
-  function end(): Promise<never> {
-    crash()
-    return never
-  }
-
   /** Makes a change, unless the process ends at it or the database is away. */
   async function change(
     statements: readonly Statement[],
@@ -230,11 +230,11 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
     await reached()
     for (const { sql } of statements) count(`statement ${kindOf(sql).name}`)
     const moment = crashAt(statements)
-    if (moment === 'before') return end()
+    if (moment === 'before') return end(crash)
     trace(`${name} ${statements.map(({ sql, parameters }) => sql.slice(0, 30) + String(parameters)).join()}`)
     database.changes++
     const result = await time.track(work())
-    if (moment) return end()
+    if (moment) return end(crash)
     if (random.chance(database.unsureShare)) {
       for (const { sql } of statements) count(`unsure ${kindOf(sql).name}`)
       throw new DatabaseUnavailable('simulated: confirmation lost')
@@ -250,10 +250,10 @@ export function processDatabase(parts: Parts, { crash, alive }: Life): Db {
       await reached()
       count(`statement ${kindOf(statement.sql).name}`)
       const moment = crashAt([statement])
-      if (moment === 'before') return end()
+      if (moment === 'before') return end(crash)
       const rows = await time.track(db.query({ ...statement, sql: kindOf(statement.sql).sql }))
       watch.see(rows)
-      return moment ? end() : alive(Promise.resolve(rows))
+      return moment ? end(crash) : alive(Promise.resolve(rows))
     },
     batch: (statements) => change(statements, () => changed(database, statements, watch)),
     move(movement) {

@@ -249,7 +249,7 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
     crash = drawCrash(random, aim)
     startNode({ ...parts, alone: size === 1 }).then(
       (node) => {
-        simulation.nodes = [...simulation.nodes.filter((other) => other.number !== number), node]
+        takePlace(simulation, node)
         count('start')
       },
       // The database is away: a supervisor starts it again.
@@ -284,6 +284,12 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
       everyMs = () => (time.monotonic() - calmAt < 2 * LONGEST_PAUSE_MS ? 5_000 : 60_000)
     },
   }
+}
+
+/** Puts a node in the place of one with its number: a start that took long may have been tried again. */
+function takePlace(simulation: Simulation, node: SimulatedNode): void {
+  for (const other of simulation.nodes) if (other.number === node.number) other.life.crash()
+  simulation.nodes = [...simulation.nodes.filter((other) => other.number !== node.number), node]
 }
 
 /** Where a process ends that has been started again: with an aim, at a statement of that class. */

@@ -271,6 +271,7 @@ class Ending {
     const closed = entrance.stop()
     const drained = gateway.drain(Math.max(0, endsAt - world.monotonic()))
     const cut = await this.waitFor('requests', drained, KEPT_FOR_JOBS_MS)
+    gateway.saveEnds()
     // Last bytes may still be on their way; a caller who does not take them is not waited for.
     const lastBytes = setTimeout(() => entrance.cut(), Math.min(LAST_BYTES_MS, deadline.leftMs()))
     await this.waitFor('connections', closed, KEPT_FOR_JOBS_MS)

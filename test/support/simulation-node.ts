@@ -42,8 +42,6 @@ export interface NodeParts {
   count(what: string): void
   alone: boolean
   crash: CrashPlan
-  /** Charges whose end the database did not take, and the process that is to try it again. */
-  pending: Map<string, Life>
 }
 
 export interface SimulatedNode {
@@ -202,11 +200,7 @@ type Beats = Set<(at: number) => void>
 export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
   const { time, number, trace } = parts
   const life = createLife(time, trace, `node ${number}`)
-  const log: NodeParts['log'] = (event, fields) => {
-    if (event === 'charge_not_ended_yet') parts.pending.set(fields.request as string, life)
-    parts.log(event, fields)
-  }
-  const { world, beats } = await openWorld({ ...parts, log }, life)
+  const { world, beats } = await openWorld(parts, life)
   const poller = createPoller(world)
   const gateway = createGateway(world)
   const webhooks = createWebhookSender(world)
@@ -237,7 +231,7 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
       for (const [place, [everyMs, run]] of jobs.entries()) {
         if (life.isDead() || time.monotonic() - (lastAt[place] as number) < everyMs) continue
         lastAt[place] = time.monotonic()
-        run().catch((error: unknown) => log('job_failed', { reason: String(error) }))
+        run().catch((error: unknown) => parts.log('job_failed', { reason: String(error) }))
       }
     },
     async stop(graceMs) {

@@ -31,7 +31,7 @@ import {
 } from './simulation-database'
 import type { FileStore } from './simulation-files'
 import { checkNow } from './simulation-invariants'
-import { type Life, LONGEST_PAUSE_MS } from './simulation-life'
+import { LONGEST_PAUSE_MS } from './simulation-life'
 import { type SimulatedNode, startNode } from './simulation-node'
 import { createVirtualTime, type VirtualTime } from './simulation-time'
 import { SimulatedVendor } from './simulation-vendor'
@@ -53,8 +53,6 @@ export interface Simulation {
   states: Map<string, string>
   checkedChanges: number
   log: string[]
-  /** Charges whose end the database did not take, and the process that is to try it again. */
-  pending: Map<string, Life>
   /** How many nodes there are. With one it is the only process at its database, as on SQLite. */
   size: number
   newId(prefix: string): string
@@ -154,7 +152,6 @@ export async function simulate(seed: number, aim?: number, url?: string): Promis
     states: new Map(),
     checkedChanges: -1,
     log: [],
-    pending: new Map(),
     size,
     newId: (prefix) => `${prefix}_${(++ids).toString(16).padStart(32, '0')}`,
     note(text) {
@@ -244,7 +241,6 @@ function superviseNodes(simulation: Simulation, seed: number, aim: number | unde
       count,
       log,
       crash,
-      pending: simulation.pending,
     }
     crash = drawCrash(random, aim)
     startNode({ ...parts, alone: size === 1 }).then(

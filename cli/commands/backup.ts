@@ -13,7 +13,7 @@ import { noteHere } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { type Gateway, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
-import { dataDirOf, loadConfig, openDataDir } from '../lib/settings'
+import { dataDirOf, loadForDatabase, openDataDir } from '../lib/settings'
 import { parseCount } from '../lib/values'
 import { bytesText } from '../view/bytes'
 import { print, printJson, say } from '../view/output'
@@ -51,18 +51,21 @@ export const backup = defineCommand({
   async run({ args }) {
     const remote = remoteOf(args)
     if (remote) return backUpThere(remoteGateway(remote, args), args)
-    const { config } = await loadConfig(args)
+    const config = await loadForDatabase(args)
     const dataDir = dataDirOf(args)
     const make = args.make === true
-    const place = openPlace(placeOf(config, dataDir), { make })
-    if (args.list) return showList(await listOf(place), place.title, args.json)
+    const configured = () => openPlace(placeOf(config, dataDir), { make })
+    if (args.list) {
+      const place = configured()
+      return showList(await listOf(place), place.title, args.json)
+    }
     const keep = args.keep === undefined ? undefined : parseCount('keep', args.keep)
     if (args.file !== undefined && keep !== undefined)
       throw new CommandFailed('--keep goes with backups that are named by their time: leave the file out.')
     if (!config.database && !existsSync(databaseFile(dataDir)))
       throw new CommandFailed(`There is no database in ${dataDir}.`)
     const now = Date.now()
-    const target = args.file === undefined ? place : folderPlace(dirname(resolve(args.file)), { make })
+    const target = args.file === undefined ? configured() : folderPlace(dirname(resolve(args.file)), { make })
     const name = args.file === undefined ? nameOfBackup(now) : basename(args.file)
     if (args.file !== undefined && existsSync(args.file))
       throw new CommandFailed(`${args.file} is there already. Name a new file.`)

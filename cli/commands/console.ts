@@ -14,7 +14,7 @@ import { changingHere } from '../lib/actor'
 import { askServer } from '../lib/control'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { callable, listeningAddress } from '../lib/server-address'
-import { commandArgs, dataDirOf, loadConfig, type SettingsFlags, withDatabase } from '../lib/settings'
+import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../lib/settings'
 import { parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { parseDurationMs, utcTime } from '../view/times'
@@ -64,10 +64,9 @@ export const consoleCommand = defineCommand({
     if ([args.role, args.admin, args.key].filter((given) => given !== undefined).length > 1)
       throw new WrongUsage('Give only one of --role, --admin and --key.')
     const role = parseWord('role', args.role ?? 'owner', ROLES)
-    const { config } = await loadConfig(args)
-    if (config.console?.enabled === false)
-      throw new CommandFailed('The console is switched off: console.enabled is false.')
-    await withDatabase(args, async (db) => {
+    await withDatabase(args, async (db, config) => {
+      if (config.console?.enabled === false)
+        throw new CommandFailed('The console is switched off: console.enabled is false.')
       const { name, ...owner } = await ownerOf(db, { ...args, role })
       const address = args.url ?? (await addressOf(owner, config, args))
       const now = await gatewayTime(db, Date.now())

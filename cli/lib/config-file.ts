@@ -29,6 +29,16 @@ interface FoundConfig {
   lookedIn: string[]
 }
 
+/** A configuration file that is there and could not be parsed or run. */
+export class NotLoaded extends CommandFailed {
+  constructor(
+    readonly file: string,
+    reason: string,
+  ) {
+    super(`${file} cannot be loaded: ${reason}.`)
+  }
+}
+
 export interface ReadConfig {
   value: unknown
   /** One sentence for each variable that is misnamed or not set. */
@@ -45,7 +55,7 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
   '.yml': Bun.YAML.parse,
   '.toml': Bun.TOML.parse,
 }
-const PROGRAMS = ['.ts', '.mts', '.js', '.mjs']
+export const PROGRAMS = ['.ts', '.mts', '.js', '.mjs']
 const FORMATS = [...PROGRAMS, ...Object.keys(parsers)]
 
 export function surroundings(): Surroundings {
@@ -175,7 +185,7 @@ async function parsed(file: string, environment: Environment): Promise<ReadConfi
     if (parse) return withVariables(parse(readFileSync(file, 'utf8')), environment)
     if (PROGRAMS.includes(format)) return { value: await importAnew(file), faults: [] }
   } catch (error) {
-    throw new CommandFailed(`${file} cannot be loaded: ${reasonOf(error)}.`)
+    throw new NotLoaded(file, reasonOf(error))
   }
   throw new CommandFailed(`${file} has no known format: its name must end in one of ${FORMATS.join(', ')}.`)
 }

@@ -1,7 +1,7 @@
 // Finds the configuration and the data. Flags must win over the environment, the environment over the file, the file
 // over defaults.
 
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import builtIn from '../../gateway.config'
 import { databaseFile, makeDataDir, openForCommand } from '../../src/app/world'
@@ -12,10 +12,11 @@ import { type Config, faultsOf } from '../../src/config/schema'
 import { type Db, tellingWrites } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
-import { findConfig, readConfigFile } from './config-file'
+import { findConfig, NotLoaded, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
 import { markSandbox, requireKind } from './data-kind'
 import { CommandFailed } from './errors'
+import { mayName, withoutFaulty, withoutFile } from './faulty-config'
 import { homeFolder } from './system-user'
 
 /** Flags that every command takes. */
@@ -97,8 +98,58 @@ export async function judgeConfig(
 /** Loads a configuration without faults, or fails with all its faults. */
 export async function loadConfig(flags: SettingsFlags, options: LoadOptions = {}): Promise<LoadedConfig> {
   const { value, file, faults } = await judgeConfig(flags, options)
-  if (faults.length > 0) throw new CommandFailed(`${nameOfConfig(file)} has faults:`, faults)
+  if (faults.length > 0) throw withFaults(file, faults)
   return { config: value as Config, file }
+}
+
+function withFaults(file: string | undefined, faults: readonly string[]): CommandFailed {
+  return new CommandFailed(`${nameOfConfig(file)} has faults:`, faults)
+}
+
+/**
+ * Loads a configuration for a command on the database, which must work while the file is being changed: a setting with
+ * faults throws all of them when it is read. Fails if the faults may concern the database itself.
+ */
+export async function loadForDatabase(flags: SettingsFlags): Promise<Config> {
+  const judged = await judgeConfig(flags).catch((error) => {
+    if (error instanceof NotLoaded) return error
+    throw error
+  })
+  if (judged instanceof NotLoaded) return configWithoutFile(judged, flags)
+  const { value, file, faults } = judged
+  if (faults.length === 0) return value as Config
+  const failure = withFaults(file, faults)
+  const usable = withoutFaulty(value, faults, failure)
+  if (!usable) throw failure
+  say(
+    `Warning: ${nameOfConfig(file)} has faults, the first is ${faults[0]}. Commands work without the faulty settings; \`gateway config check\` lists all.`,
+  )
+  return usable
+}
+
+/** The settings of the environment, if the database is known without the file, and all others throw why it was not loaded. */
+async function configWithoutFile(failure: NotLoaded, flags: SettingsFlags): Promise<Config> {
+  const { file, message } = failure
+  const known = inForce({}, flags) as Partial<Config>
+  const faults = faultsOf({ ...known, upstreams: {}, models: {} })
+  if (faults.length > 0) throw new CommandFailed(`${message} The environment has faults:`, faults)
+  const text = await Bun.file(file)
+    .text()
+    .catch(() => {
+      throw failure
+    })
+  const config = withoutFile(known, file, text, failure)
+  const dataDir = dataDirOf(flags)
+  if (!config.database && !flags.sandbox && mayName(file, text, 'database'))
+    throw new CommandFailed(
+      `${message} It may name a database: set GATEWAY_DATABASE_URL to work on that one, or mend the file.`,
+    )
+  if (!config.database && !existsSync(databaseFile(dataDir))) throw failure
+  const why = config.database ? 'GATEWAY_DATABASE_URL names it' : 'the file names no other database'
+  say(
+    `Warning: ${message} Commands use ${nameOfDatabase(config, dataDir)}, because ${flags.sandbox ? '--sandbox has its own' : why}. \`gateway config check\` tests the file.`,
+  )
+  return config
 }
 
 /**
@@ -208,7 +259,7 @@ export async function withDatabase<Result>(
   { silent = false, isChosen = false }: DatabaseOptions = {},
 ): Promise<Result> {
   if (!isChosen) assertOnDatabase(flags)
-  const { config } = await loadConfig(flags)
+  const config = await loadForDatabase(flags)
   const dataDir = openDataDir(flags)
   const db = await openForCommand(config, dataDir).catch((error) => {
     const where = config.database ? 'The database' : `The database in ${dataDir}`

@@ -112,8 +112,10 @@ export async function describeAccount(
 }
 
 /** Throws 400 for a plan that is not configured. */
-export function checkPlan(plan: string | null, { plans = {} }: Pick<Config, 'plans'>): void {
-  if (plan === null || Object.hasOwn(plans, plan)) return
+export function checkPlan(plan: string | null, config: Pick<Config, 'plans'>): void {
+  if (plan === null) return
+  const { plans = {} } = config
+  if (Object.hasOwn(plans, plan)) return
   const known = Object.keys(plans).join(', ') || 'none'
   throw invalidRequest(
     'plan',

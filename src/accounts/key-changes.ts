@@ -1,6 +1,7 @@
 // What operators do with keys, and its rules: made, changed, replaced. A secret is in the result that makes it, and must
 // never be kept.
 
+import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { conflict, invalidRequest, notFound } from '../lib/errors'
@@ -33,9 +34,9 @@ export async function requireUsableKey(db: Db, nameOrId: string): Promise<Key> {
 /** Throws 400 for settings that make no sense, and for models that this gateway does not have. */
 export function checkKeySettings(
   { models, budgetNano, budgetPeriod }: Pick<KeySettings, 'models' | 'budgetNano' | 'budgetPeriod'>,
-  known: Readonly<Record<string, unknown>>,
+  config: Pick<Config, 'models'>,
 ): void {
-  const unknown = (models ?? []).find((id) => !Object.hasOwn(known, id))
+  const unknown = models?.find((id) => !Object.hasOwn(config.models, id))
   if (unknown !== undefined)
     throw invalidRequest('models', `Invalid 'models': there is no model \`${unknown.slice(0, 128)}\`.`)
   if (budgetNano === null && budgetPeriod !== null)

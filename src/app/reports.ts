@@ -22,11 +22,12 @@ export interface Reports {
 
 /** `patient` is for commands, whose reports may read for minutes. */
 export function openReports(
-  { databaseReplica, log }: Pick<Config, 'databaseReplica' | 'log'>,
+  config: Pick<Config, 'databaseReplica' | 'log'>,
   parts: ReportParts,
   options: { patient?: boolean } = {},
 ): Reports {
   const { db, requestLog } = parts
+  const { databaseReplica } = config
   if (databaseReplica === undefined) return { source: async () => ({ db, requestLog }), async close() {} }
   const replica = new Replica({
     ...parts,
@@ -37,7 +38,7 @@ export function openReports(
   return {
     async source() {
       const chosen = await replica.forReport()
-      const isElsewhere = chosen === db || log?.clickhouse !== undefined
+      const isElsewhere = chosen === db || config.log?.clickhouse !== undefined
       return { db: chosen, requestLog: isElsewhere ? requestLog : readPartitions(chosen) }
     },
     close: () => replica.close(),

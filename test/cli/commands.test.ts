@@ -207,7 +207,7 @@ test('what cannot be done is exit 1 and one line', async () => {
       ['balance ledger nobody', 'There is no account "nobody"'],
       ['config check --config missing.ts', 'which does not exist'],
       ['config check --config typo.ts', 'typo.ts has one fault:\n  modles: '],
-      ['keys list --config typo.ts', 'typo.ts has faults:\n  modles: '],
+      ['models list --config typo.ts', 'typo.ts has faults:\n  modles: '],
       ['config check --config broken.ts', 'broken.ts cannot be loaded'],
       ['config check --config throws.ts', 'throws.ts cannot be loaded: no such secret.\n'],
     ],

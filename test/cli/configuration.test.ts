@@ -4,13 +4,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: what stands for a variable in a data format looks so
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { findConfig, readConfigFile, type Surroundings } from '../../cli/lib/config-file'
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
 import { KEY_VARIABLE } from '../../src/upstreams/settings'
 import { createCommandLine, PROGRAM } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
 import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
 import { startTaskVendor, videoBody } from '../support/task-vendor'
 import { completion, startVendor } from '../support/vendor'
@@ -340,4 +340,176 @@ describe('the address of an upstream', () => {
       expect(faults.join()).not.toContain('word@')
     })
   }
+})
+
+describe('a configuration with faults', () => {
+  const upstreams = { a: { kind: 'openai', apiKey: SECRET } }
+  const priceless = { colour: 'red', upstreams, models: { a: { family: 'openai-chat', upstream: 'a' } } }
+  const program = (config: object) => `export default ${JSON.stringify(config)}\n`
+  const place = (text: string, name = 'gateway.config.ts') => {
+    const folder = temporaryFolder()
+    const file = fileIn(folder, name, text)
+    return { folder, file, sqlite: join(folder, 'data', 'gateway.sqlite'), ...createCommandLine(folder) }
+  }
+  const working = [
+    'keys create alice --account team --balance 5',
+    'keys list',
+    'keys show alice',
+    'keys update alice --rpm 5',
+    'keys pause alice',
+    'keys resume alice',
+    'keys roll alice',
+    'keys revoke alice',
+    'balance show',
+    'balance add team 5',
+    'balance adjust team -1 --note why',
+    'balance ledger team',
+    'balance verify --archives',
+    'accounts list',
+    'accounts show team',
+    'accounts update team --note slow',
+    'accounts freeze team',
+    'codes create --amount 1',
+    'codes list',
+    'requests list',
+    'usage --by model',
+    'tasks list',
+    'events list',
+    'audit',
+    'sessions list',
+    'console --url http://localhost:8080',
+  ]
+
+  describe.each(databaseKinds)('on %s', (kind) => {
+    test('locks out only commands that use a faulty setting', async () => {
+      const database = kind === 'postgres' ? { database: await postgresUrl() } : {}
+      const { folder, file, inShell, run, allFail } = place(program({ ...priceless, ...database }))
+      const warning = `Warning: ${file} has faults, the first is colour: Unexpected property.`
+      for (const line of [...working, `backup ${join(folder, 'copy')}`]) {
+        const { code, stderr } = await inShell.run(line)
+        const warnings = stderr.split(warning).length - 1
+        expect({ line, code, warnings, stderr }).toMatchObject({ line, code: 0, warnings: 1 })
+        expect(stderr).toContain('`gateway config check` lists all')
+      }
+      // The first process that meets the faults is one of its own.
+      expect(JSON.parse((await run('keys show alice --json')).stdout)).toMatchObject({ status: 'revoked' })
+      const all = `${file} has faults:\n  colour: Unexpected property\n  models.a.price: missing`
+      await allFail(1, [
+        ['requests show req_none', 'There is no request req_none'],
+        ['keys create bob --models a', all],
+        ['keys update alice --models a', all],
+        ['models list', all],
+        ['upstreams list', all],
+        ['config check', `${file} has 2 faults:\n  colour`],
+      ])
+      // A start that fails ends its process, and keeps each fault on a line of its own.
+      const served = await run('serve')
+      expect(served).toMatchObject({ code: 1, stdout: '' })
+      expect(served.stderr.trimEnd().split('\n').slice(0, 3)).toEqual([
+        `${file} has faults:`,
+        '  colour: Unexpected property',
+        expect.stringMatching(/^ {2}models\.a\.price: missing/),
+      ])
+    })
+  })
+
+  test.each([
+    ['database', { database: 'mysql://127.0.0.1/a' }],
+    ['databaseReplica', { databaseReplica: 'postgres://127.0.0.1:1/copy' }],
+    ['secrets.key', { secrets: { key: 'short' } }],
+    ['databse', { databse: 'somewhere' }],
+    ['store', { store: { url: 'postgres://127.0.0.1:1/a' } }],
+    ['server.database', { server: { database: 'postgres://127.0.0.1:1/a' } }],
+    ['secret', { secret: { key: 'A'.repeat(44) } }],
+  ])('that may be about the database opens none: %s', async (fault, config) => {
+    const { file, sqlite, run } = place(program({ upstreams, models: {}, ...config }))
+    const { code, stdout, stderr } = await run('keys create alice')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toStartWith(`${file} has faults:\n  ${fault}: `)
+    expect(existsSync(sqlite)).toBe(false)
+  })
+
+  test('locks out nobody by the place of the request log but who reads it', async () => {
+    const { run } = place(program({ upstreams, models: {}, log: { to: 'clickhouse' } }))
+    expect(await run('keys create alice')).toMatchObject({ code: 0 })
+    expect(await run('usage')).toMatchObject({ code: 0 })
+    const { code, stderr } = await run('requests list')
+    expect(code).toBe(1)
+    expect(stderr).toContain('has faults:\n  log.clickhouse: missing')
+  })
+})
+
+describe('a configuration that cannot be loaded', () => {
+  const whole = { upstreams: {}, models: {} }
+  const opened = async (name: string, text: string) => {
+    const folder = temporaryFolder()
+    const line = createCommandLine(folder)
+    const before = fileIn(folder, 'before.json', JSON.stringify(whole))
+    expect(await line.run(`keys create alice --balance 5 --config ${before}`)).toMatchObject({ code: 0 })
+    return {
+      folder,
+      file: fileIn(folder, name, text),
+      sqlite: join(folder, 'data', 'gateway.sqlite'),
+      ...line,
+    }
+  }
+
+  test.each([
+    ['gateway.config.ts', "import type { A } from './a'\n// database: 'postgres://a/b',\nexport default {"],
+    ['gateway.config.ts', "throw new Error('no such secret')\nexport default { models: {} }"],
+    ['gateway.config.yaml', '# database: postgres://a/b\nmodels: [1'],
+  ])('is no hindrance where it names no database: %s %s', async (name, text) => {
+    const { file, sqlite, run, allFail } = await opened(name, text)
+    for (const line of ['keys revoke alice', 'balance show', 'requests list', 'usage', 'audit']) {
+      const { code, stderr } = await run(line)
+      expect({ line, code, stderr }).toMatchObject({ line, code: 0 })
+      expect(stderr).toContain(`Warning: ${file} cannot be loaded: `)
+      expect(stderr).toContain(`Commands use ${sqlite}, because the file names no other database.`)
+    }
+    await allFail(1, [
+      ['keys create bob --models a', `${file} cannot be loaded`],
+      ['models list', `${file} cannot be loaded`],
+      ['serve', `${file} cannot be loaded`],
+    ])
+  })
+
+  test('fails where there is no database yet', async () => {
+    const folder = temporaryFolder()
+    const file = fileIn(folder, 'gateway.config.json', '{"models":')
+    const { run } = createCommandLine(folder)
+    const { code, stderr } = await run('keys create alice')
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`${file} cannot be loaded`) })
+    expect(existsSync(join(folder, 'data', 'gateway.sqlite'))).toBe(false)
+  })
+
+  test.each([
+    ['gateway.config.ts', 'export default { database: process.env.STORE,'],
+    ['gateway.config.ts', "import base from './base'\nexport default { ...base,"],
+    ['gateway.config.ts', "const { url } = require('./place')\nexport default {"],
+    ['gateway.config.toml', 'database = "postgres://a/b"\na = [1'],
+    ['gateway.config.json', '{"Database": '],
+  ])('opens no other database than it may name: %s %s', async (name, text) => {
+    const { file, run } = await opened(name, text)
+    const refused = await run('keys revoke alice')
+    expect({ code: refused.code, stdout: refused.stdout }).toEqual({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`${file} cannot be loaded: `)
+    expect(refused.stderr).toContain('It may name a database: set GATEWAY_DATABASE_URL')
+  })
+
+  test('but that of the environment', async () => {
+    const { file, call } = await opened('gateway.config.ts', 'export default { database: process.env.STORE,')
+    const url = await postgresUrl()
+    const env = { GATEWAY_DATABASE_URL: url }
+    const { code, stderr } = await call(['keys', 'create', 'bob'], { env })
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    expect(stderr).toContain(`Warning: ${file} cannot be loaded: `)
+    expect(stderr).toContain(`${new URL(url).pathname}, because GATEWAY_DATABASE_URL names it.`)
+    const listed = await call(['keys', 'list', '--json'], { env })
+    expect(JSON.parse(listed.stdout).map(({ name }: { name: string }) => name)).toEqual(['bob'])
+    const refused = await call(['keys', 'list'], { env: { GATEWAY_DATABASE_REPLICA_URL: url } })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(
+      'The environment has faults:\n  databaseReplica: it is a copy of `database`',
+    )
+  })
 })

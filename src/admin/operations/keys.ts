@@ -280,7 +280,7 @@ function settingsOf({ world }: Asked, before: KeySettings, body: Static<typeof S
   const kept = budgetNano === null ? null : before.budgetPeriod
   const { budget_period: budgetPeriod = kept } = body
   // Models that were taken from the configuration since then stay as they are.
-  checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config.models)
+  checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config)
   return {
     models: models && [...new Set(models)],
     requestsPerMinute: given(body.requests_per_minute, before.requestsPerMinute),

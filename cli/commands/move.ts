@@ -67,6 +67,11 @@ export const move = defineCommand({
         throw new CommandFailed('The copy is the same, but its books are wrong:', findings.problems)
     } catch (error) {
       status.clear()
+      if (error instanceof TargetFilled && file === moved) {
+        throw new CommandFailed(
+          `There is no database in ${dataDir}: it was moved before, and ${moved} is what it was. Name the new one in the configuration, as database, or in GATEWAY_DATABASE_URL; to copy ${moved} again, give an empty database.`,
+        )
+      }
       if (error instanceof BackupDamaged || error instanceof TargetFilled)
         throw new CommandFailed(error.message)
       throw error

@@ -152,7 +152,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     expect(await json(`move --to ${url}`)).toMatchObject({ accounts: 1, problems: [] })
     expect(existsSync(join(folder, 'data', 'gateway.sqlite'))).toBe(false)
     expect(existsSync(join(folder, 'data', 'gateway.sqlite.moved'))).toBe(true)
-    await allFail(1, [[`move --to ${url}`, 'There is no database in']])
+    await allFail(1, [[`move --to ${url}`, 'it was moved before']])
     const { call } = createCommandLine(folder)
     const env = environment({ GATEWAY_DATABASE_URL: url })
     const shown = await call(['balance', 'show', '--json'], { env })

@@ -143,7 +143,7 @@ function readToken(
   })
 }
 
-/** A limit; one of more than can be counted is none. */
+/** A limit; null if it is larger than what can be counted. */
 function positive(value: number | undefined): number | null {
   return value !== undefined && value >= 1 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null
 }
@@ -173,7 +173,7 @@ function budgetOf(row: SourceRow): FoundBudget {
   })
 }
 
-/** A budget of dollars; one of more than can be counted is none. */
+/** A budget in dollars; null if it is larger than what can be counted. */
 function budgetOfNano(usd: number, budgetOf: (nano: number) => FoundBudget): FoundBudget {
   const nano = usd > 0 ? parseUsd(usd.toFixed(9)) : 0
   return nano === undefined ? { isSpent: false, settings: {} } : budgetOf(nano)

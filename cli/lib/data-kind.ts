@@ -7,7 +7,7 @@ import { CommandFailed } from './errors'
 
 /** Marks the data directory of a sandbox. */
 const MARK = 'is-sandbox'
-/** Files of which each gateway has at least one once it has run, also on PostgreSQL. */
+/** Files of a data directory. A gateway that has run has at least one of them, also on PostgreSQL. */
 const DATA = ['gateway.sqlite', 'gateway.sqlite.moved', 'journal.sqlite']
 
 /** Fails for a directory with data of the other kind. `usual` is the one of sandboxes that were begun before there was a mark. */

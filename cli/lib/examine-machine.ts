@@ -133,7 +133,7 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
   }
 }
 
-/** Ends of charges on the disk that the database has not taken; undefined if there are none. */
+/** Ends of charges that are on the disk and not in the database yet; undefined if the list is empty. */
 export function examinePendingEnds(dataDir: string): Finding | undefined {
   let records: LeftRecord[]
   try {

@@ -23,7 +23,7 @@ const OF_PROXIES = [
 
 /**
  * Whether a program of this machine asks, and no proxy for somebody else, nor a page of another site. A proxy that speaks
- * HTTP/1.0, as nginx does unless it is told otherwise, closes each connection and says so; the version itself is not shown
+ * HTTP/1.0, as nginx does by default, closes each connection and says so; the version itself is not shown
  * to a handler.
  */
 export function isLocal(request: Request, listener: Listener | null): boolean {

@@ -90,7 +90,7 @@ export async function moveToPostgres(
         `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: begin anew with gateway move --anew.`,
       )
     const { accounts, charges, problems } = await audit(target, now)
-    // A file that is renamed must have no log beside it.
+    // A file that is renamed must not have a log next to it.
     await source.close()
     onCopied?.()
     await endCopy(target)

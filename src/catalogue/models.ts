@@ -209,7 +209,7 @@ function resolveListed(
   const ids = route?.models ?? [id]
   const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
-  // A pattern stands for models that serve the operation: `gpt-*` leads to no voice.
+  // A pattern leads only to models that serve the operation: `gpt-*` never leads to a voice.
   if (known.length === 0 || (!serves && isMatchedByStar(catalogue, asked))) {
     // By the requested name: the error must not reveal what an alias stands for.
     throw invalidRequest('model', unknownModel(catalogue, key, asked as string, operation), 'model_not_found')

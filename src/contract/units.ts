@@ -246,7 +246,7 @@ export function outputTokensOf(quantities: Quantities): number {
 }
 
 /**
- * Figures of which nothing is lower than in earlier ones of the same answer: what a model has read and written does not get
+ * Figures that are never lower than earlier ones of the same answer: what a model has read and written does not get
  * less. Tokens of a side are compared together, because a later figure may say more of their kinds. The later ones
  * themselves if nothing in them is lower.
  */

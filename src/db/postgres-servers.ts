@@ -221,7 +221,7 @@ export class PostgresServers {
   }
 }
 
-/** The error of work that a server which hangs is not given, or of which it is not known whether it was done. */
+/** The error of work that was not sent to a server that hangs, or whose result is unknown. */
 export function hangs(): Error {
   return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
 }

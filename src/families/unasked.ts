@@ -16,7 +16,7 @@ export function offeredIn(tools: readonly { type?: unknown }[]): string[] {
   return OFFERED_TOOLS.filter(({ type }) => types.some((each) => type.test(each))).map(({ name }) => name)
 }
 
-/** Lists that LangChain and others send empty, each with the fields that have a meaning only beside it. */
+/** Lists that LangChain and others send empty, each with the fields that mean nothing without it. */
 const EMPTY_LISTS: readonly { list: string; choice: string; others: readonly string[] }[] = [
   { list: 'tools', choice: 'tool_choice', others: ['parallel_tool_calls'] },
   { list: 'functions', choice: 'function_call', others: [] },

@@ -68,7 +68,7 @@ function checkItems(owner: Owner, items: unknown, path: string): void {
 
 function altered(path: string, isSummary: boolean): GatewayError {
   const what = isSummary
-    ? 'It was altered, or was made for another account or by another gateway, and what it stands for would be lost. Send it as it came, or the conversation itself'
+    ? 'It was altered, or was made for another account or by another gateway, and what it holds would be lost. Send it as it came, or the conversation itself'
     : 'It was altered. Send it as it came, or leave its item out'
   return invalidRequest(
     path,

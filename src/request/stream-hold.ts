@@ -278,7 +278,7 @@ export class StreamHold {
   }
 
   /**
-   * Counts what was delivered by its tokens, of which there are fewer than bytes. True if the next event is within so many
+   * Counts the tokens of what was delivered, which are fewer than its bytes. True if the next event is within so many
    * tokens: then it is delivered, and others until their bytes may be more.
    */
   private async recount(meter: StreamMeter, mostTokens: number): Promise<boolean> {

@@ -111,7 +111,7 @@ export class StreamTally {
     return missing > 0 ? whole?.slice(-missing) : undefined
   }
 
-  /** The output in an event, of which nothing is noted. No tokenizer makes more tokens of it than it has bytes. */
+  /** The output in an event, which is not added. No tokenizer makes more tokens of it than it has bytes. */
   textIn(json: object): string {
     return this.newText(this.readSafely(json)) ?? ''
   }

@@ -103,7 +103,7 @@ export function endOverdue(
   }
 }
 
-/** Removes a response of which nothing came. */
+/** Removes a response that has no events. */
 export function forgetBegun(id: string): Statement {
   return { sql: 'delete from background_responses where id = $1 and has_ended = 0', parameters: [id] }
 }

@@ -36,7 +36,7 @@ export function keptAnswer(answer: object): KeptAnswer {
 
 /**
  * The response and all that it continues, the oldest first; empty if it is not there. Throws `DatabaseUnavailable` if it may
- * be among those that the database has not taken yet: a caller who has read its end must not be told that it was not kept.
+ * be among those that the database has not taken yet: a caller who has read its end must not get 404.
  */
 export async function chainOf(
   { db, now, pendingEnds }: ContentWorld & { now(): number },

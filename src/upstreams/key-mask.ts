@@ -21,7 +21,7 @@ const SECRET_LENGTH_LEAST = 8
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
 const SHORT_SECRET_LENGTH_LEAST = 4
-/** Shortest key of which a part is masked where two texts, such as two deltas of a stream, share it. */
+/** Shortest key whose halves are masked where two texts, such as two deltas of a stream, share it. */
 const SHARED_LENGTH_LEAST = 2 * SECRET_LENGTH_LEAST
 /** The start of every JSON escape of an ASCII character. */
 const ESCAPE = Buffer.from('\\u00')
@@ -154,7 +154,7 @@ function createSearch(keys: readonly Buffer[]): Search {
   }
 }
 
-/** A key, of which two texts may each have a part. One of the parts is at least a half. */
+/** A key that two texts may share. One of the parts is at least a half. */
 interface Halves {
   key: Buffer
   first: Buffer

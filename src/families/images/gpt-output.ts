@@ -168,7 +168,7 @@ function isNewer(upstreamModel: string): boolean {
   return /^gpt-image-[2-9]/.test(upstreamModel)
 }
 
-/** Tokens of a picture that was made: by the size in its bytes, else the one that is told. */
+/** Tokens of a picture that was made: by the size in its bytes, else by the reported one. */
 function tokensOf(
   { b64_json: data }: { b64_json?: unknown },
   { size, quality }: { size?: unknown; quality?: unknown },

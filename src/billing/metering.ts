@@ -247,9 +247,11 @@ export function tariffOf({ body }: ParsedRequest, model: Model): Tariff {
   )
 }
 
-/** The most that a request can use. */
+/** The most that a request can use, by the count of its texts if they were counted for its hold. */
 export function quoteOf(parsed: ParsedRequest, model: Model): Quantities {
-  return withRequest(priced(model.family.quote(parsed, model), model), model)
+  const { lean } = parsed
+  const sized = lean ? { ...parsed, byteLength: lean.byteLength } : parsed
+  return withRequest(priced(model.family.quote(sized, model), model), model)
 }
 
 /** The most that a request can cost, in nano-dollars. */

@@ -53,8 +53,20 @@ export interface ParsedRequest<Body = unknown> {
    * absent: that one.
    */
   outputTokens?: number
+  /** How the request is held where its account cannot pay for the usual hold; absent: by its bytes. */
+  lean?: LeanHold
   /** The answer that is being made; absent unless the operation keeps its answers, or a family seals what it gives. */
   answer?: AnswerContext
+}
+
+/** A smaller hold than the usual one. The price is the same. */
+export interface LeanHold {
+  /** The size that is quoted in place of the request's own: a count of its texts, and the bytes around them. */
+  byteLength: number
+  /** Tokens of the texts by the gateway's count; undefined if they were not counted. */
+  textTokens: number | undefined
+  /** Most output tokens of each candidate that a stream holds before it begins. */
+  firstTokens: number
 }
 
 /** Facts about an answer that is kept, or of which a part is sealed, made before the vendor is called. */

@@ -8,6 +8,7 @@ import { knownError } from '../contract/caught'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
+import type { Semaphore } from '../lib/semaphore'
 import { noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
@@ -20,6 +21,8 @@ export interface Line {
   reservations: Reservations
   /** Bounds the bytes that wait for slow callers. */
   backlog: Backlog
+  /** Bounds the texts that are counted at a time for holds, so that other counts do not wait for long. */
+  textCounts: Semaphore
 }
 
 /** Ends of answers that callers are told of as errors, though their status was that of a success. */

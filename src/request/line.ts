@@ -13,6 +13,7 @@ import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
+import { createSemaphore } from '../lib/semaphore'
 import type { CallerTrace } from '../lib/trace-context'
 import { newLogRow, type RequestLogRow } from '../request-log/row'
 import { checkWebhook } from '../webhooks/address'
@@ -107,10 +108,14 @@ export interface Gateway {
   endLater(): Promise<void>
 }
 
+/** Texts that are counted at a time for the holds of requests. */
+const MOST_TEXT_COUNTS = 2
+
 export function createGateway(world: RequestWorld): Gateway {
   const running = new RunningRequests(world)
   const reservations = new Reservations(world, running)
-  const line: Line = { world, reservations, backlog: new Backlog(world.log) }
+  const textCounts = createSemaphore(MOST_TEXT_COUNTS)
+  const line: Line = { world, reservations, backlog: new Backlog(world.log), textCounts }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)

@@ -6,7 +6,6 @@ import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../
 import { type Charge, hold } from '../billing/ledger'
 import {
   accountPeriodOf,
-  budgetLeftNano,
   budgetPeriodOf,
   conditionsOf,
   isCounted,
@@ -31,6 +30,7 @@ import { insertTask, type NewTask } from '../tasks/rows'
 import { begunResponse } from './answer-background'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
+import { availableNanoOf, leanerHold } from './lean-hold'
 import type { Reservation } from './reservation'
 import { extendCharge, firstTokens, withOutput } from './stream-hold'
 import type { RequestWorld } from './world'
@@ -39,6 +39,7 @@ import type { RequestWorld } from './world'
 interface Wishes {
   gatewayUrl(): string
   videoSize?(): string | undefined
+  signal(): AbortSignal
   /** The request is refused if it can cost more, in nano-dollars. */
   maxCostNano?: number
 }
@@ -85,6 +86,11 @@ export async function reserve(
   if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
   const { refusedBy } = result
   if (refusedBy === 'balance' || refusedBy === 'budget' || refusedBy === 'account budget') {
+    const lean = await leanerHold(line, request, charge, (parsed) => stepNano(request, parsed), from.signal())
+    if (lean) {
+      request.parsed.lean = lean
+      return reserve(line, request, idempotencyKey, logRow, from)
+    }
     const outputTokens = world.config.limitToBalance ? await affordableTokens(db, request, charge) : undefined
     if (outputTokens !== undefined) {
       request.parsed.outputTokens = outputTokens
@@ -132,6 +138,11 @@ async function afterCut(
   return new GatewayError(status, { code, message: `${message} ${words}`, headers })
 }
 
+/** The most that is held of a request before it is sent, with any of its models, in nano-dollars. */
+function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
+  return mostOf(request, (each) => quoteNano(firstStep(parsed, each), each))
+}
+
 /** The part of a request that is held before it is sent. */
 function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
   return withOutput(parsed, firstTokens(parsed, model))
@@ -145,7 +156,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
     keyId: key.id,
     model: model.id,
     operation: operation.name,
-    heldNano: mostOf(request, (each) => quoteNano(firstStep(parsed, each), each)),
+    heldNano: stepNano(request, parsed),
     pricesJson: tariffOf(parsed, model).json,
     createdAt: now,
     expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
@@ -235,8 +246,7 @@ async function affordableTokens(
     output: each.family.output?.(parsed.body, each),
   }))
   if (outputs.some(({ output }) => output === undefined)) return undefined
-  const balance = await balanceOf(db, key.account)
-  const availableNano = Math.min(balance?.availableNano ?? 0, await budgetLeftNano(db, key, charge))
+  const availableNano = await availableNanoOf(db, key, charge)
   const isPaid = (outputTokens: number) =>
     mostNano({ ...request, parsed: withOutput(parsed, outputTokens) }) <= availableNano
   let fewest = Math.max(...outputs.map(({ output }) => output?.least ?? 0))

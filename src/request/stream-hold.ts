@@ -16,6 +16,7 @@ import {
   unitTable,
 } from '../contract/units'
 import { DatabaseUnavailable, type Db } from '../db/db'
+import { countTexts, TOKENS_FOR_ONE } from './lean-hold'
 import type { Reservation } from './reservation'
 import type { StreamMeter } from './stream-meter'
 import type { RequestWorld } from './world'
@@ -27,8 +28,6 @@ const RETRY_MS = 250
 const NOTED_MS = 1_000
 /** Smallest step, in tokens: where the account cannot pay for a whole one, half of it is tried. */
 const LEAST_STEP_TOKENS = 64
-/** Most tokens by our count for one of the vendor's: tokenizers differ, and an answer within its own limit is not cut. */
-const TOKENS_FOR_ONE = 2
 /** The share of what is held that may stay unused where the money ends, so that the last tokens are not counted one by one. */
 const UNUSED_SHARE = 1 / 64
 
@@ -47,7 +46,10 @@ function stepsOf(parsed: ParsedRequest, model: Model): Steps | undefined {
   const canCut = family.kind === 'made' ? family.stream : family.kind === 'json' && family.stream?.follow
   if (!canCut) return undefined
   const output = family.output?.(body, model)
-  if (output) return { output, first: Math.min(output.most, reserveOutputTokens), next: reserveOutputTokens }
+  if (output) {
+    const first = Math.min(output.most, reserveOutputTokens, parsed.lean?.firstTokens ?? output.most)
+    return { output, first, next: reserveOutputTokens }
+  }
   const most = outputTokensOf(family.quote(parsed, model))
   return { output: { most, least: most, candidates: 1 }, first: most, next: reserveOutputTokens }
 }
@@ -321,14 +323,14 @@ export class StreamHold {
     const { parsed, model, family } = this.reservation
     const quoted = inputOf(quoteOf(parsed, model))
     const [unit, ...others] = Object.keys(quoted) as Unit[]
-    const texts = family.texts?.(parsed.body, model) ?? []
-    if (unit === undefined || others.length > 0 || texts.length === 0) return quoted
+    if (unit === undefined || others.length > 0) return quoted
     if ((family.mediaTokens?.(parsed.body) ?? 0) > 0) return quoted
-    const { tokens, exact } = await this.world.tokenCounter.count(texts.join('\n'))
+    const { lean } = parsed
+    const tokens = lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation))?.tokens
     const most = quoted[unit] ?? 0
     // Candidates that are calls of their own read the prompt anew.
-    const times = Math.max(1, Math.round(most / parsed.byteLength))
-    return exact ? { [unit]: Math.min(tokens * times, most) } : quoted
+    const times = Math.max(1, Math.round(most / (lean ?? parsed).byteLength))
+    return tokens === undefined ? quoted : { [unit]: Math.min(tokens * times, most) }
   }
 }
 

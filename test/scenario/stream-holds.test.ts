@@ -584,6 +584,19 @@ const turn = (words: string) => ({
   messages: say(words),
 })
 
+/** English text of so many characters, in which a token has about as many bytes as in the instructions of a coding agent. */
+function instructions(length: number): string {
+  const sentences = [
+    'Read the file before you edit it, and keep the style of the code around the change.',
+    'Never commit unless the user asks for it; run the tests and report what failed.',
+    'Prefer dedicated tools to shell commands, and call independent tools in parallel.\n',
+  ]
+  const times = Math.ceil(length / sentences.join(' ').length)
+  return Array.from({ length: times }, () => sentences.join(' '))
+    .join(' ')
+    .slice(0, length)
+}
+
 describe('an agent that asks for 64,000 output tokens each turn', () => {
   let gateway: TestGateway
   beforeAll(async () => {
@@ -652,13 +665,146 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
   })
 
   test('learns what a stream holds before it begins if there is less', async () => {
-    const { secret } = await gateway.makeKey('ten cents', '0.10')
+    const { secret } = await gateway.makeKey('three cents', '0.03')
     const response = await gateway.post('/v1/messages', turn('hello'), { authorization: `Bearer ${secret}` })
     expect(response.status).toBe(402)
     const { error } = (await response.json()) as { error: { message: string } }
+    // Not by the bytes, which would be $0.17.
     expect(error.message).toMatch(
-      /^This stream holds \$0\.17\d+ before it begins; the account has \$0\.10 available\. Add money/,
+      /^This stream holds \$0\.05\d+ before it begins; the account has \$0\.03 available\. Add money/,
     )
+  })
+
+  /** A turn of Claude Code: 80 KB of instructions and tools. */
+  const largeTurn = (words: string, more: object = {}) => ({
+    model: 'opus',
+    max_tokens: 32_000,
+    stream: true,
+    system: [{ type: 'text', text: instructions(45_000), cache_control: { type: 'ephemeral' } }],
+    tools: Array.from({ length: 20 }, (_, index) => ({
+      name: `tool_${index}`,
+      description: instructions(1_600),
+      input_schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
+    })),
+    messages: say(words),
+    ...more,
+  })
+  const ask = async (body: object, secret: string) => {
+    const response = await gateway.post('/v1/messages', body, { authorization: `Bearer ${secret}` })
+    return { status: response.status, text: await response.text() }
+  }
+  const words = 'Go on. [sandbox prompt_tokens=20000 tokens=400]'
+  const priceNano = 20_000 * 4_000 + 400 * 20_000
+
+  test.each([
+    { of: 'balance', usd: '0.25', limits: {} },
+    { of: 'key’s budget', usd: '9', limits: { budgetNano: NANO_PER_USD / 4, budgetPeriod: 'day' as const } },
+  ])('begins a turn of 80 KB with a quarter dollar of $of, by a count of its texts', async ({ of, usd, limits }) => {
+    expect(JSON.stringify(largeTurn(words)).length).toBeGreaterThan(80_000)
+    const { secret } = await gateway.makeKey(of, usd, limits)
+    const { status, text } = await ask(largeTurn(words), secret)
+    expect(status).toBe(200)
+    expect(readEvents(text)).toMatchObject({ stopReason: 'end_turn', usage: { output_tokens: 400 } })
+    const [charge] = await chargesOf(of)
+    expect(charge).toMatchObject({ amount: priceNano, ended_by: 'done', shortfall: 0 })
+    expect(charge?.held).toBeLessThanOrEqual(NANO_PER_USD / 4)
+    expect(charge?.held).toBeGreaterThanOrEqual(priceNano)
+  })
+
+  test('begins a short turn with less than a usual step, where the balance has no more', async () => {
+    const { secret } = await gateway.makeKey('two cents', '0.02')
+    const short = { ...turn('Go on. [sandbox prompt_tokens=20 tokens=600]'), system: 'Be brief.' }
+    const { status, text } = await ask(short, secret)
+    expect(status).toBe(200)
+    expect(readEvents(text).stopReason).toBe('end_turn')
+    const amount = 20 * 4_000 + 600 * 20_000
+    expect(await chargesOf('two cents')).toMatchObject([{ amount, ended_by: 'done', shortfall: 0 }])
+  })
+
+  test('holds the tokens of a picture beside the count of the texts', async () => {
+    const { secret } = await gateway.makeKey('a cent', '0.01')
+    const picture = (data: string) => ({
+      type: 'image',
+      source: { type: 'base64', media_type: 'image/png', data },
+    })
+    const withParts = (...parts: object[]) =>
+      largeTurn('', { messages: [{ role: 'user', content: [{ type: 'text', text: 'Look.' }, ...parts] }] })
+    const neededNano = async (body: object) => {
+      const { status, text } = await ask(body, secret)
+      expect(status).toBe(402)
+      return Number(/holds \$(\S+) before/.exec(text)?.[1]) * NANO_PER_USD
+    }
+    const moreNano =
+      (await neededNano(withParts(picture('A'.repeat(40_000))))) - (await neededNano(withParts()))
+    expect(Math.round(moreNano)).toBe((4_784 + JSON.stringify(picture('')).length + 1) * 5_000)
+  })
+
+  test('holds a turn of 80 KB by its bytes where the account can pay for them', async () => {
+    const { secret } = await gateway.makeKey('rich', '9')
+    const body = largeTurn(words)
+    expect((await ask(body, secret)).status).toBe(200)
+    const [charge] = await chargesOf('rich')
+    expect(charge?.held).toBeGreaterThanOrEqual(JSON.stringify(body).length * 5_000 + 4_096 * 20_000)
+  })
+
+  test('goes on in steps, as far as the account can pay, after it began by a count', async () => {
+    const { secret } = await gateway.makeKey('steps by count', '0.25')
+    const body = largeTurn('Say much. [sandbox prompt_tokens=20000 tokens=30000]')
+    expect(readEvents((await ask(body, secret)).text).stopReason).toBe('max_tokens')
+    const [charge] = await chargesOf('steps by count')
+    expect(charge).toMatchObject({ ended_by: 'balance', shortfall: 0 })
+    expect(charge?.amount).toBeGreaterThanOrEqual(0.9 * 0.25 * NANO_PER_USD)
+    expect(charge?.amount).toBeLessThanOrEqual(charge?.held as number)
+  })
+
+  test('a whole answer is held by a count too, and withheld if it costs more than the account has', async () => {
+    const { secret } = await gateway.makeKey('whole by count', '0.25')
+    const whole = { stream: false, max_tokens: 500 }
+    expect((await ask(largeTurn(words, whole), secret)).status).toBe(200)
+    const { balanceNano } = await gateway.balance('whole by count')
+    expect(balanceNano).toBe(0.25 * NANO_PER_USD - priceNano)
+    const { secret: other } = await gateway.makeKey('dense', '0.25')
+    const { status, text } = await ask(
+      largeTurn('Go on. [sandbox prompt_tokens=70000 tokens=9]', whole),
+      other,
+    )
+    expect(status).toBe(402)
+    expect(text).toContain('The answer costs $0.28018')
+    expect(await gateway.balance('dense')).toMatchObject({ balanceNano: 0.25 * NANO_PER_USD, heldNano: 0 })
+  })
+
+  test.each([
+    { of: 'digits', text: '0123456789'.repeat(8_000) },
+    { of: 'another script', text: '会'.repeat(9) + '議は来週の火曜日に'.repeat(3_000) },
+    { of: 'one character', text: ' '.repeat(80_000) },
+  ])('text of $of keeps its bytes: tokenizers differ too much', async ({ of, text }) => {
+    const { secret } = await gateway.makeKey(of, '0.25')
+    const body = { ...turn('Hi'), system: [{ type: 'text', text, cache_control: { type: 'ephemeral' } }] }
+    const { status, text: shown } = await ask(body, secret)
+    expect(status).toBe(402)
+    const [, needed] = /holds \$(\S+) before/.exec(shown) ?? []
+    expect(Number(needed) * NANO_PER_USD).toBeGreaterThanOrEqual(Buffer.byteLength(text) * 5_000)
+  })
+
+  test('40 turns of 80 KB at once hold together what the account has, and the others may come again', async () => {
+    const { secret } = await gateway.makeKey('at once', '1.20')
+    const slow = largeTurn('Go on. [sandbox prompt_tokens=20000 tokens=400 delay_ms=5000]')
+    const answers = await Promise.all(Array.from({ length: 40 }, () => ask(slow, secret)))
+    const paid = answers.filter(({ status }) => status === 200)
+    const refused = answers.filter(({ status }) => status !== 200)
+    for (const { status, text } of refused) {
+      expect(status).toBe(402)
+      expect(text).toContain('Try again when they have ended.')
+    }
+    const charges = await chargesOf('at once')
+    expect(charges).toHaveLength(paid.length)
+    for (const charge of charges) expect(charge).toMatchObject({ amount: priceNano, shortfall: 0 })
+    // By bytes there would be two.
+    expect(paid.length).toBeGreaterThan(2)
+    expect(await gateway.balance('at once')).toMatchObject({
+      balanceNano: 1.2 * NANO_PER_USD - paid.length * priceNano,
+      heldNano: 0,
+    })
   })
 })
 

@@ -1,0 +1,87 @@
+// Finds a smaller hold for a request whose account cannot pay for the usual one: it counts the tokens of the texts, which
+// are otherwise held by their bytes, and holds a shorter first part of a stream. It must never change what is sent or charged.
+
+import { balanceOf } from '../billing/balances'
+import type { Charge } from '../billing/ledger'
+import { budgetLeftNano } from '../billing/limits'
+import { callerLeft } from '../contract/failures'
+import type { LeanHold, ParsedRequest } from '../contract/family'
+import type { Db } from '../db/db'
+import type { TokenCounter } from '../media/token-counter'
+import type { CheckedRequest } from './check'
+import type { Line } from './ending'
+
+/** Most tokens of one tokenizer for one of another's, in text of letters. */
+export const TOKENS_FOR_ONE = 2
+/** A smaller request is held by its bytes: a count of its texts would save a few cents at most. */
+const LEAST_COUNTED_BYTES = 4_096
+/** Most of the bytes that a count saves: there may be text that another tokenizer cuts into far more tokens. */
+const MOST_SAVED_SHARE = 1 / 2
+/** Output tokens of each candidate that a stream may hold first, tried in this order. */
+const FIRST_STEPS = [Number.POSITIVE_INFINITY, 1_024, 256]
+/** Text of which tokenizers make very different numbers of tokens: other scripts, digits, and long runs of one character. */
+const UNEVEN_TEXT = /[^\s!-/:-~]+|(.)\1{15,}/gs
+
+/** The tokens of a request's texts; undefined if it has none, or they cannot be counted exactly. */
+export async function countTexts(
+  counter: TokenCounter,
+  { family, model, parsed }: Pick<CheckedRequest, 'family' | 'model' | 'parsed'>,
+): Promise<{ tokens: number; text: string } | undefined> {
+  const texts = family.texts?.(parsed.body, model) ?? []
+  if (texts.length === 0) return undefined
+  const text = texts.join('\n')
+  const { tokens, exact } = await counter.count(text)
+  return exact ? { tokens, text } : undefined
+}
+
+/**
+ * The largest smaller hold that the account and the budgets cover at the moment, or the smallest of all, whose refusal names
+ * the least that is needed. Undefined if no hold is smaller than the refused one. `nanoOf` is the hold of a request.
+ */
+export async function leanerHold(
+  line: Line,
+  request: CheckedRequest,
+  charge: Charge,
+  nanoOf: (parsed: ParsedRequest) => number,
+  signal: AbortSignal,
+): Promise<LeanHold | undefined> {
+  const { parsed, family, key } = request
+  // The hold of a task is its price.
+  if (family.kind === 'task') return undefined
+  const counted = parsed.lean ?? (await countedSize(line, request, signal))
+  const holds = FIRST_STEPS.map((firstTokens): LeanHold => ({ ...counted, firstTokens }))
+    .map((lean) => ({ lean, nano: nanoOf({ ...parsed, lean }) }))
+    .filter(({ nano }) => nano < charge.heldNano)
+  if (holds.length === 0) return undefined
+  const availableNano = await availableNanoOf(line.world.db, key, charge)
+  return (holds.find(({ nano }) => nano <= availableNano) ?? holds.at(-1))?.lean
+}
+
+/** Nano-dollars that an account can hold for a charge, within its budget and that of the key. */
+export async function availableNanoOf(db: Db, key: CheckedRequest['key'], charge: Charge): Promise<number> {
+  const balance = await balanceOf(db, key.account)
+  return Math.min(balance?.availableNano ?? 0, await budgetLeftNano(db, key, charge))
+}
+
+/** The size that the request is quoted by after a count of its texts, which is never above its bytes. */
+async function countedSize(
+  { world, textCounts }: Line,
+  request: CheckedRequest,
+  signal: AbortSignal,
+): Promise<Pick<LeanHold, 'byteLength' | 'textTokens'>> {
+  const { byteLength } = request.parsed
+  const byBytes = { byteLength, textTokens: undefined }
+  if (byteLength < LEAST_COUNTED_BYTES) return byBytes
+  const counted = await textCounts
+    .run(signal, () => countTexts(world.tokenCounter, request))
+    .catch((error) => {
+      throw signal.aborted ? callerLeft() : error
+    })
+  if (!counted) return byBytes
+  const mostTokens = counted.tokens * TOKENS_FOR_ONE
+  // Uneven text, pictures and the JSON around the texts stay as they are.
+  const evenBytes = counted.text.replace(UNEVEN_TEXT, '').length
+  const savedTokens = Math.floor(Math.max(0, Math.min(evenBytes - mostTokens, evenBytes * MOST_SAVED_SHARE)))
+  const atLeast = Math.min(byteLength, mostTokens)
+  return { byteLength: Math.max(atLeast, byteLength - savedTokens), textTokens: counted.tokens }
+}

@@ -197,7 +197,8 @@ describe('what it costs', () => {
     expect(json.steps[1].content.filter(({ type }: Json) => type === 'image')).toHaveLength(6)
     const [charge] = charges
     expect(charge).toMatchObject({ state: 'settled', usage_source: 'upstream', shortfall: 0 })
-    expect(charge?.amount as number).toBeGreaterThan(charge?.held as number)
+    // The rest was held before it was delivered.
+    expect(charge?.held).toBe(charge?.amount as number)
     expect(charge?.amount as number).toBeGreaterThan(price({ output_image_token: 6 * 1_120 }))
   })
 
@@ -376,7 +377,7 @@ describe('figures of the vendor', () => {
     })
   }
 
-  test('beyond the balance take what is there, and never more', async () => {
+  test('beyond the balance are delivered to nobody, and charged to nobody', async () => {
     const { secret } = await gateway.makeKey('bob', '0.15')
     const usage = {
       total_input_tokens: 5,
@@ -384,10 +385,10 @@ describe('figures of the vendor', () => {
       output_tokens_by_modality: byImage(5_000),
     }
     vendor.answer = () => Response.json(interaction([picture], usage))
-    const { charges } = await interact({ model: odd }, { key: secret })
-    const due = price({ input_token: 5, output_image_token: 5_000 })
-    expect(charges).toMatchObject([{ state: 'settled', amount: 150_000_000, shortfall: due - 150_000_000 }])
-    expect(await gateway.balance('bob')).toMatchObject({ balanceNano: 0, heldNano: 0 })
+    const error = { code: 'insufficient_balance' }
+    const { charges } = await interact({ model: odd }, { key: secret, status: 402, error })
+    expect(charges).toMatchObject([{ state: 'released', amount: 0, shortfall: 0 }])
+    expect(await gateway.balance('bob')).toMatchObject({ balanceNano: 150_000_000, heldNano: 0 })
   })
 })
 

@@ -699,17 +699,20 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
   test.each([
     { of: 'balance', usd: '0.25', limits: {} },
     { of: 'key’s budget', usd: '9', limits: { budgetNano: NANO_PER_USD / 4, budgetPeriod: 'day' as const } },
-  ])('begins a turn of 80 KB with a quarter dollar of $of, by a count of its texts', async ({ of, usd, limits }) => {
-    expect(JSON.stringify(largeTurn(words)).length).toBeGreaterThan(80_000)
-    const { secret } = await gateway.makeKey(of, usd, limits)
-    const { status, text } = await ask(largeTurn(words), secret)
-    expect(status).toBe(200)
-    expect(readEvents(text)).toMatchObject({ stopReason: 'end_turn', usage: { output_tokens: 400 } })
-    const [charge] = await chargesOf(of)
-    expect(charge).toMatchObject({ amount: priceNano, ended_by: 'done', shortfall: 0 })
-    expect(charge?.held).toBeLessThanOrEqual(NANO_PER_USD / 4)
-    expect(charge?.held).toBeGreaterThanOrEqual(priceNano)
-  })
+  ])(
+    'begins a turn of 80 KB with a quarter dollar of $of, by a count of its texts',
+    async ({ of, usd, limits }) => {
+      expect(JSON.stringify(largeTurn(words)).length).toBeGreaterThan(80_000)
+      const { secret } = await gateway.makeKey(of, usd, limits)
+      const { status, text } = await ask(largeTurn(words), secret)
+      expect(status).toBe(200)
+      expect(readEvents(text)).toMatchObject({ stopReason: 'end_turn', usage: { output_tokens: 400 } })
+      const [charge] = await chargesOf(of)
+      expect(charge).toMatchObject({ amount: priceNano, ended_by: 'done', shortfall: 0 })
+      expect(charge?.held).toBeLessThanOrEqual(NANO_PER_USD / 4)
+      expect(charge?.held).toBeGreaterThanOrEqual(priceNano)
+    },
+  )
 
   test('begins a short turn with less than a usual step, where the balance has no more', async () => {
     const { secret } = await gateway.makeKey('two cents', '0.02')

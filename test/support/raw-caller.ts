@@ -6,7 +6,7 @@ import { createConnection, type Socket } from 'node:net'
 export type Leaving = 'fin' | 'rst' | 'half'
 
 /** The most of the newest bytes that are kept: enough to see how an answer ends. */
-const TAIL_LENGTH = 4_096
+const TAIL_LENGTH = 8_192
 
 export class RawCaller {
   /** All bytes that came. */

@@ -35,6 +35,7 @@ interface State {
   items: Json[]
   deltas: string[]
   ids: Set<string>
+  withoutStatus: ReadonlySet<string>
 }
 
 /** The events of a stream that closes, each with its name in its data. */
@@ -52,8 +53,8 @@ export function responseEventsOf(stream: string): Json[] {
   })
 }
 
-/** The response that the events make. */
-export function readResponse(stream: string): ReadResponse {
+/** The response that the events make. Items of the types in `withoutStatus` have none. */
+export function readResponse(stream: string, withoutStatus = WITHOUT_STATUS): ReadResponse {
   const events = responseEventsOf(stream)
   const rest = events.filter(({ type }) => type !== 'keepalive')
   const created = rest.shift()
@@ -66,7 +67,7 @@ export function readResponse(stream: string): ReadResponse {
   expect(output.length === 0 && usage === null && status === 'in_progress', 'something before the beginning')
   const last = rest.pop()
   const error = last?.type === 'response.failed' ? rest.pop() : undefined
-  const state: State = { open: new Map(), items: [], deltas: [], ids: new Set() }
+  const state: State = { open: new Map(), items: [], deltas: [], ids: new Set(), withoutStatus }
   for (const event of rest) read(event, state)
   readEnd(last, error, created.response, state)
   return { events, response: last.response, items: state.items, deltas: state.deltas, error }
@@ -120,7 +121,7 @@ function readEnd(last: Json, error: Json, created: Json, { open, items }: State)
 
 const TEXTS = new Set(['message', 'reasoning'])
 /** Items whose place alone tells that they are whole. */
-const WITHOUT_STATUS = new Set(['compaction'])
+const WITHOUT_STATUS: ReadonlySet<string> = new Set(['compaction'])
 const zeros: Record<string, Json> = {
   message: { role: 'assistant', content: [] },
   reasoning: { summary: [] },
@@ -150,11 +151,12 @@ function read(event: Json, state: State): void {
   else readCall(event, open, write)
 }
 
-function readAdded({ output_index: place, item }: Json, { open, items, deltas, ids }: State): void {
+function readAdded({ output_index: place, item }: Json, state: State): void {
+  const { open, items, deltas, ids, withoutStatus } = state
   expect(place === deltas.length, `item ${place} where ${deltas.length} is due`)
   expect(/^[A-Za-z]+_\w+$/.test(item.id) && !ids.has(item.id), `an id ${item.id}`)
   ids.add(item.id)
-  expect(WITHOUT_STATUS.has(item.type) || item.status === 'in_progress', `an item begins ${item.status}`)
+  expect(withoutStatus.has(item.type) || item.status === 'in_progress', `an item begins ${item.status}`)
   expect(!item.encrypted_content, 'sealed content at the beginning')
   for (const [name, value] of Object.entries(zeros[item.type] ?? {})) same(item[name], value, `first ${name}`)
   if (TEXTS.has(item.type)) {
@@ -234,7 +236,8 @@ function readCall(event: Json, open: Open, write: (delta: string) => void): void
   open.isFilled = true
 }
 
-function readDone({ output_index: place, item }: Json, open: Open, { open: all, items }: State): void {
+function readDone({ output_index: place, item }: Json, open: Open, state: State): void {
+  const { open: all, items, withoutStatus } = state
   const { type, id, call_id: callId, name, namespace } = open.item
   same(
     [item.type, item.id, item.call_id, item.name, item.namespace],
@@ -247,7 +250,7 @@ function readDone({ output_index: place, item }: Json, open: Open, { open: all, 
   else if (type === 'function_call') expect(open.isFilled && item.arguments === open.text, 'the arguments')
   else if (type === 'custom_tool_call') expect(open.isFilled && item.input === open.text, 'the input')
   expect(
-    WITHOUT_STATUS.has(type) || ['completed', 'incomplete'].includes(item.status),
+    withoutStatus.has(type) || ['completed', 'incomplete'].includes(item.status),
     `${item.status} at the end`,
   )
   items[place] = item

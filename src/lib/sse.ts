@@ -30,6 +30,8 @@ const BLANK_LINES = ['\n\n', '\r\r', '\r\n\r\n']
 const blankLine = /\n\n|\r\n\r\n|\r\r/g
 /** In every event that means anything. */
 const DATA = 'data'
+/** As bytes, because a search for a string makes bytes of it each time. */
+const DATA_BYTES = Buffer.from(DATA)
 
 export function createEventSplitter(): EventSplitter {
   // The unfinished event, with room to grow. Joining it anew with each piece takes time that grows with the square of
@@ -149,8 +151,8 @@ export function* eventsIn(whole: Buffer, from: number): Generator<string, void, 
     return
   }
   for (let at = from; at < whole.length; ) {
-    const data = whole.indexOf(DATA, at)
-    const blank = whole.lastIndexOf(BLANK_LINE, data === -1 ? undefined : data)
+    const data = whole.indexOf(DATA_BYTES, at)
+    const blank = data === at ? -1 : whole.lastIndexOf(BLANK_LINE, data === -1 ? undefined : data)
     if (data === -1 || blank >= at) {
       const start = data === -1 ? whole.length : blank + BLANK_LINE.length
       yield whole.toString('latin1', at, start)

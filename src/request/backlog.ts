@@ -36,6 +36,8 @@ export class Backlog {
 
   /** Notes that a caller has taken its bytes, or is gone. */
   forget(caller: WaitingCaller): void {
+    // Nearly always: looking a caller up takes longer.
+    if (this.waiting.size === 0) return
     this.bytes -= this.waiting.get(caller) ?? 0
     this.waiting.delete(caller)
   }

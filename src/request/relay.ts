@@ -60,6 +60,9 @@ const endings = {
 /** States in which nothing is read: bytes are kept. */
 const pauses: ReadonlySet<RelayState> = new Set(['idle', 'short', 'draining-short'])
 
+/** States in which what waits for the caller is counted: an answer that has ended is never forgotten again. */
+const counted: ReadonlySet<RelayState> = new Set(['idle', 'waiting', 'short'])
+
 export function relayEvents(source: HttpBody, options: RelayOptions): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(new Relay(source, options), { highWaterMark: 0 })
 }
@@ -251,7 +254,7 @@ class Relay implements BodySink, WaitingCaller {
 
   private noteWaiting({ length }: Uint8Array): void {
     this.waitingBytes += length
-    if (this.output) this.options.backlog.note(this, this.waitingBytes)
+    if (counted.has(this.state)) this.options.backlog.note(this, this.waitingBytes)
   }
 
   private keepAlive(): void {

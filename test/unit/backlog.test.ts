@@ -58,3 +58,14 @@ test('streams whose callers take their bytes are never cut, however many they ar
   }
   expect(log).toEqual([])
 })
+
+test('streams that come in one piece are forgotten when they have ended', async () => {
+  const { backlog, log } = startBacklog(3 * PIECE.length)
+  for (let round = 0; round < 20; round++) {
+    const whole = Buffer.concat([PIECE, END])
+    const { reader, outcomes } = startRelaying(sourceOf([whole]).body, { backlog })
+    while (!(await reader.read()).done);
+    expect(outcomes.map(({ endedBy }) => endedBy)).toEqual(['done'])
+  }
+  expect(log).toEqual([])
+})

@@ -44,20 +44,24 @@ export class OutputBound {
     return most
   }
 
-  /** Learns the kind of an event that was read since, as the vendor sent it. `text` is all of its output. */
-  learn(event: string, text: string): void {
+  /**
+   * Learns the kind of an event that was read since, as the vendor sent it. `text` is all of its output. True if the kind
+   * was not known before.
+   */
+  learn(event: string, text: string): boolean {
     const { hasUnknown, kinds } = this
     this.hasUnknown = false
-    if (!hasUnknown) return
+    if (!hasUnknown) return false
     // As most vendors write it. Where it is written otherwise, it is not known how long a text is.
     const written = toLatin1(JSON.stringify(text))
     const at = placeOf(event, written)
-    if (at === -1) return
+    if (at === -1) return false
     const before = Buffer.from(event.slice(0, at + 1), 'latin1')
     const after = Buffer.from(event.slice(at + written.length - 1), 'latin1')
-    if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return
+    if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return false
     if (kinds.length === MOST_KINDS) kinds.pop()
     kinds.unshift({ before, after, length: before.length + after.length })
+    return true
   }
 
   private mostIn(whole: Buffer, from: number, end: number): number {

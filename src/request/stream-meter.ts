@@ -190,24 +190,30 @@ class PassingMeter implements StreamMeter {
       bound.unreadTokens += most
       return this.pass(whole, NOTHING)
     }
-    const length = this.heldLength(whole, heldTokens)
+    const length = this.heldLength(whole, heldTokens, bound)
     this.kept = whole.subarray(length)
     return length === 0
       ? { bytes: NOTHING, end: false, short: true, excess: false }
       : this.pass(whole.subarray(0, length), this.kept)
   }
 
-  /** The length of the events whose output is held, for which they are read one by one. */
-  private heldLength(whole: Buffer, heldTokens: number): number {
+  /** The length of the events whose output is held. They are read one by one until the kind of the others is known. */
+  private heldLength(whole: Buffer, heldTokens: number, bound: OutputBound): number {
     let tokens = this.countTokens()
     let length = 0
-    for (const event of splitEvents(whole.toString('latin1'))) {
-      const bytes = Buffer.byteLength(this.textIn(event))
+    for (const event of eventsIn(whole, 0)) {
+      const text = this.textIn(event)
+      const bytes = Buffer.byteLength(text)
       if (bytes > 0 && tokens + bytes > heldTokens) break
       tokens += bytes
       length += event.length
+      const others = bytes > 0 && bound.learn(event, text) ? bound.most(whole.subarray(length)) : undefined
+      if (others === undefined || tokens + others > heldTokens) continue
+      tokens += others
+      length = whole.length
+      break
     }
-    if (this.bound) this.bound.unreadTokens = tokens - this.tally.mostTokens()
+    bound.unreadTokens = tokens - this.tally.mostTokens()
     return length
   }
 

@@ -397,6 +397,8 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     )
     await waitFor(() => caller.head().startsWith('HTTP/1.1 200'))
     const second = await installation.serve({ port, flags: ['--take-over'] })
+    // It leaves the port once its successor has answered.
+    await waitFor(() => listenersAt(port) === 1)
     const text = readFileSync(installation.configFile, 'utf8')
     writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
     first.kill('SIGHUP')

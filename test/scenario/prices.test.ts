@@ -363,9 +363,10 @@ function chargeTests(kind: DatabaseKind): void {
 function chatRound(price: PriceConfig, index: number, random: Random): Round {
   const { asked, reported } = randomTiers(price, random)
   const speaks = price.per_1m_output_audio_tokens !== undefined && random.chance(0.5)
-  const text = 'x'.repeat(random.below(3_000))
+  const text = 'x'.repeat(1 + random.below(3_000))
   const limit = 1 + random.below(3_000)
-  const prompt = random.below(text.length + 1)
+  // A vendor that counts none beside an answer is not believed.
+  const prompt = 1 + random.below(text.length)
   const cached = random.below(prompt + 1)
   const written = price.per_1m_cache_write_tokens ? random.below(prompt - cached + 1) : 0
   const output = 1 + random.below(limit)
@@ -412,7 +413,7 @@ function messageRound(price: PriceConfig, index: number, random: Random): Round 
   const limit = 1 + random.below(3_000)
   const ttl = random.pick(price.per_1m_cache_write_1h_tokens ? [undefined, '5m', '1h'] : [undefined, '5m'])
   const searches = price.per_1k_web_searches === undefined ? 0 : random.below(4)
-  const prompt = random.below(text.length + 1)
+  const prompt = 1 + random.below(text.length)
   const cached = random.below(prompt + 1)
   const written = ttl === undefined ? 0 : random.below(prompt - cached + 1)
   const long = ttl === '1h' ? random.below(written + 1) : 0

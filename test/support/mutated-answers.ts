@@ -6,7 +6,7 @@ import type { Random } from './random'
 import type { Json } from './scenario'
 
 /** Nested deeper than any reader that calls itself goes. */
-const DEEP = 20_000
+const DEEP = 5_000
 const nested = (depth: number): Json => JSON.parse(`${'[{"a":'.repeat(depth)}[]${'}]'.repeat(depth)}`)
 
 const VALUES: readonly ((random: Random) => unknown)[] = [

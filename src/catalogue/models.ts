@@ -10,6 +10,7 @@ import { type Operation, operationOf } from '../contract/operations'
 import { tariffOfVariant } from '../contract/prices'
 import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
+import { knownModel, traitsOf } from '../families/traits/known-models'
 import { invalidRequest } from '../lib/errors'
 import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
@@ -123,11 +124,14 @@ function pricesOf(
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
   const prices = pricesOf(entry, upstream)
   const own = familiesOf(entry)
+  const upstreamModel = entry.upstreamModel ?? id
+  const known = knownModel(upstreamModel)
+  const traits = traitsOf(entry, known)
   const built: Model[] = [...own, ...bridgesOf(own, upstream)].map((family) => ({
     id,
     family,
     upstream,
-    upstreamModel: entry.upstreamModel ?? id,
+    upstreamModel,
     share,
     // Not the name of the upstream, which is the operator's own affair.
     ownedBy: entry.ownedBy ?? upstream.kind,
@@ -141,10 +145,11 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
       return prices().tariff
     },
     strictFields: entry.strictFields ?? false,
+    traits,
     reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
-    maxOutputTokens: entry.maxOutputTokens,
-    contextTokens: entry.contextTokens,
+    maxOutputTokens: entry.maxOutputTokens ?? known?.maxOutputTokens,
+    contextTokens: entry.contextTokens ?? known?.contextTokens,
     inputModalities: entry.inputModalities,
     dimensions: entry.dimensions,
     batchSize: entry.batchSize,

@@ -28,8 +28,10 @@ import { RetentionEntry, retentionFaults } from './retention'
 import { SecretsEntry, secretFaults } from './secrets'
 import { SellerEntry, StatementsEntry, statementFaults, TaxEntry } from './statements'
 import { TelemetryEntry } from './telemetry'
+import { TraitsEntry, traitFault } from './traits'
 import { upstreamFaults } from './upstreams'
 import { UsageEntry } from './usage'
+import { Webhooks } from './webhooks'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
 
@@ -113,16 +115,6 @@ const Server = Type.Object(
   closed,
 )
 
-const Webhooks = Type.Object(
-  {
-    allow: optionalSetting(
-      'Private networks that webhooks may go to, as CIDR: `192.168.0.0/16`. Default: none.',
-      Type.Array(Type.String()),
-    ),
-  },
-  closed,
-)
-
 const ModelEntry = Type.Object(
   {
     family: requiredSetting(
@@ -160,8 +152,12 @@ const ModelEntry = Type.Object(
       'Whether a request is refused for a field that the payload contract does not name. Default: such fields go to the vendor.',
       Type.Boolean(),
     ),
+    traits: optionalSetting(
+      'What it accepts, where that differs from what is known by its name (below).',
+      TraitsEntry,
+    ),
     reasoning: optionalSetting(
-      'It thinks before it answers, and ignores sampling parameters. Default: no.',
+      'Short for the traits of a model that thinks before it answers and ignores sampling parameters, for a name that is not known. Default: no.',
       Type.Boolean(),
     ),
     reserveOutputTokens: optionalSetting(
@@ -336,6 +332,7 @@ export const settingTables = [
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
+  { place: 'models.<id>.traits', schema: TraitsEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
   { place: 'models.<prefix>* (a list)', schema: ModelListEntry },
 ] as const
@@ -441,7 +438,7 @@ function entryFaults(
   const schema = isObject(entry) && 'route' in entry ? RouteEntry : ModelEntry
   const places = new Set<string>()
   for (const { path, message } of errorsOf(schema, entry)) {
-    if (!places.has(path)) faults.push(`${path.replaceAll('/', '.')}: ${message}`)
+    if (!places.has(path)) faults.push(`${path.replaceAll('/', '.')}: ${traitFault(path) ?? message}`)
     places.add(path)
   }
   if (places.size > 0) return faults

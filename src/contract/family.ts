@@ -10,6 +10,7 @@ import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
 import type { EarlierVideo, TaskContract } from './task'
+import type { Traits } from './traits'
 import type { Quantities, Unit } from './units'
 import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
@@ -452,6 +453,8 @@ export interface Model {
   tariff: Tariff | undefined
   /** True if fields that the contract does not name are refused. */
   strictFields: boolean
+  /** The rules of the model for its requests. */
+  traits: Traits
   /** True if the model thinks before it answers, and refuses sampling parameters. */
   reasoning: boolean
   /** Output tokens that are held if the caller sets no limit. */

@@ -3,6 +3,7 @@
 
 import { type PriceConfig, priceListOf } from '../../src/config/prices'
 import type { AnswerContext, MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
+import { plainTraits } from '../../src/contract/traits'
 import { CHAT_END, readChunk } from '../../src/families/chat/caller-side'
 import { readMessageEvent } from '../../src/families/messages/caller-side'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
@@ -48,6 +49,7 @@ export function bridgedModel(
     upstream: { streamUsage: true },
     priceList: priceListOf({ price }),
     reasoning: false,
+    traits: plainTraits,
     reserveOutputTokens: 4_096,
     ...given,
   } as Model

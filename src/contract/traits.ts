@@ -1,0 +1,82 @@
+// Traits: the rules of a model that its vendor's API does not have for every model. Data and its schema only. What a trait
+// means for a request must not be decided here: each protocol has its own pass in families/traits/.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { closed, requiredSetting } from '../lib/setting'
+
+const TAKEN = ['always', 'unless_thinking', 'never'] as const
+const Taken = Type.Union(TAKEN.map((word) => Type.Literal(word)))
+/** When a model accepts something: in every request, only if it does not think, or never. */
+export type Taken = (typeof TAKEN)[number]
+
+const Thinking = Type.Union((['never', 'optional', 'always'] as const).map((word) => Type.Literal(word)))
+
+const ThinkingField = Type.Union(
+  (['effort', 'adaptive', 'budget', 'switch', 'enable_thinking'] as const).map((word) => Type.Literal(word)),
+)
+
+/** The traits of a model. A request never contains what a trait forbids. */
+export const Traits = Type.Object(
+  {
+    thinking: requiredSetting(
+      'Whether it thinks before it answers: `never`, `optional` or `always`.',
+      Thinking,
+    ),
+    thinksByDefault: requiredSetting(
+      'Whether a model with `optional` thinking thinks if the request does not say.',
+      Type.Boolean(),
+    ),
+    thinkingField: requiredSetting(
+      'How thinking is requested besides an effort: `effort` (nothing else), `adaptive` (`thinking.type: adaptive`), `budget` (`thinking.budget_tokens`), `switch` (`thinking.type: enabled`) or `enable_thinking`.',
+      ThinkingField,
+    ),
+    efforts: Type.Optional(
+      requiredSetting(
+        'Efforts that it accepts, the lowest first. `none` turns thinking off. An empty list: it accepts no effort. Absent: unknown, every effort is sent.',
+        Type.Array(Type.String({ minLength: 1 })),
+      ),
+    ),
+    sampling: requiredSetting('When it accepts `temperature`, `top_p` and `top_k`.', Taken),
+    stop: requiredSetting('Whether it accepts stop sequences.', Type.Boolean()),
+    penalties: requiredSetting(
+      'Whether it accepts `frequency_penalty` and `presence_penalty`.',
+      Type.Boolean(),
+    ),
+    logitBias: requiredSetting('Whether it accepts `logit_bias`.', Type.Boolean()),
+    logprobs: requiredSetting('Whether it returns probabilities of tokens.', Type.Boolean()),
+    speech: requiredSetting('Whether it accepts `modalities` and `audio` of its answer.', Type.Boolean()),
+    prediction: requiredSetting('Whether it accepts a predicted output.', Type.Boolean()),
+    maxTokens: requiredSetting(
+      'Whether chat completions accept `max_tokens`. If not, the limit is sent as `max_completion_tokens`.',
+      Type.Boolean(),
+    ),
+    parallelCalls: requiredSetting('Whether it accepts `parallel_tool_calls`.', Type.Boolean()),
+    forcedToolChoice: requiredSetting('When a request may force a call of a tool.', Taken),
+    toolsBesideEffort: requiredSetting(
+      'Whether chat completions accept tools while it thinks. If not, such requests are sent to `responses`.',
+      Type.Boolean(),
+    ),
+    prefill: requiredSetting('When the last message may be the beginning of its own answer.', Taken),
+  },
+  closed,
+)
+export type Traits = Static<typeof Traits>
+
+/** A model without rules of its own: one that does not think, and accepts every field of its vendor's API. */
+export const plainTraits: Traits = {
+  thinking: 'never',
+  thinksByDefault: false,
+  thinkingField: 'effort',
+  sampling: 'always',
+  stop: true,
+  penalties: true,
+  logitBias: true,
+  logprobs: true,
+  speech: true,
+  prediction: true,
+  maxTokens: true,
+  parallelCalls: true,
+  forcedToolChoice: 'always',
+  toolsBesideEffort: true,
+  prefill: 'always',
+}

@@ -139,15 +139,18 @@ function parametersOf(forms: readonly Model[]): string[] | undefined {
   return shared.includes('response_format') ? [...shared, 'structured_outputs'] : shared
 }
 
-function fieldsOf({ family, reasoning }: Model): Set<string> {
-  const { bridge, body, fields = [], ignoredWhenReasoning = [] } = family
+function fieldsOf({ family, traits }: Model): Set<string> {
+  const { bridge, body, fields = [] } = family
   const named = bridge
     ? bridge
         .filter(({ treatment }) => treatment === 'translated')
         .map(({ field }) => field.split(/[.[]/)[0] ?? '')
     : [...Object.keys(body.properties ?? {}), ...fields]
-  // Of a model that is not said to think, it is unknown whether it takes these.
-  const others = bridge ? [] : OF_THINKING
-  const ignored: readonly string[] = reasoning ? ignoredWhenReasoning : others
+  const ignored = [
+    ...(family.ignoredFor?.(traits) ?? []),
+    ...(traits.parallelCalls ? [] : ['parallel_tool_calls']),
+    // Of a model that is not known to think, it is unknown whether it takes these.
+    ...(bridge || traits.thinking !== 'never' ? [] : OF_THINKING),
+  ]
   return new Set(named.filter((name) => !ignored.includes(name)))
 }

@@ -146,7 +146,6 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     },
     strictFields: entry.strictFields ?? false,
     traits,
-    reasoning: entry.reasoning ?? false,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
     maxOutputTokens: entry.maxOutputTokens ?? known?.maxOutputTokens,
     contextTokens: entry.contextTokens ?? known?.contextTokens,

@@ -186,8 +186,8 @@ interface Contract<Body> {
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
   /** The schema. Objects are open: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
-  /** Fields that a reasoning model ignores, whatever their values. */
-  ignoredWhenReasoning?: readonly string[]
+  /** Fields of the dialect that have no effect with a model of these traits, whatever their values. Absent: none. */
+  ignoredFor?(traits: Traits): readonly string[]
   /**
    * Rules for every field by which a vendor of this contract charges extra, or reaches what it keeps: priced, or
    * refused.
@@ -455,8 +455,6 @@ export interface Model {
   strictFields: boolean
   /** The rules of the model for its requests. */
   traits: Traits
-  /** True if the model thinks before it answers, and refuses sampling parameters. */
-  reasoning: boolean
   /** Output tokens that are held if the caller sets no limit. */
   reserveOutputTokens: number
   /** Most tokens that the model writes at once: the limit for vendors that require one, if the caller sets none. */

@@ -11,9 +11,8 @@ export type Taken = (typeof TAKEN)[number]
 
 const Thinking = Type.Union((['never', 'optional', 'always'] as const).map((word) => Type.Literal(word)))
 
-const ThinkingField = Type.Union(
-  (['effort', 'adaptive', 'budget', 'switch', 'enable_thinking'] as const).map((word) => Type.Literal(word)),
-)
+const THINKING_FORMS = ['effort', 'adaptive', 'budget', 'switch', 'enable_thinking'] as const
+const ThinkingForm = Type.Union(THINKING_FORMS.map((word) => Type.Literal(word)))
 
 /** The traits of a model. A request never contains what a trait forbids. */
 export const Traits = Type.Object(
@@ -26,9 +25,9 @@ export const Traits = Type.Object(
       'Whether a model with `optional` thinking thinks if the request does not say.',
       Type.Boolean(),
     ),
-    thinkingField: requiredSetting(
-      'How thinking is requested besides an effort: `effort` (nothing else), `adaptive` (`thinking.type: adaptive`), `budget` (`thinking.budget_tokens`), `switch` (`thinking.type: enabled`) or `enable_thinking`.',
-      ThinkingField,
+    thinkingForms: requiredSetting(
+      'How a request may say whether it thinks, the preferred form first: `effort` (an effort and nothing else), `adaptive` (`thinking.type: adaptive`), `budget` (`thinking.budget_tokens`), `switch` (`thinking.type` is `enabled` or `disabled`) or `enable_thinking`.',
+      Type.Array(ThinkingForm, { minItems: 1 }),
     ),
     efforts: Type.Optional(
       requiredSetting(
@@ -66,7 +65,7 @@ export type Traits = Static<typeof Traits>
 export const plainTraits: Traits = {
   thinking: 'never',
   thinksByDefault: false,
-  thinkingField: 'effort',
+  thinkingForms: ['effort'],
   sampling: 'always',
   stop: true,
   penalties: true,

@@ -188,8 +188,8 @@ function asJson(parsed: ParsedRequest, family: Family): ParsedRequest {
 }
 
 /** The part of the body that the model reads. */
-function bodyFor({ reasoning, family }: Model, body: Record<string, unknown>): Record<string, unknown> {
-  const ignored = reasoning ? family.ignoredWhenReasoning : undefined
+function bodyFor({ traits, family }: Model, body: Record<string, unknown>): Record<string, unknown> {
+  const ignored = family.ignoredFor?.(traits)
   if (!ignored?.some((field) => field in body)) return body
   const read = { ...body }
   for (const field of ignored) delete read[field]

@@ -47,7 +47,12 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     models: {
       recorded,
-      'test-long-messages': { ...(testModels['test-messages'] as ModelConfig), maxOutputTokens: 64_000 },
+      // Without a limit of its own: that of the model that its name tells.
+      'test-long-messages': testModels['test-messages'] as ModelConfig,
+      'test-unknown-messages': {
+        ...(testModels['test-messages'] as ModelConfig),
+        upstreamModel: 'claude-next',
+      },
       'recorded-thinker': { ...recorded, reasoning: true },
       // What a vendor speaks itself is never translated.
       bilingual: { ...recorded, family: ['openai-chat', 'anthropic-messages'] },
@@ -202,8 +207,8 @@ describe('on record', () => {
   test('without a limit the answer is not cut before the limit of the model, and no more is held', async () => {
     const body = { messages: say('[sandbox tokens=5000] Hello!'), max_tokens: null }
     const usual = await request({ ...body, model: 'test-long-messages', max_tokens: 4_096 })
-    const cut = await request(body)
-    expect(cut.sent[0].max_tokens).toBe(bridgeOf('test-messages').reserveOutputTokens)
+    const cut = await request({ ...body, model: 'test-unknown-messages' })
+    expect(cut.sent[0].max_tokens).toBe(bridgeOf('test-unknown-messages').reserveOutputTokens)
     expect(cut.json.choices[0].finish_reason).toBe('length')
     const { sent, json, charge } = await request({ ...body, model: 'test-long-messages' })
     expect(sent[0].max_tokens).toBe(64_000)

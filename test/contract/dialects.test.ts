@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import type { BridgedField, Family } from '../../src/contract/family'
 import { families } from '../../src/families'
-import { IGNORED_WHEN_REASONING } from '../../src/families/chat/fields'
+import { ignoredInChat } from '../../src/families/traits/ignored'
+import { knownModel, traitsOf } from '../../src/families/traits/known-models'
 import { pathsOf } from '../../src/request/fields'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import {
@@ -88,7 +89,7 @@ const IN_HEADERS = new Set(['betas', 'user_profile_id', 'workspace_id'])
 
 let gateway: TestGateway
 beforeAll(async () => {
-  const thinker = { ...testModels['test-messages'], reasoning: true }
+  const thinker = { ...testModels['test-messages'], upstreamModel: 'claude-fable-5-1' } as ModelConfig
   const { price, ...local } = testModels['test-local'] as ModelConfig
   const tiers = { ...local, price: { ...price, service_tiers: { priority: { ...price } } } } as ModelConfig
   const behind = { ...(testModels['test-local'] as ModelConfig), family: 'openai-responses' }
@@ -519,7 +520,7 @@ for (const [name, bridge] of Object.entries(tried)) {
     if (bridge === ofChat) {
       test('a model that reasons is asked nothing of what such models ignore, without an error', async () => {
         const plain = (await send(bridge, { model: 'test-thinker' })).sent
-        for (const field of IGNORED_WHEN_REASONING) {
+        for (const field of ignoredInChat(traitsOf({}, knownModel('claude-fable-5-1')))) {
           const value = bridge.samples[field]?.[field] ?? bridge.samples[`${field}[]`]?.[field]
           if (field === 'stop' || value === undefined) continue
           const { status, sent } = await send(bridge, { model: 'test-thinker', [field]: value })

@@ -406,8 +406,8 @@ describe('a field', () => {
     [{ thinking: { type: 'enabled', budget_tokens: 16_384 } }, 'medium'],
     [{ thinking: { type: 'enabled', budget_tokens: 16_385 } }, 'high'],
     [{ thinking: { type: 'adaptive' }, output_config: { effort: 'high' } }, 'high'],
-    [{ output_config: { effort: 'max' } }, 'xhigh'],
-    [{ thinking: { type: 'disabled' }, output_config: { effort: 'high' } }, 'none'],
+    // It has no word for none.
+    [{ thinking: { type: 'disabled' }, output_config: { effort: 'high' } }, 'minimal'],
   ]
   test.each(efforts)(
     'of thinking: %j is the effort %p of a model that reasons, and of no other',
@@ -442,7 +442,7 @@ describe('a field', () => {
     },
   )
 
-  test('for an effort that the model does not have is refused by the vendor, in its own words', async () => {
+  test('for an effort that the model does not have is refused, with those that it has', async () => {
     const { status, json } = await request({ model: 'test-reasoning', output_config: { effort: 'max' } })
     expect(status).toBe(400)
     expect(json.error).toEqual({

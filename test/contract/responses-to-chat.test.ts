@@ -14,8 +14,8 @@ import { agents, aiSdk, codex, langchain, newestCodex } from '../support/respons
 import type { Json } from '../support/scenario'
 
 const local = bridgedModel('chat', 'local-model')
-const thinker = bridgedModel('chat', 'qwen3-thinking', { reasoning: true })
-const openai = bridgedModel('chat', 'gpt-5-mini', { reasoning: true })
+const thinker = bridgedModel('chat', 'qwen3-thinking', {}, { reasoning: true })
+const openai = bridgedModel('chat', 'gpt-5-mini')
 const kimi = bridgedModel('chat', 'moonshotai/Kimi-K3')
 
 const sent = (body: Json, model = local): Json => chatRequestOf(responsesRequest(body), model)

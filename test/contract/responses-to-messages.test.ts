@@ -16,8 +16,8 @@ import { agents, aiSdk, codex, langchain, newestCodex } from '../support/respons
 import type { Json } from '../support/scenario'
 
 const older = bridgedModel('messages', 'claude-sonnet-4-5', { maxOutputTokens: 64_000 })
-const newer = bridgedModel('messages', 'claude-opus-5-5', { maxOutputTokens: 128_000 })
-const always = bridgedModel('messages', 'claude-fable-5-1', { maxOutputTokens: 128_000, reasoning: true })
+const newer = bridgedModel('messages', 'claude-opus-4-6', { maxOutputTokens: 128_000 })
+const always = bridgedModel('messages', 'claude-fable-5-1', { maxOutputTokens: 128_000 })
 const foreign = bridgedModel('messages', 'kimi-k3')
 
 const sent = (body: Json, model: Model = newer): Json => messageRequestOf(responsesRequest(body), model)
@@ -77,7 +77,7 @@ describe('a request of', () => {
   })
 
   test('the same with tools in the input', () => {
-    const { messages, tools, system, thinking } = sent(newestCodex(sealed()))
+    const { messages, tools, system, thinking } = sent(newestCodex(sealed(always)), always)
     expect(system).toBe('You are a coding agent.')
     expect(tools.map(({ name }: Json) => name)).toEqual([
       'functions__exec',
@@ -212,15 +212,14 @@ describe('thinking', () => {
     ['newer', 'none', { type: 'disabled' }, undefined],
     ['newer', 'minimal', { type: 'adaptive', ...omitted }, 'low'],
     ['newer', 'low', { type: 'adaptive', ...omitted }, 'low'],
-    ['newer', 'xhigh', { type: 'adaptive', ...omitted }, 'xhigh'],
     ['newer', 'max', { type: 'adaptive', ...omitted }, 'max'],
     ['older', 'none', { type: 'disabled' }, undefined],
     ['older', 'low', { type: 'enabled', budget_tokens: 4_096, ...omitted }, undefined],
     ['older', 'max', { type: 'enabled', budget_tokens: 48_000, ...omitted }, undefined],
     ['foreign', 'low', { type: 'enabled', budget_tokens: 3_072, ...omitted }, undefined],
     ['always', undefined, undefined, undefined],
-    ['always', 'none', { type: 'adaptive', ...omitted }, 'low'],
     ['always', 'high', { type: 'adaptive', ...omitted }, 'high'],
+    ['always', 'xhigh', { type: 'adaptive', ...omitted }, 'xhigh'],
   ] as const)('of a model that is %s, by the effort %s', (kind, effort, thinking, word) => {
     const request = sent(effort ? { reasoning: { effort } } : {}, { newer, older, foreign, always }[kind])
     expect(request.thinking).toEqual(thinking as Json)

@@ -3,12 +3,12 @@
 
 import { type PriceConfig, priceListOf } from '../../src/config/prices'
 import type { AnswerContext, MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
-import { plainTraits } from '../../src/contract/traits'
 import { CHAT_END, readChunk } from '../../src/families/chat/caller-side'
 import { readMessageEvent } from '../../src/families/messages/caller-side'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { createEventsOfChat } from '../../src/families/responses/via-chat/stream'
 import { createEventsOfMessages } from '../../src/families/responses/via-messages/stream'
+import { knownModel, traitsOf } from '../../src/families/traits/known-models'
 import type { StreamMeter } from '../../src/request/stream-meter'
 import { createTranslatingMeter } from '../../src/request/stream-translation'
 import { metered } from './relaying'
@@ -35,12 +35,18 @@ export function bridgedModel(
   bridge: Bridge,
   upstreamModel: string = bridge,
   more: Partial<Model> & { price?: PriceConfig } = {},
+  entry: Parameters<typeof traitsOf>[0] = {},
 ): Model {
   const stream =
     bridge === 'chat'
       ? { end: CHAT_END, read: readChunk, translate: createEventsOfChat }
       : { end: '{"type":"message_stop"}', read: readMessageEvent, translate: createEventsOfMessages }
-  const family = { kind: 'made', name: bridge, stream: { ...stream, showsUsage: () => true } }
+  const family = {
+    kind: 'made',
+    operation: 'responses',
+    name: bridge,
+    stream: { ...stream, showsUsage: () => true },
+  }
   const { price = { per_1m_input_tokens: '1', per_1m_output_tokens: '3' }, ...given } = more
   return {
     id: 'house-model',
@@ -48,8 +54,7 @@ export function bridgedModel(
     family: family as unknown as MadeFamily,
     upstream: { streamUsage: true },
     priceList: priceListOf({ price }),
-    reasoning: false,
-    traits: plainTraits,
+    traits: traitsOf(entry, knownModel(upstreamModel)),
     reserveOutputTokens: 4_096,
     ...given,
   } as Model

@@ -247,16 +247,16 @@ function outputLimit(body: ChatBody): number | undefined {
   return Math.max(body.max_completion_tokens ?? 0, body.max_tokens ?? 0) || undefined
 }
 
-function isSpoken({ modalities }: ChatBody, { reasoning }: Model): boolean {
-  return modalities?.includes('audio') === true && !reasoning
+function isSpoken({ modalities }: ChatBody, { traits }: Model): boolean {
+  return modalities?.includes('audio') === true && traits.speech
 }
 
 /**
- * Tokens held for a prediction. Its wrong parts are billed as output, besides the answer. Reasoning models are not sent
+ * Tokens held for a prediction. Its wrong parts are billed as output, besides the answer. Some models are not sent
  * one.
  */
-function predictedTokens({ prediction }: ChatBody, { reasoning }: Model): number {
-  return prediction && !reasoning ? Buffer.byteLength(JSON.stringify(prediction)) : 0
+function predictedTokens({ prediction }: ChatBody, { traits }: Model): number {
+  return prediction && traits.prediction ? Buffer.byteLength(JSON.stringify(prediction)) : 0
 }
 
 interface Media {

@@ -23,21 +23,6 @@ import {
   VOICE_OF_ALL,
 } from '../vendor-state'
 
-/** Fields that reasoning models refuse and this gateway ignores for them. */
-export const IGNORED_WHEN_REASONING = [
-  'temperature',
-  'top_p',
-  'stop',
-  'frequency_penalty',
-  'presence_penalty',
-  'logit_bias',
-  'logprobs',
-  'top_logprobs',
-  'modalities',
-  'audio',
-  'prediction',
-]
-
 /** The rule for searches: answers of this API do not say how many searches and tool calls there were. */
 const SEARCHES = {
   why: 'it searches the web, which is billed by the search, and answers of this API do not count them',
@@ -47,7 +32,8 @@ const RUN_BY_VENDOR = {
   why: 'a tool that the vendor runs is billed by its use, and answers of this API do not count it',
   instead: 'Leave it out, and give the model a function of yours that does it.',
 }
-const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
+/** Models that the fields of spoken output have no effect with. */
+const isSilent: FieldRule['unless'] = ({ traits }) => !traits.speech
 
 const toolTypes: readonly FieldRule[] = [
   { field: 'tools[].type', plain: /^(?!.*live_search)/, why: 'it searches, which is billed by the source' },
@@ -85,19 +71,19 @@ const media: readonly FieldRule[] = [
     plain: ['text', 'image'],
     why: 'spoken output has a price of its own',
     price: 'output_audio_token',
-    unless: isReasoning,
+    unless: isSilent,
   },
   {
     field: 'modalities[]',
     plain: ['text', 'audio'],
     why: 'output of this kind is not billed in tokens of text',
-    unless: isReasoning,
+    unless: isSilent,
   },
   {
     field: 'audio',
     why: 'spoken output has a price of its own',
     price: 'output_audio_token',
-    unless: isReasoning,
+    unless: isSilent,
   },
 ]
 
@@ -134,8 +120,8 @@ const state: readonly FieldRule[] = [
     instead: "Leave 'audio' out, and send its transcript as 'content'.",
     state: true,
   },
-  { ...clonedVoices('audio.voice.id'), unless: isReasoning },
-  { ...clonedVoices('audio.voice', VOICE_OF_ALL), unless: isReasoning },
+  { ...clonedVoices('audio.voice.id'), unless: isSilent },
+  { ...clonedVoices('audio.voice', VOICE_OF_ALL), unless: isSilent },
   ...earlierAnswers(
     'previous_response_id',
     'previous_interaction_id',

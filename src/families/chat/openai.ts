@@ -3,6 +3,9 @@
 
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'
+import { chatEdit } from '../traits/chat'
+import { addEdit } from '../traits/edit'
+import { ignoredInChat } from '../traits/ignored'
 import { emptyListsIn } from '../unasked'
 import {
   CHAT_END,
@@ -15,7 +18,7 @@ import {
   readCompletion,
   textsOfChat,
 } from './caller-side'
-import { chatFieldRules, chatFields, IGNORED_WHEN_REASONING } from './fields'
+import { chatFieldRules, chatFields } from './fields'
 import { followChat } from './follower'
 import { shownChatUsage } from './usage'
 
@@ -26,11 +29,14 @@ export const openaiChat: JsonFamily<ChatBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'openai',
   body: ChatBody,
-  ignoredWhenReasoning: IGNORED_WHEN_REASONING,
+  ignoredFor: ignoredInChat,
   fieldRules: chatFieldRules,
   fields: chatFields,
   ignored: emptyListsIn,
-  check: checkChat,
+  check(body, model) {
+    checkChat(body)
+    chatEdit(body, model)
+  },
   quote: quoteChat,
   output: outputOfChat,
 
@@ -38,13 +44,9 @@ export const openaiChat: JsonFamily<ChatBody> = {
     const edit = completionEdit(body, model)
     edit.drop.push(...emptyListsIn(body))
     const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
-    if (model.reasoning) {
-      edit.drop.push(...IGNORED_WHEN_REASONING, 'max_tokens')
-      setLimit(edit, body, 'max_completion_tokens', limit ?? older)
-    } else {
-      setLimit(edit, body, 'max_completion_tokens', limit)
-      setLimit(edit, body, 'max_tokens', older)
-    }
+    setLimit(edit, body, 'max_completion_tokens', limit)
+    setLimit(edit, body, 'max_tokens', older)
+    addEdit(edit, chatEdit({ ...body, max_tokens: older, max_completion_tokens: limit }, model))
     return { path: '/chat/completions', protocol: 'openai', body: { edit }, stream: body.stream === true }
   },
 

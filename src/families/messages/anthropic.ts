@@ -5,6 +5,9 @@
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import { SEALED_PREFIX } from '../../lib/sealing'
 import { countedTokens } from '../body'
+import { addEdit, edited, openEdit } from '../traits/edit'
+import { ignoredInMessages } from '../traits/ignored'
+import { messagesEdit } from '../traits/messages'
 import {
   MessagesBody,
   mediaTokensOfMessages,
@@ -26,10 +29,16 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   body: MessagesBody,
+  ignoredFor: ignoredInMessages,
   fieldRules: messagesFieldRules,
   fields: messagesFields,
+
+  check(body, model) {
+    messagesEdit(body, model)
+  },
+
   quote: quoteMessages,
-  output: outputOfMessages,
+  output: (body, model) => outputOfMessages(edited(body, messagesEdit(body, model))),
 
   call: (parsed, model) => ({
     ...callOf('/messages', parsed, model, []),
@@ -72,19 +81,23 @@ const NOT_COUNTED = [
 function callOf(
   path: string,
   { body, headers, outputTokens }: ParsedRequest<MessagesBody>,
-  { upstreamModel }: Model,
+  model: Model,
   drop: readonly string[],
 ): Call {
-  const set: Record<string, string> = {}
-  if (upstreamModel !== body.model) set.model = JSON.stringify(upstreamModel)
-  if (outputTokens !== undefined && outputTokens < body.max_tokens) set.max_tokens = String(outputTokens)
+  const edit = openEdit()
+  const { upstreamModel } = model
+  if (upstreamModel !== body.model) edit.set.model = JSON.stringify(upstreamModel)
+  const limit = Math.min(body.max_tokens, outputTokens ?? body.max_tokens)
+  if (limit < body.max_tokens) edit.set.max_tokens = String(limit)
   const messages = withoutForeignThinking(body.messages)
-  if (messages !== body.messages) set.messages = JSON.stringify(messages)
+  if (messages !== body.messages) edit.set.messages = JSON.stringify(messages)
+  edit.drop.push(...drop)
+  addEdit(edit, messagesEdit({ ...body, messages, max_tokens: limit }, model))
   return {
     path,
     protocol: 'native',
     ...(headers && { headers }),
-    body: { edit: { set, drop } },
+    body: { edit },
     stream: false,
   }
 }

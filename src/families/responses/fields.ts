@@ -14,9 +14,6 @@ import {
 import { OFFERED_TYPES } from '../unasked'
 import { addresses, documentStores, earlierAnswers, fileIds } from '../vendor-state'
 
-/** Fields that reasoning models refuse and this gateway ignores for them. */
-export const IGNORED_IN_RESPONSES = ['temperature', 'top_p', 'top_logprobs']
-
 /** Places of tools: the list, a namespace in it, and the same in an item that adds tools. */
 const toolPlaces = ['tools[]', 'tools[].tools[]', 'input[].tools[]', 'input[].tools[].tools[]'] as const
 

@@ -6,6 +6,8 @@ import { hasPrice } from '../../contract/prices'
 import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { SEALED_PREFIX } from '../../lib/sealing'
+import { edited } from '../traits/edit'
+import { responsesEdit } from '../traits/responses'
 import { translatedOnce } from '../translation'
 import { OFFERED_TYPES, offeredIn } from '../unasked'
 import type { ResponsesBody } from './caller-side'
@@ -52,7 +54,7 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
   return {
     path: '/responses',
     protocol: 'openai',
-    body: { json: sent },
+    body: { json: edited(sent, responsesEdit(sent, model)) },
     stream: sent.stream === true,
   }
 }
@@ -61,9 +63,9 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
  * The parts of an answer to include. Reasoning that can be sent back is always wanted of models that reason; others
  * refuse the word, which coding clients send with every request.
  */
-function includedBy({ include }: ResponsesBody, { reasoning }: Model): string[] | undefined {
+function includedBy({ include }: ResponsesBody, { traits }: Model): string[] | undefined {
   const others = (include ?? []).filter((part) => part !== SEALED_REASONING)
-  if (reasoning) return [...others, SEALED_REASONING]
+  if (traits.thinking !== 'never') return [...others, SEALED_REASONING]
   return include ? others : undefined
 }
 

@@ -3,6 +3,8 @@
 
 import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
 import { countedTokens } from '../body'
+import { ignoredInResponses } from '../traits/ignored'
+import { responsesEdit } from '../traits/responses'
 import {
   checkResponses,
   outputOfResponses,
@@ -11,7 +13,7 @@ import {
   ResponsesBody,
   textsOfResponses,
 } from './caller-side'
-import { IGNORED_IN_RESPONSES, responsesFieldRules, responsesFields } from './fields'
+import { responsesFieldRules, responsesFields } from './fields'
 import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
 import {
@@ -32,11 +34,14 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'openai',
   body: ResponsesBody,
-  ignoredWhenReasoning: IGNORED_IN_RESPONSES,
+  ignoredFor: ignoredInResponses,
   fieldRules: responsesFieldRules,
   fields: responsesFields,
   ignored: unsentTools,
-  check: checkResponses,
+  check(body, model) {
+    checkResponses(body)
+    responsesEdit(body, model)
+  },
   quote: quoteNative,
   output: outputOfResponses,
   call: responsesCall,

@@ -1,17 +1,18 @@
-// Known models by the vendor's name for them: traits and limits, each with its source and the date when it was
-// checked. Data. A model of the configuration gets these where it says nothing itself. Without a source nothing stands here.
+// Known models by the vendor's name for them: traits and limits, each with its source and the month when it was checked. Data. A
+// model of the configuration gets these where it says nothing itself. Without a source nothing must stand here.
 
 import { plainTraits, type Traits } from '../../contract/traits'
 
 export interface KnownModel {
-  /** Names without a vendor in front: `gpt-6*`. The first row that matches a name is taken. */
+  /** Names without a vendor in front. A star stands for any ending that is not another digit. */
   names: readonly string[]
   traits: Partial<Traits>
-  /** Most tokens that a request and its answer have together. */
+  /** Most tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number
+  /** A page of the vendor, or a refusal that someone reported. */
   source: string
-  /** The month when it was checked: `2026-11`. */
+  /** The month when the source was checked: `2026-11`. */
   asOf: string
 }
 
@@ -19,8 +20,9 @@ export interface KnownModel {
  * Reasoning models of OpenAI, and models that a configuration only calls `reasoning`. Fields that the vendor refuses have no
  * effect here.
  */
-export const reasoningTraits: Partial<Traits> = {
+const reasoning: Partial<Traits> = {
   thinking: 'always',
+  thinksByDefault: true,
   sampling: 'never',
   stop: false,
   penalties: false,
@@ -30,17 +32,313 @@ export const reasoningTraits: Partial<Traits> = {
   prediction: false,
   maxTokens: false,
 }
+const optional: Partial<Traits> = { thinking: 'optional', thinksByDefault: true }
+const offByDefault: Partial<Traits> = { thinking: 'optional', thinksByDefault: false }
 
-export const knownModels: readonly KnownModel[] = [
+const UP_TO_HIGH = ['low', 'medium', 'high']
+const UP_TO_XHIGH = [...UP_TO_HIGH, 'xhigh']
+const UP_TO_MAX = [...UP_TO_XHIGH, 'max']
+
+/** Models of messages that think as much as an effort says, and refuse sampling, budgets and a beginning of their answer. */
+const adaptive: Partial<Traits> = {
+  ...optional,
+  thinkingForms: ['adaptive'],
+  efforts: UP_TO_MAX,
+  sampling: 'never',
+  prefill: 'never',
+}
+/** Models of messages that cannot stop thinking, and refuse a forced call of a tool too. */
+const alwaysAdaptive: Partial<Traits> = {
+  ...adaptive,
+  thinking: 'always',
+  forcedToolChoice: 'never',
+  logitBias: false,
+  logprobs: false,
+  speech: false,
+}
+/** Models of messages that are told how many tokens to think, and refuse while they think what others always refuse. */
+const budgeted: Partial<Traits> = {
+  ...offByDefault,
+  thinkingForms: ['budget'],
+  efforts: [],
+  sampling: 'unless_thinking',
+  forcedToolChoice: 'unless_thinking',
+  prefill: 'unless_thinking',
+}
+const million = { contextTokens: 1_000_000, maxOutputTokens: 128_000 }
+const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
+
+const anthropic = 'https://platform.claude.com/docs/en'
+const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
+const thinkingPage = { source: `${anthropic}/build-with-claude/extended-thinking`, asOf: '2026-11' }
+
+const claude: readonly KnownModel[] = [
+  {
+    names: [
+      'claude-opus-5-5',
+      'claude-fable-5-1',
+      'claude-fable-5-2',
+      'claude-mythos-5-1',
+      'claude-mythos-5-2',
+    ],
+    traits: alwaysAdaptive,
+    ...million,
+    source: `${anthropic}/models/opus-5-5/whats-new-opus-5-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-sonnet-5-5'],
+    traits: alwaysAdaptive,
+    ...million,
+    source: `${anthropic}/models/sonnet-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    // The guide lists neither `thinking: disabled` nor a forced choice of a tool as refused.
+    names: ['claude-haiku-5-5'],
+    traits: adaptive,
+    ...million,
+    source: `${anthropic}/models/haiku-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-fable-5', 'claude-mythos-5'],
+    traits: { ...alwaysAdaptive, forcedToolChoice: 'always' },
+    ...million,
+    source: `${anthropic}/build-with-claude/adaptive-thinking`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-5', 'claude-sonnet-5'],
+    traits: adaptive,
+    ...million,
+    source: `${anthropic}/models/opus-5/whats-new-opus-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-4-7', 'claude-opus-4-8'],
+    traits: { ...adaptive, thinksByDefault: false },
+    ...million,
+    source: `${anthropic}/models/opus-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-4-6', 'claude-sonnet-4-6'],
+    traits: {
+      ...budgeted,
+      thinkingForms: ['adaptive', 'budget'],
+      efforts: [...UP_TO_HIGH, 'max'],
+      prefill: 'never',
+    },
+    ...million,
+    ...effortPage,
+  },
+  { names: ['claude-opus-4-5'], traits: { ...budgeted, efforts: UP_TO_HIGH }, ...smaller, ...effortPage },
+  { names: ['claude-haiku-4-5', 'claude-sonnet-4-5'], traits: budgeted, ...smaller, ...effortPage },
+  { names: ['claude-sonnet-4', 'claude-sonnet-4-0'], traits: budgeted, ...smaller, ...thinkingPage },
+  {
+    names: ['claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
+    traits: budgeted,
+    contextTokens: 200_000,
+    maxOutputTokens: 32_000,
+    ...thinkingPage,
+  },
+  { names: ['claude-3-7-sonnet', 'claude-3-7-sonnet-latest'], traits: budgeted, ...smaller, ...thinkingPage },
+  {
+    names: ['claude-3-5-*'],
+    traits: {},
+    contextTokens: 200_000,
+    maxOutputTokens: 8_192,
+    source: `${anthropic}/about-claude/models/overview`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-3-*', 'claude-2*', 'claude-instant*'],
+    traits: {},
+    source: `${anthropic}/about-claude/models/overview`,
+    asOf: '2026-11',
+  },
+  // Later models: an effort has taken the place of budgets since 4.6.
+  { names: ['claude-*'], traits: { ...optional, thinkingForms: ['adaptive'] }, ...effortPage },
+]
+
+const openai = 'https://developers.openai.com/api/docs'
+const toolsOverResponses = { toolsBesideEffort: false }
+const large = { contextTokens: 1_050_000, maxOutputTokens: 128_000 }
+const medium = { contextTokens: 400_000, maxOutputTokens: 128_000 }
+
+const gpt: readonly KnownModel[] = [
+  {
+    names: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-6-rosalind*'],
+    traits: { ...reasoning, ...toolsOverResponses, efforts: UP_TO_MAX },
+    ...large,
+    source: `${openai}/guides/deployment-checklist`,
+    asOf: '2026-11',
+  },
   {
     names: ['gpt-6*', 'gpt-5.6*'],
-    traits: { ...reasoningTraits, toolsBesideEffort: false },
-    contextTokens: 1_050_000,
-    maxOutputTokens: 128_000,
+    traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_MAX] },
+    ...large,
     source: 'https://github.com/BerriAI/litellm/issues/34569',
     asOf: '2026-11',
   },
+  {
+    names: ['gpt-5.5'],
+    traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...large,
+    source: `${openai}/models/gpt-5.5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.4-mini', 'gpt-5.4-nano'],
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...medium,
+    source: 'https://github.com/onyx-dot-app/onyx/issues/15008',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.4'],
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...large,
+    source: `${openai}/models/gpt-5.4`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.2', 'gpt-5.3'],
+    traits: { ...reasoning, ...offByDefault, efforts: ['none', ...UP_TO_XHIGH] },
+    ...medium,
+    source: `${openai}/models/gpt-5.2`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.1'],
+    traits: { ...reasoning, ...offByDefault, efforts: ['none', ...UP_TO_HIGH] },
+    ...medium,
+    source: `${openai}/models/gpt-5.1`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5-chat*'],
+    traits: {},
+    contextTokens: 128_000,
+    maxOutputTokens: 16_384,
+    source: `${openai}/models/gpt-5-chat-latest`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5'],
+    traits: { ...reasoning, efforts: ['minimal', ...UP_TO_HIGH] },
+    ...medium,
+    source: `${openai}/models/gpt-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['o1', 'o3', 'o4-mini'],
+    traits: { ...reasoning, efforts: UP_TO_HIGH, parallelCalls: false },
+    contextTokens: 200_000,
+    maxOutputTokens: 100_000,
+    source: 'https://github.com/langchain-ai/langgraph-supervisor-py/pull/125',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-4.1'],
+    traits: {},
+    contextTokens: 1_047_576,
+    maxOutputTokens: 32_768,
+    source: `${openai}/models/gpt-4.1`,
+    asOf: '2026-11',
+  },
 ]
+
+const others: readonly KnownModel[] = [
+  {
+    names: ['deepseek-v4*', 'deepseek-flash'],
+    traits: {
+      ...optional,
+      thinkingForms: ['switch'],
+      efforts: ['minimal', ...UP_TO_MAX],
+      forcedToolChoice: 'unless_thinking',
+    },
+    contextTokens: 1_000_000,
+    maxOutputTokens: 393_216,
+    source: 'https://github.com/deepseek-ai/DeepSeek-V3/issues/1376',
+    asOf: '2026-11',
+  },
+  {
+    // Whether they think by default is not settled: a forced choice of a tool is sent with thinking turned off.
+    names: ['qwen3.5*', 'qwen3.6*', 'qwen3.7*', 'qwen3.8*'],
+    traits: { ...optional, thinkingForms: ['enable_thinking'], forcedToolChoice: 'unless_thinking' },
+    source: 'https://github.com/agentscope-ai/agentscope/issues/1608',
+    asOf: '2026-11',
+  },
+  {
+    names: ['kimi-k3*'],
+    traits: {
+      thinking: 'always',
+      thinksByDefault: true,
+      efforts: ['low', 'high', 'max'],
+      sampling: 'never',
+      penalties: false,
+    },
+    contextTokens: 1_048_576,
+    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
+    asOf: '2026-11',
+  },
+  {
+    names: ['kimi-k2.5', 'kimi-k2.6'],
+    traits: { ...optional, thinkingForms: ['switch'], sampling: 'never', penalties: false },
+    contextTokens: 262_144,
+    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
+    asOf: '2026-11',
+  },
+  {
+    names: ['glm-5.3*'],
+    traits: { thinking: 'always', thinksByDefault: true, efforts: ['low', 'high', 'max'] },
+    contextTokens: 1_048_576,
+    maxOutputTokens: 131_072,
+    source:
+      'https://dev.to/aihubmix/glm-53-api-guide-always-on-thinking-3-effort-levels-and-the-support-matrix-1d8e',
+    asOf: '2026-11',
+  },
+  {
+    names: ['glm-4.7', 'glm-5', 'glm-5.1', 'glm-5.2'],
+    traits: { ...optional, thinkingForms: ['switch'] },
+    source: 'https://java.agentscope.io/v2/en/integration/model/glm',
+    asOf: '2026-11',
+  },
+  {
+    names: ['grok-4.3'],
+    traits: { ...optional, efforts: ['none', ...UP_TO_HIGH], penalties: false, stop: false },
+    contextTokens: 1_000_000,
+    source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
+    asOf: '2026-11',
+  },
+  {
+    names: ['grok-4.5', 'grok-4.6', 'grok-4.7'],
+    traits: { thinking: 'always', thinksByDefault: true, efforts: UP_TO_HIGH, penalties: false, stop: false },
+    contextTokens: 500_000,
+    source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gemini-2.5-flash*'],
+    traits: { ...optional, efforts: ['none', ...UP_TO_HIGH] },
+    contextTokens: 1_048_576,
+    maxOutputTokens: 65_536,
+    source: 'https://ai.google.dev/gemini-api/docs/openai',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gemini-2.5-pro', 'gemini-3*'],
+    traits: { thinking: 'always', thinksByDefault: true },
+    contextTokens: 1_048_576,
+    maxOutputTokens: 65_536,
+    source: 'https://ai.google.dev/gemini-api/docs/openai',
+    asOf: '2026-11',
+  },
+]
+
+export const knownModels: readonly KnownModel[] = [...claude, ...gpt, ...others]
 
 const rows = knownModels.map((row) => ({
   row,
@@ -72,5 +370,5 @@ export function traitsOf(
   entry: { traits?: Partial<Traits>; reasoning?: boolean },
   known: KnownModel | undefined,
 ): Traits {
-  return { ...plainTraits, ...(entry.reasoning && reasoningTraits), ...known?.traits, ...entry.traits }
+  return { ...plainTraits, ...(entry.reasoning && reasoning), ...known?.traits, ...entry.traits }
 }

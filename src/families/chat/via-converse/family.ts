@@ -5,6 +5,7 @@ import type { MadeFamily, Translator } from '../../../contract/family'
 import { conversed, readConverse } from '../../messages/converse/reply'
 import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
+import { ignoredInChat } from '../../traits/ignored'
 import { ChatBody, plainChat, textsOfChat } from '../caller-side'
 import { checkAsMessage, outputAsMessage, quoteAsMessage } from '../via-messages/quote'
 import { completionOf } from '../via-messages/reply'
@@ -20,7 +21,7 @@ export const chatOnConverse: MadeFamily<ChatBody> = {
   dialect: 'openai',
   over: 'bedrock-converse',
   body: ChatBody,
-  ignoredWhenReasoning: ['temperature', 'top_p'],
+  ignoredFor: ignoredInChat,
   fieldRules: chatOnConverseFieldRules,
   bridge: chatOnConverseFields,
 

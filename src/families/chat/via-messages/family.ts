@@ -4,6 +4,7 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { readMessage, readMessageEvent } from '../../messages/caller-side'
+import { ignoredInChat } from '../../traits/ignored'
 import { ChatBody, plainChat, textsOfChat } from '../caller-side'
 import { chatOnMessagesFieldRules, chatOnMessagesFields } from './fields'
 import { checkAsMessage, outputAsMessage, quoteAsMessage } from './quote'
@@ -19,7 +20,7 @@ export const chatOnMessages: MadeFamily<ChatBody> = {
   dialect: 'openai',
   over: 'anthropic-messages',
   body: ChatBody,
-  ignoredWhenReasoning: ['temperature', 'top_p'],
+  ignoredFor: ignoredInChat,
   fieldRules: chatOnMessagesFieldRules,
   bridge: chatOnMessagesFields,
 

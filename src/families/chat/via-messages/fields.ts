@@ -5,7 +5,6 @@
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
 import { longCache } from '../../surcharges'
 import { addresses, fileIds } from '../../vendor-state'
-import { IGNORED_WHEN_REASONING } from '../fields'
 
 const translated = bridgedFields(
   'translated',
@@ -97,13 +96,7 @@ const refused = bridgedFields(
   ],
 )
 
-/** Fields that reasoning models ignore are no error for them in this dialect either. */
-const isReasoning: NonNullable<BridgedField['unless']> = ({ reasoning }) => reasoning
-const ignoredByReasoning = new Set(IGNORED_WHEN_REASONING)
-
-export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused].map(
-  (row) => (ignoredByReasoning.has(row.field.replace('[]', '')) ? { ...row, unless: isReasoning } : row),
-)
+export const chatOnMessagesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
 
 /** Rules for translated fields that cost more, or name another's property. */
 export const chatOnMessagesFieldRules: readonly FieldRule[] = [

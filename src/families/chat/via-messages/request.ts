@@ -5,6 +5,9 @@ import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { parseForeign } from '../../../lib/json'
 import type { MessagesBody } from '../../messages/caller-side'
+import { edited } from '../../traits/edit'
+import { checkEffort } from '../../traits/efforts'
+import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'
 import type { ChatBody } from '../caller-side'
 
@@ -17,8 +20,15 @@ interface Turn {
 
 /** The body for the vendor. Throws 400 for what cannot be translated, with the field named. */
 export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBody => {
+  const request = translated(body, model)
+  return edited(request, messagesEdit(request, model))
+})
+
+/** The request as any model of messages might take it. */
+const translated = (body: ChatBody, model: Model): MessagesBody => {
   const system = systemOf(body)
   const { stop, reasoning_effort: effort } = body
+  if (typeof effort === 'string') checkEffort(model, effort, 'reasoning_effort')
   const { top_k: topK, thinking, safety_identifier: identifier } = body as Extras
   return {
     model: model.upstreamModel,
@@ -28,7 +38,7 @@ export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBo
     ...(system !== '' && { system }),
     messages: turnsOf(body),
     ...toolsOf(body),
-    ...samplingOf(body, model),
+    ...samplingOf(body),
     ...given('stop_sequences', stop, (value) => [value].flat().filter((text) => text.trim() !== '')),
     ...given('metadata', body.user ?? identifier, (value) => ({ user_id: value })),
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
@@ -37,7 +47,7 @@ export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBo
     ...outputConfig(body),
     ...(body.stream && { stream: true }),
   }
-})
+}
 
 /** Fields of this vendor that callers write into a chat completion request. */
 interface Extras {
@@ -54,12 +64,8 @@ function given<Value, Result>(
   return value === undefined || value === null ? {} : { [name]: put(value) }
 }
 
-/**
- * Sampling fields. Newer models refuse either of them, whatever the value, and both at once: a value without effect is
- * left out.
- */
-function samplingOf({ temperature, top_p: share }: ChatBody, { reasoning }: Model) {
-  if (reasoning) return {}
+/** Sampling fields. Models refuse both at once: a value without effect is left out. */
+function samplingOf({ temperature, top_p: share }: ChatBody) {
   if (typeof temperature === 'number' && temperature < 1) return { temperature }
   return typeof share === 'number' && share < 1 ? { top_p: share } : {}
 }

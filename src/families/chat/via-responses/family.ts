@@ -6,8 +6,8 @@ import type { MadeFamily, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { servedLimit } from '../../responses/input'
 import { readResponse, readResponseEvent } from '../../responses/reading'
+import { ignoredInChat } from '../../traits/ignored'
 import { ChatBody, checkChat, outputOfChat, plainChat, quoteChat, textsOfChat } from '../caller-side'
-import { IGNORED_WHEN_REASONING } from '../fields'
 import { chatOnResponsesFieldRules, chatOnResponsesFields } from './fields'
 import { completionOfResponses } from './reply'
 import { responsesRequest } from './request'
@@ -24,7 +24,7 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
   dialect: 'openai',
   over: 'openai-responses',
   body: ChatBody,
-  ignoredWhenReasoning: IGNORED_WHEN_REASONING,
+  ignoredFor: ignoredInChat,
   fieldRules: chatOnResponsesFieldRules,
   bridge: chatOnResponsesFields,
 

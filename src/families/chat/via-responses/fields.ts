@@ -100,13 +100,7 @@ const refused = bridgedFields(
   ],
 )
 
-/** Fields that reasoning models ignore are no error for them in this dialect either. */
-const isReasoning: NonNullable<BridgedField['unless']> = ({ reasoning }) => reasoning
-const IGNORED = new Set(['stop', 'logit_bias', 'modalities[]', 'audio'])
-
-export const chatOnResponsesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused].map(
-  (row) => (IGNORED.has(row.field) ? { ...row, unless: isReasoning } : row),
-)
+export const chatOnResponsesFields: readonly BridgedField[] = [...translated, ...ignored, ...refused]
 
 /** Rules for translated fields that cost more, or name another's property. */
 export const chatOnResponsesFieldRules: readonly FieldRule[] = [

@@ -5,6 +5,9 @@ import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
 import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
+import { edited } from '../../traits/edit'
+import { checkEffort } from '../../traits/efforts'
+import { responsesEdit } from '../../traits/responses'
 import { translatedOnce } from '../../translation'
 import type { ChatBody } from '../caller-side'
 
@@ -15,7 +18,7 @@ export const responsesRequest = translatedOnce((body: ChatBody, model): Fields =
   const { max_completion_tokens: limit, max_tokens: older } = body
   const field = limit ? 'max_completion_tokens' : 'max_tokens'
   const wantsProbabilities = body.logprobs === true
-  return withoutGaps({
+  const request = withoutGaps({
     model: model.upstreamModel,
     input: itemsOf(body),
     store: false,
@@ -29,6 +32,7 @@ export const responsesRequest = translatedOnce((body: ChatBody, model): Fields =
     reasoning: reasoningOf(body, model),
     ...passed(body as Fields),
   })
+  return edited(request, responsesEdit(request, model))
 })
 
 const PROBABILITIES = 'message.output_text.logprobs'
@@ -63,9 +67,9 @@ function formatOf(format: ChatBody['response_format']): Fields | undefined {
   return withoutGaps({ type, name: name ?? 'output', schema, strict: strict === true, description })
 }
 
-/** How long to think, with what may be told of it. Models that do not reason refuse both. */
-function reasoningOf({ reasoning_effort: effort }: ChatBody, { reasoning }: Model): Fields | undefined {
-  if (!reasoning) return undefined
+/** How long to think, with what may be told of it. */
+function reasoningOf({ reasoning_effort: effort }: ChatBody, model: Model): Fields {
+  if (effort) checkEffort(model, effort, 'reasoning_effort')
   return withoutGaps({ effort, summary: effort === 'none' ? undefined : 'auto' })
 }
 

@@ -2,6 +2,7 @@
 // stream are translated in files of their own; no field must be lost without an entry in the table of fields.
 
 import type { MadeFamily } from '../../../contract/family'
+import { ignoredInMessages } from '../../traits/ignored'
 import {
   MessagesBody,
   mediaTokensOfMessages,
@@ -22,7 +23,7 @@ export const bedrockConverse: MadeFamily<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   body: MessagesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p'],
+  ignoredFor: ignoredInMessages,
   fieldRules: converseFieldRules,
   bridge: converseFields,
 

@@ -7,6 +7,8 @@ import { hasPrice } from '../../../contract/prices'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
 import { isHint, withoutKeywords } from '../../json-schema'
+import { converseEdit } from '../../traits/converse'
+import { edited } from '../../traits/edit'
 import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { effortOfThinking, outputConfigOf, withExamples, withoutGaps } from '../via-chat/request'
@@ -51,18 +53,19 @@ export const converseRequest = translatedOnce((body: MessagesBody, model): Field
   const isCached = hasPrice(model.priceList, 'cached_input_token')
   // Calls cannot be sent without tools, and there is no word for a choice of none.
   const hasTools = (body.tools ?? []).length > 0 && body.tool_choice?.type !== 'none'
-  return withoutGaps({
+  const request = withoutGaps({
     messages: messagesOf(body, isCached, hasTools),
     system: systemOf(body, isCached),
     inferenceConfig: withoutGaps({
       maxTokens: body.max_tokens,
-      temperature: model.reasoning ? undefined : temperature,
-      topP: model.reasoning ? undefined : topP,
+      temperature,
+      topP,
       stopSequences: stops && stops.length > 0 ? stops : undefined,
     }),
     toolConfig: hasTools ? toolsOf(body, isCached) : undefined,
     outputConfig: outputOf(body, model),
   })
+  return edited(request, converseEdit(request, model))
 })
 
 /** The call for a messages request, with a lower limit of output if any. */
@@ -278,14 +281,14 @@ function toolChoiceOf(choice: { type: string; name?: unknown }): Fields | undefi
   )
 }
 
-/** How hard a model that reasons thinks, and the schema of the answer. */
-function outputOf(body: MessagesBody, { reasoning }: Model): Fields | undefined {
+/** How hard the model thinks, and the schema of the answer. */
+function outputOf(body: MessagesBody, model: Model): Fields | undefined {
   const { effort: asked, format: wanted } = outputConfigOf(body)
-  const effort = asked === 'max' ? asked : effortOfThinking(body)
+  const effort = asked === 'max' ? asked : effortOfThinking(body, model)
   const format = wanted ?? (body as { output_format?: unknown }).output_format
   const jsonSchema = isObject(format) && { schema: JSON.stringify(format.schema), name: 'output' }
   const output = {
-    ...(reasoning && effort !== undefined && effort !== 'none' && { effort }),
+    ...(effort !== undefined && { effort }),
     ...(jsonSchema && { textFormat: { type: 'json_schema', structure: { jsonSchema } } }),
   }
   return Object.keys(output).length > 0 ? output : undefined

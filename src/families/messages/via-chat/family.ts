@@ -4,6 +4,7 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { CHAT_END, readChunk, readCompletion } from '../../chat/caller-side'
+import { ignoredInMessages } from '../../traits/ignored'
 import {
   MessagesBody,
   mediaTokensOfMessages,
@@ -25,7 +26,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   dialect: 'messages',
   over: 'openai-chat',
   body: MessagesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
+  ignoredFor: ignoredInMessages,
   fieldRules: messagesOnChatFieldRules,
   bridge: messagesOnChatFields,
 

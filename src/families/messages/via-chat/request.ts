@@ -5,13 +5,12 @@ import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
 import { isHint, withoutKeywords } from '../../json-schema'
+import { chatEdit } from '../../traits/chat'
+import { edited } from '../../traits/edit'
+import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { chatMessages } from './turns'
-
-/** Budgets of thinking, as the nearest efforts. */
-const LOW_EFFORT_TOKENS = 4_096
-const MEDIUM_EFFORT_TOKENS = 16_384
 
 /** The chat request. Throws 400 for what chat has no form for. */
 export const chatRequest = translatedOnce((body: MessagesBody, model): Record<string, unknown> => {
@@ -22,7 +21,7 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
       'integer_below_min_value',
     )
   }
-  return withoutGaps({
+  const request = withoutGaps({
     model: model.upstreamModel,
     messages: chatMessages(body),
     ...wordingOf(body, model),
@@ -32,26 +31,34 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
     stream: body.stream === true ? true : undefined,
     stream_options: body.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
   })
+  return edited(request, chatEdit(request, model))
 })
 
-/**
- * Limits and sampling. Reasoning models have another name for the limit, refuse the rest, and have an effort instead.
- */
-function wordingOf(body: MessagesBody, { reasoning }: Model) {
-  if (reasoning) return { max_completion_tokens: body.max_tokens, reasoning_effort: effortOfThinking(body) }
+/** Limits, sampling, and how much the model is to think. */
+function wordingOf(body: MessagesBody, model: Model) {
   const { max_tokens, temperature, top_p, stop_sequences: stop } = body
-  return { max_tokens, temperature, top_p, stop: stop && stop.length > 0 ? stop : undefined }
+  return {
+    max_tokens,
+    temperature,
+    top_p,
+    stop: stop && stop.length > 0 ? stop : undefined,
+    reasoning_effort: effortOfThinking(body, model),
+  }
 }
 
-export function effortOfThinking(body: MessagesBody): string | undefined {
+/** The effort that a request of messages asks for; `none` if it wants no thinking. */
+export function effortOfThinking(body: MessagesBody, model: Model): string | undefined {
   const { thinking } = body
   const { effort } = outputConfigOf(body)
   if (thinking?.type === 'disabled') return 'none'
-  if (typeof effort === 'string') return effort === 'max' ? 'xhigh' : effort
+  if (typeof effort === 'string') {
+    // Other vendors rarely have a word for it.
+    const word = effort === 'max' && !model.traits.efforts?.includes(effort) ? 'xhigh' : effort
+    checkEffort(model, word, 'output_config.effort')
+    return word
+  }
   const budget = (thinking as { budget_tokens?: unknown } | null | undefined)?.budget_tokens
-  if (thinking?.type !== 'enabled' || typeof budget !== 'number') return undefined
-  if (budget <= LOW_EFFORT_TOKENS) return 'low'
-  return budget <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'
+  return thinking?.type === 'enabled' && typeof budget === 'number' ? effortOfBudget(budget) : undefined
 }
 
 function toolsOf({ tools, tool_choice: choice }: MessagesBody) {

@@ -6,6 +6,7 @@ import type { Call, MadeFamily, Model, ParsedRequest } from '../../../contract/f
 import { servedLimit } from '../../responses/input'
 import { withoutReasoning } from '../../responses/native-request'
 import { readResponse, readResponseEvent } from '../../responses/reading'
+import { ignoredInMessages } from '../../traits/ignored'
 import {
   MessagesBody,
   mediaTokensOfMessages,
@@ -29,7 +30,7 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
   over: 'openai-responses',
   seals: true,
   body: MessagesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p', 'stop_sequences'],
+  ignoredFor: ignoredInMessages,
   fieldRules: messagesOnChatFieldRules,
   bridge: messagesOnResponsesFields,
 

@@ -53,7 +53,6 @@ const stop: BridgedField = {
   treatment: 'refused',
   note: 'answers of this model do not end at texts',
   plain: ['[]'],
-  unless: ({ reasoning }) => reasoning,
 }
 
 const ownFields = new Set([...own, stop].map(({ field }) => field))

@@ -5,6 +5,8 @@ import type { AnswerContext, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
 import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
+import { edited } from '../../traits/edit'
+import { responsesEdit } from '../../traits/responses'
 import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import {
@@ -40,7 +42,7 @@ interface ItemRequest extends Fields {
 const translated = translatedOnce((body: MessagesBody, model): ItemRequest => {
   const user = userOf(body)
   const instructions = instructionsOf(body.system)
-  return {
+  const request = {
     model: model.upstreamModel,
     store: false,
     input: turnsOf(body.messages, isKept).flatMap(({ isAssistant, blocks }) =>
@@ -55,12 +57,13 @@ const translated = translatedOnce((body: MessagesBody, model): ItemRequest => {
       ...toolsOf(body),
       text: textOf(body),
       reasoning: reasoningOf(body, model),
-      include: model.reasoning ? ['reasoning.encrypted_content'] : undefined,
+      include: ['reasoning.encrypted_content'],
       safety_identifier: user,
       // One user's turns are looked for in the same cache.
       prompt_cache_key: user,
     }),
   }
+  return edited(request, responsesEdit(request, model))
 })
 
 /** The body for the vendor. Reasoning that was sealed for this account is in it again, as the vendor wrote it. */
@@ -189,10 +192,9 @@ function textOf(body: MessagesBody & MessagesExtras): Fields | undefined {
   return { format: { type: 'json_schema', name: 'output', schema: format.schema, strict: true } }
 }
 
-/** How long to think, with what may be told of it. Models that do not reason refuse both. */
-function reasoningOf(body: MessagesBody, { reasoning }: Model): Fields | undefined {
-  if (!reasoning) return undefined
-  const effort = effortOfThinking(body)
+/** How long to think, with what may be told of it. */
+function reasoningOf(body: MessagesBody, model: Model): Fields {
+  const effort = effortOfThinking(body, model)
   const isTold = effort !== 'none' && asObject(body.thinking).display !== 'omitted'
   return withoutGaps({ effort, summary: isTold ? 'auto' : undefined })
 }

@@ -11,6 +11,7 @@ import {
   readCompletion,
   textsOfChat,
 } from '../../chat/caller-side'
+import { ignoredInResponses } from '../../traits/ignored'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { addedBytes, checkLabels } from '../settings'
 import { ignoredTools } from '../tools'
@@ -27,7 +28,7 @@ export const responsesOnChat: MadeFamily<ResponsesBody> = {
   dialect: 'openai',
   over: 'openai-chat',
   body: ResponsesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p', 'top_logprobs'],
+  ignoredFor: ignoredInResponses,
   fieldRules: responsesOnChatFieldRules,
   bridge: responsesOnChatFields,
   ignoresUnknown: true,

@@ -4,6 +4,9 @@
 import type { Model, ParsedRequest } from '../../../contract/family'
 import type { ChatBody } from '../../chat/caller-side'
 import { isHint, withoutKeywords } from '../../json-schema'
+import { chatEdit } from '../../traits/chat'
+import { edited } from '../../traits/edit'
+import { checkEffort } from '../../traits/efforts'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
 import { askedBody } from '../compaction'
@@ -28,12 +31,13 @@ const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
   const messages = messagesOfTurns(body, conversation, isOpenaiModel(model))
   // Read for models that are not sent them too: what nobody understands is no wish.
   const effort = effortOf(body, conversation)
+  if (effort) checkEffort(model, effort, 'reasoning.effort')
   const verbosity = verbosityOf(body)
   const draft = {
     model: model.upstreamModel,
     messages: messages.map(({ message }) => message),
-    ...wordingOf(body, model),
-    reasoning_effort: model.reasoning ? effort : undefined,
+    ...wordingOf(body),
+    reasoning_effort: effort,
     verbosity: isOpenaiModel(model) ? verbosity : undefined,
     ...toolsOf(body, model),
     response_format: responseFormat(formatOf(body, conversation)),
@@ -43,7 +47,8 @@ const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
     stream: body.stream === true ? true : undefined,
     stream_options: body.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
   }
-  return { body: withoutGaps(draft) as ChatBody, messages }
+  const request = withoutGaps(draft)
+  return { body: edited(request, chatEdit(request, model)) as ChatBody, messages }
 })
 
 /** The chat request without reasoning of earlier turns. Throws 400 for what chat has no form for. */
@@ -69,9 +74,9 @@ export function chatRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model
 const NO_REASONING = ' '
 
 /** The request with a lower limit, in the field that the model has for it. */
-function limited(body: ChatBody, { reasoning }: Model, outputTokens: number | undefined): ChatBody {
+function limited(body: ChatBody, { traits }: Model, outputTokens: number | undefined): ChatBody {
   if (outputTokens === undefined) return body
-  const field = reasoning ? 'max_completion_tokens' : 'max_tokens'
+  const field = !traits.maxTokens ? 'max_completion_tokens' : 'max_tokens'
   return { ...body, [field]: Math.min(body[field] ?? outputTokens, outputTokens) }
 }
 
@@ -85,10 +90,9 @@ function isOpenaiModel({ upstreamModel }: Model): boolean {
   return /^(?:openai\/)?(?:gpt-(?!oss)|o\d|chatgpt|codex)/i.test(upstreamModel)
 }
 
-/** Limits and sampling. Reasoning models have another name for the limit, and refuse the rest. */
-function wordingOf(body: ResponsesBody, { reasoning }: Model): Fields {
+/** Limits and sampling. */
+function wordingOf(body: ResponsesBody): Fields {
   const { max_output_tokens: limit, temperature, top_p, top_logprobs: count, include } = body
-  if (reasoning) return { max_completion_tokens: limit }
   const wanted = (count ?? 0) > 0 || include?.includes('message.output_text.logprobs')
   const probabilities = wanted ? { logprobs: true, top_logprobs: count } : {}
   return { max_tokens: limit, temperature, top_p, ...probabilities }

@@ -6,6 +6,7 @@ import { outputOfMessages, textsOfMessages } from '../../messages/caller-side'
 import { conversed, readConverse } from '../../messages/converse/reply'
 import { converseCall, converseRequest } from '../../messages/converse/request'
 import { ConverseEvents, readConverseEvent } from '../../messages/converse/stream'
+import { ignoredInResponses } from '../../traits/ignored'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { checkLabels } from '../settings'
 import { ignoredTools } from '../tools'
@@ -22,7 +23,7 @@ export const responsesOnConverse: MadeFamily<ResponsesBody> = {
   dialect: 'openai',
   over: 'bedrock-converse',
   body: ResponsesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p'],
+  ignoredFor: ignoredInResponses,
   bridge: responsesOnConverseFields,
   ignoresUnknown: true,
   ignored: ignoredTools,

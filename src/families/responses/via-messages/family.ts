@@ -4,6 +4,7 @@
 
 import type { MadeFamily } from '../../../contract/family'
 import { outputOfMessages, readMessage, readMessageEvent, textsOfMessages } from '../../messages/caller-side'
+import { ignoredInResponses } from '../../traits/ignored'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { checkLabels } from '../settings'
 import { ignoredTools } from '../tools'
@@ -20,7 +21,7 @@ export const responsesOnMessages: MadeFamily<ResponsesBody> = {
   dialect: 'openai',
   over: 'anthropic-messages',
   body: ResponsesBody,
-  ignoredWhenReasoning: ['temperature', 'top_p'],
+  ignoredFor: ignoredInResponses,
   fieldRules: responsesOnMessagesFieldRules,
   bridge: responsesOnMessagesFields,
   ignoresUnknown: true,

@@ -4,6 +4,8 @@
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { quotedOutput } from '../../body'
 import { type MessagesBody, quoteMessages } from '../../messages/caller-side'
+import { edited } from '../../traits/edit'
+import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
 import { askedBody } from '../compaction'
@@ -11,7 +13,7 @@ import { addedBytes, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { type Conversation, conversationOf } from '../turns'
 import { type DraftMessage, draftMessages, leadingInstructions } from './messages'
-import { hasLostThinking, type Thinking, thinkingOf, withThinking } from './thinking'
+import { type ThinkingWish, thinkingOf, withThinking } from './thinking'
 
 type Fields = Record<string, unknown>
 
@@ -20,9 +22,7 @@ interface Draft {
   /** The body without thinking. */
   body: MessagesBody
   messages: readonly DraftMessage[]
-  thinking: Thinking
-  /** Sampling, which is only for answers without thinking. */
-  sampling: Fields
+  thinking: ThinkingWish
 }
 
 const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
@@ -32,16 +32,14 @@ const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
   // This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut.
   const limit = body.max_output_tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
   const choice = flatChoiceOf(body)
-  const isForced = choice.mode === 'required'
-  const thinking = thinkingOf(body, conversation, { model, limit, isForced })
+  const { wish, effort } = thinkingOf(body, conversation, model)
   const user = hashedUser(body)
   const system = systemOf(body, conversation)
   // Checked here too: what nobody understands is no wish.
   verbosityOf(body)
   return {
     messages,
-    thinking,
-    sampling: samplingOf(body, model),
+    thinking: wish,
     body: {
       model: model.upstreamModel,
       max_tokens: limit,
@@ -50,8 +48,9 @@ const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
         role,
         content: blocks.filter(({ type }) => type !== 'sealed'),
       })) as MessagesBody['messages'],
+      ...samplingOf(body),
       ...toolsOf(body, choice),
-      ...outputConfig(thinking.effort, formatOf(body, conversation)),
+      ...outputConfig(effort, formatOf(body, conversation)),
       ...(user !== undefined && { metadata: { user_id: user } }),
       // A caller who names a key wants the conversation cached; this vendor caches only what it is told to.
       ...(body.prompt_cache_key && { cache_control: { type: 'ephemeral' } }),
@@ -62,14 +61,19 @@ const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
 
 /** The messages request without thinking of earlier turns. Throws 400 for what messages have no form for. */
 export function draftedMessage(body: ResponsesBody, model: Model): MessagesBody {
-  const { body: drafted, thinking } = draftOf(body, model)
-  return thinking.wish ? { ...drafted, thinking: thinking.wish } : drafted
+  const drafted = unthinkingMessage(body, model)
+  // Sealed thinking counts as thinking before it is opened.
+  const messages = draftOf(body, model).messages.map(({ role, blocks }) => ({
+    role,
+    content: blocks.map((block) => (block.type === 'sealed' ? { type: 'thinking' } : block)),
+  }))
+  return edited(drafted, messagesEdit({ ...drafted, messages }, model))
 }
 
-/** The messages request for vendors that are told an effort at most, and take no thinking of earlier turns. */
+/** The messages request as any model might take it, without thinking of earlier turns. */
 export const unthinkingMessage = translatedOnce((body: ResponsesBody, model): MessagesBody => {
-  const { body: drafted, sampling } = draftOf(body, model)
-  return { ...drafted, ...sampling }
+  const { body: drafted, thinking } = draftOf(body, model)
+  return thinking ? { ...drafted, thinking } : drafted
 })
 
 /** The quote of a responses request that is asked as this message. */
@@ -91,30 +95,17 @@ export function quoteMessage(
 
 /** The messages request, with the thinking of earlier turns that this model wrote, as it was. */
 export function messageRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): MessagesBody {
-  const { body, messages, thinking, sampling } = draftOf(parsed.body, model)
-  const { wish } = thinking
-  const thought = withThinking(messages, parsed, model)
-  // Models that are told to think refuse a call of a tool without the thinking that led to it.
-  const isLost = wish?.type === 'enabled' && hasLostThinking(thought)
-  const used = isLost ? ({ type: 'disabled' } as const) : wish
-  const thinks = used !== undefined && used.type !== 'disabled'
-  const { outputTokens: most = body.max_tokens } = parsed
-  return {
-    ...body,
-    max_tokens: Math.min(body.max_tokens, most),
-    ...(!thinks && sampling),
-    ...(used && { thinking: used }),
-    // Thinking of earlier turns is of no use to an answer without any.
-    ...(used?.type !== 'disabled' && { messages: thought as MessagesBody['messages'] }),
-  }
+  const drafted = unthinkingMessage(parsed.body, model)
+  const messages = withThinking(draftOf(parsed.body, model).messages, parsed, model)
+  const { outputTokens: most = drafted.max_tokens } = parsed
+  const thought = { ...drafted, max_tokens: Math.min(drafted.max_tokens, most), messages } as MessagesBody
+  const request = edited(thought, messagesEdit(thought, model))
+  // Thinking of earlier turns is of no use to an answer without any.
+  return request.thinking?.type === 'disabled' ? { ...request, messages: drafted.messages } : request
 }
 
-/**
- * Sampling fields. Newer models refuse either of them, whatever the value, and both at once: a value without effect is
- * left out.
- */
-function samplingOf({ temperature, top_p: share }: ResponsesBody, { reasoning }: Model): Fields {
-  if (reasoning) return {}
+/** Sampling fields. Models refuse both at once: a value without effect is left out. */
+function samplingOf({ temperature, top_p: share }: ResponsesBody): Fields {
   if (typeof temperature === 'number' && temperature < 1) return { temperature }
   return typeof share === 'number' && share < 1 ? { top_p: share } : {}
 }

@@ -1,0 +1,100 @@
+// The pass of traits over a finished chat completion request, whoever wrote it. A setting without effect is left out, one with a
+// twin is translated, and anything else that the model refuses is an error that names the field. It must never change what the
+// model takes.
+
+import type { Model } from '../../contract/family'
+import type { Traits } from '../../contract/traits'
+import { asObject } from '../../lib/objects'
+import { type OpenEdit, openEdit } from './edit'
+import { canBeOff, nearestEffort } from './efforts'
+import { ignoredInChat } from './ignored'
+import { refusedPrefill, refusedToolChoice } from './refusals'
+
+type Fields = Record<string, unknown>
+
+/**
+ * The edit that makes a chat completion request acceptable to its model. Throws 400 for what it refuses and nothing else can say.
+ * A lower limit of output must be in the request by then.
+ */
+export function chatEdit(request: object, model: Model): OpenEdit {
+  const { traits } = model
+  const { max_tokens: older, max_completion_tokens: limit, tool_choice: choice, messages } = request as Fields
+  const edit = openEdit()
+  edit.drop.push(...ignoredInChat(traits))
+  if (!traits.parallelCalls) edit.drop.push('parallel_tool_calls')
+  if (!traits.maxTokens) {
+    edit.drop.push('max_tokens')
+    if (older && !limit) edit.set.max_completion_tokens = JSON.stringify(older)
+  }
+  const last = Array.isArray(messages) ? asObject(messages.at(-1)) : {}
+  if (last.role === 'assistant' && !('tool_calls' in last) && traits.prefill === 'never') {
+    throw refusedPrefill(model, (messages as unknown[]).length - 1)
+  }
+  wordEffort(edit, request, model)
+  if (traits.forcedToolChoice !== 'always' && isForced(choice)) {
+    const isOff = traits.forcedToolChoice === 'unless_thinking' && turnOff(edit, request, traits)
+    if (!isOff) throw refusedToolChoice(model)
+  }
+  if (traits.sampling === 'unless_thinking' && thinks(request, traits)) {
+    edit.drop.push('temperature', 'top_p', 'top_k')
+  }
+  return edit
+}
+
+/** An effort that a translation made, in the words of the model. One that a caller wrote is judged by the vendor. */
+function wordEffort(edit: OpenEdit, request: object, { traits, family }: Model): void {
+  const { reasoning_effort: effort } = request as Fields
+  if (family.operation === 'chat' || typeof effort !== 'string') return
+  const { thinking, efforts, thinkingForms: forms } = traits
+  const isForm = !forms.includes('effort')
+  if (thinking === 'never' || (isForm && efforts === undefined && effort !== 'none')) {
+    edit.drop.push('reasoning_effort')
+    return
+  }
+  if (effort === 'none' && isForm && canBeOff(traits)) {
+    setOff(edit, traits)
+    return
+  }
+  const meant = nearestEffort(traits, effort)
+  if (meant === undefined) edit.drop.push('reasoning_effort')
+  else if (meant !== effort) edit.set.reasoning_effort = JSON.stringify(meant)
+}
+
+/** Turns thinking off for this request; false if it cannot be. */
+function turnOff(edit: OpenEdit, request: object, traits: Traits): boolean {
+  if (!thinks(request, traits)) return true
+  if (!canBeOff(traits)) return false
+  setOff(edit, traits)
+  return true
+}
+
+function setOff(edit: OpenEdit, { thinkingForms: [form] }: Traits): void {
+  if (form === 'effort') {
+    edit.set.reasoning_effort = '"none"'
+    return
+  }
+  delete edit.set.reasoning_effort
+  edit.drop.push('reasoning_effort')
+  if (form === 'enable_thinking') {
+    edit.set.enable_thinking = 'false'
+    edit.drop.push('thinking_budget')
+  } else edit.set.thinking = '{"type":"disabled"}'
+}
+
+/** Whether the model thinks with this request, as far as it says so. */
+function thinks(request: object, { thinking, thinksByDefault, thinkingForms: forms }: Traits): boolean {
+  const { reasoning_effort: effort, thinking: asked, enable_thinking: enabled } = request as Fields
+  if (thinking !== 'optional') return thinking === 'always'
+  if (effort === 'none') return false
+  if (forms.includes('switch') && asObject(asked).type !== undefined)
+    return asObject(asked).type !== 'disabled'
+  if (forms.includes('enable_thinking') && typeof enabled === 'boolean') return enabled
+  return typeof effort === 'string' || thinksByDefault
+}
+
+/** Whether a call of a tool is forced. */
+function isForced(choice: unknown): boolean {
+  if (typeof choice === 'string') return choice === 'required'
+  const { type, allowed_tools: allowed } = asObject(choice)
+  return type === 'allowed_tools' ? asObject(allowed).mode === 'required' : type !== undefined
+}

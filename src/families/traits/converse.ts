@@ -1,0 +1,52 @@
+// The pass of traits over a finished request of Converse, whoever wrote it. A setting without effect is left out, one with a twin is
+// translated, and anything else that the model refuses is an error that names the field. It must never change what the model takes.
+
+import type { Model } from '../../contract/family'
+import { asObject } from '../../lib/objects'
+import { type OpenEdit, openEdit } from './edit'
+import { lowestEffort, nearestEffort } from './efforts'
+import { refusedPrefill, refusedToolChoice } from './refusals'
+
+type Fields = Record<string, unknown>
+
+/** The edit that makes a request of Converse acceptable to its model. Throws 400 for what it refuses and nothing else can say. */
+export function converseEdit(request: object, model: Model): OpenEdit {
+  const { traits } = model
+  const { messages, toolConfig, outputConfig } = request as Fields
+  const edit = openEdit()
+  const inference = [
+    ...(traits.sampling === 'never' ? ['temperature', 'topP'] : []),
+    ...(traits.stop ? [] : ['stopSequences']),
+  ]
+  if (inference.length > 0) edit.inside.inferenceConfig = { drop: inference }
+  const turns = Array.isArray(messages) ? messages : []
+  const last = asObject(turns.at(-1))
+  const isPrefilled =
+    last.role === 'assistant' &&
+    'text' in asObject(asObject(last).content && (last.content as unknown[]).at(-1))
+  if (isPrefilled && traits.prefill === 'never') throw refusedPrefill(model, turns.length - 1)
+  const choice = asObject(asObject(toolConfig).toolChoice)
+  const isForced = 'any' in choice || 'tool' in choice
+  const isAlways = traits.thinking === 'always' || traits.thinksByDefault
+  if (
+    isForced &&
+    (traits.forcedToolChoice === 'never' || (traits.forcedToolChoice === 'unless_thinking' && isAlways))
+  ) {
+    throw refusedToolChoice(model)
+  }
+  const { effort } = asObject(outputConfig)
+  if (typeof effort !== 'string') return edit
+  const meant = effortFor(effort, model)
+  if (meant === effort) return edit
+  if (meant !== undefined) edit.inside.outputConfig = { set: { effort: JSON.stringify(meant) } }
+  else if (Object.keys(asObject(outputConfig)).length === 1) edit.drop.push('outputConfig')
+  else edit.inside.outputConfig = { drop: ['effort'] }
+  return edit
+}
+
+/** An effort in the words of the model; undefined if it is sent none. There is no word for thinking that is turned off. */
+function effortFor(effort: string, { traits }: Model): string | undefined {
+  if (traits.thinking === 'never') return undefined
+  if (effort !== 'none') return nearestEffort(traits, effort)
+  return traits.thinking === 'always' || traits.thinksByDefault ? lowestEffort(traits) : undefined
+}

@@ -1,0 +1,87 @@
+// Efforts of thinking between what a caller asks and what a model accepts. An effort that a caller wrote must never be replaced by
+// another in silence; one that a translation made is.
+
+import type { Model } from '../../contract/family'
+import type { Traits } from '../../contract/traits'
+import { invalidRequest } from '../../lib/errors'
+
+/** All efforts that vendors know, the lowest first. */
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+
+/** Tokens of thinking by effort, for models that are told a number. */
+const budgets: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 4_096,
+  medium: 16_384,
+  high: 32_768,
+  xhigh: 49_152,
+  max: 65_536,
+}
+/** Budgets up to these are the efforts beside them. */
+const LOW_EFFORT_TOKENS = 4_096
+const MEDIUM_EFFORT_TOKENS = 16_384
+const USUAL_EFFORT = 'high'
+
+/** The tokens of thinking that an effort stands for. */
+export const budgetOfEffort = (effort = USUAL_EFFORT): number =>
+  budgets[effort] ?? (budgets[USUAL_EFFORT] as number)
+
+/** The effort that a number of tokens stands for. */
+export function effortOfBudget(tokens: number): string {
+  if (tokens <= LOW_EFFORT_TOKENS) return 'low'
+  return tokens <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'
+}
+
+/** The lowest effort with which a model thinks; undefined if it accepts none, or none is known. */
+export function lowestEffort({ efforts = [] }: Traits): string | undefined {
+  return efforts.find((effort) => effort !== 'none')
+}
+
+/** The effort of a model that is nearest to one that a translation made: the same, else the next below, else its lowest. */
+export function nearestEffort(traits: Traits, wanted: string): string | undefined {
+  const { efforts } = traits
+  if (efforts === undefined || efforts.includes(wanted)) return wanted
+  const place = EFFORTS.indexOf(wanted as (typeof EFFORTS)[number])
+  const below = efforts.filter((effort) => EFFORTS.indexOf(effort as (typeof EFFORTS)[number]) <= place)
+  return below.findLast((effort) => effort !== 'none') ?? lowestEffort(traits)
+}
+
+/** Whether thinking can be turned off. */
+export function canBeOff({ thinking, efforts, thinkingForms }: Traits): boolean {
+  if (thinking !== 'optional') return false
+  return !thinkingForms.includes('effort') || (efforts?.includes('none') ?? true)
+}
+
+/**
+ * Checks an effort that a caller wrote in `field`, for a model that is asked in another form. Throws 400 with the efforts that it
+ * accepts, `none` among them if thinking can be turned off.
+ */
+export function checkEffort({ traits, id }: Model, effort: string, field: string): void {
+  const { efforts, thinking, thinkingForms } = traits
+  if (effort === 'none' && thinking === 'always') throw unsupportedEffort(id, field, effort, efforts)
+  // Any effort is a number of tokens for a model that is told one.
+  const isTold = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
+  if (thinking === 'never' || efforts === undefined || isTold) return
+  const isOff = effort === 'none' && canBeOff(traits)
+  // Models of messages have no word for it: their lowest is meant.
+  const isLowest = effort === 'minimal' && thinkingForms.includes('adaptive')
+  if (isOff || isLowest || efforts.includes(effort)) return
+  throw unsupportedEffort(id, field, effort, canBeOff(traits) ? ['none', ...efforts] : efforts)
+}
+
+function unsupportedEffort(
+  id: string,
+  field: string,
+  effort: string,
+  efforts: readonly string[] = EFFORTS.slice(1),
+) {
+  const words = [...new Set(efforts)].map((each) => `'${each}'`)
+  const supported = [...words.slice(0, -1), words.length > 1 ? `and ${words.at(-1)}` : words.at(-1)].join(
+    ', ',
+  )
+  return invalidRequest(
+    field,
+    `Unsupported value: '${field}' does not support '${effort.slice(0, 64)}' with ${id}. Supported values are: ${supported}.`,
+    'unsupported_value',
+  )
+}

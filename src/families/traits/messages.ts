@@ -1,0 +1,154 @@
+// The pass of traits over a finished messages request, whoever wrote it. A setting without effect is left out, one with a twin is
+// translated, and anything else that the model refuses is an error that names the field. It must never change what the model takes.
+
+import type { Model } from '../../contract/family'
+import type { Traits } from '../../contract/traits'
+import { asObject, isObject } from '../../lib/objects'
+import { type OpenEdit, openEdit } from './edit'
+import { budgetOfEffort, checkEffort, effortOfBudget, lowestEffort, nearestEffort } from './efforts'
+import { ignoredInMessages } from './ignored'
+import { refusedPrefill, refusedToolChoice } from './refusals'
+
+type Fields = Record<string, unknown>
+
+/** A messages request, as far as the pass looks at it. */
+interface Request {
+  max_tokens: number
+  messages: readonly { role: string; content: unknown }[]
+  thinking?: unknown
+  tool_choice?: unknown
+}
+
+/** How much the model is to think. */
+interface Thinking {
+  /** The field `thinking`; undefined leaves it to the model. */
+  thinking: Fields | undefined
+  /** `output_config.effort`; undefined leaves it to the model. */
+  effort: string | undefined
+}
+
+const OFF = { type: 'disabled' }
+const LEAST_BUDGET = 1_024
+/** The share of the limit that thinking may take, so that there is room for the answer. */
+const MOST_OF_LIMIT = 0.75
+/** The highest effort that a model accepts with thinking turned off, if it thinks by default. */
+const MOST_WITHOUT_THINKING = 'high'
+
+/**
+ * The edit that makes a messages request acceptable to its model. Throws 400 for what it refuses and nothing else can say. A
+ * lower limit of output must be in the request by then.
+ */
+export function messagesEdit(request: Request, model: Model): OpenEdit {
+  const traits = traitsFor(model)
+  const edit = openEdit()
+  edit.drop.push(...ignoredInMessages(traits))
+  const isPrefilled = endsWithAnswer(request)
+  if (isPrefilled && traits.prefill === 'never') throw refusedPrefill(model, request.messages.length - 1)
+  const config = asObject((request as { output_config?: unknown }).output_config)
+  const asked: Thinking = {
+    thinking: isObject(request.thinking) ? request.thinking : undefined,
+    effort: typeof config.effort === 'string' ? config.effort : undefined,
+  }
+  const wanted = withoutConflict(thinkingFor(request, asked, model, traits), request, model, traits)
+  if (wanted.thinking !== asked.thinking) {
+    if (wanted.thinking) edit.set.thinking = JSON.stringify(wanted.thinking)
+    else edit.drop.push('thinking')
+  }
+  if (wanted.effort !== asked.effort) {
+    if (wanted.effort !== undefined)
+      edit.inside.output_config = { set: { effort: JSON.stringify(wanted.effort) } }
+    else if (Object.keys(config).length === 1) edit.drop.push('output_config')
+    else edit.inside.output_config = { drop: ['effort'] }
+  }
+  if (traits.sampling === 'unless_thinking' && thinks(wanted, traits)) {
+    edit.drop.push(...ignoredInMessages({ ...traits, sampling: 'never', stop: true }))
+  }
+  return edit
+}
+
+/** Requests that a translation made, for a model of which nothing is known, are worded as every vendor of messages takes them. */
+const CAUTIOUS: Partial<Traits> = {
+  thinkingForms: ['budget'],
+  sampling: 'unless_thinking',
+  forcedToolChoice: 'unless_thinking',
+}
+
+function traitsFor({ traits, family }: Model): Traits {
+  return traits.thinking === 'never' && family.operation !== 'messages' ? { ...traits, ...CAUTIOUS } : traits
+}
+
+function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Traits): Thinking {
+  const { thinking, effort } = asked
+  const { thinkingForms: forms, efforts } = traits
+  // The caller's own words, to a model of which nothing is known.
+  if (traits.thinking === 'never' && traits === model.traits) return asked
+  if (thinking?.type === 'disabled') return turnedOff(asked, traits)
+  const isTold = !forms.includes('adaptive')
+  if (thinking?.type === 'adaptive' && isTold) return budgeted(request, asked)
+  if (thinking?.type === 'enabled' && !isTold && !forms.includes('budget')) {
+    const { type: _, budget_tokens: budget, ...rest } = thinking
+    const meant =
+      effort ?? (typeof budget === 'number' ? nearestEffort(traits, effortOfBudget(budget)) : undefined)
+    return { thinking: { type: 'adaptive', ...rest }, effort: meant }
+  }
+  if (effort === undefined || efforts === undefined || efforts.includes(effort)) return asked
+  if (isTold) return thinking ? { thinking, effort: undefined } : budgeted(request, asked)
+  if (model.family.operation === 'messages') checkEffort(model, effort, 'output_config.effort')
+  return { thinking, effort: nearestEffort(traits, effort) }
+}
+
+/** Without thinking, or with as little as the model can. */
+function turnedOff({ thinking, effort }: Thinking, traits: Traits): Thinking {
+  if (traits.thinking === 'always') return { thinking: undefined, effort: lowestEffort(traits) ?? effort }
+  if (effort === undefined) return { thinking, effort }
+  const taken = traits.efforts?.includes(effort) === false ? undefined : effort
+  // https://platform.claude.com/docs/en/models/opus-5/whats-new-opus-5: an effort above is refused.
+  const isTooHigh = traits.thinksByDefault && (effort === 'xhigh' || effort === 'max')
+  return { thinking, effort: isTooHigh ? MOST_WITHOUT_THINKING : taken }
+}
+
+/** An effort as a number of tokens; no thinking where there is no room for it, or earlier calls of tools lack theirs. */
+function budgeted(request: Request, { thinking, effort }: Thinking): Thinking {
+  const budget = Math.min(budgetOfEffort(effort), Math.floor(request.max_tokens * MOST_OF_LIMIT))
+  if (budget < LEAST_BUDGET || hasLostThinking(request)) return { thinking: OFF, effort: undefined }
+  const { display } = thinking ?? {}
+  const shown = display !== undefined && { display }
+  return { thinking: { type: 'enabled', budget_tokens: budget, ...shown }, effort: undefined }
+}
+
+/** Thinking that the rest of the request rules out is turned off: a forced call, or the beginning of an answer, says more. */
+function withoutConflict(wanted: Thinking, request: Request, model: Model, traits: Traits): Thinking {
+  const isForced = FORCED.has(asObject(request.tool_choice).type)
+  if (isForced && traits.forcedToolChoice === 'never') throw refusedToolChoice(model)
+  const isRuledOut =
+    (isForced && traits.forcedToolChoice === 'unless_thinking') ||
+    (traits.prefill === 'unless_thinking' && endsWithAnswer(request))
+  if (!isRuledOut || !thinks(wanted, traits)) return wanted
+  if (traits.thinking === 'always') throw refusedToolChoice(model)
+  return turnedOff({ thinking: OFF, effort: wanted.effort }, traits)
+}
+
+const FORCED: ReadonlySet<unknown> = new Set(['any', 'tool'])
+
+function thinks({ thinking }: Thinking, traits: Traits): boolean {
+  if (thinking) return thinking.type !== 'disabled'
+  return traits.thinking === 'always' || (traits.thinking === 'optional' && traits.thinksByDefault)
+}
+
+/** Whether the last message is the beginning of the answer. A turn that a tool of the vendor interrupted is none. */
+function endsWithAnswer({ messages }: Request): boolean {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return false
+  return (
+    typeof last.content === 'string' ||
+    (Array.isArray(last.content) && asObject(last.content.at(-1)).type === 'text')
+  )
+}
+
+/** Whether the last turn of the assistant calls tools without the thinking that led to the calls. */
+function hasLostThinking({ messages }: Request): boolean {
+  const content = messages.findLast(({ role }) => role === 'assistant')?.content
+  if (!Array.isArray(content) || !content.some((block) => asObject(block).type === 'tool_use')) return false
+  const first = asObject(content[0]).type
+  return first !== 'thinking' && first !== 'redacted_thinking'
+}

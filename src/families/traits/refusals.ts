@@ -1,0 +1,24 @@
+// Errors for what a model refuses and nothing else can say, in the words of the caller's own dialect. Every error must name the
+// field and say what to do.
+
+import type { Model } from '../../contract/family'
+import { type GatewayError, invalidRequest } from '../../lib/errors'
+
+/** A forced call of a tool, which the model cannot be asked for. */
+export function refusedToolChoice({ id }: Model): GatewayError {
+  return invalidRequest(
+    'tool_choice',
+    `Unsupported value: 'tool_choice' cannot force a call of a tool with ${id}. Use 'auto', and say in the prompt which tool to call.`,
+    'unsupported_value',
+  )
+}
+
+/** A last message that is the beginning of the answer. `index` counts the messages. */
+export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
+  const field = family.operation === 'responses' ? 'input' : `messages[${index}]`
+  return invalidRequest(
+    field,
+    `Unsupported value: ${id} cannot continue a message of the assistant. The conversation must end with a message of the user.`,
+    'unsupported_value',
+  )
+}

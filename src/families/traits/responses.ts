@@ -1,0 +1,53 @@
+// The pass of traits over a finished request of responses, whoever wrote it. A setting without effect is left out, one with a twin
+// is translated, and anything else that the model refuses is an error that names the field. It must never change what the model
+// takes.
+
+import type { Model } from '../../contract/family'
+import { asObject } from '../../lib/objects'
+import { type OpenEdit, openEdit } from './edit'
+import { nearestEffort } from './efforts'
+import { ignoredInResponses } from './ignored'
+import { refusedToolChoice } from './refusals'
+
+type Fields = Record<string, unknown>
+
+/** Words in `include` that ask for probabilities, and for reasoning that can be sent back. */
+const PROBABILITIES = 'message.output_text.logprobs'
+const SEALED_REASONING = 'reasoning.encrypted_content'
+
+/**
+ * The edit that makes a request of responses acceptable to its model. Throws 400 for what it refuses and nothing else can say.
+ */
+export function responsesEdit(request: object, model: Model): OpenEdit {
+  const { traits, family } = model
+  const { include, tool_choice: choice, reasoning } = request as Fields
+  const edit = openEdit()
+  edit.drop.push(...ignoredInResponses(traits))
+  if (!traits.parallelCalls) edit.drop.push('parallel_tool_calls')
+  const isRefused = (word: unknown) =>
+    (word === PROBABILITIES && !traits.logprobs) || (word === SEALED_REASONING && traits.thinking === 'never')
+  if (Array.isArray(include) && include.some(isRefused)) {
+    const rest = include.filter((word) => !isRefused(word))
+    if (rest.length > 0 || family.operation === 'responses') edit.set.include = JSON.stringify(rest)
+    else edit.drop.push('include')
+  }
+  if (traits.forcedToolChoice === 'never' && isForced(choice)) throw refusedToolChoice(model)
+  // What a caller wrote is judged by the vendor.
+  if (family.operation === 'responses' || reasoning === undefined) return edit
+  if (traits.thinking === 'never') {
+    edit.drop.push('reasoning')
+    return edit
+  }
+  const { effort } = asObject(reasoning)
+  const meant = typeof effort === 'string' ? nearestEffort(traits, effort) : undefined
+  if (meant !== undefined && meant !== effort)
+    edit.inside.reasoning = { set: { effort: JSON.stringify(meant) } }
+  return edit
+}
+
+/** Whether a call of a tool is forced. */
+function isForced(choice: unknown): boolean {
+  if (typeof choice === 'string') return choice === 'required'
+  const { type, mode } = asObject(choice)
+  return type === 'allowed_tools' ? mode === 'required' : type !== undefined
+}

@@ -18,7 +18,7 @@ export function refusedPrefill({ id, family }: Model, index: number): GatewayErr
   const field = family.operation === 'responses' ? 'input' : `messages[${index}]`
   return invalidRequest(
     field,
-    `Unsupported value: ${id} cannot continue a message of the assistant. The conversation must end with a message of the user.`,
+    `Unsupported value: '${field}' ends with a message of the assistant, which ${id} cannot continue. End with a message of the user.`,
     'unsupported_value',
   )
 }

@@ -29,11 +29,8 @@ const claude = {
   family: 'anthropic-messages',
   upstream: 'anthropic',
   ownedBy: 'anthropic',
-  contextTokens: 1_000_000,
-  maxOutputTokens: 128_000,
   inputModalities: ['image' as const, 'file' as const],
 }
-const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
 // The same, with what is written to a cache for an hour.
 const claudeTokens = (
   input: string,
@@ -96,7 +93,6 @@ export default {
     'pgt-5-mini': {
       ...pgt,
       upstreamModel: 'gpt-5-mini',
-      reasoning: true,
       contextTokens: 400_000,
       inputModalities: ['image'],
       price: {
@@ -117,7 +113,6 @@ export default {
     'pgt-5.4-mini': {
       ...pgt,
       upstreamModel: 'gpt-5.4-mini',
-      reasoning: true,
       contextTokens: 400_000,
       inputModalities: ['image'],
       price: {
@@ -131,7 +126,6 @@ export default {
     'pgt-6-luna': {
       ...pgt,
       upstreamModel: 'gpt-6-luna',
-      reasoning: true,
       contextTokens: 1_050_000,
       inputModalities: ['image'],
       price: {
@@ -222,7 +216,6 @@ export default {
     // One million tokens of context, and it always thinks before it answers.
     'claude-fable-5-1': {
       ...claude,
-      reasoning: true,
       price: { ...anthropic, ...searches, ...claudeTokens('10.00', '0.25', '12.50', '20.00', '50.00') },
     },
     'claude-opus-5-5': {
@@ -244,7 +237,6 @@ export default {
     },
     'claude-haiku-4-5': {
       ...claude,
-      ...smaller,
       price: { ...anthropic, ...searches, ...claudeTokens('1.00', '0.10', '1.25', '2.00', '5.00') },
     },
 

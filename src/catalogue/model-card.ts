@@ -7,6 +7,7 @@ import type { Model } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'
 import { rowOf, type Unit, units } from '../contract/units'
+import { canBeOff } from '../families/traits/efforts'
 import { type Catalogue, formsFor } from './models'
 
 export interface ModelCard {
@@ -31,6 +32,17 @@ export interface ModelCard {
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
   supported_parameters?: readonly string[]
+  /** How much the model thinks; absent for one that does not, or of which nothing is known. */
+  reasoning?: {
+    /** True if thinking cannot be turned off. */
+    mandatory: boolean
+    /** True if the model thinks unless it is told not to. */
+    default_enabled: boolean
+    /** Efforts that may be requested, the highest first; null if every one may be. */
+    supported_efforts: readonly string[] | null
+    /** True if a request may say how many tokens to think. */
+    supports_max_tokens: boolean
+  }
 }
 
 /** Names of fields that clients look for. */
@@ -84,6 +96,27 @@ export function cardOf(
     pricing: pricingOf([...new Set(forms.map(({ priceList }) => priceList))]),
     ...(!route && !first.priceList.isFree && { prices: describePriceList(first.priceList) }),
     ...(parameters && { supported_parameters: parameters }),
+    ...reasoningOf(forms),
+  }
+}
+
+/** How much a model thinks, in the words of OpenRouter's list; of a route only what all its models share. */
+function reasoningOf(forms: readonly Model[]): Pick<ModelCard, 'reasoning'> {
+  const all = forms.flatMap(({ family, traits }) => (TALKS.includes(family.operation) ? [traits] : []))
+  if (all.length === 0 || all.some(({ thinking }) => thinking === 'never')) return {}
+  const lists = all.flatMap(({ efforts, thinkingForms: forms }) =>
+    efforts === undefined || forms.includes('budget') ? [] : [efforts],
+  )
+  const shared = lists[0]?.filter((effort) => lists.every((efforts) => efforts.includes(effort)))
+  const isOptional = all.every(canBeOff)
+  const efforts = shared && isOptional && !shared.includes('none') ? ['none', ...shared] : shared
+  return {
+    reasoning: {
+      mandatory: !isOptional,
+      default_enabled: all.every(({ thinksByDefault }) => thinksByDefault),
+      supported_efforts: efforts?.toReversed() ?? null,
+      supports_max_tokens: all.every(({ thinkingForms }) => thinkingForms.includes('budget')),
+    },
   }
 }
 

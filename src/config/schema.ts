@@ -153,11 +153,11 @@ const ModelEntry = Type.Object(
       Type.Boolean(),
     ),
     traits: optionalSetting(
-      'What it accepts, where that differs from what is known by its name (below).',
+      'Rules of the model, where they differ from what is known by its name (docs/models.md).',
       TraitsEntry,
     ),
     reasoning: optionalSetting(
-      'Short for the traits of a model that thinks before it answers and ignores sampling parameters, for a name that is not known. Default: no.',
+      'Short for the traits of a model that thinks before it answers and ignores sampling parameters, if its name is not known (docs/models.md). Default: no.',
       Type.Boolean(),
     ),
     reserveOutputTokens: optionalSetting(
@@ -165,11 +165,11 @@ const ModelEntry = Type.Object(
       Count,
     ),
     maxOutputTokens: optionalSetting(
-      'The most tokens that it writes in one answer, for a vendor that wants a limit. Default: as many as are held.',
+      'The most tokens that it writes in one answer, for a vendor that wants a limit. Default: what is known by its name, else as many as are held.',
       Count,
     ),
     contextTokens: optionalSetting(
-      'The most tokens that a request can have, which bounds every hold.',
+      'The most tokens that a request can have, which bounds every hold. Default: what is known by its name.',
       Count,
     ),
     inputModalities: optionalSetting(

@@ -5,6 +5,7 @@ import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import type { GatewayError } from '../lib/errors'
 import type { Call } from './family'
+import type { Traits } from './traits'
 
 /** The properties of a vendor, in one file each under upstreams/kinds/. */
 export interface UpstreamKind {
@@ -82,7 +83,7 @@ export interface ListedSettings {
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: string[]
-  reasoning?: true
+  traits?: Partial<Traits>
 }
 
 /** A request as it is sent. */

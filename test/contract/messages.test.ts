@@ -1,7 +1,8 @@
 // POST /v1/messages in the vendor's own format: what goes through untouched, what is paid, and how errors read.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import type { ModelConfig } from '../../src/config/schema'
+import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
 
 let gateway: TestGateway
@@ -12,7 +13,11 @@ let aheadMs = 0
 beforeAll(async () => {
   gateway = await startTestGateway({
     outside: { now: () => Date.now() + aheadMs },
-    config: { aliases: { 'claude-*': 'test-messages' } },
+    // A model that takes what coding clients send.
+    models: {
+      'test-coding': { ...(testModels['test-messages'] as ModelConfig), upstreamModel: 'claude-opus-4-6' },
+    },
+    config: { aliases: { 'claude-haiku-*': 'test-coding', 'claude-*': 'test-messages' } },
   })
   poor = (await gateway.makeKey('poor', '0')).secret
 })
@@ -128,7 +133,7 @@ describe('what goes to the vendor', () => {
         vendorCalls: 1,
         charges: 1,
       })
-      expect(calls[0]?.body).toBe(body.replace('claude-haiku-4-5-20251001', 'claude-sonnet-4-5'))
+      expect(calls[0]?.body).toBe(body.replace('claude-haiku-4-5-20251001', 'claude-opus-4-6'))
       expect(calls[0]?.path).toBe('/v1/messages')
       expect(calls[0]?.headers).toMatchObject({
         'anthropic-version': '2024-10-22',
@@ -137,7 +142,7 @@ describe('what goes to the vendor', () => {
         'content-type': 'application/json',
       })
       expect(calls[0]?.headers).not.toHaveProperty('authorization')
-      expect(text).toContain('"model":"test-messages"')
+      expect(text).toContain('"model":"test-coding"')
     })
   }
 

@@ -52,8 +52,8 @@ describe('the list', () => {
       id: json.data[0].id,
       display_name: json.data[0].id,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
-      max_input_tokens: null,
-      max_tokens: null,
+      max_input_tokens: 1_047_576,
+      max_tokens: 32_768,
     })
     expect(headers.get('request-id')).toBe(headers.get('x-request-id'))
   })

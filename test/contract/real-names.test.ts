@@ -7,6 +7,7 @@ import { extended } from '../../src/config/extension'
 import { describePriceList, priceListOf } from '../../src/config/prices'
 import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import { hasServiceTier, heldNano, tariffOfVariant } from '../../src/contract/prices'
+import { knownModel } from '../../src/families/traits/known-models'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
@@ -105,9 +106,11 @@ describe('the catalogue', () => {
   })
 
   test('has the long-context model that always thinks, and what long prompts cost more', () => {
-    expect(catalogue.models['claude-fable-5-1']).toMatchObject({
+    expect(knownModel('claude-fable-5-1')).toMatchObject({
       contextTokens: 1_000_000,
-      reasoning: true,
+      traits: { thinking: 'always' },
+    })
+    expect(catalogue.models['claude-fable-5-1']).toMatchObject({
       price: { per_1m_input_tokens: '10.00', per_1m_cache_write_1h_tokens: '20.00' },
     })
     expect(describePriceList(listOf('claude-haiku-5-5'))).toMatchObject({

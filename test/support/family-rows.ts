@@ -111,7 +111,11 @@ export const familyRows: Record<string, FamilyRow> = {
   },
   'chat-on-messages': {
     kind: 'anthropic',
-    model: { upstreamModel: 'claude-sonnet-4-5', price: { ...tokens, per_1m_cache_write_tokens: '1.25' } },
+    model: {
+      upstreamModel: 'claude-opus-4-6',
+      maxOutputTokens: 4_096,
+      price: { ...tokens, per_1m_cache_write_tokens: '1.25' },
+    },
     // AnswerPart in the words of messages. Fields without a counterpart are left out.
     translated: [
       'messages/**',

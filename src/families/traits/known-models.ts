@@ -20,7 +20,7 @@ export interface KnownModel {
  * Reasoning models of OpenAI, and models that a configuration only calls `reasoning`. Fields that the vendor refuses have no
  * effect here.
  */
-const reasoning: Partial<Traits> = {
+export const reasoning: Partial<Traits> = {
   thinking: 'always',
   thinksByDefault: true,
   sampling: 'never',

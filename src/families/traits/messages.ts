@@ -60,10 +60,15 @@ export function messagesEdit(request: Request, model: Model): OpenEdit {
     else if (Object.keys(config).length === 1) edit.drop.push('output_config')
     else edit.inside.output_config = { drop: ['effort'] }
   }
-  if (traits.sampling === 'unless_thinking' && thinks(wanted, traits)) {
-    edit.drop.push(...ignoredInMessages({ ...traits, sampling: 'never', stop: true }))
-  }
+  if (traits.sampling === 'unless_thinking' && thinks(wanted, traits)) edit.drop.push(...sampled(request))
   return edit
+}
+
+/** Sampling fields with another value than the default, which is accepted in every request. */
+function sampled(request: object): string[] {
+  return ['temperature', 'top_p', 'top_k'].filter(
+    (field) => ![undefined, null, 1].includes((request as Fields)[field] as null),
+  )
 }
 
 /** Requests that a translation made, for a model of which nothing is known, are worded as every vendor of messages takes them. */

@@ -89,20 +89,46 @@ function priceOf(pricing: Record<string, unknown>): Pick<ListedSettings, 'free' 
 }
 
 function settingsOf(about: Record<string, unknown>): ListedSettings {
-  const { context_length: context, top_provider: top, architecture, supported_parameters: fields } = about
+  const { context_length: context, top_provider: top, architecture } = about
   const most = asObject(top).max_completion_tokens
   const modalities = asObject(architecture).input_modalities
   const known = (Array.isArray(modalities) ? modalities : []).filter((name) =>
     ['image', 'file', 'audio', 'video'].includes(name),
   )
+  const traits = traitsOf(about)
   return {
     ...(isCount(context) && { contextTokens: context }),
     ...(isCount(most) && { maxOutputTokens: most }),
     ...(known.length > 0 && { inputModalities: known }),
-    // Models that think and take a temperature keep it: only those that refuse it are said to think.
-    ...(Array.isArray(fields) &&
-      fields.includes('reasoning') &&
-      !fields.includes('temperature') && { reasoning: true as const }),
+    ...(traits && { traits }),
+  }
+}
+
+/**
+ * The traits of a model that thinks, as the list tells them: `ModelReasoning` of @openrouter/sdk 1.3.19. Fields that such a model
+ * does not support have no effect.
+ */
+function traitsOf({
+  supported_parameters: fields,
+  reasoning: told,
+}: Record<string, unknown>): ListedSettings['traits'] {
+  if (!Array.isArray(fields) || !fields.includes('reasoning')) return undefined
+  const { mandatory, default_enabled: byDefault, supported_efforts: efforts } = asObject(told)
+  return {
+    thinking: mandatory === true ? 'always' : 'optional',
+    thinksByDefault: mandatory === true || byDefault !== false,
+    // The list has the highest first.
+    ...(Array.isArray(efforts) && {
+      efforts: efforts.filter((effort) => typeof effort === 'string').reverse(),
+    }),
+    ...(!fields.includes('temperature') && {
+      sampling: 'never',
+      stop: fields.includes('stop'),
+      penalties: fields.includes('frequency_penalty'),
+      logitBias: fields.includes('logit_bias'),
+      logprobs: fields.includes('logprobs'),
+      maxTokens: fields.includes('max_tokens'),
+    }),
   }
 }
 

@@ -1,0 +1,105 @@
+// The page of known models, docs/models.md, made from their table and from the schema of traits. What a trait means for a request is
+// told here once; the passes of traits decide it.
+
+import { plainTraits, Traits } from '../contract/traits'
+import { type KnownModel, knownModels, reasoning } from '../families/traits/known-models'
+
+/** A setting of a request, the trait that rules it out, and what becomes of it. */
+const effects: readonly (readonly [setting: string, trait: string, effect: string])[] = [
+  [
+    '`temperature`, `top_p`, `top_k`',
+    '`sampling`: `never`, or `unless_thinking` while it thinks',
+    'left out',
+  ],
+  ['stop sequences', '`stop`: `false`', 'left out'],
+  ['`frequency_penalty`, `presence_penalty`', '`penalties`: `false`', 'left out'],
+  ['`logit_bias`', '`logitBias`: `false`', 'left out'],
+  ['`logprobs`, `top_logprobs`', '`logprobs`: `false`', 'left out'],
+  ['`modalities`, `audio`', '`speech`: `false`', 'left out'],
+  ['`prediction`', '`prediction`: `false`', 'left out'],
+  ['`parallel_tool_calls`', '`parallelCalls`: `false`', 'left out'],
+  ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
+  ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
+  ['a budget of thinking', '`thinkingForms` without `budget`', 'the effort that it stands for'],
+  ['an effort, or adaptive thinking', '`thinkingForms` with `budget` and without `adaptive`', 'a budget'],
+  [
+    'a forced call of a tool',
+    '`forcedToolChoice`: `unless_thinking`',
+    'thinking is turned off for this request',
+  ],
+  ['a forced call of a tool', '`forcedToolChoice`: `never`', 'refused with 400'],
+  ['a last message of the assistant', '`prefill`: `never`', 'refused with 400'],
+  [
+    'tools of a chat completion or a message',
+    '`toolsBesideEffort`: `false`, while it thinks',
+    'sent to `responses`, where the model has this family too',
+  ],
+  [
+    'an effort that is not in `efforts`',
+    '`efforts`',
+    'refused with 400, which lists those that are; by the vendor where it is asked in the same form',
+  ],
+]
+
+export function modelsPage(): string {
+  return `# Known models
+
+Made by \`bun run docs\` from the table of known models (\`src/families/traits/known-models.ts\`); change that.
+
+A model has traits: the rules of its own that its vendor enforces. They are known by the vendor's name (\`upstreamModel\`), with or
+without a vendor in front (\`anthropic/\`, \`us.anthropic.\`), a date or a version behind. Nothing needs to be configured. Where a
+model has no row, or a vendor has changed a rule, the configuration says it, trait by trait:
+
+\`\`\`ts
+models: {
+  thinker: {
+    family: 'openai-chat', upstream: 'mine', free: true,
+    traits: { thinking: 'optional', thinksByDefault: true, thinkingForms: ['enable_thinking'], sampling: 'never' },
+  },
+}
+\`\`\`
+
+\`reasoning: true\` stands for \`${traitsIn(reasoning)}\`, for a model that has no row. What each trait means is in
+[configuration](configuration.md).
+
+## What becomes of a request
+
+| In a request | Trait of the model | Becomes |
+| --- | --- | --- |
+${effects.map((row) => `| ${row.join(' | ')} |`).join('\n')}
+
+A request without any of these passes byte for byte, where the model speaks the dialect of the caller.
+
+## Models
+
+Traits that differ from those of a model without rules, which are: ${traitsIn(plainTraits)}.
+
+| Names | Traits | Context | Output | Source |
+| --- | --- | --- | --- | --- |
+${knownModels.map(rowOf).join('\n')}
+`
+}
+
+function rowOf({ names, traits, contextTokens, maxOutputTokens, source, asOf }: KnownModel): string {
+  const tokens = (count: number | undefined) => count?.toLocaleString('en-US') ?? ''
+  const cells = [
+    names.map((name) => `\`${name}\``).join(', '),
+    traitsIn(traits),
+    tokens(contextTokens),
+    tokens(maxOutputTokens),
+    `[${asOf}](${source})`,
+  ]
+  return `| ${cells.join(' | ')} |`
+}
+
+/** Traits in the order of the schema. */
+function traitsIn(traits: Partial<Traits>): string {
+  return Object.keys(Traits.properties)
+    .flatMap((name) => {
+      const value = traits[name as keyof Traits]
+      if (value === undefined) return []
+      const words = Array.isArray(value) ? (value.length > 0 ? value.join(', ') : 'no') : String(value)
+      return [`${name}: ${words}`]
+    })
+    .join('; ')
+}

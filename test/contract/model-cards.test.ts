@@ -89,6 +89,27 @@ describe('a model', () => {
     expect(others).not.toContain('reasoning_effort')
   })
 
+  test('that thinks says how much, in the words of OpenRouter', async () => {
+    const reasoningOf = async (id: string) => (await cardOf(id)).reasoning
+    expect(await reasoningOf('pgt-5-mini')).toEqual({
+      mandatory: true,
+      default_enabled: true,
+      supported_efforts: ['high', 'medium', 'low', 'minimal'],
+      supports_max_tokens: false,
+    })
+    expect(await reasoningOf('claude-haiku-5-5')).toMatchObject({
+      mandatory: false,
+      supported_efforts: ['max', 'xhigh', 'high', 'medium', 'low', 'none'],
+    })
+    expect(await reasoningOf('claude-haiku-4-5')).toEqual({
+      mandatory: false,
+      default_enabled: false,
+      supported_efforts: null,
+      supports_max_tokens: true,
+    })
+    expect(await reasoningOf('pgt-4.1-mini')).toBeUndefined()
+  })
+
   const rows: [id: string, operations: string[], modality: string, pricing: Json][] = [
     ['qnx-image-2.0', ['image'], 'text->image', { image_output: '0.035' }],
     ['qnx-image-edit', ['image', 'image-edit'], 'text+image->image', { image_output: '0.045' }],

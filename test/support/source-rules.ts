@@ -204,7 +204,7 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
 
 /** Samples and settings of clients name the packages and variables of official ones, and the reference of the configuration has examples. */
 const VENDOR_FILES =
-  /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(clients|configuration|samples)\.ts$)/
+  /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(clients|configuration|models|samples)\.ts$)/
 
 /** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {

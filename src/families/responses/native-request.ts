@@ -60,7 +60,7 @@ export function responsesCall(parsed: ParsedRequest<ResponsesBody>, model: Model
 }
 
 /**
- * The parts of an answer to include. Reasoning that can be sent back is always wanted of models that reason; others
+ * The parts of an answer to include. Reasoning that can be sent back is always wanted of models that think; others
  * refuse the word, which coding clients send with every request.
  */
 function includedBy({ include }: ResponsesBody, { traits }: Model): string[] | undefined {

@@ -365,10 +365,10 @@ export function knownModel(upstreamModel: string): KnownModel | undefined {
   return rows.find(({ pattern }) => pattern.test(name))?.row
 }
 
-/** The traits of a model: what its entry says, then what is known by its name, then what `reasoning` stands for. */
+/** The traits of a model: what its entry says, then what is known by its name, or else what `reasoning` stands for. */
 export function traitsOf(
   entry: { traits?: Partial<Traits>; reasoning?: boolean },
   known: KnownModel | undefined,
 ): Traits {
-  return { ...plainTraits, ...(entry.reasoning && reasoning), ...known?.traits, ...entry.traits }
+  return { ...plainTraits, ...(known?.traits ?? (entry.reasoning && reasoning)), ...entry.traits }
 }

@@ -6,7 +6,7 @@ import { longCache } from '../../surcharges'
 import { messagesOnChatFieldRules, messagesOnChatFields } from '../via-chat/fields'
 
 const CACHE = '`cachePoint`, for models that have a price for cached input; left out for others'
-const EFFORT = '`outputConfig.effort`; models that do not reason are not sent it'
+const EFFORT = '`outputConfig.effort`; omitted for models that do not think'
 
 const translated = bridgedFields(
   'translated',
@@ -22,8 +22,8 @@ const translated = bridgedFields(
   ['messages[].content[] tool_result', '`toolResult`, with `is_error` as its status'],
   ['stop_sequences', '`inferenceConfig.stopSequences`'],
   ['stream', 'asked of ConverseStream'],
-  ['temperature', '`inferenceConfig.temperature`; models that reason are not sent it'],
-  ['top_p', '`inferenceConfig.topP`; models that reason are not sent it'],
+  ['temperature', '`inferenceConfig.temperature`; omitted if a trait of the model forbids it'],
+  ['top_p', '`inferenceConfig.topP`; omitted if a trait of the model forbids it'],
   ['tools', '`toolConfig.tools`; `input_examples` stand in the description'],
   ['tool_choice', '`toolConfig.toolChoice`; with `none` the tools are left out, and earlier calls are texts'],
   ['tools[].strict', '`toolSpec.strict`'],

@@ -9,7 +9,7 @@ import { messagesAddresses, THREAD_DETAILS } from '../fields'
 const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
-  ['max_tokens', '`max_tokens`, or `max_completion_tokens` for models that reason; 0 is refused'],
+  ['max_tokens', '`max_tokens`, or `max_completion_tokens` for models that refuse it; 0 is refused'],
   ['system', 'the first message, of role `system`; a note for billing in its first block is left out'],
   [
     'messages[].role',
@@ -29,19 +29,19 @@ const translated = bridgedFields(
   ],
   ['messages[].content[] tool_reference', 'the name of the tool: all tools are sent anyway'],
   ['messages[].content[] compaction', 'its text; one that only the vendor can read is refused'],
-  ['stop_sequences', '`stop`; models that reason are not sent it'],
+  ['stop_sequences', '`stop`; omitted if a trait of the model forbids it'],
   ['stream', '`stream`, with the usage asked for'],
-  ['temperature', '`temperature`; models that reason are not sent it'],
-  ['top_p', '`top_p`; models that reason are not sent it'],
+  ['temperature', '`temperature`; omitted if a trait of the model forbids it'],
+  ['top_p', '`top_p`; omitted if a trait of the model forbids it'],
   ['tools', '`tools` of type `function`; `input_examples` stand in the description'],
   ['tool_choice', '`tool_choice`, with `any` as `required`, and `parallel_tool_calls`'],
   [
     'thinking',
-    '`reasoning_effort` by the budget, or `none` where it is disabled; models that do not reason are not sent it',
+    '`reasoning_effort` by the budget, or `none`, else the lowest effort, where it is disabled; omitted for models that do not think',
   ],
   [
     'output_config.effort',
-    '`reasoning_effort`, with `max` as `xhigh`; models that do not reason are not sent it',
+    '`reasoning_effort`, with `max` as `xhigh` for models without it; omitted for models that do not think',
   ],
   ['output_config.format', '`response_format`'],
   ['output_format', '`response_format`: the older name of `output_config.format`'],

@@ -4,8 +4,9 @@
 import { type BridgedField, bridgedFields } from '../../../contract/family'
 import { messagesOnChatFields } from '../via-chat/fields'
 
-const REASONING = '`reasoning.effort` by the budget, or `none` where it is disabled, with a summary'
-const NOT_SENT = 'models that reason are not sent it'
+const REASONING =
+  '`reasoning.effort` by the budget, or `none`, else the lowest effort, where it is disabled, with a summary'
+const NOT_SENT = 'omitted if a trait of the model forbids it'
 
 const own = bridgedFields(
   'translated',
@@ -37,11 +38,11 @@ const own = bridgedFields(
   ['top_p', `\`top_p\`; ${NOT_SENT}`],
   ['tools', '`tools` of type `function`, which are not strict; `input_examples` stand in the description'],
   ['tool_choice', '`tool_choice`, with `any` as `required`, and `parallel_tool_calls`'],
-  ['thinking', `${REASONING}; models that do not reason are not sent it`],
+  ['thinking', `${REASONING}; omitted for models that do not think`],
   ['thinking.display', '`omitted` asks for no summary'],
   [
     'output_config.effort',
-    '`reasoning.effort`, with `max` as `xhigh`; models that do not reason are not sent it',
+    '`reasoning.effort`, with `max` as `xhigh` for models without it; omitted for models that do not think',
   ],
   ['output_config.format', '`text.format`'],
   ['output_format', '`text.format`: the older name of `output_config.format`'],

@@ -18,8 +18,11 @@ export const responsesOnConverseFields: readonly BridgedField[] = redefinedField
     ['input[].output', '`toolResult`'],
     ['stream', 'asked of ConverseStream'],
     ['max_output_tokens', "`inferenceConfig.maxTokens`; without it the model's own limit"],
-    ['temperature', '`inferenceConfig.temperature`, at most 1; models that reason are not sent it'],
-    ['top_p', '`inferenceConfig.topP`, where no temperature is set; models that reason are not sent it'],
+    ['temperature', '`inferenceConfig.temperature`, at most 1; omitted if a trait of the model forbids it'],
+    [
+      'top_p',
+      '`inferenceConfig.topP`, where no temperature is set; omitted if a trait of the model forbids it',
+    ],
     [
       'tool_choice',
       '`toolConfig.toolChoice`; of allowed tools only those are sent; with `none` the tools are left out, and earlier calls are texts',
@@ -27,7 +30,7 @@ export const responsesOnConverseFields: readonly BridgedField[] = redefinedField
     ['text.format', '`outputConfig.textFormat` for a schema; for `json_object` a sentence in `system`'],
     [
       'reasoning.effort',
-      '`outputConfig.effort`, with `minimal` and `none` as `low`; models that do not reason are not sent it',
+      '`outputConfig.effort`, with `minimal` as the lowest, and `none` too where it cannot be turned off; omitted for models that do not think',
     ],
     [
       'prompt_cache_key',

@@ -1,10 +1,10 @@
 // Properties of single OpenAI models: names, reasoning efforts, fields that a reasoning model refuses, context sizes.
 // It must never be used before the body itself was checked.
 
-import { asNumber, asString, isGiven, type JsonObject } from '../json'
+import { asNumber, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { badRequest, type Fault, invalidValue, quotedList } from './fields'
 
-const family = /^(gpt-3\.5-turbo|gpt-4|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-5(?:\.\d)?|o1|o3|o4)(?:-[a-z0-9-]+)?$/
+const family = /^(gpt-3\.5-turbo|gpt-4|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-[56](?:\.\d)?|o1|o3|o4)(?:-[a-z0-9-]+)?$/
 
 export const listedModels = [
   'gpt-4.1',
@@ -17,6 +17,9 @@ export const listedModels = [
   'gpt-5.1',
   'gpt-5.4',
   'gpt-5.4-mini',
+  'gpt-5.6-luna',
+  'gpt-6-astra',
+  'gpt-6-luna',
   'o3',
   'o4-mini',
   'text-embedding-3-large',
@@ -44,13 +47,43 @@ export function datedName(model: string): string {
   return isLenient(model) || /\d{4}-\d\d-\d\d$/.test(model) ? model : `${model}-2025-08-07`
 }
 
-/** Supported efforts, the default first; undefined for a model that does not reason. */
+/** The version of a GPT model as a number, such as 5.6; 0 for any other model. */
+function versionOf(model: string): number {
+  return Number(/^gpt-(\d(?:\.\d)?)/.exec(model)?.[1] ?? 0)
+}
+
+/**
+ * Supported efforts, the default first; undefined for a model that does not reason. Of GPT-6 Astra:
+ * UKGovernmentBEIS/inspect_ai#5254, probed on 2026-09-04.
+ */
 function effortsOf(model: string): readonly string[] | undefined {
   if (/^o[134]/.test(model)) return ['medium', 'low', 'high']
-  const minor = /^gpt-5(?:\.(\d))?/.exec(model)
-  if (!minor) return undefined
-  if (minor[1] === undefined) return ['medium', 'minimal', 'low', 'high']
-  return minor[1] === '1' ? ['none', 'low', 'medium', 'high'] : ['none', 'low', 'medium', 'high', 'xhigh']
+  const version = versionOf(model)
+  if (version < 5) return undefined
+  if (version === 5) return ['medium', 'minimal', 'low', 'high']
+  if (version === 5.1) return ['none', 'low', 'medium', 'high']
+  if (version < 5.5) return ['none', 'low', 'medium', 'high', 'xhigh']
+  const efforts = ['medium', 'low', 'high', 'xhigh']
+  return model.startsWith('gpt-6-astra') ? efforts : [...efforts, 'none']
+}
+
+/**
+ * Refuses function tools beside an effort, which chat completions do since GPT-5.4. Words and rule: openclaw/openclaw#76727
+ * (2026-05-03), BerriAI/litellm#34569 (2026-07-24), onyx-dot-app/onyx#15008 (2026-09-23).
+ */
+export function findToolFault(model: string, body: JsonObject): Fault | undefined {
+  const version = versionOf(model)
+  if (version < 5.4 || effortIn(model, body) === 'none') return undefined
+  if (!asObjects(body.tools).some(({ type }) => type === 'function')) return undefined
+  const instead =
+    version < 5.5
+      ? 'Please use /v1/responses instead.'
+      : "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+  return badRequest(
+    `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. ${instead}`,
+    'reasoning_effort',
+    null,
+  )
 }
 
 const effortOrder = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
@@ -69,7 +102,13 @@ export function reasoningTokens(model: string, body: JsonObject): number {
 }
 
 export function contextTokensMax(model: string): number {
-  return /^gpt-5/.test(model) ? 400_000 : /^gpt-4\.1/.test(model) ? 1_047_576 : 128_000
+  return /^gpt-6/.test(model)
+    ? 1_050_000
+    : /^gpt-5/.test(model)
+      ? 400_000
+      : /^gpt-4\.1/.test(model)
+        ? 1_047_576
+        : 128_000
 }
 
 export function findModelFault(model: string, body: JsonObject): Fault | undefined {
@@ -102,7 +141,7 @@ function findReasoningFault(model: string, body: JsonObject, reasons: boolean): 
     return unsupportedParameter('max_tokens', " Use 'max_completion_tokens' instead.")
   }
   for (const name of ['modalities', 'audio']) {
-    if (isGiven(body[name]) && model.startsWith('gpt-5')) {
+    if (isGiven(body[name]) && versionOf(model) >= 5) {
       return badRequest(`Unknown parameter: '${name}'.`, name, 'unknown_parameter')
     }
   }

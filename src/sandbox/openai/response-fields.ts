@@ -101,9 +101,22 @@ export function findResponseFault(body: JsonObject): Fault | undefined {
   return findFault(body, fieldRules) ?? findItemFault(asArray(body.input) ?? [])
 }
 
+/** Account of the vendor whose organization is not verified. */
+const UNVERIFIED_ACCOUNT = 'unverified'
+
+/** The refusal of summaries of reasoning, with its words: home-assistant/core#160212, continuedev/continue#9607 (2026-01). */
+function findSummaryFault({ reasoning }: JsonObject, account: string): Fault | undefined {
+  if (account !== UNVERIFIED_ACCOUNT || !isGiven(asObject(reasoning)?.summary)) return undefined
+  const message =
+    'Your organization must be verified to generate reasoning summaries. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization. If you just verified, it can take up to 15 minutes for access to propagate.'
+  return badRequest(message, 'reasoning.summary', 'unsupported_value')
+}
+
 /** The first fault of a body for a model. `account` is the vendor's account of the key. */
 export function findResponseModelFault(model: string, body: JsonObject, account: string): Fault | undefined {
-  const fault = isLenient(model) ? undefined : findSettingFault(body, model)
+  const fault = isLenient(model)
+    ? undefined
+    : (findSettingFault(body, model) ?? findSummaryFault(body, account))
   return fault ?? findSealFault(asObjects(body.input), account)
 }
 

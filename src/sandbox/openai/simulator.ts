@@ -15,6 +15,7 @@ import {
   contextTokensMax,
   datedName,
   findModelFault,
+  findToolFault,
   isChatModel,
   isLenient,
   listedModels,
@@ -168,7 +169,7 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
     const bodyFault = findBodyFault(body)
     if (bodyFault) return errorReply(bodyFault)
     if (!isChatModel(model)) return unknownModel(model)
-    const modelFault = findModelFault(model, body)
+    const modelFault = findModelFault(model, body) ?? findToolFault(model, body)
     if (modelFault) return errorReply(modelFault)
   } else if (!Array.isArray(body.messages)) {
     return errorReply(missingParameter('messages'))

@@ -123,11 +123,10 @@ function pricesOf(
 
 function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: number): Model[] {
   const prices = pricesOf(entry, upstream)
-  const own = familiesOf(entry)
   const upstreamModel = entry.upstreamModel ?? id
   const known = knownModel(upstreamModel)
   const traits = traitsOf(entry, known)
-  const built: Model[] = [...own, ...bridgesOf(own, upstream)].map((family) => ({
+  const modelOf = (family: Family): Model => ({
     id,
     family,
     upstream,
@@ -157,21 +156,38 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     referenceImages: entry.referenceImages,
     mask: entry.mask ?? true,
     durations: entry.durations as Durations | undefined,
-  }))
-  return built.filter((model) => model.family.serves?.(model) ?? true)
+  })
+  const own = withThoseBeside(familiesOf(entry), modelOf)
+  return [...own, ...bridgesOf(own, modelOf, upstream)]
+    .map(modelOf)
+    .filter((model) => model.family.serves?.(model) ?? true)
+}
+
+/** The families that a model is configured with, and those that it needs beside them. */
+function withThoseBeside(named: readonly Family[], modelOf: (family: Family) => Model): Family[] {
+  const needed = named.flatMap((family) => {
+    const { beside } = family
+    const other = beside?.isNeeded(modelOf(family)) ? families.get(beside.family) : undefined
+    return other ? [other] : []
+  })
+  return [...new Set([...named, ...needed])]
 }
 
 /**
  * The families that translate to those of a model: one for each operation, to the first of its families. Operations
- * that the vendor itself speaks are not translated, unless a request shows by itself which dialect it is in.
+ * that are served already are translated too if a request shows by itself that it needs another family.
  */
-function bridgesOf(own: readonly Family[], { operatorFields }: Upstream): Family[] {
+function bridgesOf(
+  own: readonly Family[],
+  modelOf: (family: Family) => Model,
+  { operatorFields }: Upstream,
+): Family[] {
   const served = new Set(own.map(({ operation }) => operation))
   return own.flatMap((native) =>
     (bridges.get(native.name) ?? []).filter((bridge) => {
-      const { operation, takes } = bridge
+      const { operation, takes, takesSome } = bridge
       if (!canBeBridged(bridge, native, operatorFields)) return false
-      if (served.has(operation) && takes === undefined) return false
+      if (served.has(operation) && !(takes && (takesSome?.(modelOf(bridge)) ?? true))) return false
       served.add(operation)
       return true
     }),

@@ -180,10 +180,17 @@ interface Contract<Body> {
   /** Whether a model of that family can be asked in this dialect. Absent: each can. */
   serves?(model: Model): boolean
   /**
-   * Whether a request is in this dialect, for an operation that the other family serves too. Absent: its models serve
-   * the operation in this dialect only if they do not serve it in their own.
+   * Whether a request is for this family, where the model serves the operation by another one too. Absent: models serve
+   * the operation by this family only if they have no other.
    */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
+  /** Whether `takes` is ever true for a model. Absent: it is for each. */
+  takesSome?(model: Model): boolean
+  /**
+   * The family that a model has too, if its vendor serves that and requests of some kinds need it. Its configuration need
+   * not name it.
+   */
+  beside?: { family: string; isNeeded(model: Model): boolean }
   /** The schema. Objects are open: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
   /** Fields of the dialect that have no effect with a model of these traits, whatever their values. Absent: none. */

@@ -33,6 +33,8 @@ export interface UpstreamKind {
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
   /** Fields of bodies by the name that this vendor has for them; null for one that it refuses and nobody misses. */
   renamed?: Readonly<Record<string, string | null>>
+  /** True if the vendor serves responses for each model that it serves chat completions for. */
+  servesResponses?: true
   /** False if the vendor refuses `stream_options` and reports usage without. */
   streamUsage?: false
   /** Fields that callers may not set, because what they cost depends on more than a price list. */
@@ -157,6 +159,8 @@ export interface Upstream {
   kind: string
   onAbort: 'cancel' | 'drain'
   streamUsage: boolean
+  /** True if responses are served for each model that serves chat completions. */
+  servesResponses: boolean
   /** True if several customers use the account: none of them may then name what is kept in it. */
   sharedAccount: boolean
   /** True if callers may have it read pictures and files on its own machine and in private networks. */

@@ -84,7 +84,7 @@ export function readRequest(
  */
 export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
   const { operation, key, form } = read
-  const candidates = inOneDialect(read.candidates, from.reword ? undefined : read.given.body)
+  const candidates = inOneFamily(read.candidates, from.reword ? undefined : read.given.body)
   let refusal: unknown
   try {
     for (let place = 0; place < candidates.length; place++) {
@@ -108,21 +108,30 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
 }
 
 /**
- * The candidates without those in another dialect than the request's, for models that serve the operation in two. A
- * request that is reworded, which has no body here, is in the family's own dialect.
+ * The candidates with one family each, for models that serve the operation by two: that which takes the request, else that
+ * which takes any. A request that is reworded, which has no body here, is in the form of the latter.
  */
-function inOneDialect(
+function inOneFamily(
   candidates: readonly [Model, ...Model[]],
   body: Record<string, unknown> | undefined,
 ): readonly [Model, ...Model[]] {
   if (candidates.length === 1) return candidates
-  const takers = candidates.filter((model) => body && model.family.takes?.(body, model))
-  const isServedBy = (one: Model) => (other: Model) =>
-    other.family.over === one.family.name && other.id === one.id && other.upstream === one.upstream
-  const [first, ...others] = candidates.filter((model) =>
-    model.family.takes ? takers.includes(model) : !takers.some(isServedBy(model)),
-  )
+  const takers = candidates.filter((model) => body && takes(model, body))
+  const isChosen = (model: Model) => {
+    const isSame = (other: Model) => other.id === model.id && other.upstream === model.upstream
+    if (takers.some(isSame)) return takers.includes(model)
+    return !model.family.takes || candidates.filter(isSame).length === 1
+  }
+  const [first, ...others] = candidates.filter(isChosen)
   return first ? [first, ...others] : candidates
+}
+
+/** Whether a family takes a request, with the fields that the operator of the model's upstream sets in it. */
+function takes(model: Model, body: Record<string, unknown>): boolean {
+  const { family } = model
+  if (!family.takes) return false
+  const edit = operatorEditOf(model, (field) => field in body)
+  return family.takes(edit ? edited(body, edit) : body, model)
 }
 
 /** The source of a request, and its form. */
@@ -266,10 +275,17 @@ function withOperatorFields(given: Parsed, model: Model): Parsed {
 function formFor(model: Model, form: Form): Record<string, unknown> {
   const body = bodyOfForm(form, model.family.body)
   const edit = operatorEditOf(model, (field) => field in body)
-  if (!edit) return body
-  for (const field of edit.drop) delete body[field]
-  for (const [field, json] of Object.entries(edit.set)) body[field] = JSON.parse(json)
-  return body
+  return edit ? edited(body, edit) : body
+}
+
+function edited(
+  body: Record<string, unknown>,
+  { set, drop }: NonNullable<ReturnType<typeof operatorEditOf>>,
+): Record<string, unknown> {
+  const copy = { ...body }
+  for (const field of drop) delete copy[field]
+  for (const [field, json] of Object.entries(set)) copy[field] = JSON.parse(json)
+  return copy
 }
 
 function parseJson(json: JsonBody, byteLength: number): Parsed {

@@ -3,6 +3,7 @@
 
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'
+import { canUseBoth } from '../responses/tools-beside-effort'
 import { chatEdit } from '../traits/chat'
 import { addEdit } from '../traits/edit'
 import { ignoredInChat } from '../traits/ignored'
@@ -33,6 +34,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   fieldRules: chatFieldRules,
   fields: chatFields,
   ignored: emptyListsIn,
+  beside: { family: 'openai-responses', isNeeded: canUseBoth },
   check(body, model) {
     checkChat(body)
     chatEdit(body, model)

@@ -2,7 +2,8 @@
 // dialect that is translated.
 
 import type { Model } from '../../contract/family'
-import { invalidRequest } from '../../lib/errors'
+import { type GatewayError, invalidRequest } from '../../lib/errors'
+import { asObject } from '../../lib/objects'
 
 export type SentPart =
   | { type: 'input_text'; text: string }
@@ -28,6 +29,26 @@ export function servedLimit<Limit extends number | null | undefined>(
     `Invalid '${field}': integer below minimum value. ${model.id} always writes: ask for 1 token or more.`,
     'integer_below_min_value',
   )
+}
+
+/**
+ * The settings for thinking. A summary is requested only for a caller who shows it: organizations that the vendor has not
+ * verified are refused one (home-assistant/core#160212, continuedev/continue#9607, January 2026).
+ */
+export function reasoningSettings(effort: string | undefined, showsThinking: boolean): object | undefined {
+  const summary = showsThinking && effort !== 'none' ? 'auto' : undefined
+  if (effort === undefined && summary === undefined) return undefined
+  return { ...(effort !== undefined && { effort }), ...(summary && { summary }) }
+}
+
+/** A request without the summary of reasoning; undefined if the vendor refused something else. */
+export function withoutSummary<Request extends object>(
+  { status, param }: GatewayError,
+  request: Request,
+): Request | undefined {
+  if (status !== 400 || param !== 'reasoning.summary') return undefined
+  const { summary, ...reasoning } = asObject((request as { reasoning?: unknown }).reasoning)
+  return summary === undefined ? undefined : { ...request, reasoning }
 }
 
 interface FunctionTool {

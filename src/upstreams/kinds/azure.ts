@@ -23,6 +23,7 @@ export const azure: UpstreamKind = {
   secretVariable: 'AZURE_OPENAI_API_KEY',
   needs: ['baseUrl'],
   prefix: { openai: '/openai/v1', native: '' },
+  servesResponses: true,
   fileHosts: ['.blob.core.windows.net'],
   headers: (secret) => ({ 'api-key': secret }),
 

@@ -2,10 +2,11 @@
 // Request, reply and stream are translated in files of their own; no field must be lost without an entry in the table of
 // fields.
 
-import type { MadeFamily, Model } from '../../../contract/family'
+import type { Call, MadeFamily, Model, ParsedRequest } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
-import { servedLimit } from '../../responses/input'
+import { servedLimit, withoutSummary } from '../../responses/input'
 import { readResponse, readResponseEvent } from '../../responses/reading'
+import { needsResponses, needsResponsesForSome } from '../../responses/tools-beside-effort'
 import { ignoredInChat } from '../../traits/ignored'
 import { ChatBody, checkChat, outputOfChat, plainChat, quoteChat, textsOfChat } from '../caller-side'
 import { chatOnResponsesFieldRules, chatOnResponsesFields } from './fields'
@@ -23,6 +24,8 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'openai',
   over: 'openai-responses',
+  takes: ({ tools, reasoning_effort: effort }, model) => needsResponses(model, tools, effort),
+  takesSome: needsResponsesForSome,
   body: ChatBody,
   ignoredFor: ignoredInChat,
   fieldRules: chatOnResponsesFieldRules,
@@ -50,17 +53,13 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
   output: (body, model) => outputOfChat(served(body, model), model),
 
   call(parsed, model) {
-    const { body, outputTokens } = parsed
-    const request = responsesRequest(body, model)
-    const { max_output_tokens: limit = outputTokens } = request as { max_output_tokens?: number }
-    const most = outputTokens === undefined ? undefined : Math.min(outputTokens, limit ?? outputTokens)
-    const call = {
-      path: '/responses',
-      protocol: 'openai' as const,
-      body: { json: most === undefined ? request : { ...request, max_output_tokens: most } },
-      stream: body.stream === true,
-    }
-    return Array.from({ length: body.n ?? 1 }, () => call)
+    const call = callOf(parsed, responsesRequest(parsed.body, model))
+    return Array.from({ length: parsed.body.n ?? 1 }, () => call)
+  },
+
+  callAfter(refusal, parsed, model) {
+    const request = withoutSummary(refusal, responsesRequest(parsed.body, model))
+    return request && callOf(parsed, request)
   },
 
   reply: completionOfResponses,
@@ -77,6 +76,16 @@ export const chatOnResponses: MadeFamily<ChatBody> = {
 
   texts: textsOfChat,
   plain: plainChat,
+}
+
+function callOf(
+  { body, outputTokens }: ParsedRequest<ChatBody>,
+  request: { max_output_tokens?: number },
+): Call {
+  const { max_output_tokens: limit = outputTokens } = request
+  const most = outputTokens === undefined ? undefined : Math.min(outputTokens, limit ?? outputTokens)
+  const json = most === undefined ? request : { ...request, max_output_tokens: most }
+  return { path: '/responses', protocol: 'openai', body: { json }, stream: body.stream === true }
 }
 
 /** The body with the limits that are asked for. */

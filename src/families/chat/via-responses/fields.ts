@@ -37,9 +37,10 @@ const translated = bridgedFields(
   ['parallel_tool_calls', '`parallel_tool_calls`'],
   ['response_format', '`text.format`, flat'],
   ['verbosity', '`text.verbosity`'],
+  ['reasoning_effort', '`reasoning.effort`; omitted for models that do not think'],
   [
-    'reasoning_effort',
-    '`reasoning.effort`, with a summary of what was thought; omitted for models that do not think',
+    'include_reasoning',
+    '`reasoning.summary`: a summary of the reasoning, in `reasoning_content`; without it there is none',
   ],
   ['service_tier', '`service_tier`'],
   ['user', '`user`'],
@@ -64,7 +65,6 @@ const ignored = bridgedFields(
   ['store', 'nothing is kept at the vendor'],
   ['metadata', 'labels of what is kept'],
   ['usage', 'the usage is always told'],
-  ['include_reasoning', 'what a model tells of its thinking is always shown'],
 )
 
 const refused = bridgedFields(

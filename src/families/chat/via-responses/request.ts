@@ -4,7 +4,7 @@
 import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
+import { reasoningSettings, responsesTool, type SentPart, servedLimit } from '../../responses/input'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { responsesEdit } from '../../traits/responses'
@@ -67,10 +67,11 @@ function formatOf(format: ChatBody['response_format']): Fields | undefined {
   return withoutGaps({ type, name: name ?? 'output', schema, strict: strict === true, description })
 }
 
-/** How long to think, with what may be told of it. */
-function reasoningOf({ reasoning_effort: effort }: ChatBody, model: Model): Fields {
+/** How long to think, and whether to show a summary of it. */
+function reasoningOf(body: ChatBody, model: Model): object | undefined {
+  const { reasoning_effort: effort, include_reasoning: isShown } = body as ChatBody & Fields
   if (effort) checkEffort(model, effort, 'reasoning_effort')
-  return withoutGaps({ effort, summary: effort === 'none' ? undefined : 'auto' })
+  return reasoningSettings(effort ?? undefined, isShown === true)
 }
 
 function itemsOf({ messages }: ChatBody): Fields[] {

@@ -48,15 +48,21 @@ function wordingOf(body: MessagesBody, model: Model) {
 
 /** The effort that a request of messages asks for; `none` if it wants no thinking. */
 export function effortOfThinking(body: MessagesBody, model: Model): string | undefined {
+  const effort = effortIn(body)
+  const isWritten = body.thinking?.type !== 'disabled' && typeof outputConfigOf(body).effort === 'string'
+  if (effort === undefined || !isWritten) return effort
+  // Other vendors rarely have a word for it.
+  const word = effort === 'max' && !model.traits.efforts?.includes(effort) ? 'xhigh' : effort
+  checkEffort(model, word, 'output_config.effort')
+  return word
+}
+
+/** The effort that a request means, as its caller words it; undefined if it means none. It may not be checked yet. */
+export function effortIn(body: MessagesBody & MessagesExtras): string | undefined {
   const { thinking } = body
   const { effort } = outputConfigOf(body)
   if (thinking?.type === 'disabled') return 'none'
-  if (typeof effort === 'string') {
-    // Other vendors rarely have a word for it.
-    const word = effort === 'max' && !model.traits.efforts?.includes(effort) ? 'xhigh' : effort
-    checkEffort(model, word, 'output_config.effort')
-    return word
-  }
+  if (typeof effort === 'string') return effort
   const budget = (thinking as { budget_tokens?: unknown } | null | undefined)?.budget_tokens
   return thinking?.type === 'enabled' && typeof budget === 'number' ? effortOfBudget(budget) : undefined
 }

@@ -3,9 +3,10 @@
 // an entry in the table of fields.
 
 import type { Call, MadeFamily, Model, ParsedRequest } from '../../../contract/family'
-import { servedLimit } from '../../responses/input'
+import { servedLimit, withoutSummary } from '../../responses/input'
 import { withoutReasoning } from '../../responses/native-request'
 import { readResponse, readResponseEvent } from '../../responses/reading'
+import { needsResponses, needsResponsesForSome } from '../../responses/tools-beside-effort'
 import { ignoredInMessages } from '../../traits/ignored'
 import {
   MessagesBody,
@@ -16,6 +17,7 @@ import {
   textsOfMessages,
 } from '../caller-side'
 import { messagesOnChatFieldRules } from '../via-chat/fields'
+import { effortIn } from '../via-chat/request'
 import { messagesOnResponsesFields } from './fields'
 import { messageOfResponse } from './reply'
 import { requestOfMessages } from './request'
@@ -28,6 +30,8 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   over: 'openai-responses',
+  takes: (body, model) => needsResponses(model, body.tools, effortIn(body as MessagesBody)),
+  takesSome: needsResponsesForSome,
   seals: true,
   body: MessagesBody,
   ignoredFor: ignoredInMessages,
@@ -47,7 +51,8 @@ export const messagesOnResponses: MadeFamily<MessagesBody> = {
   callAfter(refusal, parsed, model) {
     const request = requestOfMessages(parsed.body, model, parsed.answer)
     const input = withoutReasoning(refusal, request.input)
-    return input && callOf(parsed, { ...request, input })
+    const other = input ? { ...request, input } : withoutSummary(refusal, request)
+    return other && callOf(parsed, other)
   },
 
   reply: ([response], parsed, model, usage) => messageOfResponse(response, parsed, model, usage),

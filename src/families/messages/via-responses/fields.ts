@@ -4,8 +4,7 @@
 import { type BridgedField, bridgedFields } from '../../../contract/family'
 import { messagesOnChatFields } from '../via-chat/fields'
 
-const REASONING =
-  '`reasoning.effort` by the budget, or `none`, else the lowest effort, where it is disabled, with a summary'
+const REASONING = '`reasoning.effort` by the budget, or `none`, else the lowest effort, where it is disabled'
 const NOT_SENT = 'omitted if a trait of the model forbids it'
 
 const own = bridgedFields(
@@ -39,7 +38,7 @@ const own = bridgedFields(
   ['tools', '`tools` of type `function`, which are not strict; `input_examples` stand in the description'],
   ['tool_choice', '`tool_choice`, with `any` as `required`, and `parallel_tool_calls`'],
   ['thinking', `${REASONING}; omitted for models that do not think`],
-  ['thinking.display', '`omitted` asks for no summary'],
+  ['thinking.display', '`reasoning.summary` for `summarized`; otherwise no summary is requested'],
   [
     'output_config.effort',
     '`reasoning.effort`, with `max` as `xhigh` for models without it; omitted for models that do not think',

@@ -4,7 +4,7 @@
 import type { AnswerContext, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import { responsesTool, type SentPart, servedLimit } from '../../responses/input'
+import { reasoningSettings, responsesTool, type SentPart, servedLimit } from '../../responses/input'
 import { edited } from '../../traits/edit'
 import { responsesEdit } from '../../traits/responses'
 import { translatedOnce } from '../../translation'
@@ -192,9 +192,10 @@ function textOf(body: MessagesBody & MessagesExtras): Fields | undefined {
   return { format: { type: 'json_schema', name: 'output', schema: format.schema, strict: true } }
 }
 
-/** How long to think, with what may be told of it. */
-function reasoningOf(body: MessagesBody, model: Model): Fields {
-  const effort = effortOfThinking(body, model)
-  const isTold = effort !== 'none' && asObject(body.thinking).display !== 'omitted'
-  return withoutGaps({ effort, summary: isTold ? 'auto' : undefined })
+/**
+ * How long to think, and whether to show a summary of it. Without `display` current models of messages show none either:
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+ */
+function reasoningOf(body: MessagesBody, model: Model): object | undefined {
+  return reasoningSettings(effortOfThinking(body, model), asObject(body.thinking).display === 'summarized')
 }

@@ -157,37 +157,44 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     mask: entry.mask ?? true,
     durations: entry.durations as Durations | undefined,
   })
-  const own = withThoseBeside(familiesOf(entry), modelOf)
-  return [...own, ...bridgesOf(own, modelOf, upstream)]
+  return familiesFor(familiesOf(entry), modelOf)
     .map(modelOf)
     .filter((model) => model.family.serves?.(model) ?? true)
 }
 
-/** The families that a model is configured with, and those that it needs beside them. */
-function withThoseBeside(named: readonly Family[], modelOf: (family: Family) => Model): Family[] {
-  const needed = named.flatMap((family) => {
-    const { beside } = family
-    const other = beside?.isNeeded(modelOf(family)) ? families.get(beside.family) : undefined
-    return other ? [other] : []
+/**
+ * The families of a model: those that its configuration names, the one that it needs beside them, and those that translate to
+ * these.
+ */
+function familiesFor(named: readonly Family[], modelOf: (family: Family) => Model): Family[] {
+  const needed = named.flatMap((native) => {
+    const { beside } = native
+    const other = beside?.isNeeded(modelOf(native)) ? families.get(beside.family) : undefined
+    return other && !named.includes(other) ? [{ native, other }] : []
   })
-  return [...new Set([...named, ...needed])]
+  const own = [...named]
+  for (const { native, other } of needed) {
+    if (canBeBridged(other, native, modelOf(other).upstream.operatorFields)) own.push(other)
+  }
+  return [...own, ...bridgesOf(own, [...named, ...needed.map(({ other }) => other)], modelOf)]
 }
 
 /**
- * The families that translate to those of a model: one for each operation, to the first of its families. Operations
- * that are served already are translated too if a request shows by itself that it needs another family.
+ * The families that translate to a vendor's: one for each operation, to the first of the vendor's. Operations that the
+ * model's own families serve are translated too if a request shows by itself that it needs another one.
  */
 function bridgesOf(
   own: readonly Family[],
+  ofVendor: readonly Family[],
   modelOf: (family: Family) => Model,
-  { operatorFields }: Upstream,
 ): Family[] {
   const served = new Set(own.map(({ operation }) => operation))
-  return own.flatMap((native) =>
+  return ofVendor.flatMap((native) =>
     (bridges.get(native.name) ?? []).filter((bridge) => {
       const { operation, takes, takesSome } = bridge
-      if (!canBeBridged(bridge, native, operatorFields)) return false
-      if (served.has(operation) && !(takes && (takesSome?.(modelOf(bridge)) ?? true))) return false
+      const model = modelOf(bridge)
+      if (!canBeBridged(bridge, native, model.upstream.operatorFields)) return false
+      if (served.has(operation) && !(takes && (takesSome?.(model) ?? true))) return false
       served.add(operation)
       return true
     }),

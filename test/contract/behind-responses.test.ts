@@ -342,17 +342,22 @@ describe('chat completions', () => {
     })
     expect(second.choices[0]?.message.content).toContain('The tool answered: Rain')
     const [sent] = sentSince(calls)
-    expect(sent).toMatchObject({ store: false, reasoning: { summary: 'auto' } })
+    expect(sent.store).toBe(false)
+    expect(sent).not.toHaveProperty('reasoning')
     expect(sent.tools[0]).toMatchObject({ type: 'function', name: 'weather', strict: false })
   })
 
-  test('what was thought is told, and a limit is one', async () => {
-    const { choices } = await chat.chat.completions.create({
+  test('what was thought is shown if that is requested, and a limit is one', async () => {
+    const ask = {
       model: 'thinker',
-      messages: [{ role: 'user', content: '[sandbox reasoning=9] Hi' }],
-      reasoning_effort: 'low',
-    })
+      messages: [{ role: 'user' as const, content: '[sandbox reasoning=9] Hi' }],
+      reasoning_effort: 'low' as const,
+    }
+    const shown = { ...ask, include_reasoning: true }
+    const { choices } = await chat.chat.completions.create(shown)
     expect((choices as Json)[0].message.reasoning_content).toContain('The user wants an answer')
+    const [hidden] = (await chat.chat.completions.create(ask)).choices
+    expect(hidden?.message).not.toHaveProperty('reasoning_content')
     const cut = await chat.chat.completions.create({
       model: 'words',
       messages: [{ role: 'user', content: '[sandbox tokens=90] Hi' }],
@@ -377,7 +382,7 @@ describe('chat completions', () => {
 describe('messages', () => {
   const tools = [{ name: 'weather', input_schema: schema }]
   const asked = { role: 'user' as const, content: 'The weather, please' }
-  const thinking = { type: 'enabled' as const, budget_tokens: 2_000 }
+  const thinking = { type: 'enabled' as const, budget_tokens: 2_000, display: 'summarized' as const }
 
   test('a stream begins with an estimate of its input, and ends with what was counted', async () => {
     const prompt = say('How is the weather in the north of Norway in the middle of the winter?'.repeat(20))

@@ -372,6 +372,7 @@ const ofChatOnResponses: Bridge = {
     logprobs: { logprobs: true },
     top_logprobs: { logprobs: true, top_logprobs: 2 },
     reasoning_effort: { ...thinker, reasoning_effort: 'low' },
+    include_reasoning: { ...thinker, include_reasoning: true },
     service_tier: { service_tier: 'default' },
     'prompt_cache_options.ttl': { prompt_cache_options: { ttl: '12h' } },
     'tools[].type': { tools: [{ type: 'web_search' }] },
@@ -388,7 +389,7 @@ const ofMessagesOnResponses: Bridge = {
     'messages[].content[] thinking': undefined,
     'messages[].content[] redacted_thinking': undefined,
     thinking: { ...ofMessages.samples.thinking, ...thinker },
-    'thinking.display': { ...thinker, thinking: { type: 'adaptive', display: 'omitted' } },
+    'thinking.display': { ...thinker, thinking: { type: 'adaptive', display: 'summarized' } },
     'output_config.effort': { ...thinker, output_config: { effort: 'low' } },
   },
 }

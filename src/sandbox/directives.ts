@@ -350,7 +350,8 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'account=2',
-    meaning: "the vendor's account that answers: what another account has sealed is refused (responses)",
+    meaning:
+      "the vendor's account that answers: what another account has sealed is refused; `unverified` is refused summaries of reasoning (responses)",
     read: text((into, value) => {
       into.account = value
     }),

@@ -7,8 +7,9 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import Anthropic from '@anthropic-ai/sdk'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
+import { describeAccount } from '../../src/accounts/accounts'
 import type { ModelConfig } from '../../src/config/schema'
-import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)
@@ -46,13 +47,13 @@ beforeAll(async () => {
       'mini-chat': chatOnly('gpt-5.4-mini'),
       older: both('gpt-5-mini'),
       'of-responses': { ...both('gpt-6-luna'), family: 'openai-responses' },
-      elsewhere: chatOnly('gpt-6-luna', 'other-kind'),
+      azure: chatOnly('gpt-6-luna', 'azure'),
+      spread: { ...chatOnly('gpt-6-luna'), upstream: { broken: 1, openai: 1 } },
       routed: { route: ['broken', 'luna'] },
       broken: chatOnly('gpt-6-luna', 'broken'),
       'of-all': { route: ['of-responses', 'older'] },
     },
     upstreams: {
-      'other-kind': { kind: 'deepseek', baseUrl: 'http://127.0.0.1:1', apiKey: 'none' },
       broken: { kind: 'openai', baseUrl: 'http://127.0.0.1:1', apiKey: 'none' },
     },
     balance: '1000',
@@ -301,6 +302,44 @@ describe('chat completions', () => {
     expect(Number(quoted.most_usd) * 1e9).toBe(Number(held))
   })
 
+  test('streamed candidates are calls side by side', async () => {
+    const { status, text, sent } = await ask(CHAT, {
+      model: 'luna',
+      messages: [asked],
+      tools,
+      n: 2,
+      stream: true,
+    })
+    expect([status, sent.length]).toEqual([200, 2])
+    for (const index of [0, 1])
+      expect(text).toContain(
+        `"choices":[{"index":${index},"delta":{},"logprobs":null,"finish_reason":"tool_calls"}]`,
+      )
+  })
+
+  test("a key's plan has its price", async () => {
+    const own = await startTestGateway({
+      models: { luna: both('gpt-6-luna') },
+      config: { plans: { half: { priceFactor: '0.5' } } },
+      sandbox: gateway.sandbox,
+    })
+    await describeAccount(own.server.world.db, {
+      account: 'alice',
+      displayName: null,
+      note: null,
+      plan: 'half',
+      budget: null,
+    })
+    await waitFor(async () => {
+      const answered = await own.post(CHAT, { model: 'luna', messages: [asked], tools })
+      const { usage } = (await answered.json()) as Json
+      const { amount } = (await own.newestCharge()) as Json
+      return Number(amount) === usage.prompt_tokens * 500 + usage.completion_tokens * 1_000
+    })
+    expect(sentSince(gateway.sandbox.calls.length - 1)[0]?.path).toBe('/v1/responses')
+    await own.close()
+  })
+
   test('fields that reasoning models ignore are ignored there too, without an error', async () => {
     const ignored = {
       temperature: 0,
@@ -378,13 +417,60 @@ describe('chat completions', () => {
         fault: true,
       })
       expect(sentSince(calls).map((call) => call.path)).toEqual([path])
+      // Responses do not know the field, so this model still has none of its vendor's own.
+      const families = own.server.world.catalogue.models.get(model)?.map(({ family }) => family.name)
+      expect(families).not.toContain('openai-responses')
       await own.close()
     }
   })
 
-  test('an upstream of a kind without responses is asked as before', async () => {
-    const forms = gateway.server.world.catalogue.models.get('elsewhere') ?? []
-    expect(forms.map(({ family }) => family.name)).not.toContain('chat-on-responses')
+  test('equal connections are tried each in the right way', async () => {
+    for (let round = 0; round < 8; round++) {
+      expect(await pathsOf(CHAT, { model: 'spread', messages: [asked], tools })).toEqual(['/v1/responses'])
+      expect(await pathsOf(CHAT, { model: 'spread', messages: [asked] })).toEqual([CHAT])
+    }
+  })
+
+  test('Azure is asked for responses too', async () => {
+    const path = '/openai/v1/responses'
+    expect(await pathsOf(CHAT, { model: 'azure', messages: [asked], tools })).toEqual([path])
+  })
+
+  test('a kind without responses is asked as before, and its refusal reaches the caller and costs nothing', async () => {
+    const { openai } = gateway.server.world.config.upstreams
+    const own = await startTestGateway({
+      models: {
+        luna: chatOnly('gpt-6-luna', 'elsewhere'),
+        named: { ...both('gpt-6-luna'), upstream: 'elsewhere' },
+      },
+      upstreams: { elsewhere: { ...openai, kind: 'deepseek' } },
+      sandbox: gateway.sandbox,
+    })
+    const calls = gateway.sandbox.calls.length
+    const refused = await own.post(CHAT, { model: 'luna', messages: [asked], tools })
+    expect({ status: refused.status, json: await refused.json() }).toMatchObject({
+      status: 400,
+      json: {
+        error: {
+          message: expect.stringContaining("use /v1/responses or set reasoning_effort to 'none'"),
+          param: 'reasoning_effort',
+        },
+      },
+    })
+    expect(Number((await own.newestCharge())?.amount)).toBe(0)
+    const served = await own.post(CHAT, { model: 'named', messages: [asked], tools })
+    expect(served.status).toBe(200)
+    expect(sentSince(calls).map(({ path }) => path)).toEqual([CHAT, '/v1/responses'])
+    await own.close()
+  })
+
+  test('a model whose traits allow it is asked as before', async () => {
+    const own = await startTestGateway({
+      models: { luna: { ...both('gpt-6-luna'), traits: { toolsBesideEffort: true } } },
+      sandbox: gateway.sandbox,
+    })
+    expect((await own.post(CHAT, { model: 'luna', messages: [asked], tools })).status).toBe(400)
+    await own.close()
   })
 
   for (const [name, isStream] of [
@@ -488,6 +574,75 @@ describe('messages', () => {
   ])('%s: %s goes the right way', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf(MESSAGES, { model, ...base, stream, ...fields })).toEqual([path])
+  })
+
+  test('format, choice of a tool, one call at a time and pictures go along', async () => {
+    const source = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' }
+    const picture = { type: 'image', source }
+    const { status, text, sent } = await ask(MESSAGES, {
+      model: 'luna',
+      max_tokens: 900,
+      system: 'Be brief.',
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: '[sandbox cached=40] Where?' }, picture] },
+        {
+          role: 'assistant',
+          content: [{ type: 'tool_use', id: 'call_1', name: 'weather', input: { city: 'Oslo' } }],
+        },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: [picture] }] },
+      ],
+      tools: uses,
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+      output_config: { effort: 'high', format: { type: 'json_schema', schema } },
+      temperature: 0,
+      stop_sequences: ['x'],
+    })
+    expect(status).toBe(200)
+    const seen = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
+    expect(sent).toEqual([
+      {
+        path: '/v1/responses',
+        body: {
+          model: 'gpt-6-luna',
+          store: false,
+          instructions: 'Be brief.',
+          input: [
+            { role: 'user', content: [{ type: 'input_text', text: '[sandbox cached=40] Where?' }, seen] },
+            { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{"city":"Oslo"}' },
+            { type: 'function_call_output', call_id: 'call_1', output: [seen] },
+          ],
+          tools: [{ type: 'function', name: 'weather', parameters: schema, strict: false }],
+          tool_choice: 'required',
+          parallel_tool_calls: false,
+          text: { format: { type: 'json_schema', name: 'output', schema, strict: true } },
+          reasoning: { effort: 'high' },
+          include: ['reasoning.encrypted_content'],
+          max_output_tokens: 900,
+        },
+      },
+    ])
+    const { usage } = JSON.parse(text)
+    expect(usage.cache_read_input_tokens).toBe(40)
+    const { amount } = (await gateway.newestCharge()) as Json
+    expect(Number(amount)).toBe(usage.input_tokens * 1_000 + 40 * 100 + usage.output_tokens * 2_000)
+  })
+
+  test('an answer is repeated by its Idempotency-Key, whole and streamed', async () => {
+    for (const stream of [false, true]) {
+      const headers = { 'idempotency-key': `tools-messages-${stream}` }
+      const body = { model: 'luna', ...base, tools: uses, stream }
+      const first = await ask(MESSAGES, body, headers)
+      const again = await ask(MESSAGES, body, headers)
+      expect([first.status, again.status, again.sent.length]).toEqual([200, 200, 0])
+      if (!stream) expect(again.text).toBe(first.text)
+    }
+  })
+
+  test('a count of tokens costs nothing and asks no vendor', async () => {
+    const calls = gateway.sandbox.calls.length
+    const counted = await gateway.post('/v1/messages/count_tokens', { model: 'luna', ...base, tools: uses })
+    expect(((await counted.json()) as Json).input_tokens).toBeGreaterThan(10)
+    expect(gateway.sandbox.calls.length).toBe(calls)
   })
 
   test('thinking that was signed on one way is left out on the other, and the loop goes on', async () => {

@@ -18,7 +18,7 @@ export function needsResponsesForSome({ traits }: Pick<Model, 'traits'>): boolea
   return !traits.toolsBesideEffort && traits.thinking !== 'never'
 }
 
-/** The same, where its vendor serves responses. */
+/** Whether some requests for a model have to go over responses, and its vendor serves them. */
 export function canUseBoth(model: Model): boolean {
   return model.upstream.servesResponses && needsResponsesForSome(model)
 }

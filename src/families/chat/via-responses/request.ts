@@ -149,6 +149,10 @@ function saidPart({ type, text, refusal }: Fields, at: string): Fields {
   throw invalidRequest(`${at}.type`, `Invalid value for '${at}.type': the assistant's parts are texts.`)
 }
 
+/**
+ * A call without the id of its item: the vendor looks for the reasoning that led to an item with an id, which no client of
+ * chat sends back (continuedev/continue#10018, nodetool-ai/nodetool#4252, jin-bo/agentao#321).
+ */
 function callItem({ id, type, function: called, custom: own }: Fields, at: string, custom: Set<unknown>) {
   const { name, arguments: text, input } = asObject(type === 'custom' ? own : called)
   if (typeof id !== 'string' || typeof name !== 'string') {

@@ -163,42 +163,31 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
 }
 
 /**
- * The families of a model: those that its configuration names, the one that it needs beside them, and those that translate to
- * these.
+ * The families of a model: those that its configuration names, and for each of these the families that translate to it: one
+ * for each operation. An operation that is served already has a second family only for requests that show by themselves that
+ * they need it.
  */
 function familiesFor(named: readonly Family[], modelOf: (family: Family) => Model): Family[] {
-  const needed = named.flatMap((native) => {
+  const all = [...named]
+  const add = (family: Family, native: Family) => {
+    const model = modelOf(family)
+    const isServed = all.some(({ operation }) => operation === family.operation)
+    const isChoice = family.takes !== undefined && (family.takesSome?.(model) ?? true)
+    if (all.includes(family) || (isServed && !isChoice)) return
+    if (canBeBridged(family, native, model.upstream.operatorFields)) all.push(family)
+  }
+  const addBridges = (native: Family) => {
+    for (const bridge of bridges.get(native.name) ?? []) add(bridge, native)
+  }
+  named.forEach(addBridges)
+  for (const native of named) {
     const { beside } = native
     const other = beside?.isNeeded(modelOf(native)) ? families.get(beside.family) : undefined
-    return other && !named.includes(other) ? [{ native, other }] : []
-  })
-  const own = [...named]
-  for (const { native, other } of needed) {
-    if (canBeBridged(other, native, modelOf(other).upstream.operatorFields)) own.push(other)
+    if (!other || named.includes(other)) continue
+    add(other, native)
+    addBridges(other)
   }
-  return [...own, ...bridgesOf(own, [...named, ...needed.map(({ other }) => other)], modelOf)]
-}
-
-/**
- * The families that translate to a vendor's: one for each operation, to the first of the vendor's. Operations that the
- * model's own families serve are translated too if a request shows by itself that it needs another one.
- */
-function bridgesOf(
-  own: readonly Family[],
-  ofVendor: readonly Family[],
-  modelOf: (family: Family) => Model,
-): Family[] {
-  const served = new Set(own.map(({ operation }) => operation))
-  return ofVendor.flatMap((native) =>
-    (bridges.get(native.name) ?? []).filter((bridge) => {
-      const { operation, takes, takesSome } = bridge
-      const model = modelOf(bridge)
-      if (!canBeBridged(bridge, native, model.upstream.operatorFields)) return false
-      if (served.has(operation) && !(takes && (takesSome?.(model) ?? true))) return false
-      served.add(operation)
-      return true
-    }),
-  )
+  return all
 }
 
 /**

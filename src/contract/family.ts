@@ -186,10 +186,7 @@ interface Contract<Body> {
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
   /** Whether `takes` is ever true for a model. Absent: it is for each. */
   takesSome?(model: Model): boolean
-  /**
-   * The family that a model has too, if its vendor serves that and requests of some kinds need it. Its configuration need
-   * not name it.
-   */
+  /** Another family of the vendor for requests that this one cannot serve. A model's configuration need not name it. */
   beside?: { family: string; isNeeded(model: Model): boolean }
   /** The schema. Objects are open: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema

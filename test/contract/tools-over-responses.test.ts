@@ -72,6 +72,14 @@ const asked = { role: 'user' as const, content: 'The weather, please' }
 const CHAT = '/v1/chat/completions'
 const MESSAGES = '/v1/messages'
 
+/** Tools that an item of the input brings. */
+const added = (tools: Json[]) => ({
+  input: [
+    { type: 'additional_tools', role: 'developer', tools },
+    { role: 'user', content: 'The weather, please' },
+  ],
+})
+
 /** Where the calls since a number of calls went, with their bodies. */
 const sentSince = (calls: number) =>
   gateway.sandbox.calls.slice(calls).map(({ path, body }) => ({ path, body: JSON.parse(body) as Json }))
@@ -417,7 +425,7 @@ describe('chat completions', () => {
         fault: true,
       })
       expect(sentSince(calls).map((call) => call.path)).toEqual([path])
-      // Responses do not know the field, so this model still has none of its vendor's own.
+      // Responses do not know the field, and would be refused with it.
       const families = own.server.world.catalogue.models.get(model)?.map(({ family }) => family.name)
       expect(families).not.toContain('openai-responses')
       await own.close()
@@ -680,12 +688,60 @@ describe('messages', () => {
 })
 
 describe('responses', () => {
-  test('a model that names chat alone sends them as they are', async () => {
-    const flat = [{ type: 'function', name: 'weather', parameters: schema }]
-    for (const model of ['luna', 'luna-chat'])
-      expect(await pathsOf('/v1/responses', { model, input: 'Weather?', tools: flat })).toEqual([
-        '/v1/responses',
-      ])
+  const flat = [{ type: 'function', name: 'weather', parameters: schema }]
+  const ask = { input: 'The weather, please' }
+
+  test.each([
+    ['tools', 'luna', { tools: flat }, '/v1/responses'],
+    ['no tools', 'luna', {}, '/v1/responses'],
+    ['tools', 'luna-chat', { tools: flat }, '/v1/responses'],
+    ['tools that an item adds', 'luna-chat', added(flat), '/v1/responses'],
+    ['tools without effort', 'luna-chat', { tools: flat, reasoning: { effort: 'none' } }, CHAT],
+    ['no tools', 'luna-chat', {}, CHAT],
+    ['tools, and an effort', 'mini-chat', { tools: flat, reasoning: { effort: 'low' } }, '/v1/responses'],
+    ['tools, of a model that does not think unasked', 'mini-chat', { tools: flat }, CHAT],
+  ])('%s: %s goes the right way', async (_, model, fields, path) => {
+    for (const stream of [false, true])
+      expect(await pathsOf('/v1/responses', { model, ...ask, stream, ...fields })).toEqual([path])
+  })
+
+  test('what is no request is refused by its place, whatever stands in it', async () => {
+    for (const fields of [
+      { input: [null], tools: flat },
+      { input: [1], tools: [null] },
+      { input: 7, tools: { a: 1 }, reasoning: 'x' },
+    ]) {
+      const answered = await gateway.post('/v1/responses', { model: 'luna-chat', ...fields })
+      expect(answered.status).toBe(400)
+    }
+    for (const fields of [{ tools: [null] }, { tools: 'x' }, { tools, reasoning_effort: 5 }]) {
+      const answered = await gateway.post(CHAT, { model: 'luna', messages: [asked], ...fields })
+      expect(answered.status).toBe(400)
+    }
+    for (const fields of [{ tools: [null] }, { tools: 'x' }, { tools, thinking: 5, output_config: null }]) {
+      const answered = await gateway.post(MESSAGES, {
+        model: 'luna',
+        max_tokens: 9,
+        messages: [asked],
+        ...fields,
+      })
+      expect(answered.status).toBe(400)
+    }
+  })
+
+  test('a loop of tools is kept and continued', async () => {
+    const first = await gateway.post('/v1/responses', { model: 'luna-chat', ...ask, tools: flat })
+    const { id, output } = (await first.json()) as Json
+    const call = output.find(({ type }: Json) => type === 'function_call')
+    const calls = gateway.sandbox.calls.length
+    const second = await gateway.post('/v1/responses', {
+      model: 'luna-chat',
+      previous_response_id: id,
+      input: [{ type: 'function_call_output', call_id: call.call_id, output: 'Rain' }],
+      tools: flat,
+    })
+    expect(await second.text()).toContain('The tool answered: Rain')
+    expect(sentSince(calls).map(({ path }) => path)).toEqual(['/v1/responses'])
   })
 })
 

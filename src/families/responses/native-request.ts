@@ -159,7 +159,7 @@ export function searchesIn(body: ResponsesBody): number | undefined {
 
 /** All tools of a request: those of its items and of namespaces too. */
 export function allTools({ tools, input }: ResponsesBody): Fields[] {
-  const added = Array.isArray(input) ? input.flatMap((item) => toolsIn((item as Fields).tools)) : []
+  const added = Array.isArray(input) ? input.filter(isObject).flatMap(({ tools }) => toolsIn(tools)) : []
   return [...toolsIn(tools), ...added].flatMap((tool) => [tool, ...toolsIn(tool.tools)])
 }
 

@@ -2,6 +2,7 @@
 // answers and whether one is kept are the gateway's. Items and events must pass as the vendor made them.
 
 import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
+import { asObject } from '../../lib/objects'
 import { countedTokens } from '../body'
 import { ignoredInResponses } from '../traits/ignored'
 import { responsesEdit } from '../traits/responses'
@@ -26,6 +27,7 @@ import {
   unsentTools,
 } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
+import { needsResponses, needsResponsesForSome } from './tools-beside-effort'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
   kind: 'made',
@@ -38,6 +40,9 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   fieldRules: responsesFieldRules,
   fields: responsesFields,
   ignored: unsentTools,
+  takes: (body, model) =>
+    needsResponses(model, allTools(body as ResponsesBody), asObject(body.reasoning).effort),
+  takesSome: needsResponsesForSome,
   check(body, model) {
     checkResponses(body)
     responsesEdit(body, model)

@@ -20,7 +20,6 @@ const both = (upstreamModel: string): ModelConfig => ({
   family: ['openai-chat', 'openai-responses'],
   upstream: 'openai',
   upstreamModel,
-  reasoning: true,
   price,
 })
 const chatOnly = (upstreamModel: string, upstream = 'openai'): ModelConfig => ({
@@ -211,6 +210,16 @@ describe('chat completions', () => {
   ])('%s: %s goes the right way', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf(CHAT, { model, messages: [asked], stream, ...fields })).toEqual([path])
+  })
+
+  test('an effort that the model does not have is refused with those that it has', async () => {
+    const body = { model: 'astra', messages: [asked], tools, reasoning_effort: 'none' }
+    const { status, text, sent } = await ask(CHAT, body)
+    expect([status, sent.length]).toEqual([400, 0])
+    expect(JSON.parse(text).error).toMatchObject({
+      param: 'reasoning_effort',
+      message: expect.stringContaining("'low', 'medium', 'high', 'xhigh', and 'max'"),
+    })
   })
 
   test('a request that stays passes byte for byte', async () => {
@@ -582,6 +591,15 @@ describe('messages', () => {
   ])('%s: %s goes the right way', async (_, model, fields, path) => {
     for (const stream of [false, true])
       expect(await pathsOf(MESSAGES, { model, ...base, stream, ...fields })).toEqual([path])
+  })
+
+  test('thinking that cannot be switched off is the lowest effort', async () => {
+    const thinking = { type: 'disabled' }
+    const { status, sent } = await ask(MESSAGES, { model: 'astra', ...base, tools: uses, thinking })
+    expect(status).toBe(200)
+    expect(sent.map(({ path, body }) => [path, body.reasoning])).toEqual([
+      ['/v1/responses', { effort: 'low' }],
+    ])
   })
 
   test('format, choice of a tool, one call at a time and pictures go along', async () => {

@@ -163,6 +163,12 @@ const claude: readonly KnownModel[] = [
 ]
 
 const openai = 'https://developers.openai.com/api/docs'
+/**
+ * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.4 openai/openai-openapi#541
+ * (2026-05-18), gpt-5.4-mini openclaw/openclaw#76727 (2026-05-03), gpt-5.5 jeffdafoe/llm-memory-api#178 (2026-04-29), gpt-5.6
+ * BerriAI/litellm#34569 (2026-07-24), gpt-6-sol onyx-dot-app/onyx#15008 (2026-09-23), gpt-6-astra docker/docker-agent#4162
+ * (2026-09-04). There is none for gpt-5.2 and older.
+ */
 const toolsOverResponses = { toolsBesideEffort: false }
 const large = { contextTokens: 1_050_000, maxOutputTokens: 128_000 }
 const medium = { contextTokens: 400_000, maxOutputTokens: 128_000 }
@@ -179,7 +185,7 @@ const gpt: readonly KnownModel[] = [
     names: ['gpt-6*', 'gpt-5.6*'],
     traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_MAX] },
     ...large,
-    source: 'https://github.com/BerriAI/litellm/issues/34569',
+    source: 'https://github.com/BerriAI/litellm/pull/34569',
     asOf: '2026-11',
   },
   {
@@ -193,7 +199,7 @@ const gpt: readonly KnownModel[] = [
     names: ['gpt-5.4-mini', 'gpt-5.4-nano'],
     traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...medium,
-    source: 'https://github.com/onyx-dot-app/onyx/issues/15008',
+    source: 'https://github.com/openclaw/openclaw/pull/76727',
     asOf: '2026-11',
   },
   {

@@ -33,8 +33,8 @@ export interface UpstreamKind {
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
   /** Fields of bodies by the name that this vendor has for them; null for one that it refuses and nobody misses. */
   renamed?: Readonly<Record<string, string | null>>
-  /** True if the vendor serves responses for each model that it serves chat completions for. */
-  servesResponses?: true
+  /** Whether the vendor serves responses for each model that it serves chat completions for. Absent: it does not. */
+  servesResponses?(place: UpstreamPlace): boolean
   /** False if the vendor refuses `stream_options` and reports usage without. */
   streamUsage?: false
   /** Fields that callers may not set, because what they cost depends on more than a price list. */

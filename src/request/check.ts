@@ -8,6 +8,7 @@ import { operatorEditOf, setTheSame } from '../catalogue/operator-fields'
 import type { AnswerContext, EarlierVideo, Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
+import { edited } from '../families/traits/edit'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
 import { findVariant, type KnownNames, knownNamesOf, type Variant } from '../lib/field-names'
 import { editObject } from '../lib/json'
@@ -276,16 +277,6 @@ function formFor(model: Model, form: Form): Record<string, unknown> {
   const body = bodyOfForm(form, model.family.body)
   const edit = operatorEditOf(model, (field) => field in body)
   return edit ? edited(body, edit) : body
-}
-
-function edited(
-  body: Record<string, unknown>,
-  { set, drop }: NonNullable<ReturnType<typeof operatorEditOf>>,
-): Record<string, unknown> {
-  const copy = { ...body }
-  for (const field of drop) delete copy[field]
-  for (const [field, json] of Object.entries(set)) copy[field] = JSON.parse(json)
-  return copy
 }
 
 function parseJson(json: JsonBody, byteLength: number): Parsed {

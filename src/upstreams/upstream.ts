@@ -74,7 +74,7 @@ class LimitedUpstream implements Upstream {
     this.sharedAccount = config.sharedAccount ?? true
     this.allowPrivateAddresses = config.allowPrivateAddresses ?? false
     this.streamUsage = config.streamUsage ?? kind.streamUsage ?? true
-    this.servesResponses = kind.servesResponses ?? false
+    this.servesResponses = kind.servesResponses?.(this.place) ?? false
     this.timeoutMs = config.timeoutMs ?? DEFAULT_TIMEOUT_MS
     this.idleTimeoutMs = config.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS
     this.maxDurationMs = config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS

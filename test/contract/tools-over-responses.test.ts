@@ -9,6 +9,7 @@ import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import { describeAccount } from '../../src/accounts/accounts'
 import type { ModelConfig } from '../../src/config/schema'
+import { startSandbox } from '../../src/sandbox'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
@@ -36,7 +37,10 @@ let chat: OpenAI
 let messages: Anthropic
 
 beforeAll(async () => {
+  const sandbox = startSandbox({ record: true })
+  const azure = { kind: 'azure', baseUrl: sandbox.baseUrls.azure, apiKey: sandbox.secrets.azure }
   gateway = await startTestGateway({
+    sandbox,
     models: {
       luna: both('gpt-6-luna'),
       'luna-5.6': both('gpt-5.6-luna'),
@@ -47,6 +51,8 @@ beforeAll(async () => {
       older: both('gpt-5-mini'),
       'of-responses': { ...both('gpt-6-luna'), family: 'openai-responses' },
       azure: chatOnly('gpt-6-luna', 'azure'),
+      'azure-old': chatOnly('gpt-6-luna', 'azure-old'),
+      'azure-older': chatOnly('gpt-6-luna', 'azure-older'),
       spread: { ...chatOnly('gpt-6-luna'), upstream: { broken: 1, openai: 1 } },
       routed: { route: ['broken', 'luna'] },
       broken: chatOnly('gpt-6-luna', 'broken'),
@@ -54,6 +60,8 @@ beforeAll(async () => {
     },
     upstreams: {
       broken: { kind: 'openai', baseUrl: 'http://127.0.0.1:1', apiKey: 'none' },
+      'azure-old': { ...azure, apiVersion: '2025-04-01-preview' },
+      'azure-older': { ...azure, apiVersion: '2024-10-21' },
     },
     balance: '1000',
   })
@@ -63,6 +71,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await gateway.close()
+  await gateway.sandbox.stop()
 })
 
 const schema = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
@@ -448,9 +457,14 @@ describe('chat completions', () => {
     }
   })
 
-  test('Azure is asked for responses too', async () => {
+  test('Azure is asked for responses too, by a version that has them', async () => {
     const path = '/openai/v1/responses'
     expect(await pathsOf(CHAT, { model: 'azure', messages: [asked], tools })).toEqual([path])
+    const older = '/openai/responses?api-version=2025-04-01-preview'
+    expect(await pathsOf(CHAT, { model: 'azure-old', messages: [asked], tools })).toEqual([older])
+    const { status, sent } = await ask(CHAT, { model: 'azure-older', messages: [asked], tools })
+    expect(status).toBe(400)
+    expect(sent[0]?.path).toContain('/chat/completions?api-version=2024-10-21')
   })
 
   test('a kind without responses is asked as before, and its refusal reaches the caller and costs nothing', async () => {

@@ -14,6 +14,10 @@ const OPERATOR_CODES = new Set([
   'insufficient_quota',
   'unsupported_api_version',
 ])
+/** The version of the API without one in the configuration. */
+const LATEST = 'v1'
+/** The first version with responses, as older ones say in their refusal: Aider-AI/aider#4029. */
+const FIRST_WITH_RESPONSES = '2025-03-01-preview'
 /** Paths that belong to no deployment, even in the older API. */
 const OF_RESOURCE = /^\/(responses|files|batches|models)\b/
 
@@ -23,7 +27,8 @@ export const azure: UpstreamKind = {
   secretVariable: 'AZURE_OPENAI_API_KEY',
   needs: ['baseUrl'],
   prefix: { openai: '/openai/v1', native: '' },
-  servesResponses: true,
+  // A name such as `preview` is that of a later version.
+  servesResponses: ({ apiVersion = LATEST }) => apiVersion >= FIRST_WITH_RESPONSES,
   fileHosts: ['.blob.core.windows.net'],
   headers: (secret) => ({ 'api-key': secret }),
 

@@ -19,7 +19,7 @@ export const openai: UpstreamKind = {
   baseUrl: 'https://api.openai.com/v1',
   secretVariable: 'OPENAI_API_KEY',
   prefix: { openai: '', native: '' },
-  servesResponses: true,
+  servesResponses: () => true,
   fileHosts: ['oaidalleapiprodscus.blob.core.windows.net'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {

@@ -150,8 +150,9 @@ function saidPart({ type, text, refusal }: Fields, at: string): Fields {
 }
 
 /**
- * A call without the id of its item: the vendor looks for the reasoning that led to an item with an id, which no client of
- * chat sends back (continuedev/continue#10018, nodetool-ai/nodetool#4252, jin-bo/agentao#321).
+ * The item of a call, without an id: an item with its id is refused without the reasoning that led to it
+ * (continuedev/continue#10018), which chat clients do not send back, and one without an id is accepted (nodetool-ai/nodetool#4252,
+ * jin-bo/agentao#321).
  */
 function callItem({ id, type, function: called, custom: own }: Fields, at: string, custom: Set<unknown>) {
   const { name, arguments: text, input } = asObject(type === 'custom' ? own : called)

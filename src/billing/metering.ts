@@ -311,7 +311,7 @@ export function outcomeOfReply(
     endedBy: 'done',
     usage: plausible(usage?.figures, parsed, model),
     serviceTier,
-    usageJson,
+    usageJson: usage?.reported === undefined ? usageJson : JSON.stringify(usage.reported),
     text: shown?.text ?? '',
     textOmitted: 0,
     output: output?.kind,

@@ -256,6 +256,11 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
    * vendor reports.
    */
   usage?(figures: Quantities, reported?: Readonly<Record<string, unknown>>): object | undefined
+  /**
+   * An answer, or an event of a stream, in the words of the contract, where some vendors have others. The same object if it
+   * needs no change. Absent: the vendors of this family have no others.
+   */
+  plainAnswer?(answer: object): object
   /** Absent: every answer that is no stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks<Body>

@@ -14,8 +14,38 @@ const PAGE = /<(?:!doctype|\?xml|html|head|body|title|script|style|center|h[1-6]
 export const NO_REASON = 'The upstream gave no reason.'
 
 /**
+ * Failures that Z.ai reports as the reason for the end of a completion, with the status for its caller. The reference of its API
+ * (docs.bigmodel.cn, the result of an asynchronous completion, 2026-11-24) calls `sensitive` content that the safety review has
+ * intercepted, and `network_error` a model that failed.
+ */
+const FAILED_REASONS: ReadonlyMap<unknown, { status: number; code: string; message: string }> = new Map([
+  [
+    'network_error',
+    { status: 502, code: 'network_error', message: 'The model failed while it made the answer.' },
+  ],
+  [
+    'sensitive',
+    {
+      status: 400,
+      code: 'content_policy_violation',
+      message: "The answer was blocked by the upstream's safety review. Change the request.",
+    },
+  ],
+])
+
+/** The failure that a completion names as the reason for its end; undefined if it names none. */
+export function failureByReason(choices: unknown) {
+  if (!Array.isArray(choices)) return undefined
+  for (const choice of choices) {
+    const failure = FAILED_REASONS.get(asObject(choice).finish_reason)
+    if (failure) return failure
+  }
+  return undefined
+}
+
+/**
  * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an
- * array, and plain text.
+ * array, plain text, and a completion that ended with a failure.
  */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
@@ -28,7 +58,8 @@ export function readErrorShape(body: unknown): ErrorShape {
   if (within && typeof within === 'object') return shape(asObject(within))
   if (Array.isArray(outer.detail)) return shape({ message: outer.detail.map(detailOf).join('; ') })
   if (typeof outer.detail === 'string') return shape({ message: outer.detail })
-  return shape(outer)
+  const failure = failureByReason(outer.choices)
+  return shape(failure ? { code: failure.code, message: failure.message } : outer)
 }
 
 /** Whether a body reports an error, in any of the known forms. */
@@ -53,6 +84,8 @@ export function statedStatus(body: unknown): number | undefined {
     const found = [code, status, stated].map(numberOf).find((number) => number >= 400 && number <= 599)
     if (Number.isInteger(found)) return found
   }
+  const failure = failureByReason(outer.choices)
+  if (failure) return failure.status
   const { code, type } = readErrorShape(body)
   return statusByWord.get(code ?? '') ?? statusByWord.get(type ?? '')
 }

@@ -38,13 +38,14 @@ export async function answerJson(
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
     const outcome = outcomeOfReply(reading, usageJsonOf(json), parsed, model)
     const measured = await measure(outcome, parsed, model, line.world.tokenCounter)
-    const usage = measured && shownUsage(family, json, reading, measured)
+    const plain = readUpstream(model, () => family.plainAnswer?.(json)) ?? json
+    const usage = measured && shownUsage(family, plain, reading, measured)
     return {
       kind: 'whole',
       contentType: 'application/json',
       outcome,
       measured,
-      body: withModel({ text, json }, model, usage),
+      body: withModel({ text, json }, model, plain, usage),
       replies: [json],
     }
   } catch (error) {

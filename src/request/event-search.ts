@@ -5,8 +5,13 @@
  * Words of which an error has one, whatever its form: `{error}`, `{code, message}`, `{detail}`, or a state. Quotes within
  * texts are escaped, so that what a model writes has none of them, but for a text that ends in such a state.
  */
-const ERROR_WORDS = ['"error"', '"message"', '"code"', '"detail"', 'failed"', 'cancelled"']
-const ERRORS = ERROR_WORDS.map((word) => Buffer.from(word))
+const ERROR_WORDS = [
+  ...['"error"', '"message"', '"code"', '"detail"', 'failed"', 'cancelled"'],
+  ...['"network_error"', '"sensitive"'],
+]
+/** Content that is a list, which callers of chat are shown as a text. */
+const LIST_WORDS = ['"content":[', '"content": [']
+const WORDS = [...ERROR_WORDS, ...LIST_WORDS].map((word) => Buffer.from(word))
 const USAGE_WORD = '"usage"'
 const USAGE = Buffer.from(USAGE_WORD)
 const ID = Buffer.from('_id"')
@@ -15,12 +20,17 @@ const LONGEST_ACCOUNT = 'organization'.length
 const NULL = Buffer.from(':null')
 const BLANK_LINE = Buffer.from('\n\n')
 
-/** Whether an event may report usage or an error. */
+/** Whether an event may report usage or an error, or have content that is a list. */
 export function mayReport(event: string): boolean {
-  return event.includes(USAGE_WORD) || ERROR_WORDS.some((word) => event.includes(word))
+  return event.includes(USAGE_WORD) || ERROR_WORDS.some((word) => event.includes(word)) || hasList(event)
 }
 
-/** Index of the first event that may have usage, an error or the operator's account; -1 if none may. */
+/** Whether an event may have content that is a list. */
+export function hasList(event: string): boolean {
+  return LIST_WORDS.some((word) => event.includes(word))
+}
+
+/** Index of the first event that may have usage, an error, a list of content or the operator's account; -1 if none may. */
 export function startOfReport(whole: Buffer, from: number): number {
   const first = indexOfReport(whole, from)
   if (first === -1) return -1
@@ -33,10 +43,10 @@ export function startOfEvent(whole: Buffer, at: number): number {
   return blank === -1 ? 0 : blank + BLANK_LINE.length
 }
 
-/** Index of the first event that may have usage or an error. Most vendors send `"usage":null` with every event. */
+/** Index of the first event that may have usage, an error or a list of content. Most vendors send `"usage":null` with every event. */
 function indexOfReport(bytes: Buffer, from: number): number {
   let first = indexOfAccount(bytes, from)
-  for (const word of ERRORS) first = firstOf(first, bytes.indexOf(word, from))
+  for (const word of WORDS) first = firstOf(first, bytes.indexOf(word, from))
   for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
     if (!isNull(bytes, at + USAGE.length)) return firstOf(first, at)
   }

@@ -4,11 +4,11 @@
 
 import type { Outcome } from '../billing/metering'
 import type { EndedBy } from '../contract/failures'
-import type { Quantities, StreamFollower } from '../contract/family'
+import type { JsonFamily, Quantities, StreamFollower } from '../contract/family'
 import { hasFailed, type Reading } from '../contract/reading'
 import { createEventSplitter, dataOfEvent, eventsIn, objectIn, splitEvents, toLatin1 } from '../lib/sse'
 import { callerEvent } from '../upstreams/caller-view'
-import { hasText, mayReport, startOfEvent, startOfReport } from './event-search'
+import { hasList, hasText, mayReport, startOfEvent, startOfReport } from './event-search'
 import { createRename } from './model-name'
 import { OutputBound } from './output-bound'
 import { StreamTally, streamContract, type TallyOptions } from './stream-tally'
@@ -93,6 +93,7 @@ class PassingMeter implements StreamMeter {
   private readonly bound: OutputBound | undefined
   /** True if the caller wants an event with the usage. */
   private readonly asksUsage: boolean
+  private readonly plainAnswer: JsonFamily['plainAnswer']
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
   private ended = false
@@ -105,6 +106,8 @@ class PassingMeter implements StreamMeter {
     this.rename = createRename(options.model.id)
     this.tally = new StreamTally(options)
     this.bound = options.hold && new OutputBound()
+    const { family } = options.model
+    this.plainAnswer = family.kind === 'json' ? family.plainAnswer : undefined
     this.asksUsage = !options.hideUsage && options.follower?.usageEvent !== undefined
   }
 
@@ -330,7 +333,13 @@ class PassingMeter implements StreamMeter {
     // An error is shown whatever figures stand beside it.
     if (usage?.kind === 'separate' && (hideUsage || (isDoubtful && isCorrected)) && !isError) return ''
     if (reading.end !== 'failed-disguised') {
-      const shownOf = isCorrected ? (json: object) => follower.withUsage?.(json, figures) ?? json : undefined
+      const plainOf = isCorrected || hasList(event) ? this.plainAnswer : undefined
+      const shownOf = isCorrected
+        ? (json: object) => {
+            const plain = plainOf?.(json) ?? json
+            return follower.withUsage?.(plain, figures) ?? plain
+          }
+        : plainOf
       return callerEvent(event, isError, shownOf)
     }
     return toLatin1(this.options.translateError(objectIn(dataOfEvent(event) ?? '') ?? {}))

@@ -81,11 +81,16 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
 }
 
 /**
- * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `usage` stands in place of
- * the vendor's, if given.
+ * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `plain` is the reply in the words of
+ * the contract; `usage` stands in place of the vendor's, if given.
  */
-export function withModel({ text: answered, json }: UpstreamReply, model: Model, usage?: object): string {
-  const text = callerText(answered, json, usage && usageOf(json) !== usage ? { ...json, usage } : json)
+export function withModel(
+  { text: answered, json }: UpstreamReply,
+  model: Model,
+  plain: object = json,
+  usage?: object,
+): string {
+  const text = callerText(answered, json, usage && usageOf(plain) !== usage ? { ...plain, usage } : plain)
   const { model: named } = json as { model?: unknown }
   if (typeof named !== 'string' || named === model.id) return text
   // Nearly all vendors write this; within a string the quotes would be escaped.

@@ -2,7 +2,7 @@
 // tools. It must never throw: vendors leave out, repeat and misspell what they send.
 
 import { parseForeign } from '../../lib/json'
-import { isObject } from '../../lib/objects'
+import { asObject, isObject } from '../../lib/objects'
 
 /** A vendor's message, or a piece of it in a stream. */
 export interface AnswerPart {
@@ -122,9 +122,16 @@ export function callInput(text: string): Record<string, unknown> {
   return { _raw: text }
 }
 
+/** The usage of a completion or a chunk. Moonshot's streams have it in the choice that ends (northes/go-moonshot#17). */
+export function usageIn(completion: { usage?: unknown; choices?: unknown }): unknown {
+  const { usage, choices } = completion
+  if (isObject(usage) || !Array.isArray(choices)) return usage
+  return choices.find((choice) => isObject(choice) && isObject(choice.usage))?.usage ?? usage
+}
+
 /** The part of the output that was thinking, if a completion or a chunk with figures reports it. */
 export function reasoningTokens(completion: unknown): number {
-  const usage = isObject(completion) && isObject(completion.usage) ? completion.usage : {}
+  const usage = asObject(isObject(completion) ? usageIn(completion) : undefined)
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
 }

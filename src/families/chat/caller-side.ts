@@ -5,11 +5,11 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { type Ending, HIDDEN, type Made, type Reading, SHOWN } from '../../contract/reading'
-import { isErrorShape } from '../../lib/error-shapes'
+import { failureByReason, isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, quotedOutput, reportedCount, USEFUL_OUTPUT_TOKENS } from '../body'
-import { partIn } from './answer-parts'
+import { partIn, usageIn } from './answer-parts'
 
 const open = { additionalProperties: true }
 
@@ -127,15 +127,19 @@ export function outputOfChat(body: ChatBody, model: Model): OutputTokens | undef
 
 export function readCompletion(reply: unknown): Reading {
   const completion = reply as Completion
-  const { error, usage, service_tier: tier } = completion
+  const { error, service_tier: tier } = completion
   const choices = choicesIn(completion)
+  const usage = usageIn(completion)
   // A reply without a candidate is no completion, whatever it says.
   const failed =
-    isError(error) || choices.length === 0 || (endsBy(choices, 'error') && !choices.some(isOfWorth))
+    isError(error) ||
+    choices.length === 0 ||
+    failureByReason(choices) !== undefined ||
+    (endsBy(choices, 'error') && !choices.some(isOfWorth))
   const figures = usageOf(usage)
   return {
     output: outputOf(choices, 'message', usage),
-    usage: figures && { kind: 'total', figures },
+    usage: figures && { kind: 'total', figures, reported: usage },
     serviceTier: typeof tier === 'string' ? tier : undefined,
     end: failed ? 'failed' : 'finished',
   }
@@ -143,12 +147,13 @@ export function readCompletion(reply: unknown): Reading {
 
 export function readChunk(event: unknown): Reading {
   const chunk = event as Completion
-  const { usage, service_tier: tier } = chunk
+  const { service_tier: tier } = chunk
   const choices = choicesIn(chunk)
+  const usage = usageIn(chunk)
   const figures = usageOf(usage)
   return {
     output: outputOf(choices, 'delta', usage),
-    usage: figures && { kind: choices.every(isSilent) ? 'separate' : 'total', figures },
+    usage: figures && { kind: choices.every(isSilent) ? 'separate' : 'total', figures, reported: usage },
     serviceTier: typeof tier === 'string' ? tier : undefined,
     end: endingOf(chunk, choices),
   }
@@ -159,6 +164,7 @@ function endingOf(chunk: Completion, choices: readonly Choice[]): Ending | undef
   const { error, usage } = chunk
   const hasUsage = isObject(usage)
   const isLast = choices.length === 0 ? hasUsage : choices.some(({ finish_reason: reason }) => reason)
+  if (failureByReason(choices)) return 'failed-disguised'
   if (isError(error) || endsBy(choices, 'error')) return isLast ? 'finished-failed' : 'failed'
   if (isLast) return 'finished'
   return !Array.isArray(chunk.choices) && !hasUsage && isErrorShape(chunk) ? 'failed-disguised' : undefined
@@ -314,8 +320,8 @@ function sourcesOf(body: ChatBody): number {
 }
 
 /**
- * OpenAI's usage in our units. Cached tokens are part of prompt_tokens. Some vendors leave reasoning out of
- * completion_tokens but not out of total_tokens, so output is the total without the prompt.
+ * OpenAI's usage in our units. Cached tokens are part of prompt_tokens, or stand beside them if they are more. Some vendors
+ * leave reasoning out of completion_tokens but not out of total_tokens, so output is the total without the prompt.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
@@ -325,14 +331,34 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   // Some vendors count what came from their cache beside the details, or have no details.
   const cached = reportedCount(details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
   const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
-  const output = Math.max(completion, reportedCount(usage.total_tokens) - prompt)
+  const isBeside = cached > prompt
+  const output = isBeside
+    ? outputBeside(usage, prompt, completion, cached)
+    : Math.max(completion, reportedCount(usage.total_tokens) - prompt)
   // NaN, for what is no count, fails this comparison.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_FIGURE
-  if (!sane || cached + written > prompt || usage.prompt_tokens === undefined) return 'invalid'
-  const quantities: Quantities = { input_token: prompt - cached - written, output_token: output }
+  const fresh = prompt - written - (isBeside ? 0 : cached)
+  if (!sane || fresh < 0 || usage.prompt_tokens === undefined) return 'invalid'
+  const quantities: Quantities = { input_token: fresh, output_token: output }
   if (cached > 0) quantities.cached_input_token = cached
   if (written > 0) quantities.cache_write_token = written
   return addRare(quantities, usage) ? quantities : 'invalid'
+}
+
+/**
+ * The output where cached tokens stand beside the prompt: some models of xAI report 4,328 cached tokens with a prompt of 4,142
+ * (vercel/ai#12485). Whether a total has the cached tokens in it is not documented, so thinking is taken from its own figure.
+ */
+function outputBeside(
+  usage: Record<string, unknown>,
+  prompt: number,
+  completion: number,
+  cached: number,
+): number {
+  const rest = reportedCount(usage.total_tokens) - prompt
+  const thinking = reportedCount(detailOf(usage.completion_tokens_details, 'reasoning_tokens'))
+  const isWithin = rest <= completion || rest === completion + cached
+  return isWithin ? completion : Math.min(rest, completion + thinking)
 }
 
 /** Adds audio, and the vendor's own tools, which few answers have. False if the figures are impossible. */

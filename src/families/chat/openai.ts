@@ -21,6 +21,7 @@ import {
 } from './caller-side'
 import { chatFieldRules, chatFields } from './fields'
 import { followChat } from './follower'
+import { plainCompletion } from './plain-completion'
 import { shownChatUsage } from './usage'
 
 export const openaiChat: JsonFamily<ChatBody> = {
@@ -62,6 +63,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   },
 
   usage: shownChatUsage,
+  plainAnswer: plainCompletion,
   texts: textsOfChat,
   plain: plainChat,
 }

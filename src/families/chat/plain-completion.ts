@@ -1,0 +1,42 @@
+// A vendor's completion, or a chunk of one, in the words of the contract: content is a text, and the usage stands at the top.
+// It must never lose anything that a list of content holds besides texts.
+
+import { isObject } from '../../lib/objects'
+import { partIn, usageIn } from './answer-parts'
+
+/**
+ * Types of chunks in Mistral's lists (`ContentChunk` of @mistralai/mistralai 2.7.0) that a text and its thinking stand for. Those
+ * of references only name documents that the texts are from.
+ */
+const AS_TEXT: ReadonlySet<unknown> = new Set(['text', 'thinking', 'reference', 'tool_reference'])
+
+/** The completion or chunk in the words of the contract; the same object if it is in them already. */
+export function plainCompletion(completion: object): object {
+  const { choices, usage } = completion as { choices?: unknown; usage?: unknown }
+  if (!Array.isArray(choices)) return completion
+  const plain = choices.map(plainChoice)
+  if (plain.every((choice, index) => choice === choices[index])) return completion
+  const found = usageIn(completion)
+  return { ...completion, choices: plain, ...(found !== usage && { usage: found }) }
+}
+
+function plainChoice(choice: unknown): unknown {
+  if (!isObject(choice)) return choice
+  const { message, delta, usage, ...rest } = choice
+  const plainMessage = plainPart(message)
+  const plainDelta = plainPart(delta)
+  if (plainMessage === message && plainDelta === delta && !isObject(usage)) return choice
+  return {
+    ...rest,
+    ...('message' in choice && { message: plainMessage }),
+    ...('delta' in choice && { delta: plainDelta }),
+  }
+}
+
+/** A message or a delta whose content is a text. */
+function plainPart(part: unknown): unknown {
+  if (!isObject(part) || !Array.isArray(part.content)) return part
+  if (!part.content.every((each) => isObject(each) && AS_TEXT.has(each.type))) return part
+  const { text, thinking } = partIn(part)
+  return { ...part, content: text, ...(thinking !== '' && { reasoning_content: thinking }) }
+}

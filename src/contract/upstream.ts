@@ -18,8 +18,11 @@ export interface UpstreamKind {
   headers(secret: string, protocol: Call['protocol']): Record<string, string>
   /** Hosts of results besides the vendor's own: `files.example.com`, or `.example.com` with all below it. */
   fileHosts: readonly string[]
-  /** Reads an error answer. It never throws: vendors have several forms. */
-  error(status: number, body: unknown): UpstreamError
+  /**
+   * Reads an error answer. It never throws: vendors have several forms. `header` finds a header of the answer; absent for an
+   * error that came in a successful one.
+   */
+  error(status: number, body: unknown, header?: (name: string) => string | null): UpstreamError
   /** Settings that a connection needs. Absent: none. */
   needs?: readonly (keyof UpstreamPlace)[]
   /** True if servers of this kind want no key unless one is configured. */

@@ -35,7 +35,8 @@ export class Refusals {
 
   /** Reads an answer whose status is not 2xx, with its body. */
   async read(response: HttpResponse): Promise<Refusal> {
-    const vendor = this.readError(response.status, parse(await readText(response)))
+    const body = parse(await readText(response))
+    const vendor = this.readError(response.status, body, (name) => response.header(name))
     const status = vendor.status ?? response.status
     const retryAfterMs = retryAfterOf(response, vendor, this.world.wall())
     const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
@@ -63,8 +64,12 @@ export class Refusals {
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */
-  private readError(status: number, body: unknown): UpstreamError {
-    const vendor = this.kind.error(status, body)
+  private readError(
+    status: number,
+    body: unknown,
+    header?: (name: string) => string | null,
+  ): UpstreamError {
+    const vendor = this.kind.error(status, body, header)
     const message = this.mask.text(vendor.message)
     // A vendor's 402 is the operator's bill; callers who read 402 would check their own balance.
     const whose = status === 402 ? 'operator' : vendor.whose

@@ -38,7 +38,7 @@ export function readResponseEvent(event: unknown): Reading {
       return {
         output,
         whole: textOfItem(item),
-        ...(item.type === SEARCH && { calls: { web_search: 1 } }),
+        ...(isSearch(item) && { calls: { web_search: 1 } }),
       }
     }
     case 'response.completed':
@@ -120,8 +120,14 @@ function searchesOf({ tool_usage: used, output }: Fields): { searches: number; i
 }
 
 function searchesAmong(output: unknown): number {
-  return Array.isArray(output) ? output.filter((item) => asObject(item).type === SEARCH).length : 0
+  return Array.isArray(output) ? output.filter((item) => isSearch(asObject(item))).length : 0
 }
 
-/** The type of an item that is a search of the web. */
-const SEARCH = 'web_search_call'
+/**
+ * Whether an item is a search of the web. OpenAI's guide to web search has a price for actions of the type `search` only, not for
+ * `open_page` and `find_in_page` (quoted in community.openai.com/t/1365861, read 2026-11-24). Older items name no action.
+ */
+function isSearch({ type, action }: Fields): boolean {
+  const { type: kind = 'search' } = asObject(action)
+  return type === 'web_search_call' && kind !== 'open_page' && kind !== 'find_in_page'
+}

@@ -18,6 +18,12 @@ const CREDENTIALS = /^((?:AKIA|ASIA)[A-Z0-9]{8,}):([^:]+)(?::(.+))?$/
 const USUAL_STATUS: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
 /** Refusals with the status of a caller's mistake that only the operator can mend. */
 const OPERATORS = /model identifier is invalid|on-demand throughput|end of its life|security token|signature/i
+/**
+ * The quota of the operator's account, with the status of a caller's mistake. It "can be resubmitted later", as
+ * @aws-sdk/client-bedrock-runtime 3.1164 says, and not how much later.
+ */
+const QUOTA_ERROR = 'ServiceQuotaExceededException'
+const QUOTA_RETRY_SECONDS = 30
 /** Exceptions within a stream, by the class of error that clients of messages know. */
 const ERROR_TYPES: Readonly<Record<string, string>> = {
   throttlingException: 'rate_limit_error',
@@ -60,10 +66,12 @@ export const bedrock: UpstreamKind = {
 
   framing: { contentType: 'application/vnd.amazon.eventstream', createDecoder: () => new Events() },
 
-  error(status, body) {
+  error(status, body, header) {
     const { Message: message, ...rest } = asObject(body)
     const shape = readErrorShape(message === undefined ? body : { ...rest, message })
     const operator = [401, 403, 404].includes(status) || OPERATORS.test(shape.message)
+    if (header?.('x-amzn-errortype')?.startsWith(QUOTA_ERROR))
+      return { ...shape, whose: 'caller', status: 429, retryAfterSeconds: QUOTA_RETRY_SECONDS }
     const usual = USUAL_STATUS[status]
     return {
       ...shape,

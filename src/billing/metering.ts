@@ -24,6 +24,7 @@ import {
   judgedUnits,
   outputTokensOf,
   type Quantities,
+  rowOf,
   tokensOf,
   type Unit,
   units,
@@ -33,9 +34,14 @@ import { invalidRequest } from '../lib/errors'
 import type { TokenCounter } from '../media/token-counter'
 import type { UsageSource } from './ledger'
 
+/** The figures that are believed of any model, as a multiple of the quote. */
 const PLAUSIBLE_FACTOR = 4
+/** Input tokens that are believed above that of a model whose context is not known: vendors add some of their own. */
 const PLAUSIBLE_EXTRA_TOKENS = 50_000
-/** Most output tokens that are believed: a caller who sets no limit can get all that a model can write at once. */
+/**
+ * Output tokens that are believed above that of a model whose context is not known: a caller who sets no limit can get all that
+ * a model can write at once.
+ */
 const PLAUSIBLE_OUTPUT_TOKENS = 2_000_000
 
 /** How a request went, whatever the form of its answer. */
@@ -203,21 +209,61 @@ function asQuoted({ usage }: Outcome, parsed: ParsedRequest, model: Model): Meas
 export type ReportedUsage = Quantities | 'invalid' | undefined
 
 /**
- * The vendor's figures if a request of this size can have used them, else `invalid`. Generous with tokens, because
- * vendors add some of their own and pictures have more than their links show; but a vendor's mistake must not empty an
+ * The vendor's figures if a request of this size can have used them, else `invalid`. Generous with tokens, because vendors add
+ * hidden prompts and what their tools found, up to all that the model can read; but a vendor's mistake must not empty an
  * account.
  */
 export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Model): ReportedUsage {
   if (usage === undefined || usage === 'invalid') return usage
   const quote = model.family.quote(parsed, model)
-  const mostInput = PLAUSIBLE_FACTOR * inputTokensOf(quote) + PLAUSIBLE_EXTRA_TOKENS
-  const mostOutput = PLAUSIBLE_FACTOR * outputTokensOf(quote) + PLAUSIBLE_OUTPUT_TOKENS
+  const { contextTokens } = model
+  const mostInput = Math.max(
+    PLAUSIBLE_FACTOR * inputTokensOf(quote) + PLAUSIBLE_EXTRA_TOKENS,
+    contextTokens ?? 0,
+  )
+  const mostOutput =
+    PLAUSIBLE_FACTOR * outputTokensOf(quote) +
+    (contextTokens === undefined
+      ? PLAUSIBLE_OUTPUT_TOKENS
+      : contextTokens * (model.family.output?.(parsed.body, model)?.candidates ?? 1))
   const sane =
     inputTokensOf(usage) <= mostInput &&
     outputTokensOf(usage) <= mostOutput &&
     judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
   if (!sane) return 'invalid'
   return withPrices(usage, tariffOf(parsed, model))
+}
+
+/** Tokens of each side, and those that a request could use by its size and its limit. */
+export interface AboveQuote {
+  inputTokens: number
+  outputTokens: number
+  quotedInputTokens: number
+  /** Undefined without a limit. */
+  quotedOutputTokens: number | undefined
+}
+
+/** The tokens that a vendor counted, if anything of it is more than the request could use; undefined otherwise. */
+export function aboveQuote(
+  quantities: Quantities,
+  parsed: ParsedRequest,
+  model: Model,
+): AboveQuote | undefined {
+  const { family } = model
+  const quote = family.quote(parsed, model)
+  const output = family.output?.(parsed.body, model)
+  // Without a limit a quote is only the usual length of an answer.
+  const mostOutput = output ? output.most * output.candidates : outputTokensOf(quote)
+  const [inputTokens, outputTokens] = [inputTokensOf(quantities), outputTokensOf(quantities)]
+  const [quotedInputTokens, quotedOutputTokens] = [
+    inputTokensOf(quote),
+    Number.isFinite(mostOutput) ? mostOutput : undefined,
+  ]
+  const isAbove =
+    inputTokens > quotedInputTokens ||
+    outputTokens > mostOutput ||
+    units.some((unit) => rowOf(unit).tokens === undefined && (quantities[unit] ?? 0) > (quote[unit] ?? 0))
+  return isAbove ? { inputTokens, outputTokens, quotedInputTokens, quotedOutputTokens } : undefined
 }
 
 /**

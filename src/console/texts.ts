@@ -58,6 +58,7 @@ export const requestTexts = {
   usageSource: 'Usage from',
   usageSources: {
     upstream: 'the vendor',
+    upstream_above_quote: 'the vendor, above the quote',
     counted: 'a count of what passed',
     estimated: 'an estimate',
   } as Record<string, string>,

@@ -29,6 +29,10 @@ export const eventTypes = {
     meaning: 'An answer was delivered and could not be charged: see `charge_not_ended` in the log.',
     tellsEnd: false,
   },
+  'usage.above_quote': {
+    meaning: 'A vendor counted more for a model than its requests could use by their size and limits.',
+    tellsEnd: false,
+  },
   'upstream.down': { meaning: 'A vendor has not answered for a minute.', tellsEnd: true },
   'upstream.refused': {
     meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",

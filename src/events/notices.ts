@@ -67,6 +67,15 @@ const noticed: Readonly<Record<string, Noticed>> = {
     lastsMs: DAY_MS,
     endedBy: 'payment_credited',
   },
+  usage_above_quote: {
+    type: 'usage.above_quote',
+    subject: { field: 'model' },
+    fields: [
+      ...['request', 'upstream', 'input_tokens', 'output_tokens'],
+      ...['quoted_input_tokens', 'quoted_output_tokens'],
+    ],
+    lastsMs: 60 * MINUTE_MS,
+  },
   upstream_refused_operator: {
     type: 'upstream.refused',
     subject: { field: 'upstream' },

@@ -80,6 +80,18 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
       `Statement ${subject} of account ${account} for ${month} was issued.`,
     over: ({ subject }) => `Statement ${subject} was issued a while ago.`,
   },
+  'usage.above_quote': {
+    on: ({
+      subject,
+      upstream,
+      request,
+      input_tokens: input,
+      quoted_input_tokens: most,
+      output_tokens: output,
+    }) =>
+      `The upstream ${upstream} counted more for ${subject} than a request could use: ${input} input tokens of at most ${most}, and ${output} output tokens, for ${request}. It was charged. See gateway requests show.`,
+    over: ({ subject }) => `No request of ${subject} was counted above its quote in the last hour.`,
+  },
   'webhook.failed': {
     on: ({ subject, webhooks }) =>
       `Webhooks of account ${subject} were given up in the last hour: ${webhooks}.`,

@@ -269,6 +269,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     "A vendor's usage makes no sense; the request was charged by a count.",
     "`gateway requests show ID`; compare with the vendor's invoice.",
   ),
+  usage_above_quote: warn(
+    'A vendor counted more than a request could use by its size and its limit: hidden prompts, what its tools found, or its mistake. It was paid.',
+    "`gateway requests show ID`; compare with the vendor's invoice.",
+  ),
   video_cut: warn('A video was cut off on its way to a caller.', 'Its caller loads it again.'),
   webhook_attempt: debug('A webhook was sent, or could not be.'),
   webhook_failed: warn(

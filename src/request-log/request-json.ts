@@ -8,7 +8,13 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
 import type { RequestDetails } from './look-up'
-import { type FailedAttempt, type LoggedColumns, type LoggedRequest, quantitiesOfRow } from './row'
+import {
+  ABOVE_QUOTE,
+  type FailedAttempt,
+  type LoggedColumns,
+  type LoggedRequest,
+  quantitiesOfRow,
+} from './row'
 
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null
@@ -47,7 +53,7 @@ export function detailsJson(
     id,
     request: row ? requestJson(row, nameOf) : null,
     endpoint: row ? endpointOf(row.operation) : null,
-    charges: charges.map((charge) => chargeJson(charge, quantitiesOf(charge, { row, task }))),
+    charges: charges.map((charge) => chargeJson(charge, quantitiesOf(charge, { row, task }), row)),
     archive: closing?.archive ?? null,
     archive_month: closing?.month ?? null,
     task: task ? taskJson(task) : null,
@@ -71,7 +77,7 @@ function quantitiesOf(
   return row && quantitiesOfRow(row)
 }
 
-function chargeJson(charge: ChargeView, quantities: Quantities | undefined) {
+function chargeJson(charge: ChargeView, quantities: Quantities | undefined, row: LoggedRequest | undefined) {
   return {
     id: charge.id,
     state: charge.state,
@@ -85,7 +91,10 @@ function chargeJson(charge: ChargeView, quantities: Quantities | undefined) {
     cost_usd: usdOf(charge.costNano),
     margin_usd: charge.costNano === null ? null : formatUsd(charge.amountNano - charge.costNano),
     metadata: parsedJson(charge.metadata),
-    usage_source: charge.usageSource,
+    usage_source:
+      charge.usageSource === 'upstream' && row?.usage_source === ABOVE_QUOTE
+        ? ABOVE_QUOTE
+        : charge.usageSource,
     usage: parsedJson(charge.usageJson),
     prices: parsedJson(charge.pricesJson),
     lines: quantities === undefined ? null : chargeLinesJson(charge, quantities),

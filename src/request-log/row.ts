@@ -5,6 +5,8 @@ import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/unit
 import type { Row, Value } from '../db/db'
 import type { TraceContext } from '../lib/trace-context'
 
+/** The source of figures that the vendor reported, and that are more than the request could use. */
+export const ABOVE_QUOTE = 'upstream_above_quote'
 export interface RequestLogRow {
   id: string
   at: number
@@ -30,6 +32,7 @@ export interface RequestLogRow {
   /** The most that was held for it, in nano-dollars. */
   heldNano: number | null
   amountNano: number | null
+  /** That of the charge, or `ABOVE_QUOTE`. */
   usageSource: string | null
   endedBy: string | null
   /** When the running call was sent, on the monotonic clock; null while none runs. Not written. */

@@ -3,13 +3,13 @@
 // last byte.
 
 import type { SavedAnswer } from '../billing/idempotency'
-import { type Measure, measure, type Outcome } from '../billing/metering'
+import { aboveQuote, type Measure, measure, type Outcome } from '../billing/metering'
 import { knownError } from '../contract/caught'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import type { Semaphore } from '../lib/semaphore'
-import { noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
+import { ABOVE_QUOTE, noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
 import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
@@ -55,11 +55,33 @@ export async function endAnswered(
   logRow.endedBy = outcome.endedBy
   if (BROKEN_BY.has(outcome.endedBy)) logRow.errorCode ??= cutError(outcome.endedBy).code
   logRow.heldNano = charge.heldNano
-  logRow.usageSource = measured?.source ?? null
+  logRow.usageSource = (measured && (noteAboveQuote(world, reservation, measured) ?? measured.source)) ?? null
   logRow.amountNano = paidNano
   if (measured) noteQuantities(logRow, measured.quantities)
   writeRow(world, logRow, 200)
   return paidNano
+}
+
+/** Logs figures of a vendor that are more than the request could use, and returns what the log of requests calls them. */
+function noteAboveQuote(
+  { log }: RequestWorld,
+  { parsed, model, charge }: Reservation,
+  { quantities, source }: Measure,
+): typeof ABOVE_QUOTE | undefined {
+  if (source !== 'upstream') return undefined
+  const { request: _, ...counted } = quantities
+  const above = aboveQuote(counted, parsed, model)
+  if (!above) return undefined
+  log('usage_above_quote', {
+    request: charge.id,
+    upstream: model.upstream.name,
+    model: model.id,
+    input_tokens: above.inputTokens,
+    output_tokens: above.outputTokens,
+    quoted_input_tokens: above.quotedInputTokens,
+    quoted_output_tokens: above.quotedOutputTokens,
+  })
+  return ABOVE_QUOTE
 }
 
 /**

@@ -64,11 +64,7 @@ export class Refusals {
   }
 
   /** An error body in the gateway's terms; what is for the operator is logged. */
-  private readError(
-    status: number,
-    body: unknown,
-    header?: (name: string) => string | null,
-  ): UpstreamError {
+  private readError(status: number, body: unknown, header?: (name: string) => string | null): UpstreamError {
     const vendor = this.kind.error(status, body, header)
     const message = this.mask.text(vendor.message)
     // A vendor's 402 is the operator's bill; callers who read 402 would check their own balance.

@@ -234,6 +234,8 @@ interface Counted {
   reply: Json
   paid: Quantities | typeof quoted
   logged?: boolean
+  /** The vendor counts more than the request can have used. */
+  isAbove?: boolean
 }
 
 const byImage = (tokens: number) => [{ modality: 'image', tokens }]
@@ -281,6 +283,7 @@ const counted: Counted[] = [
       output_tokens_by_modality: byImage(1_120),
       total_tool_use_tokens: 30,
     }),
+    isAbove: true,
     paid: { input_token: 70, cached_input_token: 60, output_token: 0, output_image_token: 1_120 },
   },
   {
@@ -358,7 +361,7 @@ const counted: Counted[] = [
 ]
 
 describe('figures of the vendor', () => {
-  for (const { name, reply, paid, logged = false } of counted) {
+  for (const { name, reply, paid, logged = false, isAbove = false } of counted) {
     test(name, async () => {
       vendor.answer = () => Response.json(reply)
       const logs = gateway.log.length
@@ -372,7 +375,7 @@ describe('figures of the vendor', () => {
         shortfall: 0,
       })
       expect(gateway.log.slice(logs).map(({ event }) => event)).toEqual(
-        logged ? ['upstream_usage_invalid'] : [],
+        logged ? ['upstream_usage_invalid'] : isAbove ? ['usage_above_quote'] : [],
       )
     })
   }

@@ -1,13 +1,25 @@
-// The bounds of what is believed of a vendor's figures, at the last figure that passes and the first that does not: four
-// times the quote, with 50,000 input tokens and 2,000,000 output tokens on top.
+// The bounds of what is believed of a vendor's figures, at the last figure that passes and the first that does not: all that
+// the model can read, and where that is not known four times the quote with 50,000 input tokens on top; output likewise, with all
+// that the model can hold on top, or 2,000,000 tokens. What is more than was quoted is told.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { plausible, quoteOf } from '../../src/billing/metering'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
+import { Notices } from '../../src/events/notices'
+import { findRequest } from '../../src/request-log/look-up'
+import { detailsJson } from '../../src/request-log/request-json'
 import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import { modelForRelay } from '../support/relaying'
-import { completion, type OddVendor, startVendor } from '../support/vendor'
+import {
+  chunk,
+  completion,
+  DONE,
+  eventStream,
+  type OddVendor,
+  startVendor,
+  usageChunk,
+} from '../support/vendor'
 
 const inputTokensOf = ({ input_token = 0, cached_input_token = 0, cache_write_token = 0 }: Quantities) =>
   input_token + cached_input_token + cache_write_token
@@ -45,6 +57,115 @@ describe('believed are', () => {
       }
     })
   }
+})
+
+describe('with a known context are believed', () => {
+  const contextTokens = 131_072
+  const known = { ...model, contextTokens }
+  const row = (usage: Quantities) => plausible(usage, ask, known)
+
+  test('input tokens up to the context, however small the request is', () => {
+    const most = { input_token: contextTokens - 10, cached_input_token: 10, output_token: 1 }
+    expect(inputTokensOf(quote)).toBeLessThan(2_000)
+    expect(row(most)).toBe(most)
+    expect(row({ ...most, input_token: contextTokens - 9 })).toBe('invalid')
+  })
+
+  test('output tokens up to four times the limit, and the context', () => {
+    const most = { input_token: 1, output_token: 4 * 700 + contextTokens }
+    expect(row(most)).toBe(most)
+    expect(row({ ...most, output_token: most.output_token + 1 })).toBe('invalid')
+  })
+
+  test('output tokens of each candidate', () => {
+    const several = { ...ask, body: { ...body, n: 3 } }
+    const most = { input_token: 1, output_token: 3 * (4 * 700 + contextTokens) }
+    expect(plausible(most, several, known)).toBe(most)
+    expect(plausible({ ...most, output_token: most.output_token + 1 }, several, known)).toBe('invalid')
+  })
+
+  test('and no fewer input tokens than with an unknown one', () => {
+    const most = { input_token: 4 * inputTokensOf(quote) + 50_000, output_token: 1 }
+    expect(plausible(most, ask, { ...model, contextTokens: 4_096 })).toBe(most)
+  })
+})
+
+describe('figures above the quote', () => {
+  let vendor: OddVendor
+  let gateway: TestGateway
+  const limits = { contextTokens: 131_072, maxOutputTokens: 4_096 }
+  beforeAll(async () => {
+    vendor = startVendor()
+    const chat = { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' }
+    const models = { odd: { ...chat, ...limits } }
+    gateway = await startTestGateway({ balance: '1000', upstreams: { odd: vendor.upstream }, models })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop()
+  })
+
+  const tiny = { model: 'odd', messages: say('Hi'), max_tokens: 20 }
+  const told = () => gateway.log.filter(({ event }) => event === 'usage_above_quote')
+
+  /** The charge of an answer with these figures, what the log of requests says of it, and the lines that were logged. */
+  async function paid(inputTokens: number, outputTokens: number, stream: boolean) {
+    const before = told().length
+    vendor.answer = () =>
+      stream
+        ? eventStream(chunk('Hello', 'stop') + usageChunk(inputTokens, outputTokens) + DONE)
+        : Response.json(completion('Hello', inputTokens, outputTokens))
+    const response = await gateway.post('/v1/chat/completions', { ...tiny, stream })
+    expect(response.status).toBe(200)
+    await response.text()
+    const charge = await gateway.newestCharge()
+    const { usage_source: said } = (await gateway.newestLogged()) as { usage_source: unknown }
+    const lines = told().slice(before)
+    return {
+      amount: charge?.amount,
+      source: charge?.usage_source,
+      said,
+      lines: lines.map(({ fields }) => fields),
+    }
+  }
+
+  test.each([false, true])('of hidden prompts are paid and told, streamed: %p', async (stream) => {
+    const { lines, ...rest } = await paid(90_000, 5, stream)
+    const said = 'upstream_above_quote'
+    expect(rest).toEqual({ amount: 90_000 * 1_000 + 5 * 2_000, source: 'upstream', said })
+    expect(lines).toMatchObject([{ model: 'odd', upstream: 'odd', input_tokens: 90_000, output_tokens: 5 }])
+    expect(Number(lines[0]?.quoted_input_tokens)).toBeLessThan(200)
+  })
+
+  test.each([false, true])('of output beyond its limit are paid and told, streamed: %p', async (stream) => {
+    const { lines, ...rest } = await paid(9, 21, stream)
+    const said = 'upstream_above_quote'
+    expect(rest).toEqual({ amount: 9 * 1_000 + 21 * 2_000, source: 'upstream', said })
+    expect(lines).toMatchObject([{ output_tokens: 21, quoted_output_tokens: 20 }])
+  })
+
+  test.each([false, true])('are not those of an answer within its limit, streamed: %p', async (stream) => {
+    const { lines, ...rest } = await paid(9, 20, stream)
+    expect(rest).toMatchObject({ source: 'upstream', said: 'upstream' })
+    expect(lines).toEqual([])
+  })
+
+  test('are in what is shown of the request, and operators get them as an event', async () => {
+    await paid(90_000, 5, false)
+    const { id } = (await gateway.newestLogged()) as { id: string }
+    const { db, requestLog: requests } = gateway.server.world
+    const found = await findRequest({ db, requests }, id)
+    if (!found) throw new Error('the request is not found')
+    expect(detailsJson(id, found, () => 'key').charges).toMatchObject([
+      { usage_source: 'upstream_above_quote' },
+    ])
+    const notices = new Notices()
+    notices.noticing(() => {})('usage_above_quote', told().at(-1)?.fields ?? {})
+    const details = { request: id, upstream: 'odd', input_tokens: 90_000, output_tokens: 5 }
+    expect(notices.take()).toMatchObject([
+      { condition: { type: 'usage.above_quote', subject: 'odd', details } },
+    ])
+  })
 })
 
 describe('a request is paid', () => {

@@ -72,38 +72,41 @@ test.each([
   expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + searches * 10_000_000)
 })
 
-test.each([true, false])('of the actions of a search only searches are paid, streamed: %p', async (stream) => {
-  const actions = [
-    { type: 'search', query: 'lamps' },
-    { type: 'open_page', url: 'https://example.com' },
-    { type: 'find_in_page', url: 'https://example.com', pattern: 'red' },
-    // The older form, of which only the type of the item tells.
-    undefined,
-  ]
-  const output = [
-    ...actions.map((action, at) => ({
-      type: 'web_search_call',
-      id: `ws_${at}`,
-      status: 'completed',
-      ...(action && { action }),
-    })),
-    { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
-  ]
-  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
-  const response = { id: 'resp_1', object: 'response', status: 'completed', usage }
-  const events = [
-    ...output.map((item, output_index) => ({ type: 'response.output_item.done', output_index, item })),
-    { type: 'response.completed', response },
-  ]
-  vendor.answer = () =>
-    stream
-      ? eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
-      : Response.json({ ...response, output })
-  const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream }
-  await (await gateway.post('/v1/responses', body)).text()
-  const paid = (await gateway.newestCharge())?.amount
-  expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + 2 * 10_000_000)
-})
+test.each([true, false])(
+  'of the actions of a search only searches are paid, streamed: %p',
+  async (stream) => {
+    const actions = [
+      { type: 'search', query: 'lamps' },
+      { type: 'open_page', url: 'https://example.com' },
+      { type: 'find_in_page', url: 'https://example.com', pattern: 'red' },
+      // The older form, of which only the type of the item tells.
+      undefined,
+    ]
+    const output = [
+      ...actions.map((action, at) => ({
+        type: 'web_search_call',
+        id: `ws_${at}`,
+        status: 'completed',
+        ...(action && { action }),
+      })),
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
+    ]
+    const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+    const response = { id: 'resp_1', object: 'response', status: 'completed', usage }
+    const events = [
+      ...output.map((item, output_index) => ({ type: 'response.output_item.done', output_index, item })),
+      { type: 'response.completed', response },
+    ]
+    vendor.answer = () =>
+      stream
+        ? eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+        : Response.json({ ...response, output })
+    const body = { model: 'odd-searcher', input: 'Look', tools: [{ type: 'web_search' }], stream }
+    await (await gateway.post('/v1/responses', body)).text()
+    const paid = (await gateway.newestCharge())?.amount
+    expect(Number(paid)).toBe(10 * 1_000 + 5 * 3_000 + 2 * 10_000_000)
+  },
+)
 
 test('the official client creates a response and follows a stream of one', async () => {
   const whole = await client.responses.create({ model: 'thinker', input: 'Hello there' })

@@ -115,6 +115,8 @@ interface Case {
   closingEvent?: boolean
   /** The vendor's figures were absurd, and the log says so. */
   logged?: boolean
+  /** The vendor's figures are more than the request can have used, and the log says so. */
+  isAbove?: boolean
 }
 
 const cases: readonly Case[] = [
@@ -199,6 +201,7 @@ const cases: readonly Case[] = [
     name: 'more cached input than prompt tokens were counted',
     words: 'cached=500 tokens=2',
     source: 'upstream',
+    isAbove: true,
     paid: { input_token: 0, cached_input_token: 500, output_token: 2 },
   },
   {
@@ -399,7 +402,10 @@ async function playCase(gateway: TestGateway, row: Case, stream: boolean): Promi
     shortfall: 0,
   })
   const logged = gateway.log.slice(logBefore).map(({ event }) => event)
-  expect(logged).toEqual(row.logged ? ['upstream_usage_invalid'] : [])
+  expect(logged).toEqual([
+    ...(row.isAbove ? ['usage_above_quote'] : []),
+    ...(row.logged ? ['upstream_usage_invalid'] : []),
+  ])
   const [entry] = (await gateway.requestLog()).filter(({ id }) => id === answer.id)
   expect(entry).toMatchObject({
     status: 200,

@@ -150,14 +150,17 @@ for (const [path, body, output] of passing) {
   }
 }
 
-test.each(['whole', 'streamed'])('a quota of the account at Bedrock is no mistake of the caller, %s', async (form) => {
-  const type = 'ServiceQuotaExceededException:http://internal.amazon.com/coral/com.amazon.bedrock/'
-  const message = 'Your request exceeds the service quota for your account.'
-  vendor.answer = () => Response.json({ message }, { status: 400, headers: { 'x-amzn-errortype': type } })
-  const body = { model: 'odd-bedrock', ...paths['/v1/messages'], stream: form === 'streamed' }
-  const response = await gateway.post('/v1/messages', body)
-  expect(response.status).toBe(429)
-  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(1)
-  expect(await response.json()).toMatchObject({ error: { type: 'rate_limit_error', message } })
-  expect(await gateway.newestCharge()).toMatchObject({ state: 'released' })
-})
+test.each(['whole', 'streamed'])(
+  'a quota of the account at Bedrock is no mistake of the caller, %s',
+  async (form) => {
+    const type = 'ServiceQuotaExceededException:http://internal.amazon.com/coral/com.amazon.bedrock/'
+    const message = 'Your request exceeds the service quota for your account.'
+    vendor.answer = () => Response.json({ message }, { status: 400, headers: { 'x-amzn-errortype': type } })
+    const body = { model: 'odd-bedrock', ...paths['/v1/messages'], stream: form === 'streamed' }
+    const response = await gateway.post('/v1/messages', body)
+    expect(response.status).toBe(429)
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(1)
+    expect(await response.json()).toMatchObject({ error: { type: 'rate_limit_error', message } })
+    expect(await gateway.newestCharge()).toMatchObject({ state: 'released' })
+  },
+)

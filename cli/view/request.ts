@@ -127,18 +127,25 @@ function timeEntries(row: RequestReply): Entry[] {
   return [['times', times.filter(Boolean).join(', ')]]
 }
 
+const SOURCES: Readonly<Record<string, string>> = {
+  upstream: "the vendor's usage",
+  upstream_above_quote: "the vendor's usage, above the quote",
+}
+
 function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
   const { state, held_usd: held, amount_usd: amount, shortfall_usd: shortfall } = charge
   const { cost_usd: cost, margin_usd: margin, usage_source: source, usage, lines } = charge
+  const { vendor_cost_usd: named } = charge
   const paid = {
     held: `$${held} held`,
     settled: `$${amount} paid of $${held} held`,
     released: `nothing paid, $${held} released`,
   }[state]
   const lost = shortfall === NOTHING ? '' : `, $${shortfall} could not be paid`
-  const by = source === null ? '' : `, by ${source === 'upstream' ? "the vendor's usage" : `usage ${source}`}`
+  const by = source === null ? '' : `, by ${SOURCES[source] ?? `usage ${source}`}`
   const entries: Entry[] = [['money', `${paid}${lost}${by}`]]
   if (cost !== null) entries.push(['cost', `$${cost}, margin $${margin}`])
+  if (named !== null) entries.push(['vendor', `$${named} by its own figure`])
   if (charge.metadata !== null) entries.push(['metadata', JSON.stringify(charge.metadata)])
   for (const [index, line] of (lines ?? []).entries())
     entries.push([index === 0 ? 'price' : '', lineText(line), 'whole'])

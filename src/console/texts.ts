@@ -54,6 +54,7 @@ export const requestTexts = {
   givenBack: 'Given back',
   cost: 'Cost',
   margin: 'Margin',
+  vendorCost: 'Price by the vendor',
   shortfall: 'Shortfall',
   usageSource: 'Usage from',
   usageSources: {

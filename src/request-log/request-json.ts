@@ -1,6 +1,7 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
 import type { ChargeView } from '../billing/usage-report'
+import { vendorCostNano } from '../billing/vendor-cost'
 import { chargeLinesJson } from '../config/price-lines'
 import { operations } from '../contract/operations'
 import type { Quantities } from '../contract/units'
@@ -90,6 +91,7 @@ function chargeJson(charge: ChargeView, quantities: Quantities | undefined, row:
     shortfall_usd: formatUsd(charge.shortfallNano),
     cost_usd: usdOf(charge.costNano),
     margin_usd: charge.costNano === null ? null : formatUsd(charge.amountNano - charge.costNano),
+    vendor_cost_usd: usdOf(vendorCostNano(parsedJson(charge.usageJson))),
     metadata: parsedJson(charge.metadata),
     usage_source:
       charge.usageSource === 'upstream' && row?.usage_source === ABOVE_QUOTE

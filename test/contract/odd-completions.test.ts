@@ -2,6 +2,9 @@
 // that is a list, and reasons for the end that are failures. The caller gets what the contract says, and is shown what is paid.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { vendorCostNano } from '../../src/billing/vendor-cost'
+import { findRequest } from '../../src/request-log/look-up'
+import { detailsJson } from '../../src/request-log/request-json'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { DONE, eventStream, type OddVendor, startVendor } from '../support/vendor'
@@ -227,6 +230,48 @@ describe('content that is a list of chunks, as of Mistral', () => {
       usage,
     })
     expect(await ask('chat', true)).toMatchObject({ text: many.map((chunk) => chunk.text).join('') })
+  })
+})
+
+describe('the vendor’s own price of the request', () => {
+  const counted = { prompt_tokens: 19, completion_tokens: 13, total_tokens: 32 }
+  const rows: [name: string, usage: Json, usd: string][] = [
+    ['of xAI, in ticks', { ...counted, cost_in_usd_ticks: 12_345_678_901 }, '1.234567891'],
+    [
+      'of OpenRouter, in dollars',
+      { ...counted, cost: 0.00014, cost_details: { upstream_inference_cost: null }, is_byok: false },
+      '0.00014',
+    ],
+    ['of OpenRouter, below a nano-dollar', { ...counted, cost: 1.5e-10 }, '0.000000001'],
+  ]
+  describe.each(rows)('%s', (_, usage, usd) => {
+    test.each(ways)('is kept with the charge, and from the caller: %s', async (_, dialect, stream) => {
+      answerWith({ ...text({ content: 'Red.' }), reason: 'stop', usage })
+      const { events, charge } = await ask(dialect, stream)
+      expect(JSON.stringify(events)).not.toMatch(/cost|ticks|byok/)
+      expect(JSON.parse(charge.usage)).toEqual(usage)
+      const { db, requestLog: requests } = gateway.server.world
+      const found = await findRequest({ db, requests }, String(charge.id))
+      if (!found) throw new Error('the request is not found')
+      const [shown] = detailsJson(String(charge.id), found, () => 'key').charges
+      expect(shown).toMatchObject({ vendor_cost_usd: usd, amount_usd: '0.000045' })
+    })
+  })
+
+  test.each([
+    [{ cost: -1 }, undefined],
+    [{ cost: 'much' }, undefined],
+    [{ cost: Number.NaN }, undefined],
+    [{ cost: 1e300 }, undefined],
+    [{ cost_in_usd_ticks: 1.5 }, undefined],
+    [{ cost: 2 }, 2_000_000_000],
+    [{ cost_in_usd_ticks: 0 }, 0],
+    [[{ cost: 1 }, { cost_in_usd_ticks: 11 }], 1_000_000_002],
+    [[{ cost: 1 }, null], undefined],
+    [[], undefined],
+    [null, undefined],
+  ])('%p is read as %p', (usage, nano) => {
+    expect(vendorCostNano(usage)).toBe(nano)
   })
 })
 

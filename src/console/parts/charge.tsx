@@ -16,6 +16,7 @@ const NOTHING = '0.00'
 
 export function Charge({ charge }: { charge: ChargeJson }) {
   const { amount_usd: paid, held_usd: held, cost_usd: cost, margin_usd: margin } = charge
+  const { vendor_cost_usd: named } = charge
   const givenBack = charge.state === 'held' ? 0n : nanoOf(held) - nanoOf(paid)
   return (
     <section>
@@ -33,6 +34,7 @@ export function Charge({ charge }: { charge: ChargeJson }) {
               <Money usd={margin} /> {shareOf(margin, paid)}
             </>,
           ],
+          named !== null && [words.vendorCost, <Money usd={named} key="vendor" />],
           charge.shortfall_usd !== NOTHING && [
             words.shortfall,
             <Money usd={charge.shortfall_usd} key="short" />,

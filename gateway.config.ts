@@ -54,6 +54,7 @@ const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere
 
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
+const ofVideos = { ...wan, maxInputSeconds: 5 }
 const to10 = { min: 2, max: 10, default: 5 }
 const to15 = { min: 2, max: 15, default: 5 }
 const plain = { ...alibaba, per_second: { '720p': '0.10' } }
@@ -545,8 +546,9 @@ export default {
     'vidw2.6-t2v': { ...wan, upstreamModel: 'wan2.6-t2v', durations: to15, price: sharp },
     'vidw2.6-i2v': { ...wan, upstreamModel: 'wan2.6-i2v', durations: to15, price: sharp },
     'vidw2.6-i2v-flash': { ...wan, upstreamModel: 'wan2.6-i2v-flash', durations: to15, price: flash },
-    'vidw2.6-r2v': { ...wan, upstreamModel: 'wan2.6-r2v', durations: to10, price: sharp },
-    'vidw2.6-r2v-flash': { ...wan, upstreamModel: 'wan2.6-r2v-flash', durations: to10, price: flash },
+    // Reference videos are billed as the output is, up to five seconds all together: docs.evolink.ai, docs.laozhang.ai.
+    'vidw2.6-r2v': { ...ofVideos, upstreamModel: 'wan2.6-r2v', durations: to10, price: sharp },
+    'vidw2.6-r2v-flash': { ...ofVideos, upstreamModel: 'wan2.6-r2v-flash', durations: to10, price: flash },
     // The vendor makes these at 1080p too: give them the price `sharp` to offer it.
     'vidw2.7-t2v': { ...wan, upstreamModel: 'wan2.7-t2v', durations: to15, price: plain },
     'vidw2.7-t2v-2026-04-25': {
@@ -562,13 +564,15 @@ export default {
       durations: to15,
       price: plain,
     },
-    'vidw2.7-r2v': { ...wan, upstreamModel: 'wan2.7-r2v', durations: to15, price: plain },
+    'vidw2.7-r2v': { ...ofVideos, upstreamModel: 'wan2.7-r2v', durations: to15, price: plain },
     // Text, images, references and videos in one model. Of a duration of -1 it makes what it likes.
     'wan3.0-video': {
       ...wan,
       durations: { min: 2, max: 30, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 10 },
-      price: { ...google, per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
+      // Reference videos are billed whole: docs.comfy.org, docs.laozhang.ai.
+      maxInputSeconds: 15,
+      price: { ...alibaba, per_second: { '480p': '0.05', '720p': '0.10', '1080p': '0.20' } },
     },
     'happyhorse-1.1-t2v': { ...wan, ...happyhorse },
     'happyhorse-1.1-i2v': { ...wan, ...happyhorse },
@@ -582,8 +586,13 @@ export default {
       ownedBy: 'xai',
       durations: { min: 1, max: 15, default: 8 },
       referenceImages: { min: 0, max: 7 },
-      // What is edited is billed too: by third parties.
-      price: { ...xai, per_second: { '480p': '0.05', '720p': '0.07' }, per_input_second: '0.01' },
+      // What is edited is billed too: by third parties. Pictures: docs.x.ai/docs/models/grok-imagine-video.
+      price: {
+        ...xai,
+        per_second: { '480p': '0.05', '720p': '0.07' },
+        per_input_second: '0.01',
+        per_input_image: '0.002',
+      },
     },
     'gkx-imagine-video-1.5-preview': {
       family: 'xai-video',
@@ -592,7 +601,11 @@ export default {
       ownedBy: 'xai',
       durations: { min: 1, max: 15, default: 8 },
       referenceImages: { min: 1, max: 1 },
-      price: { ...xai, per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' } },
+      price: {
+        ...xai,
+        per_second: { '480p': '0.08', '720p': '0.14', '1080p': '0.25' },
+        per_input_image: '0.01',
+      },
     },
 
     // Video, with first and last frame, references, sound and drafts. The vendor bills tokens, by seconds and pixels; these
@@ -625,7 +638,19 @@ export default {
       ownedBy: 'bytedance',
       durations: { min: 4, max: 15, default: 5, vendorMayChoose: true },
       referenceImages: { min: 0, max: 9 },
-      price: { ...byteplus, per_second: { '480p': '0.071', '720p': '0.153', '1080p': '0.377' } },
+      maxInputSeconds: 15,
+      // With a reference video $4.30 for a million tokens of input and output, in place of $7.00 of output:
+      // docs.byteplus.com/api/docs/ModelArk/1544106, docs.comfy.org. At 1080p it is not known, and costs what others cost.
+      price: {
+        ...byteplus,
+        per_second: {
+          '480p': '0.071',
+          '480p from video': '0.0437',
+          '720p': '0.153',
+          '720p from video': '0.094',
+          '1080p': '0.377',
+        },
+      },
     },
   },
 

@@ -156,6 +156,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     referenceImages: entry.referenceImages,
     mask: entry.mask ?? true,
     durations: entry.durations as Durations | undefined,
+    maxInputSeconds: entry.maxInputSeconds,
   })
   return familiesFor(familiesOf(entry), modelOf)
     .map(modelOf)

@@ -201,6 +201,7 @@ const ModelEntry = Type.Object(
         closed,
       ),
     ),
+    maxInputSeconds: optionalSetting('Most seconds of video that are billed as input of a video.', Count),
   },
   closed,
 )

@@ -486,6 +486,8 @@ export interface Model {
   mask: boolean
   /** Durations that a video may have, in seconds. */
   durations: Durations | undefined
+  /** Most seconds of all videos that a video is made from; undefined leaves it to the family. */
+  maxInputSeconds: number | undefined
 }
 
 export interface Durations {

@@ -142,8 +142,14 @@ export const unitTable = {
     per: 1,
     variants: true,
   },
-  /** Seconds of video input. */
-  input_second: { key: 'per_input_second', of: 'seconds of video that is edited', per: 1, most: AS_QUOTED },
+  /** Seconds of video input. Vendors that bill it have the price of the output for it. */
+  input_second: {
+    key: 'per_input_second',
+    of: 'seconds of video that is edited, or that a video is made from',
+    per: 1,
+    fallback: 'second',
+    most: AS_QUOTED,
+  },
   /** Seconds of audio input. */
   audio_second: {
     key: 'per_audio_minute',

@@ -2,7 +2,7 @@
 // network. A vendor that is down, slow or unreadable must never end a task; only its own report or the task's deadline
 // does.
 
-import type { Quantities, TaskOutcome } from '../contract/family'
+import type { Quantities, TaskOutcome, Unit } from '../contract/family'
 import { callerComplaint } from '../upstreams/caller-view'
 import { usageJsonOf } from '../upstreams/reply'
 import { LOST, type Success, type TaskEnding, TIMED_OUT } from './finish'
@@ -50,14 +50,20 @@ function successOf(task: Task, outcome: TaskOutcome & { status: 'succeeded' }): 
 }
 
 /**
- * Quantities by the vendor's own figure, which can only be less than the hold. If the figure makes no sense, the hold
- * is paid.
+ * Quantities by the vendor's own figures, which can only be less than the hold. If a figure makes no sense, the hold is
+ * paid.
  */
-function withinQuote(task: Task, { second }: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
-  const most = task.quantities.second ?? 0
-  if (second !== undefined && second > 0 && second <= most)
-    return { quantities: { ...task.quantities, second: Math.ceil(second) }, usageSource: 'upstream' }
-  return { usageSource: 'estimated' }
+function withinQuote(task: Task, reported: Quantities): Pick<Success, 'quantities' | 'usageSource'> {
+  const quantities = { ...task.quantities }
+  if (Object.keys(reported).length === 0) return { usageSource: 'estimated' }
+  for (const [name, figure] of Object.entries(reported)) {
+    const unit = name as Unit
+    // A video has a length; what it is made from may be free.
+    const isLeast = unit === 'second' ? figure > 0 : figure >= 0
+    if (!isLeast || !(figure <= (task.quantities[unit] ?? 0))) return { usageSource: 'estimated' }
+    quantities[unit] = Math.ceil(figure)
+  }
+  return { quantities, usageSource: 'upstream' }
 }
 
 /** How a task continues after a poll that did not end it. */

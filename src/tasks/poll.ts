@@ -119,8 +119,9 @@ export class TaskPolls {
 
   private noteInvalidUsage(task: Task, answer: PollAnswer, source: string | undefined): void {
     if (source !== 'estimated' || !('outcome' in answer) || answer.outcome.status !== 'succeeded') return
-    const seconds = answer.outcome.quantities?.second ?? null
-    this.world.log('upstream_usage_invalid', { task: task.id, seconds })
+    const { second: seconds = null, input_second: inputSeconds } = answer.outcome.quantities ?? {}
+    const input = inputSeconds === undefined ? {} : { input_seconds: inputSeconds }
+    this.world.log('upstream_usage_invalid', { task: task.id, seconds, ...input })
   }
 
   private logFault(task: Task, error: unknown): void {

@@ -655,7 +655,9 @@ function priceOf(usage: Quantities, pico: Record<string, number>): number {
   const all = pico.request === undefined ? usage : { ...usage, request: 1 }
   const sum = Object.entries(all).reduce(
     // Cached input and cache writes cost as input where they have no price of their own.
-    (sum, [unit, count]) => sum + BigInt(count) * BigInt(pico[unit] ?? pico.input_token ?? Number.NaN),
+    // So does a second of input.
+    (sum, [unit, count]) =>
+      sum + BigInt(count) * BigInt(pico[unit] ?? pico.input_token ?? pico.second ?? Number.NaN),
     0n,
   )
   return Number((sum + 999n) / 1000n)

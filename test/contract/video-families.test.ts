@@ -12,11 +12,12 @@ import {
   taskOf,
 } from '../../src/contract/family'
 import { families } from '../../src/families'
+import { parseUsd } from '../../src/lib/money'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { branchesOf, withValue } from '../support/json-paths'
 import type { Json } from '../support/scenario'
 import { videoVendors } from '../support/video-replies'
-import { endAll, makeClock, readTask } from '../support/video-requests'
+import { endAll, endOf, makeClock, readTask, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)
 
@@ -35,6 +36,44 @@ beforeAll(async () => {
   })
 })
 afterAll(() => gateway.close())
+
+test('what a video is made from is paid as the simulated vendors bill it, at the prices of the catalogue', async () => {
+  const url = 'https://example.com/a.mp4'
+  const media = (count: number) => ({
+    prompt: 'A harbour',
+    media: Array.from({ length: count }, () => ({ type: 'reference_video', url })),
+  })
+  const seedance = (duration: number) => ({
+    duration,
+    content: [
+      { type: 'text', text: 'A harbour' },
+      { type: 'video_url', video_url: { url }, role: 'reference_video' },
+    ],
+  })
+  const rows: [model: string, body: Json, heldUsd: string, paidUsd: string][] = [
+    // Five seconds at most are billed of all references together.
+    ['vidw2.7-r2v', { input: media(2) }, '1', '1'],
+    ['wan3.0-video', { input: media(1) }, '2', '1'],
+    ['wan3.0-video', { input: media(2), duration: -1, resolution: '480p' }, '2.25', '1.1'],
+    ['seedance-2.0', seedance(5), '1.88', '0.846'],
+    // It chooses nine seconds.
+    ['seedance-2.0', seedance(-1), '2.82', '1.222'],
+    ['seedance-2.0', { ...seedance(5), resolution: '1080p' }, '7.54', '3.393'],
+  ]
+  for (const [model, body, heldUsd, paidUsd] of rows) {
+    const response = await gateway.post('/v1/videos/generations', { model, ...body })
+    const { id, error } = (await response.json()) as Json
+    expect({ model, error }).toEqual({ model, error: undefined })
+    expect(await rowsOf(gateway, id)).toMatchObject({ held: parseUsd(heldUsd) as number })
+    await endOf(gateway, clock, id)
+    expect({ model, ...(await rowsOf(gateway, id)) }).toMatchObject({
+      model,
+      amount: parseUsd(paidUsd) as number,
+      usage_source: 'upstream',
+      shortfall: 0,
+    })
+  }
+})
 
 describe('plain words', () => {
   test('are understood by the vendor of every model', async () => {

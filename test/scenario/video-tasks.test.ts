@@ -65,6 +65,16 @@ beforeAll(async () => {
         ]),
       ),
       'test-long-video': { ...videoModels['test-long-video'], price },
+      'cheaper-of-video': {
+        family: 'ark-video',
+        upstream: 'scripted-ark',
+        upstreamModel: 'seedance-2-0-260128',
+        durations: { min: 1, max: 15, default: 5 },
+        maxInputSeconds: 6,
+        price: {
+          per_second: { '720p': '0.01', '720p from video': '0.005', '720p from video silent': '0.0025' },
+        },
+      },
     },
   })
 })
@@ -195,7 +205,15 @@ describe('seconds that the vendor chooses', () => {
   })
   const ark = (duration: unknown) => ({ ...videoVendors.ark.succeeded(''), duration })
   const rows: [name: string, use: VideoVendorForm, reply: Json, seconds: number, source: string][] = [
-    ['what it made', videoVendors.dashscope, flat({ duration: 12, output_video_duration: 7 }), 7, 'upstream'],
+    // The vendor bills `duration`, whatever it says of its parts.
+    [
+      'what it made',
+      videoVendors.dashscope,
+      flat({ duration: 12, output_video_duration: 7 }),
+      12,
+      'upstream',
+    ],
+    ['its output alone', videoVendors.dashscope, flat({ output_video_duration: 7 }), 7, 'upstream'],
     ['what it bills', videoVendors.dashscope, flat({ duration: 12 }), 12, 'upstream'],
     ['a part of a second', videoVendors.dashscope, flat({ duration: 6.2 }), 7, 'upstream'],
     ['all that is allowed', videoVendors.ark, ark(15), 15, 'upstream'],
@@ -250,6 +268,151 @@ describe('seconds that the vendor chooses', () => {
     const { id } = await submit(videoVendors.ark, { generate_audio: false })
     await endOf(gateway, clock, id)
     expect(await rowsOf(gateway, id)).toMatchObject({ held: 20_000_000, amount: 20_000_000 })
+  })
+})
+
+describe('a video that is made from others', () => {
+  const url = 'https://example.com/a.mp4'
+  const picture = 'https://example.com/a.png'
+  const flat = (usage: unknown) => ({
+    output: { task_status: 'SUCCEEDED', video_url: 'https://files.example.com/v.mp4' },
+    usage,
+  })
+  const media = (...items: [type: string, url: string][]) => ({
+    input: { prompt: 'x', media: items.map(([type, url]) => ({ type, url })) },
+  })
+  const content = (...items: [type: string, url: string][]) => ({
+    content: [{ type: 'text', text: 'x' }, ...items.map(([type, url]) => ({ type, [type]: { url } }))],
+  })
+  /** Tokens of a video of so many seconds, input and output, at 720p: 1280 x 720 x 24 / 1024 each. */
+  const ark = (seconds: number, more: Json = {}) => ({
+    ...videoVendors.ark.succeeded(''),
+    usage: { completion_tokens: seconds * 21_600, total_tokens: seconds * 21_600 },
+    ...more,
+  })
+  const [wan, seedance] = [videoVendors.dashscope, videoVendors.ark]
+  const split = (input: number, output: number) =>
+    flat({ duration: input + output, input_video_duration: input, output_video_duration: output })
+  const chosen = { duration: -1, parameters: { size: '1280*720', duration: -1 } }
+  const rows: [
+    name: string,
+    use: VideoVendorForm,
+    body: Json,
+    reply: Json,
+    held: number,
+    paid: number,
+    source: string,
+  ][] = [
+    ['Wan, a reference', wan, media(['reference_video', url]), split(5, 5), 20, 10, 'upstream'],
+    ['Wan, a first clip', wan, media(['first_clip', url]), split(2.4, 5), 20, 8, 'upstream'],
+    [
+      'Wan, a video that is edited',
+      wan,
+      media(['video', url]),
+      flat({ duration: 9, output_video_duration: 5 }),
+      20,
+      9,
+      'upstream',
+    ],
+    ['Wan, of which nothing is billed', wan, media(['reference_video', url]), split(0, 5), 20, 5, 'upstream'],
+    [
+      'Wan, in the older list',
+      wan,
+      { input: { prompt: 'x', reference_urls: [picture, url] } },
+      split(5, 5),
+      20,
+      10,
+      'upstream',
+    ],
+    [
+      'Wan, pictures in the older list',
+      wan,
+      { input: { prompt: 'x', reference_urls: [picture, `${picture}?a=b.mp4`] } },
+      split(5, 5),
+      5,
+      5,
+      'counted',
+    ],
+    ['Wan, pictures alone', wan, media(['reference_image', picture]), split(5, 5), 5, 5, 'counted'],
+    [
+      'Wan, its own length',
+      wan,
+      { ...media(['reference_video', url]), ...chosen },
+      split(5, 7),
+      30,
+      12,
+      'upstream',
+    ],
+    ['Wan, more than is held', wan, media(['reference_video', url]), split(16, 5), 20, 20, 'estimated'],
+    ['Wan, no figures', wan, media(['reference_video', url]), flat(undefined), 20, 20, 'estimated'],
+    ['Wan, a credit', wan, media(['reference_video', url]), split(-3, 5), 20, 20, 'estimated'],
+    ['Seedance, a reference', seedance, content(['video_url', url]), ark(9), 20, 9, 'upstream'],
+    [
+      'Seedance, its own length',
+      seedance,
+      { ...content(['video_url', url]), duration: -1 },
+      ark(11, { duration: 7 }),
+      30,
+      11,
+      'upstream',
+    ],
+    ['Seedance, a picture', seedance, content(['image_url', picture]), ark(9), 5, 5, 'counted'],
+    [
+      'Seedance, no tokens',
+      seedance,
+      content(['video_url', url]),
+      ark(9, { usage: null }),
+      20,
+      20,
+      'estimated',
+    ],
+    [
+      'Seedance, fewer tokens than its output',
+      seedance,
+      content(['video_url', url]),
+      ark(3),
+      20,
+      5,
+      'upstream',
+    ],
+    ['Seedance, too many tokens', seedance, content(['video_url', url]), ark(90), 20, 20, 'estimated'],
+  ]
+  test('holds the most that they can be, and is paid as the vendor says, if that makes sense', async () => {
+    const tasks: { id: string; row: (typeof rows)[number] }[] = []
+    for (const row of rows) {
+      const [name, use, body, reply, held] = row
+      const task = await submit(use, body)
+      replies.set(task.upstreamId, () => Response.json(reply))
+      expect({ name, held: (await rowsOf(gateway, task.id)).held }).toEqual({ name, held: held * CENT })
+      tasks.push({ id: task.id, row })
+    }
+    await endAll(gateway, clock)
+    for (const { id, row } of tasks) {
+      const [name, , , , , paid, source] = row
+      const { amount, usage_source, shortfall } = await rowsOf(gateway, id)
+      expect({ name, amount, usage_source, shortfall }).toEqual({
+        name,
+        amount: paid * CENT,
+        usage_source: source,
+        shortfall: 0,
+      })
+    }
+  })
+
+  test('costs what the catalogue says of such videos, and is held for the seconds that it says', async () => {
+    const { id } = await submit(videoVendors.ark, {
+      model: 'cheaper-of-video',
+      ...content(['video_url', url]),
+    })
+    expect(await rowsOf(gateway, id)).toMatchObject({ held: ((5 + 6) * CENT) / 2 })
+    await endAll(gateway, clock)
+    // Five of output, and the tokens of one second more than 21,600 each.
+    expect(await rowsOf(gateway, id)).toMatchObject({ amount: (5 * CENT) / 2, usage_source: 'upstream' })
+    const silent = { model: 'cheaper-of-video', generate_audio: false, ...content(['video_url', url]) }
+    expect(await rowsOf(gateway, (await submit(videoVendors.ark, silent)).id)).toMatchObject({
+      held: ((5 + 6) * CENT) / 4,
+    })
+    await endAll(gateway, clock)
   })
 })
 

@@ -7,7 +7,7 @@ import { withWholeUsage } from '../../src/billing/usage-form'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 
-/** Model, body but for the model, and dollars. */
+/** Model, body but for the model, and the dollars that are held. */
 export type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
 
 const IMAGE = 'https://example.com/first.png'
@@ -47,7 +47,8 @@ export const videoRequests: readonly VideoRequest[] = [
     resolved({ media: [frame, { type: 'driving_audio', url: 'https://example.com/a.mp3' }] }),
     '0.5',
   ],
-  ['vidw2.7-r2v', resolved({ prompt, media: [reference, { ...reference, type: 'reference_video' }] }), '0.5'],
+  // At most five seconds of the reference are billed, as those that are made of it.
+  ['vidw2.7-r2v', resolved({ prompt, media: [reference, { ...reference, type: 'reference_video' }] }), '1'],
   ['wan3.0-video', { ...resolved({ prompt }, { duration: 30 }), duration: 30 }, '3'],
   ['wan3.0-video', { ...resolved({ prompt }, { duration: -1 }), duration: -1 }, '3'],
   ['happyhorse-1.1-t2v', resolved({ prompt }), '0.7'],
@@ -55,9 +56,9 @@ export const videoRequests: readonly VideoRequest[] = [
   ['happyhorse-1.1-r2v', resolved({ prompt, media: Array(9).fill(reference) }), '0.7'],
   ['gkx-imagine-video', { prompt }, '0.4'],
   ['gkx-imagine-video', { prompt, duration: 5, resolution: '720P', aspect_ratio: '9:16' }, '0.35'],
-  ['gkx-imagine-video', { image: { url: IMAGE }, duration: 1 }, '0.05'],
-  ['gkx-imagine-video', { prompt, reference_images: Array(7).fill({ url: IMAGE }), duration: 2 }, '0.1'],
-  ['gkx-imagine-video-1.5-preview', { prompt, image: { url: IMAGE }, resolution: '1080p' }, '2'],
+  ['gkx-imagine-video', { image: { url: IMAGE }, duration: 1 }, '0.052'],
+  ['gkx-imagine-video', { prompt, reference_images: Array(7).fill({ url: IMAGE }), duration: 2 }, '0.114'],
+  ['gkx-imagine-video-1.5-preview', { prompt, image: { url: IMAGE }, resolution: '1080p' }, '2.01'],
   ['seedance-1.5-pro', { content: [{ type: 'text', text: prompt }] }, '0.265'],
   ['seedance-1.5-pro', { content: [{ type: 'text', text: prompt }], draft: true }, '0.075'],
   [
@@ -77,6 +78,17 @@ export const videoRequests: readonly VideoRequest[] = [
       seed: 11,
     },
     '1.065',
+  ],
+  [
+    'seedance-2.0',
+    {
+      content: [
+        { type: 'text', text: prompt },
+        { type: 'video_url', video_url: { url: 'https://example.com/a.mp4' }, role: 'reference_video' },
+      ],
+    },
+    // Fifteen seconds of input, and five of output.
+    '1.88',
   ],
 ]
 

@@ -7,6 +7,7 @@ import type {
   Model,
   PlainRequest,
   PollContext,
+  Quantities,
   TaskFamily,
   TaskOutcome,
 } from '../../contract/family'
@@ -17,12 +18,13 @@ import { addresses } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
+  numberReported,
   OWN_FIELDS,
   ownFields,
   plainPicture,
+  quoteInput,
   quoteSeconds,
   secondsOf,
-  secondsReported,
   seedAsked,
   textOf,
   tierNames,
@@ -97,7 +99,7 @@ export const arkVideo: TaskFamily<Body> = {
 
   check(body, model) {
     checkDuration(body.duration, model)
-    checkReferences(body.content.filter(({ type }) => type === 'image_url').length, 'content', model)
+    checkReferences(countOf('image_url', body), 'content', model)
     for (const [field, instead] of Object.entries(NOT_TAKEN)) {
       if ((body as Record<string, unknown>)[field] === undefined) continue
       throw invalidRequest(field, `'${field}' is not taken here: use ${instead}.`, 'unsupported_parameter')
@@ -108,12 +110,19 @@ export const arkVideo: TaskFamily<Body> = {
 
   tier(body) {
     const resolution = resolutionOf(body)
-    const isSilent = body.generate_audio === false
-    const drafts = body.draft && resolution === DRAFT_RESOLUTION ? tierNames('draft', isSilent) : []
-    return { field: 'resolution', names: [...drafts, ...tierNames(resolution, isSilent)] }
+    const tier = { isSilent: body.generate_audio === false, isFromVideo: countOf('video_url', body) > 0 }
+    const drafts = body.draft && resolution === DRAFT_RESOLUTION ? tierNames('draft', tier) : []
+    return { field: 'resolution', names: [...drafts, ...tierNames(resolution, tier)] }
   },
 
-  quote: ({ body }, model) => quoteSeconds(durationOf(body), model),
+  quote: ({ body }, model) => ({
+    ...quoteSeconds(durationOf(body), model),
+    ...quoteInput(
+      { videos: countOf('video_url', body), pictures: countOf('image_url', body) },
+      model,
+      INPUT_SECONDS,
+    ),
+  }),
 
   call({ body, earlierTasks }, model) {
     const expiry = Math.min(expirySeconds(model), VENDOR_EXPIRY_SECONDS)
@@ -145,7 +154,15 @@ export const arkVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
-    pollContext: (body) => ({ ...seedAsked(body.seed), vendorChooses: durationOf(body) === VENDOR_CHOOSES }),
+    pollContext: (body, model) => ({
+      ...seedAsked(body.seed),
+      vendorChooses: durationOf(body) === VENDOR_CHOOSES,
+      ...(countOf('video_url', body) > 0 && {
+        isFromVideo: true,
+        resolution: resolutionOf(body),
+        seconds: secondsOf(durationOf(body), model),
+      }),
+    }),
     earlier: ({ content }) =>
       content.flatMap((item, index) => {
         const draft = draftIn(item)
@@ -171,6 +188,8 @@ interface Reply {
   error?: { code?: unknown; message?: unknown } | null
   content?: { video_url?: unknown; last_frame_url?: unknown } | null
   duration?: unknown
+  resolution?: unknown
+  usage?: { completion_tokens?: unknown } | null
   service_tier?: unknown
 }
 
@@ -202,8 +221,43 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
     videoUrl,
     document: { ...task, video_url: videoUrl },
     ...(tier !== undefined && { serviceTier: tier }),
-    ...(pollContext.vendorChooses === true && { quantities: secondsReported(task.duration) }),
+    ...((pollContext.vendorChooses === true || pollContext.isFromVideo === true) && {
+      quantities: secondsBilled(task, pollContext),
+    }),
   }
+}
+
+/**
+ * Seconds of input that are held for a model without a figure of its own: Seedance 2.0 takes reference videos of 15 seconds all
+ * together (developer.civitai.com/orchestration/recipes/seedance, which calls BytePlus, 2026-11-24).
+ */
+const INPUT_SECONDS = 15
+/**
+ * Tokens of a second of video, of the input as of the output: width x height x 24 / 1024, as docs.byteplus.com has it
+ * (ModelArk/1544106), for the frames of litellm 1.110.2 (`volcengine_video_frames`).
+ */
+const TOKENS_A_SECOND: ReadonlyMap<string, number> = new Map([
+  ['480p', 10_044],
+  ['720p', 21_600],
+  ['1080p', 48_600],
+  ['4k', 194_400],
+])
+
+/** The seconds that the vendor bills: it counts tokens of input and output together. */
+function secondsBilled(task: Reply, { vendorChooses, isFromVideo, ...asked }: PollContext): Quantities {
+  if (isFromVideo !== true) return { second: numberReported(task.duration) }
+  const tokens = numberReported(task.usage?.completion_tokens)
+  const each = TOKENS_A_SECOND.get(String(asked.resolution)) ?? Number.NaN
+  const output = numberReported(vendorChooses === true ? task.duration : asked.seconds)
+  return {
+    // Frames of other shapes have a few more or fewer pixels.
+    input_second: Math.max(0, Math.round(tokens / each) - output),
+    ...(vendorChooses === true && { second: output }),
+  }
+}
+
+function countOf(type: string, { content }: Body): number {
+  return content.filter((item) => item.type === type).length
 }
 
 function resolutionOf({ resolution, draft }: Body): string {

@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
 import type { ErrorCode } from '../../lib/error-codes'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/pixel-size'
@@ -66,14 +67,39 @@ export function checkReferences(count: number, field: string, model: Model): voi
   )
 }
 
-/** The names of the price tier, in order: a video without audio has the silent price, if the model has one. */
-export function tierNames(tier: string, isSilent: boolean): string[] {
-  return isSilent ? [`${tier} silent`, tier] : [tier]
+/** Facts about a request by which vendors have other prices for its video. */
+export interface Tier {
+  /** True for a video without audio. */
+  isSilent: boolean
+  /** True for a video that is made from others. */
+  isFromVideo?: boolean
 }
 
-/** The seconds that a vendor reports; NaN, which counts as absurd, if it is no number. */
-export function secondsReported(value: unknown): Quantities {
-  return { second: typeof value === 'number' ? value : Number.NaN }
+/** The names of the price tier, most exact first: each is tried until the model has a price for one. */
+export function tierNames(tier: string, { isSilent, isFromVideo = false }: Tier): string[] {
+  const base = isFromVideo ? [`${tier} from video`, tier] : [tier]
+  return base.flatMap((name) => (isSilent ? [`${name} silent`, name] : [name]))
+}
+
+/**
+ * The quantities of what a video is made from. The length of a video at an address is not known before the vendor has read it,
+ * so the most is held: the model's, or `mostSeconds`. Vendors have pictures in the price of the second where they have no price
+ * of their own.
+ */
+export function quoteInput(
+  { videos, pictures }: { videos: number; pictures: number },
+  { maxInputSeconds, priceList }: Model,
+  mostSeconds: number,
+): Quantities {
+  return {
+    ...(hasPrice(priceList, 'input_image') && { input_image: pictures }),
+    ...(videos > 0 && { input_second: maxInputSeconds ?? mostSeconds }),
+  }
+}
+
+/** A vendor's number; NaN, which counts as absurd, if it is none. */
+export function numberReported(value: unknown): number {
+  return typeof value === 'number' ? value : Number.NaN
 }
 
 /** The seed that a request names, for the task's end: not every vendor repeats it. */

@@ -9,6 +9,7 @@ import type {
   Model,
   PlainRequest,
   PollContext,
+  Quantities,
   TaskFamily,
   TaskOutcome,
 } from '../../contract/family'
@@ -19,13 +20,14 @@ import { addresses } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
+  numberReported,
   OWN_FIELDS,
   ownFields,
   plainPicture,
+  quoteInput,
   quoteSeconds,
   resolutionOfSize,
   secondsOf,
-  secondsReported,
   seedAsked,
   textOf,
   tierNames,
@@ -132,10 +134,16 @@ export const dashscopeVideo: TaskFamily<Body> = {
 
   tier: (body) => ({
     field: 'resolution',
-    names: tierNames(resolutionOf(body), (body.parameters as { audio?: unknown } | null)?.audio === false),
+    names: tierNames(resolutionOf(body), {
+      isSilent: (body.parameters as { audio?: unknown } | null)?.audio === false,
+      isFromVideo: filesIn(body).videos > 0,
+    }),
   }),
 
-  quote: ({ body }, model) => quoteSeconds(body.duration, model),
+  quote: ({ body }, model) => ({
+    ...quoteSeconds(body.duration, model),
+    ...quoteInput(filesIn(body), model, INPUT_SECONDS),
+  }),
 
   call({ body }, model) {
     return {
@@ -161,9 +169,10 @@ export const dashscopeVideo: TaskFamily<Body> = {
   task: {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).output?.task_id),
-    pollContext: ({ duration, parameters }) => ({
-      ...seedAsked((parameters as { seed?: unknown } | null | undefined)?.seed),
-      vendorChooses: duration === VENDOR_CHOOSES,
+    pollContext: (body) => ({
+      ...seedAsked((body.parameters as { seed?: unknown } | null | undefined)?.seed),
+      vendorChooses: body.duration === VENDOR_CHOOSES,
+      ...(filesIn(body).videos > 0 && { isFromVideo: true }),
     }),
     poll: (upstreamId) => ({
       method: 'GET',
@@ -194,7 +203,14 @@ interface Reply {
     code?: unknown
     message?: unknown
   } | null
-  usage?: { duration?: unknown; output_video_duration?: unknown } | null
+  usage?: Usage | null
+}
+
+interface Usage {
+  /** Seconds that are billed: those of the input and the output. */
+  duration?: unknown
+  input_video_duration?: unknown
+  output_video_duration?: unknown
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {
@@ -219,8 +235,20 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
       content: { video_url: videoUrl },
       video_url: videoUrl,
     },
-    ...(pollContext.vendorChooses === true && {
-      quantities: secondsReported(usage?.output_video_duration ?? usage?.duration),
+    ...((pollContext.vendorChooses === true || pollContext.isFromVideo === true) && {
+      quantities: secondsBilled(usage ?? {}, pollContext),
+    }),
+  }
+}
+
+/** The seconds that the vendor bills. Those of the output count only where the vendor chooses them. */
+function secondsBilled(usage: Usage, { vendorChooses, isFromVideo }: PollContext): Quantities {
+  const { duration: all, input_video_duration: input, output_video_duration: output } = usage
+  if (isFromVideo !== true) return { second: numberReported(all ?? output) }
+  return {
+    input_second: numberReported(input ?? numberReported(all) - numberReported(output)),
+    ...(vendorChooses === true && {
+      second: numberReported(output ?? numberReported(all) - numberReported(input)),
     }),
   }
 }
@@ -314,6 +342,45 @@ function takesSize(upstreamModel: string): boolean {
 
 function given<Value>(value: Value | null | undefined): value is Value {
   return value !== undefined && value !== null
+}
+
+/**
+ * Seconds of input that are held for a model without a figure of its own: Wan 3.0 takes reference videos of 15 seconds all
+ * together, and bills all of them (docs.comfy.org, wan3.0-video, and docs.laozhang.ai, 2026-11-24).
+ */
+const INPUT_SECONDS = 15
+
+/** The types of `input.media` that are videos, and pictures, by the vendor's references of Wan 2.7 and 3.0. */
+const MEDIA_VIDEOS: ReadonlySet<unknown> = new Set(['reference_video', 'first_clip', 'last_clip', 'video'])
+const MEDIA_PICTURES: ReadonlySet<unknown> = new Set(['reference_image', 'first_frame', 'last_frame'])
+/** The fields of older models, with an address or a list of them. */
+const VIDEO_FIELDS = [
+  ...['video_url', 'mask_video_url', 'first_clip_url', 'last_clip_url'],
+  'reference_video_urls',
+]
+const PICTURE_FIELDS = [
+  ...['img_url', 'image_url', 'first_frame_url', 'last_frame_url', 'mask_image_url'],
+  ...['ref_images_url', 'images_url'],
+]
+const PICTURE_ADDRESS = /^data:image\/|\.(?:png|jpe?g|webp|bmp|gif|tiff?)(?:[?#]|$)/i
+
+/**
+ * The number of videos and of pictures that a video is made from. A list of Wan 2.6 has both: what does not look like a
+ * picture counts as a video, because videos cost more.
+ */
+function filesIn({ input }: Body): { videos: number; pictures: number } {
+  const fields = input as Record<string, unknown>
+  const media = Array.isArray(fields.media) ? fields.media.map((item) => item?.type) : []
+  const mixed = [fields.reference_urls].flat().filter(given)
+  const likePictures = mixed.filter((url) => PICTURE_ADDRESS.test(String(url))).length
+  const count = (names: readonly string[]) => names.flatMap((name) => fields[name]).filter(given).length
+  return {
+    videos:
+      media.filter((type) => MEDIA_VIDEOS.has(type)).length +
+      count(VIDEO_FIELDS) +
+      (mixed.length - likePictures),
+    pictures: media.filter((type) => MEDIA_PICTURES.has(type)).length + count(PICTURE_FIELDS) + likePictures,
+  }
 }
 
 /** The number of references, where the newer models have them; older models have them in one list with videos. */

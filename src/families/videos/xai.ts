@@ -15,6 +15,7 @@ import {
   OWN_FIELDS,
   ownFields,
   plainPicture,
+  quoteInput,
   quoteSeconds,
   secondsOf,
   textOf,
@@ -102,8 +103,8 @@ export const xaiVideo: TaskFamily<Body> = {
 
   quote: ({ body, remixOf }, model) => ({
     ...quoteSeconds(body.duration, model),
-    // The vendor bills references; a price list without them has them in the price of the second.
-    ...(hasPrice(model.priceList, 'input_image') && { input_image: referencesOf(body).length }),
+    ...quoteInput({ videos: videosOf(body), pictures: picturesOf(body) }, model, INPUT_SECONDS),
+    // A price list without a price for what is edited has it in the price of the second.
     ...(remixOf && hasPrice(model.priceList, 'input_second') && { input_second: remixOf.seconds }),
   }),
 
@@ -252,6 +253,19 @@ function resolutionOf({ resolution }: Body): string {
 
 function referencesOf({ image, reference_images: references }: Body): unknown[] {
   return [...(image ? [image] : []), ...(Array.isArray(references) ? references : [])]
+}
+
+/** Seconds of the longest video that can be sent, begun ones counted: the vendor edits 8.7 (docs.x.ai, video editing). */
+const INPUT_SECONDS = 9
+
+function videosOf(body: Body): number {
+  return textOf(asObject((body as { video?: unknown }).video).url) === undefined ? 0 : 1
+}
+
+/** The number of pictures that are billed: the first and last frame, those between, and references. */
+function picturesOf(body: Body): number {
+  const { last_frame: last, keyframes } = body as { last_frame?: unknown; keyframes?: unknown }
+  return referencesOf(body).length + (last ? 1 : 0) + (Array.isArray(keyframes) ? keyframes.length : 0)
 }
 
 /** Refuses images that do not fit, because the vendor's own refusal is unclear. */

@@ -13,6 +13,8 @@ const PREFIX = 'cgt-'
 const names = /seedance/
 const DEFAULT_SECONDS = 5
 const CHOSEN_SECONDS = 9
+/** Seconds of every reference video. */
+const REFERENCE_SECONDS = 4
 const IMAGES_MAX = 9
 const FRAMES_A_SECOND = 24
 const EXPIRY_SECONDS = 172_800
@@ -25,7 +27,7 @@ const seconds: readonly [models: RegExp, min: number, max: number][] = [
 const drafts = /seedance-1-5/
 /** Width times height by resolution, at 16:9. */
 const pixels = new Map([
-  ['480p', 864 * 480],
+  ['480p', 864 * 496],
   ['720p', 1280 * 720],
   ['1080p', 1920 * 1080],
 ])
@@ -95,6 +97,7 @@ function submit(request: VendorRequest): Reply {
         draft_task_id: draft ? draft.id : null,
         execution_expires_after: asNumber(body.execution_expires_after) ?? EXPIRY_SECONDS,
         service_tier: asString(body.service_tier) ?? 'default',
+        inputSeconds: REFERENCE_SECONDS * content.filter(({ type }) => type === 'video_url').length,
       },
     },
     request.directives,
@@ -132,7 +135,7 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
     })
   }
   const { startedAt, durationMs, seconds, echo } = job
-  const { return_last_frame: wantsLastFrame, ...repeated } = echo
+  const { return_last_frame: wantsLastFrame, inputSeconds, ...repeated } = echo
   const status = phases[phase]
   const task: JsonObject = {
     id,
@@ -146,7 +149,8 @@ function poll(request: VendorRequest, id: string, { job, phase, pollStatus }: Jo
   }
   if (status === 'failed') task.error = { code: job.code, message: job.message }
   if (status !== 'succeeded') return jsonReply(200, task)
-  const tokens = Math.round((seconds * (pixels.get(String(echo.resolution)) ?? 0) * FRAMES_A_SECOND) / 1024)
+  const frames = (Number(inputSeconds) + seconds) * FRAMES_A_SECOND
+  const tokens = Math.round((frames * (pixels.get(String(echo.resolution)) ?? 0)) / 1024)
   return jsonReply(200, {
     ...task,
     content: {

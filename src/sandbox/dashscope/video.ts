@@ -13,6 +13,10 @@ const names = /^(wan|happyhorse)/
 const DEFAULT_SECONDS = 5
 /** Seconds for a duration of -1. */
 const CHOSEN_SECONDS = 12
+/** Seconds of every video that a video is made from, and those of all together that are billed. */
+const INPUT_SECONDS = 5
+const INPUT_SECONDS_MOST = { ofOlder: 5, ofWan3: 15 }
+const VIDEO_TYPES = ['reference_video', 'first_clip', 'video']
 const BEIJING_MS = 8 * 3_600_000
 
 /** The fields of a model: size, seconds, and required ones. */
@@ -117,6 +121,7 @@ function submit(request: VendorRequest): Reply {
         prompt: asString(asObject(body.input)?.prompt)?.slice(0, 200) ?? '',
         lines: linesOf(model, parameters),
         ratio: asString(parameters.ratio) ?? '16:9',
+        inputSeconds: inputSecondsOf(model, asObject(body.input) ?? {}),
       },
     },
     request.directives,
@@ -124,6 +129,17 @@ function submit(request: VendorRequest): Reply {
   )
   const output = { task_status: 'PENDING', task_id: jobId(PREFIX, fault ? { ...job, end: 'failed' } : job) }
   return jsonReply(200, { output, request_id: requestId() })
+}
+
+/** Seconds of input that are billed: those of all videos, up to what the model reads of them. */
+function inputSecondsOf(model: string, input: JsonObject): number {
+  const media = asObjects(input.media) ?? []
+  const listed = [input.reference_urls, input.reference_video_urls].flatMap((urls) => asArray(urls) ?? [])
+  const count =
+    media.filter(({ type }) => VIDEO_TYPES.includes(asString(type) ?? '')).length +
+    listed.filter((url) => /\.(mp4|mov)$/.test(asString(url) ?? '')).length
+  const most = /^wan3/.test(model) ? INPUT_SECONDS_MOST.ofWan3 : INPUT_SECONDS_MOST.ofOlder
+  return Math.min(count * INPUT_SECONDS, most)
 }
 
 /** The fault that the real service finds when it starts the task. */
@@ -197,9 +213,10 @@ function poll(request: VendorRequest, id: string, state: JobState | undefined): 
     orig_prompt: job.echo.prompt,
     video_url: `${request.filesUrl}/${id.slice(0, 11)}.mp4?Expires=${Math.floor(job.startedAt / 1000) + 86_400}`,
   })
+  const inputSeconds = Number(job.echo.inputSeconds)
   const usage = {
-    duration: job.seconds,
-    input_video_duration: 0,
+    duration: inputSeconds + job.seconds,
+    input_video_duration: inputSeconds,
     output_video_duration: job.seconds,
     video_count: 1,
     SR: job.echo.lines,

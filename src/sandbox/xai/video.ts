@@ -12,6 +12,7 @@ const TASKS = '/v1/videos/'
 const PREFIX = 'gv-'
 const DEFAULT_SECONDS = 8
 const TICKS_PER_SECOND = 500_000_000
+const TICKS_PER_PICTURE = 20_000_000
 const models = /^grok-imagine-video/
 const needsImage = /^grok-imagine-video-1\.5/
 const REFERENCES_MAX = 7
@@ -43,11 +44,21 @@ function submit(request: VendorRequest): Reply {
   const fault = request.path === EDIT ? editFault(model, body) : faultOf(model, body)
   if (fault) return coded(400, 'Client specified an invalid argument', fault)
   const job = newJob(
-    { seconds: asNumber(body.duration) ?? DEFAULT_SECONDS, model, echo: {} },
+    { seconds: asNumber(body.duration) ?? DEFAULT_SECONDS, model, echo: { pictures: picturesIn(body) } },
     request.directives,
     { code: 'internal_error', message: 'Video generation failed.' },
   )
   return jsonReply(200, { request_id: jobId(PREFIX, job) })
+}
+
+function picturesIn({
+  image,
+  last_frame: last,
+  reference_images: references,
+  keyframes,
+}: JsonObject): number {
+  const lists = [references, keyframes].flatMap((list) => asArray(list) ?? [])
+  return [image, last].filter(isGiven).length + lists.length
 }
 
 function faultOf(model: string, body: JsonObject): string | undefined {
@@ -101,7 +112,9 @@ function poll(request: VendorRequest, id: string): Reply {
     status: 'done',
     video: { url, duration: job.seconds, respect_moderation: !blocked },
     model: job.model,
-    usage: { cost_in_usd_ticks: TICKS_PER_SECOND * job.seconds },
+    usage: {
+      cost_in_usd_ticks: TICKS_PER_SECOND * job.seconds + TICKS_PER_PICTURE * Number(job.echo.pictures),
+    },
     progress: 100,
   })
 }

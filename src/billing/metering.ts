@@ -97,9 +97,10 @@ export function measure(
     if (output === 'partial') return asQuoted(outcome, parsed, model)
     const texts = model.family.texts?.(parsed.body, model)
     if (made && !texts) return asMade(made, outcome, parsed, model)
-    // The vendor broke off before any result, and the output cannot be counted: the events around it are not worth the
-    // quote.
-    if (!texts && broken && output !== 'shown' && endedBy !== 'client') return undefined
+    // The vendor broke off before any result: what stands around it is worth nothing, and events that cannot be counted are
+    // not worth the quote.
+    const isAround = output === 'words' || !texts
+    if (isAround && broken && output !== 'shown' && endedBy !== 'client') return undefined
     return texts ? count(outcome, texts, parsed, model, counter) : asQuoted(outcome, parsed, model)
   }
   // A caller who left pays for what the vendor counted. A caller whom the vendor failed does not, even after long
@@ -149,8 +150,11 @@ async function count(
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
   // Without any text, as with inputs that are tokens already, or sound, the quote is the only figure there is.
+  // A family may count what stands beside the texts, such as pictures.
   const counted =
-    texts.length > 0 ? { input_token: input?.tokens ?? 0 } : inputOf(model.family.quote(parsed, model))
+    texts.length > 0
+      ? { input_token: (input?.tokens ?? 0) + (outcome.made?.input_token ?? 0) }
+      : inputOf(model.family.quote(parsed, model))
   const exact =
     usage !== 'invalid' &&
     !outcome.made &&

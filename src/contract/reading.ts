@@ -26,8 +26,8 @@ export type Made =
    * charged.
    */
   | { kind: 'shown'; text?: string; counted?: Quantities }
-  /** Text around a result that is still to come; worth nothing without it. */
-  | { kind: 'words' }
+  /** Text around a result that is still to come; worth nothing without it, unless the caller leaves. */
+  | { kind: 'words'; text?: string }
   /**
    * A first state of a result: charged to a caller who leaves after it, free for a caller whose answer breaks off after
    * it.
@@ -67,7 +67,6 @@ export type Ending =
 
 /** Output in which there is nothing to count. */
 export const SHOWN: Made = { kind: 'shown' }
-export const WORDS: Made = { kind: 'words' }
 export const PARTIAL: Made = { kind: 'partial' }
 export const HIDDEN: Made = { kind: 'hidden' }
 

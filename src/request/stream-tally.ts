@@ -106,7 +106,7 @@ export class StreamTally {
 
   /** The text that an event adds. Some vendors send no pieces of an item, or not all, but the whole of it. */
   private newText({ output, whole }: Reading): string | undefined {
-    if (output?.kind === 'shown' && output.text) return output.text
+    if ((output?.kind === 'shown' || output?.kind === 'words') && output.text) return output.text
     const missing = whole ? this.endedLength + whole.length - this.textLength : 0
     return missing > 0 ? whole?.slice(-missing) : undefined
   }

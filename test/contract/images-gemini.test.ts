@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
+import { picture as pictureOf } from '../../src/sandbox/pictures'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { createRandom, seedOf } from '../support/random'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
@@ -39,6 +40,8 @@ beforeAll(async () => {
       [flash]: entry(flash),
       [pro]: entry(pro),
       [odd]: { ...entry(flash), upstream: 'odd', price: { ...price, per_1m_cached_input_tokens: '0.05' } },
+      'odd-pro': { ...entry(flash), upstream: 'odd', upstreamModel: 'gemini-3-pro-image' },
+      'odd-older': { ...entry(flash), upstream: 'odd', upstreamModel: 'gemini-2.5-flash-image' },
       'test-gone': { ...entry(flash), upstreamModel: 'gemini-2.5-flash-image-preview' },
     },
   })
@@ -83,14 +86,20 @@ describe('what passes', () => {
   })
 
   test('the answer, but for the model', async () => {
-    const { json } = await interact({ response_format: { type: 'image', mime_type: 'image/png' } })
+    const { json } = await interact({ response_format: { type: 'image', mime_type: 'image/jpeg' } })
     expect(json).toMatchObject({ object: 'interaction', model: flash, status: 'completed' })
     expect(json.id).toStartWith('v1_')
     const [thought, output] = json.steps
     expect(thought.type).toBe('thought')
     expect(output.content.map(({ type }: Json) => type)).toEqual(['text', 'image'])
     const bytes = Buffer.from(output.content[1].data, 'base64')
-    expect(bytes.toString('latin1', 1, 4)).toBe('PNG')
+    expect(bytes.toString('hex', 0, 3)).toBe('ffd8ff')
+  })
+
+  test("the vendor's refusal of another format", async () => {
+    const words = ["The value 'image/png' is not supported for 'response_format.mime_type'"]
+    const format = { type: 'image', mime_type: 'image/png' }
+    await interact({ response_format: format }, { status: 400, words })
   })
 
   const image = { type: 'image', mime_type: 'image/png', data: 'iVBORw0KGgo=' }
@@ -226,13 +235,19 @@ function interaction(content: unknown[], usage: unknown, rest: Record<string, un
   }
 }
 
-/** Price of an answer without figures: all that was held. */
-const quoted = 'quoted'
+/** Tokens of `a red fox` and `Here you go`, by the gateway's count. */
+const FOX = 3
+const HERE = 3
+/** An answer without figures: its texts are counted, and a picture whose size is not known is one of 1K. */
+const byCount = { input_token: FOX, output_image_token: 1_120 }
+const byCountOfWords = { input_token: FOX, output_token: HERE }
 
 interface Counted {
   name: string
   reply: Json
-  paid: Quantities | typeof quoted
+  paid: Quantities
+  /** False if the vendor's figures are not those that are paid. */
+  isReported?: boolean
   logged?: boolean
   /** The vendor counts more than the request can have used. */
   isAbove?: boolean
@@ -310,25 +325,28 @@ const counted: Counted[] = [
     reply: interaction([words], { total_input_tokens: 5, total_output_tokens: 20 }, { status: 'incomplete' }),
     paid: { input_token: 5, output_token: 20 },
   },
-  { name: 'no figures', reply: interaction([picture], undefined), paid: quoted },
-  { name: 'empty figures', reply: interaction([picture], {}), paid: quoted },
+  { name: 'no figures', reply: interaction([picture], undefined), paid: byCount, isReported: false },
+  { name: 'empty figures', reply: interaction([picture], {}), paid: byCount, isReported: false },
   {
     name: 'an image that was not counted',
     reply: interaction([picture], { total_input_tokens: 5, total_output_tokens: 1_300 }),
-    paid: quoted,
+    paid: byCount,
+    isReported: false,
     logged: true,
   },
   {
     name: 'the same in the form of 2025',
     reply: { outputs: [picture], usage: { total_input_tokens: 5, total_output_tokens: 1_300 } },
-    paid: quoted,
+    paid: byCount,
+    isReported: false,
     logged: true,
   },
   ...[-1, '7', 1.5, 1e308].map(
     (tokens): Counted => ({
       name: `an input of ${JSON.stringify(tokens)}`,
       reply: interaction([words], { total_input_tokens: tokens, total_output_tokens: 20 }),
-      paid: quoted,
+      paid: byCountOfWords,
+      isReported: false,
       logged: true,
     }),
   ),
@@ -339,13 +357,15 @@ const counted: Counted[] = [
       total_output_tokens: 100,
       output_tokens_by_modality: byImage(1_120),
     }),
-    paid: quoted,
+    paid: byCount,
+    isReported: false,
     logged: true,
   },
   {
     name: 'more cached input than input',
     reply: interaction([words], { total_input_tokens: 5, total_cached_tokens: 6, total_output_tokens: 1 }),
-    paid: quoted,
+    paid: byCountOfWords,
+    isReported: false,
     logged: true,
   },
   {
@@ -355,13 +375,14 @@ const counted: Counted[] = [
       total_output_tokens: 50_000_000,
       output_tokens_by_modality: byImage(50_000_000),
     }),
-    paid: quoted,
+    paid: byCount,
+    isReported: false,
     logged: true,
   },
 ]
 
 describe('figures of the vendor', () => {
-  for (const { name, reply, paid, logged = false, isAbove = false } of counted) {
+  for (const { name, reply, paid, isReported = true, logged = false, isAbove = false } of counted) {
     test(name, async () => {
       vendor.answer = () => Response.json(reply)
       const logs = gateway.log.length
@@ -370,8 +391,8 @@ describe('figures of the vendor', () => {
       const [charge] = charges
       expect(charge).toMatchObject({
         state: 'settled',
-        amount: paid === quoted ? charge?.held : price(paid),
-        usage_source: paid === quoted ? 'estimated' : 'upstream',
+        amount: price(paid),
+        usage_source: isReported ? 'upstream' : 'estimated',
         shortfall: 0,
       })
       expect(gateway.log.slice(logs).map(({ event }) => event)).toEqual(
@@ -379,6 +400,55 @@ describe('figures of the vendor', () => {
       )
     })
   }
+
+  const sized = (width: number, height: number) => ({
+    ...picture,
+    data: Buffer.from(pictureOf('png', width, height).bytes).toString('base64'),
+  })
+  const pictures: [model: string, width: number, height: number, tokens: number][] = [
+    [odd, 512, 512, 747],
+    [odd, 1_024, 1_024, 1_120],
+    [odd, 1_376, 768, 1_120],
+    [odd, 2_048, 2_048, 1_680],
+    [odd, 4_096, 4_096, 2_520],
+    ['odd-pro', 1_024, 1_024, 1_120],
+    ['odd-pro', 2_048, 2_048, 1_120],
+    ['odd-pro', 4_096, 4_096, 2_000],
+    ['odd-older', 1_024, 1_024, 1_290],
+  ]
+  test.each(pictures)(
+    'of %s that are missing are those of a picture of %i x %i',
+    async (model, width, height, tokens) => {
+      vendor.answer = () => Response.json(interaction([words, sized(width, height)], undefined))
+      const size = { response_format: { type: 'image', image_size: '4K' } }
+      const { charges } = await interact({ model, ...size }, { vendorCalls: 0 })
+      const paid = { input_token: FOX, output_token: HERE, output_image_token: tokens }
+      expect(charges).toMatchObject([{ usage_source: 'estimated', amount: price(paid) }])
+    },
+  )
+
+  test('that are missing are never more than was held', async () => {
+    vendor.answer = () => Response.json(interaction([sized(4_096, 4_096)], undefined))
+    const { charges } = await interact({ model: odd })
+    expect(charges).toMatchObject([{ amount: price({ input_token: FOX, output_image_token: 1_290 }) }])
+  })
+
+  test('that are missing have the pictures that were sent', async () => {
+    vendor.answer = () => Response.json(interaction([picture], undefined))
+    const input = [{ type: 'text', text: 'a red fox' }, sized(64, 64), sized(64, 64)]
+    const { charges } = await interact({ model: odd, input })
+    const paid = { input_token: FOX + 2 * 1_120, output_image_token: 1_120 }
+    expect(charges).toMatchObject([{ usage_source: 'estimated', amount: price(paid) }])
+  })
+
+  test('that are missing are counted for each picture of a request in OpenAI’s form', async () => {
+    vendor.answer = () => Response.json(interaction([sized(1_024, 1_024)], undefined))
+    const { json, charges } = await interact({ model: odd, input: undefined, prompt: 'a red fox', n: 2 })
+    // The texts of both calls are counted together, with the line between them.
+    const paid = { input_token: 2 * FOX + 1, output_image_token: 2 * 1_120 }
+    expect(json.usage).toMatchObject({ input_tokens: paid.input_token, output_tokens: 2 * 1_120 })
+    expect(charges).toMatchObject([{ usage_source: 'estimated', amount: price(paid) }])
+  })
 
   test('beyond the balance are delivered to nobody, and charged to nobody', async () => {
     const { secret } = await gateway.makeKey('bob', '0.15')
@@ -611,7 +681,7 @@ describe('streams', () => {
     name: string
     body: string
     state: 'settled' | 'released'
-    paid: Quantities | typeof quoted
+    paid: Quantities
     /** The code of the error event of the gateway; null: none. */
     error: string | null
     logged?: boolean
@@ -639,16 +709,32 @@ describe('streams', () => {
       name: 'whole, without figures',
       body: begun + image('AA') + completed(undefined, {}).replace(/,"usage":\{.*?\}\]\}/, '') + done,
       state: 'settled',
-      paid: quoted,
+      paid: byCount,
       error: null,
     },
     {
       name: 'whole, with absurd figures',
       body: begun + image('AA') + completed({ ...figures, total_input_tokens: -5 }) + done,
       state: 'settled',
-      paid: quoted,
+      paid: byCount,
       error: null,
       logged: true,
+    },
+    {
+      name: 'whole, with figures in an update of the status alone',
+      body:
+        begun +
+        image('AA') +
+        eventText('interaction.status_update', {
+          interaction_id: 'v1_x',
+          status: 'completed',
+          usage: figures,
+        }) +
+        eventText('interaction.completed', { interaction: { id: 'v1_x', status: 'completed' } }) +
+        done,
+      state: 'settled',
+      paid: full,
+      error: null,
     },
     { name: 'cut before anything', body: begun, state: 'released', paid: {}, error: 'upstream_cut' },
     {
@@ -662,7 +748,7 @@ describe('streams', () => {
       name: 'cut after an image',
       body: begun + text('Here') + image('AA'),
       state: 'settled',
-      paid: quoted,
+      paid: { ...byCount, output_token: 1 },
       error: 'upstream_cut',
     },
     {
@@ -688,7 +774,7 @@ describe('streams', () => {
       name: 'failed after an image',
       body: begun + image('AA') + completed(figures, { status: 'failed' }) + done,
       state: 'settled',
-      paid: quoted,
+      paid: byCount,
       error: null,
       reported: 'upstream_error',
     },
@@ -702,7 +788,7 @@ describe('streams', () => {
         { logRows: 1, ...(reported && { reported }) },
       )
       const [charge] = played.charges
-      const amount = paid === quoted ? charge?.held : price(paid)
+      const amount = price(paid)
       expect(charge).toMatchObject({ state, amount, shortfall: 0 })
       const codes = dataOf(played.text).flatMap((event) =>
         event.error?.request_id ? [event.error.code] : [],
@@ -714,18 +800,18 @@ describe('streams', () => {
     })
   }
 
-  const leaving: [name: string, sent: string, state: string][] = [
-    ['before anything came', begun, 'released'],
-    ['after a text, which cannot be counted alone', begun + text('Once'), 'settled'],
-    ['after an image', begun + image('AA'), 'settled'],
+  const leaving: [name: string, sent: string, paid: Quantities][] = [
+    ['before anything came', begun, {}],
+    ['after a text', begun + text('Once'), { input_token: FOX, output_token: 1 }],
+    ['after an image', begun + image('AA'), byCount],
   ]
-  for (const [name, sent, state] of leaving) {
+  for (const [name, sent, paid] of leaving) {
     test(`a caller who leaves ${name}`, async () => {
       vendor.answer = () => eventStream(held(sent))
       const before = (await gateway.charges()).length
       const response = await gateway.post('/v1/images/generations', {
         model: odd,
-        input: 'a fox',
+        input: 'a red fox',
         stream: true,
       })
       const reader = response.body?.getReader()
@@ -738,9 +824,9 @@ describe('streams', () => {
       await waitFor(async () => (await last())?.state !== 'held')
       const charge = await last()
       expect(charge).toMatchObject({
-        state,
+        state: price(paid) > 0 ? 'settled' : 'released',
         ended_by: 'client',
-        amount: state === 'settled' ? charge?.held : 0,
+        amount: price(paid),
       })
     })
   }

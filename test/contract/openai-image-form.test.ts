@@ -345,12 +345,18 @@ describe('Seedream', () => {
 describe('Gemini', () => {
   const model = 'gmx-3.1-flash-image'
 
+  test('makes JPEG only: another format is refused before anything is sent', async () => {
+    for (const format of ['png', 'webp']) {
+      await refuse(model, { output_format: format }, 'output_format', ['JPEG'])
+    }
+  })
+
   test('is sent an interaction, and answers with the list and its tokens', async () => {
     const played = await draw(model, { size: '1792x1024', output_format: 'jpeg' })
     expect(sent(played)).toEqual({
       model: 'gemini-3.1-flash-image',
       input: [{ type: 'text', text: 'a red fox' }],
-      response_format: { type: 'image', aspect_ratio: '16:9', mime_type: 'image/jpeg' },
+      response_format: { type: 'image', aspect_ratio: '16:9' },
     })
     const { data, usage } = played.json
     expect(data).toEqual([{ b64_json: expect.stringMatching(/^[\w+/=]{100,}$/) }])

@@ -4,10 +4,11 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { bridgedFields, type FieldRule, type JsonFamily, type Quantities } from '../../contract/family'
-import { HIDDEN, type Made, type Reading, SHOWN, usageReading, WORDS } from '../../contract/reading'
+import { HIDDEN, type Made, type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
+import { pictureInBase64 } from '../../lib/picture'
 import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
 import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
@@ -51,6 +52,7 @@ const Body = Type.Object(
     tools: optionalField(Type.Array(Tool)),
     previous_interaction_id: optionalField(Type.String()),
     service_tier: optionalField(Type.String()),
+    system_instruction: Type.Optional(Type.Unknown()),
     background: optionalField(Type.Boolean()),
     agent: Type.Optional(Type.Unknown()),
   },
@@ -107,9 +109,20 @@ const fieldRules: readonly FieldRule[] = [
   { field: 'response_format[].type', plain: /^(text|image|json.*|object)$/i, why: OTHER_OUTPUT },
 ]
 
+type TokensByClass = Readonly<Record<string, number>>
 /** Tokens of one image of each size class, from the largest of the vendor's tables. */
-const IMAGE_TOKENS: Readonly<Record<string, number>> = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
+const IMAGE_TOKENS: TokensByClass = { '512': 747, '1K': 1_290, '2K': 1_680, '4K': 2_520 }
 const MAX_IMAGE_TOKENS = 2_520
+/** Those of Gemini 3.1 Flash Image, by its page at docs.cloud.google.com (2026-11-24). */
+const USUAL_TOKENS: TokensByClass = { '512': 747, '1K': 1_120, '2K': 1_680, '4K': 2_520 }
+/**
+ * Those of models that differ: Gemini 3 Pro Image costs $0.134 up to 2K and $0.24 at 4K, at $120 for a million (litellm 1.110.2,
+ * HeyPuter/puter#2562); Gemini 2.5 Flash Image makes one size.
+ */
+const OTHER_TOKENS: readonly [models: RegExp, tokens: TokensByClass][] = [
+  [/^gemini-3-pro-image/, { '512': 1_120, '1K': 1_120, '2K': 1_120, '4K': 2_000 }],
+  [/^gemini-2\.5-flash-image/, { '512': 1_290, '1K': 1_290, '2K': 1_290, '4K': 1_290 }],
+]
 /**
  * Tokens held for a part of the input whose size its text does not show: an image at the highest resolution, longer
  * media.
@@ -120,6 +133,8 @@ const INPUT_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([
   ['audio', 32_768],
   ['video', 32_768],
 ])
+/** Tokens of input that the vendor does not count: an image has 1,120 at the usual resolution (docs.cloud.google.com). */
+const COUNTED_MEDIA_TOKENS: ReadonlyMap<unknown, number> = new Map([...INPUT_MEDIA_TOKENS, ['image', 1_120]])
 /** Tokens held for an earlier interaction, which only the vendor has, if the model's limit is unknown. */
 const HISTORY_TOKENS = 65_536
 
@@ -137,7 +152,6 @@ export const geminiImages: JsonFamily<Body> = {
     'response_modalities',
     'safety_settings',
     'store',
-    'system_instruction',
     'webhook_config',
   ],
 
@@ -164,13 +178,20 @@ export const geminiImages: JsonFamily<Body> = {
     }
   },
 
-  read(reply) {
+  read(reply, { body }, { upstreamModel }) {
     const { status, usage, service_tier: tier } = reply as Interaction
     const figures = usageOf(usage)
     const parts = partsOf(reply as Interaction)
-    const uncounted =
-      figures !== 'invalid' && !figures?.output_image_token && parts.some(({ type }) => type === 'image')
-    const output = outputOf(parts, usage)
+    const pictures = parts.filter(({ type }) => type === 'image')
+    const uncounted = figures !== 'invalid' && !figures?.output_image_token && pictures.length > 0
+    const [, table] = OTHER_TOKENS.find(([models]) => models.test(upstreamModel)) ?? []
+    const [asked] = imageFormats(body)
+    const output = outputOf(parts, usage, {
+      input_token: mediaIn(body.input, COUNTED_MEDIA_TOKENS).tokens,
+      ...(pictures.length > 0 && {
+        output_image_token: sumOf(pictures, (picture) => tokensMade(picture, asked, table)),
+      }),
+    })
     return {
       output,
       usage: usageReading(uncounted ? figures && 'invalid' : figures),
@@ -187,6 +208,8 @@ export const geminiImages: JsonFamily<Body> = {
     read: readEvent,
   },
 
+  texts: ({ input, system_instruction: instruction }) => textsIn([instruction, input]),
+
   plain: {
     fields: ['size', 'quality', 'images'],
     body: ({ text, size, quality, images = [] }) => {
@@ -199,19 +222,20 @@ export const geminiImages: JsonFamily<Body> = {
   },
 }
 
+/**
+ * "The value 'image/png' is not supported for 'response_format.mime_type'. Supported values: 'image/jpeg'."
+ * (Drakonis96/nodus#307, 2026-07-31; `ImageResponseFormatMimeType` of @google/genai 3.3).
+ */
+const JPEG_ONLY = 'the model makes JPEG'
+
 const openaiForm: OwnForm<Body> = {
   family: geminiImages,
   takes: ({ prompt, input }) => prompt !== undefined && input === undefined,
   fields: [
-    ...bridgedFields('translated', ['output_format', '`response_format.mime_type`']),
+    ...bridgedFields('refused', ['output_format', JPEG_ONLY, ['jpeg']]),
     ...QUALITY_IS_SIZE,
     ...NO_USER,
   ],
-  complete({ response_format: format, ...own }, { output_format: wanted }) {
-    if (!format && !wanted) return own
-    const mimeType = wanted ? { mime_type: `image/${wanted}` } : {}
-    return { ...own, response_format: { type: 'image', ...(format as object | undefined), ...mimeType } }
-  },
   references: ({ referenceImages }) => referenceImages ?? { min: 0, max: MAX_REFERENCES },
   pictures: (reply) =>
     partsOf(reply as Interaction).flatMap(({ type, data, uri, mime_type: mimeType }): Picture[] => {
@@ -229,6 +253,8 @@ const MAX_REFERENCES = 14
 const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
 /** Most pixels that each class stands for: half way, in doublings, to the next. */
 const MOST_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
+/** Most pixels of every class; the smallest ends half way to 1K. */
+const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MOST_PIXELS }
 
 /** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's usual ones. */
 function formatOf(size: string | undefined, quality: string | undefined): Record<string, string> | undefined {
@@ -266,6 +292,7 @@ interface Interaction {
 
 interface StreamEvent {
   event_type?: unknown
+  usage?: unknown
   delta?: unknown
   interaction?: Interaction
   status?: unknown
@@ -278,29 +305,35 @@ function readEvent(event: unknown): Reading {
   if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
     return { output, end: 'failed' }
   }
+  // The figures may stand in an update of the status alone (`InteractionStatusUpdate` of @google/genai 3.3).
+  const usage = interaction?.usage ?? (event as StreamEvent).usage
+  const figures = usageOf(usage)
+  const counted = figures && { kind: 'total' as const, figures, reported: usage }
   if (typeof type === 'string' && type.startsWith('interaction.complete')) {
-    const { usage, service_tier: tier } = interaction ?? {}
-    const figures = usageOf(usage)
+    const { service_tier: tier } = interaction ?? {}
     return {
       output: output ?? outputOf(partsOf(interaction ?? {}), usage),
-      usage: figures && { kind: 'total', figures, reported: usage },
+      usage: counted,
       serviceTier: typeof tier === 'string' ? tier : undefined,
       end: 'finished',
     }
   }
+  if (counted) return { output, usage: counted, ...(status === 'completed' && { end: 'finished' }) }
   const isError = type === undefined && delta === undefined && isErrorShape(event)
   return isError ? { end: 'failed-disguised' } : { output }
 }
 
-function outputOf(parts: Record<string, unknown>[], usage: unknown): Made | undefined {
-  if (parts.some(isOutput)) return SHOWN
-  return thinks(usage) ? HIDDEN : undefined
+/** The output of parts. `counted` is what is paid, beside a count of the texts, if the vendor does not count. */
+function outputOf(parts: Record<string, unknown>[], usage: unknown, counted?: Quantities): Made | undefined {
+  if (!parts.some(isOutput)) return thinks(usage) ? HIDDEN : undefined
+  return counted ? { kind: 'shown', text: textsIn(parts).join(''), counted } : SHOWN
 }
 
 function outputOfDelta(delta: Record<string, unknown>): Made | undefined {
   if (typeof delta.data === 'string' || typeof delta.uri === 'string')
-    return isOutput(delta) ? SHOWN : undefined
-  if (delta.type === 'text' && typeof delta.text === 'string') return delta.text === '' ? undefined : WORDS
+    return isOutput(delta) ? { kind: 'shown', counted: { output_image_token: tokensMade(delta) } } : undefined
+  if (delta.type === 'text' && typeof delta.text === 'string')
+    return delta.text === '' ? undefined : { kind: 'words', text: delta.text }
   return isOutput(delta) ? HIDDEN : undefined
 }
 
@@ -332,6 +365,41 @@ function imageFormats({ response_format: format, generation_config: config }: Bo
     : [(config as { image_config?: unknown } | null | undefined)?.image_config]
 }
 
+/**
+ * Tokens of a picture that the vendor does not count: by the size in its bytes, else of the class that was asked. The hold
+ * bounds what is charged.
+ */
+function tokensMade(
+  { data }: Record<string, unknown>,
+  asked?: unknown,
+  table: TokensByClass = USUAL_TOKENS,
+): number {
+  const size = typeof data === 'string' ? pictureInBase64(data) : undefined
+  const pixels = size && size.width * size.height
+  const [name] = pixels
+    ? (Object.entries(CLASS_PIXELS).find(([, most]) => pixels <= most) ?? ['4K'])
+    : [isObject(asked) && asked.image_size ? String(asked.image_size).toUpperCase() : '1K']
+  return table[name] ?? MAX_IMAGE_TOKENS
+}
+
+/** Strings of text in an input, or in an answer, in any form. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (Array.isArray(value)) return value.flatMap(textsIn)
+  if (!isObject(value)) return []
+  const { text, content, result, arguments: called } = value
+  return [
+    ...(typeof text === 'string' ? [text] : []),
+    ...textsIn(content),
+    ...textsIn(result),
+    ...(isObject(called) ? [JSON.stringify(called)] : []),
+  ]
+}
+
+function sumOf<Each>(list: readonly Each[], figure: (each: Each) => number): number {
+  return list.reduce((sum, each) => sum + figure(each), 0)
+}
+
 function tokensOfImage(format: unknown): number {
   const size = isObject(format) ? format.image_size : undefined
   if (size === undefined || size === null) return IMAGE_TOKENS['1K'] as number
@@ -339,17 +407,17 @@ function tokensOfImage(format: unknown): number {
 }
 
 /** The tokens of the media in an input, and the length of the text that they take up in the JSON. */
-function mediaIn(input: unknown): { tokens: number; textLength: number } {
+function mediaIn(input: unknown, tokensOf = INPUT_MEDIA_TOKENS): { tokens: number; textLength: number } {
   if (Array.isArray(input)) {
-    const found = input.map(mediaIn)
+    const found = input.map((item) => mediaIn(item, tokensOf))
     return {
       tokens: found.reduce((sum, { tokens }) => sum + tokens, 0),
       textLength: found.reduce((sum, { textLength }) => sum + textLength, 0),
     }
   }
   if (!isObject(input)) return { tokens: 0, textLength: 0 }
-  const tokens = INPUT_MEDIA_TOKENS.get(input.type)
-  if (tokens === undefined) return mediaIn(Object.values(input))
+  const tokens = tokensOf.get(input.type)
+  if (tokens === undefined) return mediaIn(Object.values(input), tokensOf)
   return {
     tokens,
     textLength: typeof input.data === 'string' ? input.data.length : 0,

@@ -213,6 +213,14 @@ function sharedOf<Body, Asked extends OpenaiBody | EditBody>(
       return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit as Unit, count * calls]))
     },
 
+    ...(family.texts && {
+      // Each call has all of them.
+      texts: (body: Asked, model: Model) => {
+        const texts = family.texts?.(translate(own, body, images(body), model), model)
+        return texts && Array.from({ length: callsOf(body) }, () => texts).flat()
+      },
+    }),
+
     call(parsed: ParsedRequest<Asked>, model: Model, dataUrls?: DataUrls): Call[] {
       const own = translated(parsed, model, dataUrls)
       const [call] = [family.call(own, model)].flat()

@@ -74,7 +74,9 @@ function formatsOf(body: JsonObject, count = 1): JsonObject[] {
 }
 
 function formatFault(format: JsonObject, sizes: string[]): string | undefined {
-  const { image_size: size, aspect_ratio: ratio } = format
+  const { image_size: size, aspect_ratio: ratio, mime_type: type } = format
+  if (isGiven(type) && type !== 'image/jpeg')
+    return `The value '${type}' is not supported for 'response_format.mime_type'. Supported values: 'image/jpeg'.`
   if (isGiven(size) && !sizes.includes(String(size)))
     return `Invalid image_size: ${size}. Expected one of: ${sizes.join(', ')}.`
   if (isGiven(ratio) && !RATIOS.includes(String(ratio))) return `Invalid aspect_ratio: ${ratio}.`
@@ -91,7 +93,7 @@ function interactionOf(
   const { directives } = request
   const said = withoutDirectives(words.at(-1) ?? '')
   const text = `Here is your picture: ${said}`.trim()
-  const content = directives.empty ? [] : [{ type: 'text', text }, ...formats.map(image)]
+  const content = directives.empty ? [] : [{ type: 'text', text }, ...formats.map(() => image())]
   const imageTokens = formats.reduce(
     (sum, { image_size: size }) => sum + (sizes[String(size ?? '1K')] ?? 0),
     0,
@@ -149,8 +151,8 @@ function usageOf({ input, cached, text, images, thoughts }: Counts): JsonObject 
   }
 }
 
-function image(format: JsonObject): JsonObject {
-  const made = picture(format.mime_type === 'image/png' ? 'png' : 'jpeg')
+function image(): JsonObject {
+  const made = picture('jpeg')
   return { type: 'image', mime_type: made.contentType, data: Buffer.from(made.bytes).toString('base64') }
 }
 

@@ -216,7 +216,8 @@ function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
   const open = [...contents]
   // A list instead of a recursive call, which would walk deep blocks once for every level above them.
   for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
-    for (const block of blocksIn(content)) {
+    // What a tool of the vendor has fetched stands in a single block.
+    for (const block of isObject(content) ? [content] : blocksIn(content)) {
       if (!isObject(block)) continue
       found.push(block)
       open.push(block.content)

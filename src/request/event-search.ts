@@ -2,16 +2,21 @@
 // miss one that may matter; it may find some that do not.
 
 /**
- * Words of which an error has one, whatever its form: `{error}`, `{code, message}`, `{detail}`, or a state. Quotes within
- * texts are escaped, so that what a model writes has none of them, but for a text that ends in such a state.
+ * Words of which an error has one, whatever its form: `{error}`, `{code, message}`, `{detail}`, a state, or a reason for the
+ * end. Quotes within texts are escaped, so that what a model writes has none of them, except a text that ends in such a state.
  */
 const ERROR_WORDS = [
-  ...['"error"', '"message"', '"code"', '"detail"', 'failed"', 'cancelled"'],
-  ...['"network_error"', '"sensitive"'],
+  '"error"',
+  '"message"',
+  '"code"',
+  '"detail"',
+  'failed"',
+  'cancelled"',
+  'finish_reason":"',
 ]
-/** Content that is a list, which callers of chat are shown as a text. */
-const LIST_WORDS = ['"content":[', '"content": [']
-const WORDS = [...ERROR_WORDS, ...LIST_WORDS].map((word) => Buffer.from(word))
+const ERRORS = ERROR_WORDS.map((word) => Buffer.from(word))
+/** Content that is a list, which callers of chat are shown as a text: Mistral writes JSON without blanks. */
+const LIST_WORD = '"content":['
 const USAGE_WORD = '"usage"'
 const USAGE = Buffer.from(USAGE_WORD)
 const ID = Buffer.from('_id"')
@@ -25,12 +30,12 @@ export function mayReport(event: string): boolean {
   return event.includes(USAGE_WORD) || ERROR_WORDS.some((word) => event.includes(word)) || hasList(event)
 }
 
-/** Whether an event may have content that is a list. */
-export function hasList(event: string): boolean {
-  return LIST_WORDS.some((word) => event.includes(word))
+/** Whether an event, or a part of a stream, may have content that is a list. */
+export function hasList(events: string | Buffer): boolean {
+  return events.includes(LIST_WORD)
 }
 
-/** Index of the first event that may have usage, an error, a list of content or the operator's account; -1 if none may. */
+/** Index of the first event that may have usage, an error or the operator's account; -1 if none may. */
 export function startOfReport(whole: Buffer, from: number): number {
   const first = indexOfReport(whole, from)
   if (first === -1) return -1
@@ -43,10 +48,10 @@ export function startOfEvent(whole: Buffer, at: number): number {
   return blank === -1 ? 0 : blank + BLANK_LINE.length
 }
 
-/** Index of the first event that may have usage, an error or a list of content. Most vendors send `"usage":null` with every event. */
+/** Index of the first event that may have usage or an error. Most vendors send `"usage":null` with every event. */
 function indexOfReport(bytes: Buffer, from: number): number {
   let first = indexOfAccount(bytes, from)
-  for (const word of WORDS) first = firstOf(first, bytes.indexOf(word, from))
+  for (const word of ERRORS) first = firstOf(first, bytes.indexOf(word, from))
   for (let at = bytes.indexOf(USAGE, from); at !== -1; at = bytes.indexOf(USAGE, at + USAGE.length)) {
     if (!isNull(bytes, at + USAGE.length)) return firstOf(first, at)
   }

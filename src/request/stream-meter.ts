@@ -94,6 +94,8 @@ class PassingMeter implements StreamMeter {
   /** True if the caller wants an event with the usage. */
   private readonly asksUsage: boolean
   private readonly plainAnswer: JsonFamily['plainAnswer']
+  /** True if the content of the stream is lists, which its caller is shown as texts. */
+  private hasLists = false
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
   private ended = false
@@ -293,10 +295,12 @@ class PassingMeter implements StreamMeter {
 
   /** The events to show, after reading those up to the first output, and those with usage or an error. */
   private inspect(whole: Buffer): Buffer {
+    // A search of every piece would cost more than it finds: where content is lists, it begins with one.
+    if (this.plainAnswer && !this.hasLists && !this.tally.hasOutput()) this.hasLists = hasList(whole)
     // Any event may be the first output. Large ones are read at once anyway, when they are kept.
     const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
     const begun = isBeginning ? this.look(whole, 0, 'up to output') : UNSEEN
-    const start = startOfReport(whole, begun.end)
+    const start = this.hasLists ? begun.end : startOfReport(whole, begun.end)
     const reports = start === -1 ? UNSEEN : this.look(whole, start, 'reports')
     if (begun.isSame && reports.isSame) return whole
     return Buffer.concat([

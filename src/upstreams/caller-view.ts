@@ -19,6 +19,11 @@ const TOLD_BY_EVENT =
 /** How deep figures may be nested. */
 const USAGE_DEPTH = 3
 
+/** Whether an event may have such members. */
+export function mayTellCost(event: string): boolean {
+  return TOLD_BY_EVENT.test(event)
+}
+
 /** The answer without these members; the same object if it has none. */
 export function callerView<Answer extends object>(answer: Answer): Answer {
   return viewOf(answer as Members) as Answer
@@ -40,7 +45,7 @@ export function callerEvent(
 ): string {
   if (isError) return toLatin1(callerWords(fromLatin1(event)))
   // Only an event that has such a word anywhere is checked further.
-  if (!shownOf && !TOLD_BY_EVENT.test(event)) return event
+  if (!shownOf && !mayTellCost(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
   const own = json && shownOf ? shownOf(json) : json

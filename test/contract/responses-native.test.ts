@@ -108,6 +108,42 @@ test.each([true, false])(
   },
 )
 
+test.each([true, false])(
+  'cached tokens beside the input are paid and shown, and its price kept back, streamed: %p',
+  async (stream) => {
+    // What xAI reports of some models (vercel/ai#12485), with its own price.
+    const usage = {
+      input_tokens: 4142,
+      input_tokens_details: { cached_tokens: 4328 },
+      output_tokens: 50,
+      total_tokens: 4192,
+      cost_in_usd_ticks: 12_345,
+    }
+    const output = [
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
+    ]
+    const response = { id: 'resp_1', object: 'response', status: 'completed', usage }
+    const events = [
+      ...output.map((item, output_index) => ({ type: 'response.output_item.done', output_index, item })),
+      { type: 'response.completed', response: { ...response, output } },
+    ]
+    vendor.answer = () =>
+      stream
+        ? eventStream(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''))
+        : Response.json({ ...response, output })
+    const answer = await (
+      await gateway.post('/v1/responses', { model: 'odd-searcher', input: 'Hi', stream })
+    ).text()
+    expect(answer).toContain('"input_tokens":8470')
+    expect(answer).toContain('"cached_tokens":4328')
+    expect(answer).toContain('"total_tokens":8520')
+    expect(answer).not.toContain('ticks')
+    const charge = await gateway.newestCharge()
+    expect(charge).toMatchObject({ usage_source: 'upstream', amount: 4142 * 1_000 + 4328 * 100 + 50 * 3_000 })
+    expect(JSON.parse(String(charge?.usage))).toEqual(usage)
+  },
+)
+
 test('the official client creates a response and follows a stream of one', async () => {
   const whole = await client.responses.create({ model: 'thinker', input: 'Hello there' })
   expect(whole).toMatchObject({ object: 'response', status: 'completed', model: 'thinker', error: null })

@@ -8,7 +8,14 @@ import { type Ending, HIDDEN, type Made, type Reading, SHOWN } from '../../contr
 import { failureByReason, isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, optionalField, quotedOutput, reportedCount, USEFUL_OUTPUT_TOKENS } from '../body'
+import {
+  ABSURD_FIGURE,
+  optionalField,
+  outputBeside,
+  quotedOutput,
+  reportedCount,
+  USEFUL_OUTPUT_TOKENS,
+} from '../body'
 import { partIn, usageIn } from './answer-parts'
 
 const open = { additionalProperties: true }
@@ -331,10 +338,14 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   // Some vendors count what came from their cache beside the details, or have no details.
   const cached = reportedCount(details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
   const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
+  const rest = reportedCount(usage.total_tokens) - prompt
   const isBeside = cached > prompt
   const output = isBeside
-    ? outputBeside(usage, prompt, completion, cached)
-    : Math.max(completion, reportedCount(usage.total_tokens) - prompt)
+    ? outputBeside(
+        { rest, output: completion, cached },
+        detailOf(usage.completion_tokens_details, 'reasoning_tokens'),
+      )
+    : Math.max(completion, rest)
   // NaN, for what is no count, fails this comparison.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_FIGURE
   const fresh = prompt - written - (isBeside ? 0 : cached)
@@ -343,22 +354,6 @@ function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
   if (cached > 0) quantities.cached_input_token = cached
   if (written > 0) quantities.cache_write_token = written
   return addRare(quantities, usage) ? quantities : 'invalid'
-}
-
-/**
- * The output where cached tokens stand beside the prompt: some models of xAI report 4,328 cached tokens with a prompt of 4,142
- * (vercel/ai#12485). Whether a total has the cached tokens in it is not documented, so thinking is taken from its own figure.
- */
-function outputBeside(
-  usage: Record<string, unknown>,
-  prompt: number,
-  completion: number,
-  cached: number,
-): number {
-  const rest = reportedCount(usage.total_tokens) - prompt
-  const thinking = reportedCount(detailOf(usage.completion_tokens_details, 'reasoning_tokens'))
-  const isWithin = rest <= completion || rest === completion + cached
-  return isWithin ? completion : Math.min(rest, completion + thinking)
 }
 
 /** Adds audio, and the vendor's own tools, which few answers have. False if the figures are impossible. */

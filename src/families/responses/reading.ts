@@ -5,7 +5,7 @@ import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contrac
 import type { Quantities } from '../../contract/units'
 import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, reportedCount } from '../body'
+import { ABSURD_FIGURE, outputBeside, reportedCount } from '../body'
 
 type Fields = Record<string, unknown>
 
@@ -82,8 +82,8 @@ function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
 }
 
 /**
- * The figures in our units. Tokens read from a cache or written to one are part of the input; thinking is part of the
- * output, and some vendors leave it out of that but not out of the total.
+ * The figures in our units. Tokens read from a cache or written to one are part of the input, or stand beside it if those read
+ * are more; thinking is part of the output, and some vendors leave it out of that but not out of the total.
  */
 function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
   const { usage } = response
@@ -92,16 +92,21 @@ function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
   const lifetimes = asObject(usage.cache_write_tokens_details ?? details.cache_write_tokens_details)
   const input = reportedCount(usage.input_tokens)
   const reported = reportedCount(usage.output_tokens)
-  const output = Math.max(reported, reportedCount(usage.total_tokens) - input)
   const cached = reportedCount(details.cached_tokens)
+  const rest = reportedCount(usage.total_tokens) - input
+  const isBeside = cached > input
+  const output = isBeside
+    ? outputBeside({ rest, output: reported, cached }, asObject(usage.output_tokens_details).reasoning_tokens)
+    : Math.max(reported, rest)
   const written = reportedCount(details.cache_write_tokens)
   const long = reportedCount(lifetimes.ttl_12h_tokens)
   const { searches, isReported } = searchesOf(response)
   // NaN, for what is no count, fails these comparisons.
   const isSane = Math.max(input, reported, output, cached, written, long, searches) <= ABSURD_FIGURE
-  if (!isSane || cached + written > input || long > written) return 'invalid'
+  const fresh = input - written - (isBeside ? 0 : cached)
+  if (!isSane || fresh < 0 || long > written) return 'invalid'
   if (usage.input_tokens === undefined || usage.output_tokens === undefined) return 'invalid'
-  const quantities: Quantities = { input_token: input - cached - written, output_token: output }
+  const quantities: Quantities = { input_token: fresh, output_token: output }
   if (cached > 0) quantities.cached_input_token = cached
   if (written > long) quantities.cache_write_token = written - long
   if (long > 0) quantities.cache_write_1h_token = long

@@ -148,7 +148,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,
     maxOutputTokens: entry.maxOutputTokens ?? known?.maxOutputTokens,
     contextTokens: entry.contextTokens ?? known?.contextTokens,
-    inputModalities: entry.inputModalities,
+    inputModalities: entry.inputModalities ?? known?.inputModalities,
     dimensions: entry.dimensions,
     batchSize: entry.batchSize,
     batchTokens: entry.batchTokens,

@@ -173,7 +173,7 @@ const ModelEntry = Type.Object(
       Count,
     ),
     inputModalities: optionalSetting(
-      'What a chat model reads besides text, as `GET /v1/models` tells it. Default: nothing else.',
+      'What a chat model reads besides text, as `GET /v1/models` tells it. Default: what is known by its name.',
       Type.Array(Type.Union(['image', 'file', 'audio', 'video'].map((name) => Type.Literal(name)))),
     ),
     dimensions: optionalSetting(

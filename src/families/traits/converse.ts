@@ -20,11 +20,8 @@ export function converseEdit(request: object, model: Model): OpenEdit {
   ]
   if (inference.length > 0) edit.inside.inferenceConfig = { drop: inference }
   const turns = Array.isArray(messages) ? messages : []
-  const last = asObject(turns.at(-1))
-  const isPrefilled =
-    last.role === 'assistant' &&
-    'text' in asObject(asObject(last).content && (last.content as unknown[]).at(-1))
-  if (isPrefilled && traits.prefill === 'never') throw refusedPrefill(model, turns.length - 1)
+  if (traits.prefill === 'never' && endsWithAnswer(turns.at(-1)))
+    throw refusedPrefill(model, turns.length - 1)
   const choice = asObject(asObject(toolConfig).toolChoice)
   const isForced = 'any' in choice || 'tool' in choice
   const isAlways = traits.thinking === 'always' || traits.thinksByDefault
@@ -49,4 +46,10 @@ function effortFor(effort: string, { traits }: Model): string | undefined {
   if (traits.thinking === 'never') return undefined
   if (effort !== 'none') return nearestEffort(traits, effort)
   return traits.thinking === 'always' || traits.thinksByDefault ? lowestEffort(traits) : undefined
+}
+
+/** Whether the last turn is the beginning of the answer. */
+function endsWithAnswer(turn: unknown): boolean {
+  const { role, content } = asObject(turn)
+  return role === 'assistant' && Array.isArray(content) && 'text' in asObject(content.at(-1))
 }

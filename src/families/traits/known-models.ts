@@ -10,6 +10,8 @@ export interface KnownModel {
   /** Most tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number
+  /** Kinds of input that it reads besides text. */
+  inputModalities?: readonly ('image' | 'file')[]
   /** A page of the vendor, or a refusal that someone reported. */
   source: string
   /** The month when the source was checked: `2026-11`. */
@@ -65,8 +67,9 @@ const budgeted: Partial<Traits> = {
   forcedToolChoice: 'unless_thinking',
   prefill: 'unless_thinking',
 }
-const million = { contextTokens: 1_000_000, maxOutputTokens: 128_000 }
-const smaller = { contextTokens: 200_000, maxOutputTokens: 64_000 }
+const seen = { inputModalities: ['image', 'file'] as const }
+const million = { ...seen, contextTokens: 1_000_000, maxOutputTokens: 128_000 }
+const smaller = { ...seen, contextTokens: 200_000, maxOutputTokens: 64_000 }
 
 const anthropic = 'https://platform.claude.com/docs/en'
 const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
@@ -139,7 +142,7 @@ const claude: readonly KnownModel[] = [
   {
     names: ['claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
     traits: budgeted,
-    contextTokens: 200_000,
+    ...smaller,
     maxOutputTokens: 32_000,
     ...thinkingPage,
   },
@@ -170,8 +173,9 @@ const openai = 'https://developers.openai.com/api/docs'
  * (2026-09-04). There is none for gpt-5.2 and older.
  */
 const toolsOverResponses = { toolsBesideEffort: false }
-const large = { contextTokens: 1_050_000, maxOutputTokens: 128_000 }
-const medium = { contextTokens: 400_000, maxOutputTokens: 128_000 }
+const pictures = { inputModalities: ['image'] as const }
+const large = { ...pictures, contextTokens: 1_050_000, maxOutputTokens: 128_000 }
+const medium = { ...pictures, contextTokens: 400_000, maxOutputTokens: 128_000 }
 
 const gpt: readonly KnownModel[] = [
   {
@@ -249,6 +253,7 @@ const gpt: readonly KnownModel[] = [
   {
     names: ['gpt-4.1'],
     traits: {},
+    ...pictures,
     contextTokens: 1_047_576,
     maxOutputTokens: 32_768,
     source: `${openai}/models/gpt-4.1`,
@@ -287,6 +292,13 @@ const others: readonly KnownModel[] = [
       penalties: false,
     },
     contextTokens: 1_048_576,
+    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
+    asOf: '2026-11',
+  },
+  {
+    names: ['kimi-k2.7-code*'],
+    traits: { thinking: 'always', thinksByDefault: true, sampling: 'never', penalties: false },
+    contextTokens: 262_144,
     source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
     asOf: '2026-11',
   },

@@ -35,6 +35,12 @@ export const Traits = Type.Object(
         Type.Array(Type.String({ minLength: 1 })),
       ),
     ),
+    offEfforts: Type.Optional(
+      requiredSetting(
+        'Efforts that it accepts with thinking turned off. Absent: all of `efforts`.',
+        Type.Array(Type.String({ minLength: 1 })),
+      ),
+    ),
     sampling: requiredSetting('When it accepts `temperature`, `top_p` and `top_k`.', Taken),
     stop: requiredSetting('Whether it accepts stop sequences.', Type.Boolean()),
     penalties: requiredSetting(

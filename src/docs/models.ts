@@ -20,6 +20,7 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
   ['`parallel_tool_calls`', '`parallelCalls`: `false`', 'left out'],
   ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
   ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
+  ['an effort beside `thinking: { type: disabled }`', '`offEfforts` without it', 'the next below'],
   ['a budget of thinking', '`thinkingForms` without `budget`', 'the effort that it stands for'],
   ['an effort, or adaptive thinking', '`thinkingForms` with `budget` and without `adaptive`', 'a budget'],
   [

@@ -7,6 +7,7 @@ import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Model, ParsedRequest } from '../../src/contract/family'
 import type { Row } from '../../src/db/db'
+import { knownModel } from '../../src/families/traits/known-models'
 import type { StreamMeter } from '../../src/request/stream-meter'
 import { createTranslatingMeter } from '../../src/request/stream-translation'
 import { chunksOf, readChunks } from '../support/chat-chunks'
@@ -226,7 +227,10 @@ describe('on record', () => {
     const spoken: [string, Partial<ModelConfig>][] = Object.entries(shipped.models)
     const native = spoken.filter(([, { family }]) => [family].flat().includes('anthropic-messages'))
     expect(native.length).toBeGreaterThan(4)
-    for (const [id, { maxOutputTokens }] of native)
+    for (const [
+      id,
+      { upstreamModel = id, maxOutputTokens = knownModel(upstreamModel)?.maxOutputTokens },
+    ] of native)
       expect({ id, most: maxOutputTokens ?? 0 }).toEqual({ id, most: id.includes('4-5') ? 64_000 : 128_000 })
   })
 

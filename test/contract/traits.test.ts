@@ -345,6 +345,12 @@ describe('a native request', () => {
     expect(refused.error?.message).toContain("'output_config.effort'")
   })
 
+  test('has no higher effort than a model takes with thinking turned off', async () => {
+    const off = { thinking: { type: 'disabled' }, output_config: { effort: 'xhigh' } }
+    const { sent } = await ask('messages', 'haiku-5-5', off, false)
+    expect([sent.thinking, sent.output_config]).toEqual([{ type: 'disabled' }, { effort: 'high' }])
+  })
+
   test('is judged by the traits of the configuration first', async () => {
     const { status, sent } = await ask(
       'messages',

@@ -32,18 +32,22 @@ export function effortOfBudget(tokens: number): string {
   return tokens <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'
 }
 
+/** The efforts of a model; undefined if they are not known. */
+interface Efforts {
+  efforts?: readonly string[] | undefined
+}
+
 /** The lowest effort with which a model thinks; undefined if it accepts none, or none is known. */
-export function lowestEffort({ efforts = [] }: Traits): string | undefined {
+export function lowestEffort({ efforts = [] }: Efforts): string | undefined {
   return efforts.find((effort) => effort !== 'none')
 }
 
 /** The effort of a model that is nearest to one that a translation made: the same, else the next below, else its lowest. */
-export function nearestEffort(traits: Traits, wanted: string): string | undefined {
-  const { efforts } = traits
+export function nearestEffort({ efforts }: Efforts, wanted: string): string | undefined {
   if (efforts === undefined || efforts.includes(wanted)) return wanted
   const place = EFFORTS.indexOf(wanted as (typeof EFFORTS)[number])
   const below = efforts.filter((effort) => EFFORTS.indexOf(effort as (typeof EFFORTS)[number]) <= place)
-  return below.findLast((effort) => effort !== 'none') ?? lowestEffort(traits)
+  return below.findLast((effort) => effort !== 'none') ?? lowestEffort({ efforts })
 }
 
 /** Whether thinking can be turned off. */

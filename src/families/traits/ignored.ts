@@ -3,32 +3,42 @@
 
 import type { Traits } from '../../contract/traits'
 
+type FieldsByTrait = Partial<Record<keyof Traits, readonly string[]>>
+
 /** Fields of a chat completion that have no effect. */
-export function ignoredInChat(traits: Traits): string[] {
-  return fieldsOf(traits, {
-    sampling: ['temperature', 'top_p', 'top_k'],
-    stop: ['stop'],
-    penalties: ['frequency_penalty', 'presence_penalty'],
-    logitBias: ['logit_bias'],
-    logprobs: ['logprobs', 'top_logprobs'],
-    speech: ['modalities', 'audio'],
-    prediction: ['prediction'],
-  })
-}
+export const ignoredInChat = ignoredBy({
+  sampling: ['temperature', 'top_p', 'top_k'],
+  stop: ['stop'],
+  penalties: ['frequency_penalty', 'presence_penalty'],
+  logitBias: ['logit_bias'],
+  logprobs: ['logprobs', 'top_logprobs'],
+  speech: ['modalities', 'audio'],
+  prediction: ['prediction'],
+})
 
 /** Fields of a message that have no effect. */
-export function ignoredInMessages(traits: Traits): string[] {
-  return fieldsOf(traits, { sampling: ['temperature', 'top_p', 'top_k'], stop: ['stop_sequences'] })
-}
+export const ignoredInMessages = ignoredBy({
+  sampling: ['temperature', 'top_p', 'top_k'],
+  stop: ['stop_sequences'],
+})
 
 /** Fields of a response that have no effect. */
-export function ignoredInResponses(traits: Traits): string[] {
-  return fieldsOf(traits, { sampling: ['temperature', 'top_p'], logprobs: ['top_logprobs'] })
-}
+export const ignoredInResponses = ignoredBy({
+  sampling: ['temperature', 'top_p'],
+  logprobs: ['top_logprobs'],
+})
 
-function fieldsOf(traits: Traits, fields: Partial<Record<keyof Traits, string[]>>): string[] {
-  return Object.entries(fields).flatMap(([trait, names]) => {
-    const value = traits[trait as keyof Traits]
-    return value === false || value === 'never' ? names : []
-  })
+/** The fields of those traits that a model forbids. Every request asks, so each list is made once. */
+function ignoredBy(fields: FieldsByTrait): (traits: Traits) => readonly string[] {
+  const made = new WeakMap<Traits, readonly string[]>()
+  return (traits) => {
+    const known = made.get(traits)
+    if (known) return known
+    const ignored = Object.entries(fields).flatMap(([trait, names]) => {
+      const value = traits[trait as keyof Traits]
+      return value === false || value === 'never' ? names : []
+    })
+    made.set(traits, ignored)
+    return ignored
+  }
 }

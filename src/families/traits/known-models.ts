@@ -99,7 +99,7 @@ const claude: readonly KnownModel[] = [
   {
     // The guide lists neither `thinking: disabled` nor a forced choice of a tool as refused.
     names: ['claude-haiku-5-5'],
-    traits: adaptive,
+    traits: { ...adaptive, offEfforts: UP_TO_HIGH },
     ...million,
     source: `${anthropic}/models/haiku-5-5/migration-guide`,
     asOf: '2026-11',
@@ -112,10 +112,17 @@ const claude: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    names: ['claude-opus-5', 'claude-sonnet-5'],
-    traits: adaptive,
+    names: ['claude-opus-5'],
+    traits: { ...adaptive, offEfforts: UP_TO_HIGH },
     ...million,
     source: `${anthropic}/models/opus-5/whats-new-opus-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-sonnet-5'],
+    traits: adaptive,
+    ...million,
+    source: `${anthropic}/models/sonnet-5-5/migration-guide`,
     asOf: '2026-11',
   },
   {

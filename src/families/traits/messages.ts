@@ -31,8 +31,6 @@ const OFF = { type: 'disabled' }
 const LEAST_BUDGET = 1_024
 /** The share of the limit that thinking may take, so that there is room for the answer. */
 const MOST_OF_LIMIT = 0.75
-/** The highest effort that a model accepts with thinking turned off, if it thinks by default. */
-const MOST_WITHOUT_THINKING = 'high'
 
 /**
  * The edit that makes a messages request acceptable to its model. Throws 400 for what it refuses and nothing else can say. A
@@ -105,11 +103,8 @@ function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Tr
 /** Without thinking, or with as little as the model can. */
 function turnedOff({ thinking, effort }: Thinking, traits: Traits): Thinking {
   if (traits.thinking === 'always') return { thinking: undefined, effort: lowestEffort(traits) ?? effort }
-  if (effort === undefined) return { thinking, effort }
-  const taken = traits.efforts?.includes(effort) === false ? undefined : effort
-  // https://platform.claude.com/docs/en/models/opus-5/whats-new-opus-5: an effort above is refused.
-  const isTooHigh = traits.thinksByDefault && (effort === 'xhigh' || effort === 'max')
-  return { thinking, effort: isTooHigh ? MOST_WITHOUT_THINKING : taken }
+  const { efforts, offEfforts = efforts } = traits
+  return { thinking, effort: effort && nearestEffort({ efforts: offEfforts }, effort) }
 }
 
 /** An effort as a number of tokens; no thinking where there is no room for it, or earlier calls of tools lack theirs. */

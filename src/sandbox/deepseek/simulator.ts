@@ -1,16 +1,36 @@
 // Simulates DeepSeek: chat completions that count what its cache had beside the rest of the usage, and messages. It must never
 // report a cached token in another way.
+//
+// While it thinks it refuses calls of tools without the reasoning that led to them, in all turns, and any message of the
+// assistant without it in the turn that goes on: https://api-docs.deepseek.com/guides/thinking_mode;
+// experientiallabs/experiential#890 (2026-09-10). In the words of qwersyk/Newelle#404 (2026-07-04) and
+// farion1231/cc-switch#2282 (2026-04-24).
 
+import type { JsonObject } from '../json'
 import type { TokenCounts } from '../openai/chat'
 import { createLookalike } from '../openai/lookalike'
+import { spokenIn, thinkingIsOff } from '../openai/returned-reasoning'
 
 export const deepseek = createLookalike({
   secret: 'sk-sandbox-deepseek-0001',
   basePath: '',
   chatPath: '/chat/completions',
   messagesPath: '/anthropic/v1/messages',
-  models: ['deepseek-chat', 'deepseek-reasoner'],
-  thinks: (model) => (model === 'deepseek-reasoner' ? 16 : 0),
+  models: ['deepseek-chat', 'deepseek-reasoner', 'deepseek-v4-flash', 'deepseek-v4-pro'],
+  thinks: (model, body) => (thinks(model, body) ? 16 : 0),
+  refusedConversation(body, model) {
+    const current = spokenIn(body, 'user')
+    const isLooping = current.some(({ calls }) => calls === 'chat')
+    const lost =
+      spokenIn(body).find(({ calls, reasoning }) => calls && reasoning === undefined) ??
+      (isLooping ? current.find(({ reasoning }) => reasoning === undefined) : undefined)
+    if (!lost || !thinks(model, body)) return undefined
+    const member = lost.calls === 'messages' ? 'content[].thinking' : 'reasoning_content'
+    return {
+      status: 400,
+      message: `The \`${member}\` in the thinking mode must be passed back to the API.`,
+    }
+  },
   error: ({ message, code = null, type = 'invalid_request_error' }) => ({
     error: { message, type, param: null, code: code ?? 'invalid_request_error' },
   }),
@@ -33,3 +53,7 @@ export const deepseek = createLookalike({
   },
   dialect: { envelope: { system_fingerprint: 'fp_sandbox' } },
 })
+
+function thinks(model: string, body: JsonObject): boolean {
+  return model === 'deepseek-reasoner' || (model.startsWith('deepseek-v4') && !thinkingIsOff(body))
+}

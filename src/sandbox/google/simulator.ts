@@ -15,6 +15,7 @@ import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { asNumbers } from '../vectors'
 import { failureReply, googleError, googleHeaders, invalidKey, isCompatible, unknownField } from './errors'
 import { interact, interactionModels } from './interactions'
+import { signatureFault, signatureOf, signs } from './signatures'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
   ['gemini-embedding-001', { dimensions: 3072, normalised: false }],
@@ -232,8 +233,11 @@ function compatible(request: VendorRequest): Reply {
   if (asObjects(body.messages).length === 0) {
     return googleError(request, 400, '* GenerateContentRequest.contents: contents is not specified\n')
   }
+  const fault = signatureFault(body, name)
+  if (fault !== undefined) return googleError(request, 400, fault)
   const effort = reasoningByEffort.get(body.reasoning_effort) ?? 0
-  return chatReply(readChat(request, effort), dialect)
+  const extraContent = (of: 'text' | number) => (of === 'text' || of === 0 ? signatureOf(name) : undefined)
+  return chatReply(readChat(request, effort), signs(name) ? { ...dialect, extraContent } : dialect)
 }
 
 function compatibleEmbeddings(request: VendorRequest, body: JsonObject, name: string): Reply {

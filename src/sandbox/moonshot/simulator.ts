@@ -1,16 +1,29 @@
 // Simulates Moonshot AI: chat completions that count what its cache had at the top of the usage, and messages. It must never
 // report a cached token in another way.
+//
+// While it thinks it refuses calls of tools without the reasoning that led to them, or with an empty one
+// (earendil-works/pi#4178, 2026-05-05), in the words of continuedev/continue#11600 (2026-03-18).
 
+import type { JsonObject } from '../json'
 import type { TokenCounts } from '../openai/chat'
 import { createLookalike } from '../openai/lookalike'
+import { spokenIn, thinkingIsOff } from '../openai/returned-reasoning'
 
 export const moonshot = createLookalike({
   secret: 'sk-sandbox-moonshot-0001',
   basePath: '',
   chatPath: '/v1/chat/completions',
   messagesPath: '/anthropic/v1/messages',
-  models: ['kimi-k2-0905-preview', 'kimi-k2-thinking'],
-  thinks: (model) => (model === 'kimi-k2-thinking' ? 16 : 0),
+  models: ['kimi-k2-0905-preview', 'kimi-k2-thinking', 'kimi-k2.6'],
+  thinks: (model, body) => (thinks(model, body) ? 16 : 0),
+  refusedConversation(body, model) {
+    const lost = spokenIn(body).find(({ calls, reasoning }) => calls && reasoning === undefined)
+    if (!lost || !thinks(model, body)) return undefined
+    return {
+      status: 400,
+      message: `thinking is enabled but reasoning_content is missing in assistant tool call message at index ${lost.place}`,
+    }
+  },
   error: ({ message, type = 'invalid_request_error' }) => ({ error: { message, type } }),
   unauthorized: { status: 401, message: 'Invalid Authentication', type: 'invalid_authentication_error' },
   missingModel: (model) => ({
@@ -33,3 +46,8 @@ export const moonshot = createLookalike({
     }
   },
 })
+
+/** https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model */
+function thinks(model: string, body: JsonObject): boolean {
+  return model === 'kimi-k2-thinking' || (model === 'kimi-k2.6' && !thinkingIsOff(body))
+}

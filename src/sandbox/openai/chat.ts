@@ -38,6 +38,8 @@ export interface ChatDialect {
   showsReasoning: boolean
   /** The form of a streamed tool call: in pieces, in pieces that repeat an empty id, or at once. */
   toolCalls: 'pieces' | 'pieces-with-empty-id' | 'whole'
+  /** The `extra_content` of a text, or of the call at a place. Absent: none. */
+  extraContent?(of: 'text' | number): JsonObject | undefined
   usage(counts: TokenCounts): JsonObject
   streamFailure: JsonObject
   headers: Record<string, string>
@@ -175,15 +177,17 @@ function wholeReply(chat: Chat, dialect: ChatDialect, choices: Choice[], envelop
       role: 'assistant',
       content: choice.calls.length > 0 ? null : choice.pieces.join(''),
       ...dialect.message,
+      ...(choice.calls.length === 0 && extraOf(dialect, 'text')),
     }
     if (dialect.showsReasoning && choice.reasoning.length > 0) {
       message.reasoning_content = choice.reasoning.join('')
     }
     if (choice.calls.length > 0) {
-      message.tool_calls = choice.calls.map((call) => ({
+      message.tool_calls = choice.calls.map((call, place) => ({
         id: callId(),
         type: 'function',
         function: { name: call.name, arguments: call.pieces.join('') },
+        ...extraOf(dialect, place),
       }))
     }
     const logprobs = wantsLogprobs ? { content: choice.pieces.map(logProbability), refusal: null } : null
@@ -191,6 +195,11 @@ function wholeReply(chat: Chat, dialect: ChatDialect, choices: Choice[], envelop
   })
   const usage = reportUsage(dialect.usage(counts), chat.question.directives.usage)
   return { ...envelope, choices: items, usage }
+}
+
+function extraOf({ extraContent }: ChatDialect, of: 'text' | number): JsonObject {
+  const extra = extraContent?.(of)
+  return extra ? { extra_content: extra } : {}
 }
 
 function callId(): string {
@@ -249,7 +258,12 @@ function* choiceSteps(choice: Choice, index: number, dialect: ChatDialect): Gene
   // Hidden thinking shows only in the counts, as soon as the choice begins.
   const hidden = choice.reasoning.length - visible.length
   const hasCalls = choice.calls.length > 0
-  const opening = { role: 'assistant', content: hasCalls ? null : '', ...dialect.firstDelta }
+  const opening = {
+    role: 'assistant',
+    content: hasCalls ? null : '',
+    ...dialect.firstDelta,
+    ...(!hasCalls && extraOf(dialect, 'text')),
+  }
   // A tool call that comes first carries the opening members itself.
   const opensAlone = !hasCalls || visible.length > 0
   if (opensAlone) yield { index, delta: opening, output: 0, reasoning: hidden }
@@ -274,7 +288,7 @@ function* callDeltas(
   for (const [index, call] of calls.entries()) {
     const whole = dialect.toolCalls === 'whole'
     const head = { name: call.name, arguments: whole ? call.pieces.join('') : '' }
-    const first = { index, id: callId(), type: 'function', function: head }
+    const first = { index, id: callId(), type: 'function', function: head, ...extraOf(dialect, index) }
     yield { delta: { tool_calls: [first] }, output: whole ? call.pieces.length : 0 }
     if (whole) continue
     for (const piece of call.pieces) {

@@ -23,7 +23,9 @@ export interface Likeness {
   /** Models that are there; the first stands in for others. */
   models: readonly string[]
   /** Tokens that a model thinks before it answers. */
-  thinks?(model: string): number
+  thinks?(model: string, body: JsonObject): number
+  /** The error for a conversation that the vendor refuses, of either dialect. */
+  refusedConversation?(body: JsonObject, model: string): Words | undefined
   /** Fields that are refused, each with the error for it. */
   refusedFields?: readonly string[]
   refusedField?(field: string): Words
@@ -84,6 +86,8 @@ export function createLookalike(like: Likeness): Simulator {
         return refusal({ status: 400, message: 'The request body is not valid.' })
       }
       if (!like.models.includes(model)) return refusal(like.missingModel(model))
+      const conversation = like.refusedConversation?.(body, model)
+      if (conversation) return refusal(conversation)
       if (isMessages) return messageReply(request, {})
       const refused = like.refusedFields?.find((field) => isGiven(body[field]))
       if (refused !== undefined && like.refusedField) return refusal(like.refusedField(refused))
@@ -101,7 +105,7 @@ function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model:
   const asked = like.usageUnasked
     ? { ...request, json: { ...body, stream_options: { include_usage: true } } }
     : request
-  const chat = readChat(asked, like.thinks?.(model) ?? 0)
+  const chat = readChat(asked, like.thinks?.(model, body) ?? 0)
   return chatReply(chat, {
     replyModel: (name) => name,
     envelope: {},

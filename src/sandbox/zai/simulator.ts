@@ -1,14 +1,18 @@
 // Simulates Z.ai: chat completions and messages, with numbers as codes of errors, and arrears in the status of a rate limit. It
-// must never word an error without its number.
+// must never word an error without its number. Calls of tools without the reasoning that led to them are accepted
+// (openai/openai-agents-python#2669).
 
 import { createLookalike } from '../openai/lookalike'
+import { thinkingIsOff } from '../openai/returned-reasoning'
 
 export const zai = createLookalike({
   secret: 'sandbox.zai-0001',
   basePath: '',
   chatPath: '/api/paas/v4/chat/completions',
   messagesPath: '/api/anthropic/v1/messages',
-  models: ['glm-4.6', 'glm-4.5-air'],
+  models: ['glm-4.6', 'glm-4.5-air', 'glm-5'],
+  // https://docs.z.ai/guides/capabilities/thinking-mode
+  thinks: (model, body) => (model === 'glm-5' && !thinkingIsOff(body) ? 16 : 0),
   error: ({ message, code = null, status }) => ({
     error: { code: code ?? (status === 429 ? '1302' : '1214'), message },
   }),

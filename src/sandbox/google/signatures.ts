@@ -1,0 +1,64 @@
+// Thought signatures of Gemini 3 and later on the OpenAI-compatible path: made for texts and for the first of parallel
+// calls, and demanded of the first call of each step in the turn that goes on. It must never look at turns before it.
+//
+// https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-24); texts as in
+// https://discuss.ai.google.dev/t/109823; refusals in the words of manthanabc/paws#103 (2026-02-19) and
+// google-gemini/gemini-cli#13467 (2025-11-20).
+
+import { asObject, asObjects, asString, type JsonObject } from '../json'
+
+const SIGNING = /^gemini-(?:[3-9]|\d\d)/
+/** A signature that the vendor takes for every call. */
+const SKIP = 'skip_thought_signature_validator'
+const MARK = 'sandbox-signature'
+
+export function signs(model: string): boolean {
+  return SIGNING.test(model)
+}
+
+/** A new signature of a model. */
+export function signatureOf(model: string): JsonObject {
+  return { google: { thought_signature: btoa(`${MARK} ${model} ${crypto.randomUUID()}`) } }
+}
+
+/** The refusal of a conversation with a signature that nobody made, or whose current turn lacks one. */
+export function signatureFault({ messages }: JsonObject, model: string): string | undefined {
+  if (!signs(model)) return undefined
+  const given = asObjects(messages).flatMap((message) =>
+    [message, ...asObjects(message.tool_calls)].map(signatureIn),
+  )
+  if (given.some((signature) => signature !== '' && !isGenuine(signature)))
+    return 'Corrupted thought signature.'
+  // Results of tools in a row are one content.
+  let position = 0
+  let before: unknown
+  let lost: string | undefined
+  for (const { role, tool_calls: calls } of asObjects(messages)) {
+    if (role === 'system' || role === 'developer') continue
+    if (role !== 'tool' || before !== 'tool') position++
+    before = role
+    if (role === 'user') lost = undefined
+    const [first] = asObjects(calls)
+    if (!first || signatureIn(first) !== '') continue
+    lost ??= `function call \`default_api:${asString(asObject(first.function)?.name)}\` , position ${position}`
+  }
+  return lost === undefined
+    ? undefined
+    : `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, ${lost}. Please refer to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.`
+}
+
+function signatureIn({ extra_content: extra }: JsonObject): string {
+  return asString(asObject(asObject(extra)?.google)?.thought_signature) ?? ''
+}
+
+function isGenuine(signature: string): boolean {
+  return signature === SKIP || decoded(signature).startsWith(`${MARK} `)
+}
+
+function decoded(signature: string): string {
+  try {
+    return atob(signature)
+  } catch {
+    return ''
+  }
+}

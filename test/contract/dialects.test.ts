@@ -184,8 +184,9 @@ const ofMessages: Bridge = {
     'output_config.format': { output_config: { format } },
     output_format: { output_format: format },
     metadata: { metadata: { user_id: 'u' } },
-    'messages[].content[] thinking': assistant({ type: 'thinking', thinking: 'Hm.', signature: 'x' }, text),
-    'messages[].content[] redacted_thinking': assistant({ type: 'redacted_thinking', data: 'x' }, text),
+    // Reasoning that only this account can send back is tried where the models are.
+    'messages[].content[] thinking': undefined,
+    'messages[].content[] redacted_thinking': undefined,
     'messages[].content[] fallback': assistant(
       { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } },
       text,
@@ -242,6 +243,8 @@ const functionTool = { type: 'function', function: { name: 'look', parameters: s
 const chatCall = { id: 'call_1', type: 'function', function: { name: 'look', arguments: '{}' } }
 const turn = (message: Json) => ({ messages: [...say('Hi'), message, ...say('And now?')] })
 
+const unsigned = turn({ role: 'assistant', content: 'Yes?', reasoning_content: 'Hm.' })
+
 const ofChat: Bridge = {
   path: '/v1/chat/completions',
   model: 'test-messages',
@@ -286,7 +289,8 @@ const ofChat: Bridge = {
     verbosity: { verbosity: 'low' },
     user: { user: 'u' },
     safety_identifier: { safety_identifier: 'u' },
-    'messages[].reasoning_content': turn({ role: 'assistant', content: 'Yes?', reasoning_content: 'Hm.' }),
+    // Reasoning that a vendor demands back is tried where the models are.
+    'messages[].reasoning_content': undefined,
     'messages[].content[].image_url.detail': user({
       type: 'image_url',
       image_url: { url: 'https://example.com/a.png', detail: 'low' },
@@ -368,6 +372,7 @@ const ofChatOnResponses: Bridge = {
   model: 'test-responses',
   samples: {
     ...chatSamples,
+    'messages[].reasoning_content': unsigned,
     'tools[].cache_control': { tools: [{ ...functionTool, ...cached }] },
     logprobs: { logprobs: true },
     top_logprobs: { logprobs: true, top_logprobs: 2 },
@@ -385,9 +390,6 @@ const ofMessagesOnResponses: Bridge = {
   model: 'test-responses',
   samples: {
     ...ofMessages.samples,
-    // Reasoning that only this account can send back is tried where the models are.
-    'messages[].content[] thinking': undefined,
-    'messages[].content[] redacted_thinking': undefined,
     thinking: { ...ofMessages.samples.thinking, ...thinker },
     'thinking.display': { ...thinker, thinking: { type: 'adaptive', display: 'summarized' } },
     'output_config.effort': { ...thinker, output_config: { effort: 'low' } },
@@ -399,6 +401,8 @@ const ofConverse: Bridge = {
   model: 'test-converse',
   samples: {
     ...ofMessages.samples,
+    'messages[].content[] thinking': assistant({ type: 'thinking', thinking: 'Hm.', signature: 'x' }, text),
+    'messages[].content[] redacted_thinking': assistant({ type: 'redacted_thinking', data: 'x' }, text),
     // The path alone says it.
     stream: undefined,
     tool_choice: { tools: [tool], tool_choice: { type: 'any' } },
@@ -418,6 +422,7 @@ const ofChatOnConverse: Bridge = {
   model: 'test-converse',
   samples: {
     ...ofChat.samples,
+    'messages[].reasoning_content': unsigned,
     stream: undefined,
     'messages[].content[] image_url': user(inlined),
     'messages[].content[].image_url.detail': user({

@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readMessage, readMessageEvent } from '../../src/families/messages/caller-side'
-import { openReasoning } from '../../src/families/responses/reasoning'
 import { responseOfMessage } from '../../src/families/responses/via-messages/reply'
 import { createEventsOfMessages } from '../../src/families/responses/via-messages/stream'
+import { openReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { messageStream } from '../support/message-streams'

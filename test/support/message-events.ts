@@ -72,7 +72,7 @@ const pieces: Record<string, [delta: string, member: string]> = {
   tool_use: ['input_json_delta', 'partial_json'],
 }
 
-/** One block, to its stop. The arguments of a tool stay the text that they came as. */
+/** One block, to its stop. The arguments of a tool stay the text that they came as. A signature ends its thinking. */
 function readBlock({ index, content_block: block }: Json, events: Json[]): Json {
   const [delta, member] = pieces[block.type] ?? []
   if (delta === undefined || member === undefined) throw new Error(`a block of type ${block.type}`)
@@ -83,6 +83,7 @@ function readBlock({ index, content_block: block }: Json, events: Json[]): Json 
   if (block.type === 'tool_use' && !(block.id && typeof block.name === 'string'))
     throw new Error('a call without id or name')
   let text = ''
+  let signature: string | undefined
   for (;;) {
     const event = events.shift()
     if (event?.type === 'error') {
@@ -93,10 +94,17 @@ function readBlock({ index, content_block: block }: Json, events: Json[]): Json 
       throw new Error(`${event?.type} of block ${event?.index} within block ${index}`)
     if (event.type === 'content_block_stop') break
     expectType(event, 'content_block_delta')
+    if (signature !== undefined) throw new Error(`a ${event.delta.type} after the signature`)
+    if (block.type === 'thinking' && event.delta.type === 'signature_delta') {
+      signature = event.delta.signature
+      continue
+    }
     if (event.delta.type !== delta) throw new Error(`a ${event.delta.type} within a block of ${block.type}`)
     text += event.delta[member]
   }
-  if (block.type !== 'tool_use') return { type: block.type, [member]: text }
+  if (block.type !== 'tool_use') {
+    return { type: block.type, [member]: text, ...(signature !== undefined && { signature }) }
+  }
   return { type: block.type, id: block.id, name: block.name, arguments: text }
 }
 

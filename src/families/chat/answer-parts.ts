@@ -10,6 +10,10 @@ export interface AnswerPart {
   text: string
   refusal: string
   calls: readonly CallPiece[]
+  /** Details of the thinking (`reasoning_details`), as OpenRouter sends them. */
+  details: readonly Record<string, unknown>[]
+  /** The `extra_content` of the message, where Google puts the signature of a text. */
+  extra: Record<string, unknown> | undefined
 }
 
 /** A call of a tool, or a piece of one. */
@@ -18,6 +22,8 @@ export interface CallPiece {
   id: string
   name: string
   arguments: string
+  /** The `extra_content` of the call, where Google puts its signature. */
+  extra: Record<string, unknown> | undefined
 }
 
 /** A call as far as it has come. */
@@ -32,6 +38,7 @@ export interface PiecedCall extends CallPiece {
 const MAX_VAIN_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []
+const NO_DETAILS: readonly Record<string, unknown>[] = []
 
 /** The first candidate; other dialects have room for only one. */
 export function choiceOf(completion: unknown): Record<string, unknown> | undefined {
@@ -42,7 +49,7 @@ export function choiceOf(completion: unknown): Record<string, unknown> | undefin
 /** The parts of a message, or of a delta. */
 export function partIn(message: unknown): AnswerPart {
   const fields = isObject(message) ? message : {}
-  const { content } = fields
+  const { content, reasoning_details: details, extra_content: extra } = fields
   const isList = Array.isArray(content)
   return {
     thinking:
@@ -50,6 +57,8 @@ export function partIn(message: unknown): AnswerPart {
     text: isList ? joined(content, 'text') : textOf(content),
     refusal: textOf(fields.refusal),
     calls: callsIn(fields),
+    details: Array.isArray(details) ? details.filter(isObject) : NO_DETAILS,
+    extra: isObject(extra) ? extra : undefined,
   }
 }
 
@@ -72,7 +81,7 @@ function joined(parts: readonly unknown[], type: 'text' | 'thinking'): string {
     .join('')
 }
 
-function pieceOf({ index, id, function: called }: Record<string, unknown>): CallPiece {
+function pieceOf({ index, id, function: called, extra_content: extra }: Record<string, unknown>): CallPiece {
   const { name, arguments: input } = isObject(called) ? called : {}
   return {
     index: typeof index === 'number' ? index : undefined,
@@ -80,6 +89,7 @@ function pieceOf({ index, id, function: called }: Record<string, unknown>): Call
     name: textOf(name),
     // Some servers send arguments parsed.
     arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
+    extra: isObject(extra) ? extra : undefined,
   }
 }
 

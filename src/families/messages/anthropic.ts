@@ -3,7 +3,6 @@
 // the gateway.
 
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
-import { SEALED_PREFIX } from '../../lib/sealing'
 import { countedTokens } from '../body'
 import { addEdit, edited, openEdit } from '../traits/edit'
 import { ignoredInMessages } from '../traits/ignored'
@@ -20,6 +19,7 @@ import {
 } from './caller-side'
 import { messagesFieldRules, messagesFields } from './fields'
 import { followMessage } from './follower'
+import { withOwnThinking } from './own-thinking'
 import { messageUsage } from './usage'
 
 export const anthropicMessages: JsonFamily<MessagesBody> = {
@@ -89,7 +89,7 @@ function callOf(
   if (upstreamModel !== body.model) edit.set.model = JSON.stringify(upstreamModel)
   const limit = Math.min(body.max_tokens, outputTokens ?? body.max_tokens)
   if (limit < body.max_tokens) edit.set.max_tokens = String(limit)
-  const messages = withoutForeignThinking(body.messages)
+  const messages = withOwnThinking(body.messages, model)
   if (messages !== body.messages) edit.set.messages = JSON.stringify(messages)
   edit.drop.push(...drop)
   addEdit(edit, messagesEdit({ ...body, messages, max_tokens: limit }, model))
@@ -100,29 +100,4 @@ function callOf(
     body: { edit },
     stream: false,
   }
-}
-
-type Messages = MessagesBody['messages']
-
-/**
- * The messages without thinking of models behind other APIs, which was sealed here or not signed at all: this vendor
- * refuses what it has not signed, and a client may change the model within a conversation. The same list if there is
- * none.
- */
-function withoutForeignThinking(messages: Messages): Messages {
-  if (!messages.some(({ content }) => Array.isArray(content) && content.some(isForeignThinking)))
-    return messages
-  return messages.flatMap((message) => {
-    const { content } = message
-    if (!Array.isArray(content)) return [message]
-    const rest = content.filter((block) => !isForeignThinking(block))
-    return rest.length > 0 || content.length === 0 ? [{ ...message, content: rest }] : []
-  })
-}
-
-function isForeignThinking(block: { type: string }): boolean {
-  if (block.type !== 'thinking' && block.type !== 'redacted_thinking') return false
-  const { signature, data } = block as { signature?: unknown; data?: unknown }
-  const sealed = block.type === 'thinking' ? signature : data
-  return typeof sealed === 'string' && (sealed === '' || sealed.startsWith(SEALED_PREFIX))
 }

@@ -125,8 +125,8 @@ export class ResponseEvents {
   constructor(
     private readonly parsed: ParsedRequest<ResponsesBody>,
     private readonly model: string,
-    /** Seals the reasoning of an item that ends, for the caller to keep. `text` is what was shown of it. */
-    private readonly seal: (text: string) => string | undefined,
+    /** Seals the reasoning of an item that ends, for the caller to keep. */
+    private readonly seal: () => string | undefined,
     /** True if only the response is wanted, and no events. */
     private isSilent = false,
   ) {}
@@ -191,19 +191,29 @@ export class ResponseEvents {
     const { item: open } = this
     if (!open) return
     this.item = undefined
-    const { place, item, parts } = open
+    const { place, item } = open
     if (item.type === 'reasoning') {
-      const sealed = this.seal(parts.map(({ text }) => text).join(''))
+      const sealed = this.seal()
       if (sealed !== undefined) item.encrypted_content = sealed
     }
     item.status = status
     this.write('response.output_item.done', { output_index: place, item })
   }
 
-  /** Adds a call of a tool, whose arguments follow in pieces. Text before it is closed. */
+  /** The id of a call, or one made here if the vendor gave none or gave it twice: results name their call by it. */
+  freeCallId(callId: string): string {
+    let id = callId
+    for (let place = this.output.length; id === '' || this.callIds.has(id); place++) {
+      id = itemId(this.parsed, 'call', place)
+    }
+    this.callIds.add(id)
+    return id
+  }
+
+  /** Adds a call of a tool, whose arguments follow in pieces. Text before it is closed. The id is a free one. */
   openCall(origin: ToolOrigin, callId: string): OpenCall {
     this.closeItem()
-    const empty = { ...emptyCall(origin, this.freeCallId(callId)), status: 'in_progress' }
+    const empty = { ...emptyCall(origin, callId), status: 'in_progress' }
     const [place, item] = this.place(empty, callPrefix(origin))
     const at = `,"item_id":${JSON.stringify(item.id)},"output_index":${place},"delta":`
     const call = { place, item, origin, text: '', beforeDelta: at }
@@ -366,14 +376,6 @@ export class ResponseEvents {
 
   private writeAdded(place: number, item: OutputItem): void {
     this.write('response.output_item.added', { output_index: place, item })
-  }
-
-  /** The id of a call, or one made here if the vendor gave none or gave it twice: results name their call by it. */
-  private freeCallId(callId: string): string {
-    const isFree = callId !== '' && !this.callIds.has(callId)
-    const id = isFree ? callId : itemId(this.parsed, 'call', this.output.length)
-    this.callIds.add(id)
-    return id
   }
 
   private write(type: string, fields: Fields): void {

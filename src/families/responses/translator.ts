@@ -30,8 +30,7 @@ export abstract class ResponseTranslator implements Translator {
     /** True if the answer came whole, and no events are wanted. */
     private readonly isWhole = false,
   ) {
-    const make = (isSilent: boolean) =>
-      new ResponseEvents(parsed, model.id, (text) => this.seal(text), isSilent)
+    const make = (isSilent: boolean) => new ResponseEvents(parsed, model.id, () => this.seal(), isSilent)
     this.shown = make(isWhole)
     this.events = asksCompaction(parsed.body) ? make(true) : this.shown
   }
@@ -106,8 +105,8 @@ export abstract class ResponseTranslator implements Translator {
 
   protected abstract shortfall(): Shortfall
 
-  /** Seals the reasoning of an item that ends. `text` is what was shown of it. */
-  protected abstract seal(text: string): string | undefined
+  /** Seals the reasoning of an item that ends. */
+  protected abstract seal(): string | undefined
 
   /** The caller's own tool that a model calls by a name; a function of that name if there is none. */
   protected originOf(name: string): ToolOrigin {

@@ -40,6 +40,7 @@ export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(cha
   ),
   ...bridgedFields(
     'ignored',
+    ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
     ['top_k', 'a hint of how words are chosen; what is asked is the same'],
     ['user', 'the caller is not told to the vendor'],
     ['safety_identifier', 'as above'],

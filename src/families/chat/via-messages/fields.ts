@@ -20,6 +20,10 @@ const translated = bridgedFields(
   ['messages[].content[] file', 'document with its `filename` as title; by `file_id` it is refused'],
   ['messages[].name', 'of a user: a text in front of what they say'],
   ['messages[].tool_calls', '`tool_use`'],
+  [
+    'messages[].reasoning_content',
+    '`thinking`, for vendors that demand it back; others take back only what they have signed',
+  ],
   ['messages[].tool_call_id', '`tool_result`'],
   ['messages[].refusal', 'text'],
   ['messages[].content[].cache_control', '`cache_control`'],
@@ -48,7 +52,6 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields(
   'ignored',
-  ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
   ['messages[].content[].image_url.detail', 'the vendor has one way to look at a picture'],
   ['seed', 'answers are reproducible where possible, and there it is not'],
   ['frequency_penalty', 'a hint of how words are chosen; what is asked is the same'],

@@ -5,11 +5,13 @@ import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { parseForeign } from '../../../lib/json'
 import type { MessagesBody } from '../../messages/caller-side'
+import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'
 import type { ChatBody } from '../caller-side'
+import { demandsReasoning } from '../returned-reasoning'
 
 type Fields = Record<string, unknown>
 type Block = Fields & { type: string }
@@ -36,7 +38,7 @@ const translated = (body: ChatBody, model: Model): MessagesBody => {
     max_tokens:
       body.max_completion_tokens ?? body.max_tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens,
     ...(system !== '' && { system }),
-    messages: turnsOf(body),
+    messages: withOwnThinking(turnsOf(body, demandsReasoning(model)), model),
     ...toolsOf(body),
     ...samplingOf(body),
     ...given('stop_sequences', stop, (value) => [value].flat().filter((text) => text.trim() !== '')),
@@ -100,14 +102,15 @@ function textsIn(content: unknown, field: string): string[] {
   })
 }
 
-/** The turns. Successive turns of one side are merged, with tool results first. */
-function turnsOf({ messages }: ChatBody): Turn[] {
+/** The turns. Successive turns of one side are merged, with tool results first. `takesUnsigned` keeps reasoning. */
+function turnsOf({ messages }: ChatBody, takesUnsigned: boolean): Turn[] {
   const turns: Turn[] = []
   messages.forEach((message, index) => {
     if (message.role === 'system' || message.role === 'developer') return
     const role = message.role === 'assistant' ? 'assistant' : 'user'
-    const content = blocksOf(message, `messages[${index}]`)
-    if (content.length === 0) return
+    const said = blocksOf(message, `messages[${index}]`)
+    if (said.length === 0) return
+    const content = takesUnsigned ? [...thinkingOf(message), ...said] : said
     const last = turns.at(-1)
     if (last?.role === role) last.content.push(...content)
     else turns.push({ role, content })
@@ -144,6 +147,14 @@ function blocksOf(message: ChatBody['messages'][number], field: string): Block[]
     toolUse(call, `${field}.tool_calls[${index}]`),
   )
   return [...blocks, ...refused, ...uses]
+}
+
+/** The reasoning of a message of the assistant, for vendors that take it without a signature. */
+function thinkingOf(message: ChatBody['messages'][number]): Block[] {
+  const { role, reasoning_content: text } = message as { role: string; reasoning_content?: unknown }
+  return role === 'assistant' && typeof text === 'string' && text !== ''
+    ? [{ type: 'thinking', thinking: text }]
+    : []
 }
 
 /** A text that names which of several users is speaking. */

@@ -37,7 +37,12 @@ const translated = bridgedFields(
   ['messages[].content[].cache_control', CACHE],
 )
 
-const ignored = bridgedFields('ignored', ['metadata', 'the caller is not told to the vendor'])
+const ignored = bridgedFields(
+  'ignored',
+  ['messages[].content[] thinking', 'only the vendor that made and signed it can read it'],
+  ['messages[].content[] redacted_thinking', 'only the vendor that made it can read it'],
+  ['metadata', 'the caller is not told to the vendor'],
+)
 
 const refused = bridgedFields('refused', [
   'tool_choice.disable_parallel_tool_use',

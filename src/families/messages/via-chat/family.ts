@@ -15,7 +15,7 @@ import {
 } from '../caller-side'
 import { messagesOnChatFieldRules, messagesOnChatFields } from './fields'
 import { messageOf } from './reply'
-import { chatRequest } from './request'
+import { chatRequestOfMessages, draftOfMessages } from './request'
 import { createMessageEvents } from './stream'
 
 export const messagesOnChat: MadeFamily<MessagesBody> = {
@@ -25,6 +25,7 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
   units: [['input_token', 'output_token']],
   dialect: 'messages',
   over: 'openai-chat',
+  seals: true,
   body: MessagesBody,
   ignoredFor: ignoredInMessages,
   fieldRules: messagesOnChatFieldRules,
@@ -32,17 +33,17 @@ export const messagesOnChat: MadeFamily<MessagesBody> = {
 
   // The translation refuses what it cannot translate.
   check(body, model) {
-    chatRequest(body, model)
+    draftOfMessages(body, model)
   },
 
   quote: quoteMessages,
   output: outputOfMessages,
 
-  call: ({ body, outputTokens }, model) => ({
+  call: (parsed, model) => ({
     path: '/chat/completions',
     protocol: 'openai',
-    body: { json: limited(chatRequest(body, model), body, outputTokens) },
-    stream: body.stream === true,
+    body: { json: limited(chatRequestOfMessages(parsed, model), parsed.body, parsed.outputTokens) },
+    stream: parsed.body.stream === true,
   }),
 
   reply: ([completion], parsed, model, usage) => messageOf(completion, parsed, model, usage),

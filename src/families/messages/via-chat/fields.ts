@@ -29,6 +29,11 @@ const translated = bridgedFields(
   ],
   ['messages[].content[] tool_reference', 'the name of the tool: all tools are sent anyway'],
   ['messages[].content[] compaction', 'its text; one that only the vendor can read is refused'],
+  [
+    'messages[].content[] thinking',
+    '`reasoning_content`, `reasoning_details` and `extra_content` as this model wrote them, sealed in the signature; other thinking is left out, and vendors that refuse calls without get a filler',
+  ],
+  ['messages[].content[] redacted_thinking', 'as above'],
   ['stop_sequences', '`stop`; omitted if a trait of the model forbids it'],
   ['stream', '`stream`, with the usage asked for'],
   ['temperature', '`temperature`; omitted if a trait of the model forbids it'],
@@ -50,8 +55,6 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields(
   'ignored',
-  ['messages[].content[] thinking', 'only the vendor that made and signed it can read it'],
-  ['messages[].content[] redacted_thinking', 'only the vendor that made it can read it'],
   ['messages[].content[] fallback', 'a mark of which model has answered'],
   ['cache_control', 'chat vendors keep caches by themselves; the answer is the same'],
   ['system[].cache_control', 'as above'],

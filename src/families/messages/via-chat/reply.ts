@@ -4,6 +4,7 @@
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { isObject } from '../../../lib/objects'
 import { callInput, choiceOf, partIn, reasoningTokens } from '../../chat/answer-parts'
+import { ReturnedReasoning } from '../../chat/returned-reasoning'
 import type { MessagesBody } from '../caller-side'
 import { messageUsage } from '../usage'
 
@@ -21,9 +22,17 @@ export function messageOf(
 ): unknown {
   const choice = choiceOf(reply)
   if (!choice) throw new Error('the vendor sent no choice')
-  const { thinking, text, refusal, calls } = partIn(choice.message)
+  const part = partIn(choice.message)
+  const { thinking, text, refusal, calls } = part
+  const returned = new ReturnedReasoning(parsed, model)
+  returned.take(part)
+  for (const [index, { id, extra }] of calls.entries()) {
+    if (extra) returned.takeCall(id || madeId(parsed, index), extra)
+  }
+  const signature = returned.seal() ?? ''
+  const isSilent = thinking === '' && signature === ''
   const content: Block[] = [
-    ...(thinking === '' ? [] : [{ type: 'thinking' as const, thinking, signature: '' }]),
+    ...(isSilent ? [] : [{ type: 'thinking' as const, thinking, signature }]),
     ...[text, refusal].filter((each) => each !== '').map((each) => ({ type: 'text' as const, text: each })),
     ...calls.map(({ id, name, arguments: input }, index) => ({
       type: 'tool_use' as const,

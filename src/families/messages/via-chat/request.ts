@@ -1,9 +1,10 @@
 // Translates a messages request to a chat request: limits, tools and options. It must never drop a field silently: what
 // chat cannot express is refused, and what is left out is in the table of fields.
 
-import type { Model } from '../../../contract/family'
+import type { Model, ParsedRequest } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
+import { type SealedMessage, withReturned } from '../../chat/returned-reasoning'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { chatEdit } from '../../traits/chat'
 import { edited } from '../../traits/edit'
@@ -12,8 +13,14 @@ import { translatedOnce } from '../../translation'
 import type { MessagesBody } from '../caller-side'
 import { chatMessages } from './turns'
 
-/** The chat request. Throws 400 for what chat has no form for. */
-export const chatRequest = translatedOnce((body: MessagesBody, model): Record<string, unknown> => {
+/** The request, and its messages with the reasoning of each, which only the account's own key opens. */
+interface Draft {
+  request: Record<string, unknown>
+  messages: readonly SealedMessage[]
+}
+
+/** The request without the reasoning of earlier turns. Throws 400 for what chat has no form for. */
+export const draftOfMessages = translatedOnce((body: MessagesBody, model): Draft => {
   if (body.max_tokens < 1) {
     throw invalidRequest(
       'max_tokens',
@@ -21,9 +28,10 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
       'integer_below_min_value',
     )
   }
+  const messages = chatMessages(body)
   const request = withoutGaps({
     model: model.upstreamModel,
-    messages: chatMessages(body),
+    messages: messages.map(({ message }) => message),
     ...wordingOf(body, model),
     ...toolsOf(body),
     response_format: responseFormat(body),
@@ -31,8 +39,17 @@ export const chatRequest = translatedOnce((body: MessagesBody, model): Record<st
     stream: body.stream === true ? true : undefined,
     stream_options: body.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
   })
-  return edited(request, chatEdit(request, model))
+  return { request: edited(request, chatEdit(request, model)), messages }
 })
+
+/** The chat request. Its vendor gets the reasoning of earlier turns that it wrote. */
+export function chatRequestOfMessages(
+  parsed: ParsedRequest<MessagesBody>,
+  model: Model,
+): Record<string, unknown> {
+  const { request, messages } = draftOfMessages(parsed.body, model)
+  return { ...request, messages: withReturned(messages, parsed, model) }
+}
 
 /** Limits, sampling, and how much the model is to think. */
 function wordingOf(body: MessagesBody, model: Model) {

@@ -15,6 +15,7 @@ import {
   partIn,
   reasoningTokens,
 } from '../../chat/answer-parts'
+import { ReturnedReasoning } from '../../chat/returned-reasoning'
 import { estimateInput, type MessagesBody } from '../caller-side'
 import { cutEvents, messageEvent as eventOf, messageStart } from '../follower'
 import { messageUsage } from '../usage'
@@ -29,7 +30,7 @@ interface Waiting {
 }
 
 export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: Model): Translator {
-  const blocks = new Blocks(parsed)
+  const blocks = new Blocks(parsed, model)
   let started = false
   let failed = false
   let refusal = ''
@@ -79,22 +80,28 @@ export function createMessageEvents(parsed: ParsedRequest<MessagesBody>, model: 
 
 /** The content of the message, block after block. */
 class Blocks {
-  private readonly parsed: ParsedRequest
   private readonly queue: Waiting[] = []
   private readonly calls: PiecedCall[] = []
+  private readonly returned: ReturnedReasoning
   private index = 0
   private isOpen = false
 
-  constructor(parsed: ParsedRequest) {
-    this.parsed = parsed
+  constructor(
+    private readonly parsed: ParsedRequest,
+    model: Model,
+  ) {
+    this.returned = new ReturnedReasoning(parsed, model)
   }
 
   get callCount(): number {
     return this.calls.length
   }
 
-  add({ thinking, text, refusal, calls }: AnswerPart): string {
+  add(part: AnswerPart): string {
+    const { thinking, text, refusal, calls } = part
+    const needsCarrier = this.returned.take(part)
     this.append('thinking', thinking)
+    if (needsCarrier) this.ensureThinking()
     this.append('text', text)
     this.append('text', refusal)
     for (const piece of calls) this.appendCall(piece)
@@ -102,7 +109,13 @@ class Blocks {
   }
 
   close(): string {
+    if (this.returned.isDue) this.ensureThinking()
     return this.advance(true)
+  }
+
+  /** A block of thinking at the end of the queue, in which reasoning without words goes to the caller. */
+  private ensureThinking(): void {
+    if (this.queue.at(-1)?.type !== 'thinking') this.queue.push({ type: 'thinking', unsent: '' })
   }
 
   private append(type: 'thinking' | 'text', piece: string): void {
@@ -121,12 +134,14 @@ class Blocks {
       arguments: '',
       partLength: 0,
       vainChecks: 0,
+      extra: undefined,
     }
     call.id ||= piece.id
     call.name ||= piece.name
     call.arguments += piece.arguments
+    if (!known) this.calls.push(call)
+    if (piece.extra) this.returned.takeCall(this.idOf(call), piece.extra)
     if (!known) {
-      this.calls.push(call)
       this.queue.push({ type: 'tool_use', unsent: piece.arguments, call })
       return
     }
@@ -141,33 +156,38 @@ class Blocks {
     let events = ''
     for (let block = queue[0]; block; block = queue[0]) {
       if (!this.isOpen && !atEnd && block.call?.name === '') return events
-      if (!this.isOpen) events += this.open(block)
+      if (block.type !== 'thinking' || block.unsent !== '') events += this.open(block)
       if (block.unsent !== '') events += deltaEvent(this.index, block.type, block.unsent)
       block.unsent = ''
       const mayEnd = atEnd || (queue.length > 1 && (!block.call || isWhole(block.call)))
       if (!mayEnd) return events
-      events += eventOf({ type: 'content_block_stop', index: this.index })
+      const signature = block.type === 'thinking' ? this.returned.seal() : undefined
+      if (signature !== undefined) events += this.open(block) + deltaEvent(this.index, 'signature', signature)
       queue.shift()
+      if (!this.isOpen) continue
+      events += eventOf({ type: 'content_block_stop', index: this.index })
       this.isOpen = false
       this.index++
     }
     return events
   }
 
+  /** Opens a block, unless it is open. */
   private open({ type, call }: Waiting): string {
+    if (this.isOpen) return ''
     const { index } = this
     this.isOpen = true
     if (type === 'thinking') return startEvent(index, { type: 'thinking', thinking: '', signature: '' })
     if (type === 'text') return startEvent(index, { type: 'text', text: '' })
-    const { id, name } = call as PiecedCall
-    const use = {
-      type: 'tool_use',
-      id: id || madeId(this.parsed, this.calls.indexOf(call as PiecedCall)),
-      name,
-      input: {},
-    }
+    const { name } = call as PiecedCall
+    const use = { type: 'tool_use', id: this.idOf(call as PiecedCall), name, input: {} }
     // Messages have an empty delta here, so that a call without arguments has a delta too.
     return startEvent(index, use) + deltaEvent(index, 'tool_use', '')
+  }
+
+  /** The id of a call as the caller knows it. */
+  private idOf(call: PiecedCall): string {
+    return call.id || madeId(this.parsed, this.calls.indexOf(call))
   }
 }
 
@@ -175,13 +195,14 @@ const deltas = {
   thinking: (thinking: string) => ({ type: 'thinking_delta', thinking }),
   text: (text: string) => ({ type: 'text_delta', text }),
   tool_use: (partial_json: string) => ({ type: 'input_json_delta', partial_json }),
+  signature: (signature: string) => ({ type: 'signature_delta', signature }),
 }
 
 function startEvent(index: number, block: object): string {
   return eventOf({ type: 'content_block_start', index, content_block: block })
 }
 
-function deltaEvent(index: number, type: Waiting['type'], piece: string): string {
+function deltaEvent(index: number, type: keyof typeof deltas, piece: string): string {
   return eventOf({ type: 'content_block_delta', index, delta: deltas[type](piece) })
 }
 

@@ -1,28 +1,17 @@
 // Translates the turns of a messages request to chat messages: texts, pictures, documents, tool calls and their
-// results. It must never send what only the vendor of messages can read, such as thinking that it signed: that is left
-// out. What chat cannot express is refused by the name of its field.
+// results. Thinking that was sealed here stands beside its message, to be opened later; what only the vendor of messages
+// can read is left out. What chat cannot express is refused by the name of its field.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
+import { SEALED_PREFIX } from '../../../lib/sealing'
+import type { SealedMessage } from '../../chat/returned-reasoning'
 import type { MessagesBody } from '../caller-side'
-
-interface ChatMessage {
-  role: 'system' | 'user' | 'assistant' | 'tool'
-  content: string | ChatPart[] | null
-  tool_calls?: ToolCall[]
-  tool_call_id?: string
-}
 
 export type ChatPart =
   | { type: 'text'; text: string }
   | { type: 'image_url'; image_url: { url: string } }
   | { type: 'file'; file: { filename: string; file_data: string } }
-
-interface ToolCall {
-  id: string
-  type: 'function'
-  function: { name: string; arguments: string }
-}
 
 /** A block and its place in the request. */
 export interface Placed {
@@ -43,15 +32,42 @@ const BLANK_LINE = '\n\n'
 /** A placeholder in a tool's result, where chat takes text only. */
 const SHOWN_BELOW = '(Shown in the next message.)'
 
-/** The chat messages. Throws 400 for a block that chat has no form for. */
-export function chatMessages({ system, messages }: MessagesBody): ChatMessage[] {
+/** The chat messages, each with the reasoning that was sealed for it. Throws 400 for a block that chat has no form for. */
+export function chatMessages({ system, messages }: MessagesBody): SealedMessage[] {
   const prompt = instructionsOf(system)
   return [
-    ...(prompt === '' ? [] : [{ role: 'system' as const, content: prompt }]),
-    ...turnsOf(messages, isReadable).flatMap(({ isAssistant, blocks }) =>
-      isAssistant ? assistantMessage(blocks) : userMessages(blocks),
+    ...(prompt === '' ? [] : [plain({ role: 'system', content: prompt })]),
+    ...turnsOf(messages.map(withoutLoneThinking), isKept).flatMap(({ isAssistant, blocks }) =>
+      isAssistant ? assistantMessage(blocks) : userMessages(blocks).map(plain),
     ),
   ]
+}
+
+function plain(message: Message): SealedMessage {
+  return { message, sealed: NOTHING_SEALED }
+}
+
+type Message = SealedMessage['message']
+const NOTHING_SEALED: readonly string[] = []
+
+/** A message of the assistant with nothing but thinking says nothing: it must not stand between what a user says. */
+function withoutLoneThinking(message: MessagesBody['messages'][number]): MessagesBody['messages'][number] {
+  const { role, content } = message
+  if (role !== 'assistant' || !Array.isArray(content) || content.some(({ type }) => !UNREADABLE.has(type))) {
+    return message
+  }
+  return { ...message, content: [] }
+}
+
+function isKept(placed: Placed): boolean {
+  return isReadable(placed) || sealedIn(placed) !== undefined
+}
+
+/** The text that was sealed here in a block of thinking; undefined for any other block. */
+function sealedIn({ block }: Placed): string | undefined {
+  const sealed = block.type === 'redacted_thinking' ? block.data : block.signature
+  const isThinking = block.type === 'thinking' || block.type === 'redacted_thinking'
+  return isThinking && typeof sealed === 'string' && sealed.startsWith(SEALED_PREFIX) ? sealed : undefined
 }
 
 /** The text of the system prompt. */
@@ -103,29 +119,32 @@ export function wordsOf({ block, at }: Placed): string {
   return stringAt(block, block.type === 'compaction' ? 'content' : 'text', at)
 }
 
-function assistantMessage(blocks: readonly Placed[]): ChatMessage {
+function assistantMessage(placedBlocks: readonly Placed[]): SealedMessage[] {
+  const sealed = placedBlocks.map(sealedIn).filter((each) => each !== undefined)
+  const blocks = placedBlocks.filter((each) => sealedIn(each) === undefined)
   for (const { block, at } of blocks) {
     if (!KEPT.has(block.type)) throw unsupported(at, `a block of type '${block.type}' of the assistant`)
   }
   const texts = blocks.filter(({ block }) => block.type !== 'tool_use')
   const calls = blocks
     .filter(({ block }) => block.type === 'tool_use')
-    .map(({ block, at }): ToolCall => {
+    .map(({ block, at }) => {
       const call = { name: stringAt(block, 'name', at), arguments: JSON.stringify(block.input ?? {}) }
       return { id: stringAt(block, 'id', at), type: 'function', function: call }
     })
-  return {
-    role: 'assistant',
+  const message = {
+    role: 'assistant' as const,
     content: joined(texts.map(wordsOf)) || null,
     ...(calls.length > 0 && { tool_calls: calls }),
   }
+  return blocks.length > 0 ? [{ message, sealed }] : []
 }
 
 /**
  * The messages of a user's turn. Tool results come first, because chat wants them right after the calls. Their pictures
  * follow, because results can only be text there.
  */
-function userMessages(blocks: readonly Placed[]): ChatMessage[] {
+function userMessages(blocks: readonly Placed[]): Message[] {
   const isResult = ({ block }: Placed) => block.type === 'tool_result'
   const results = blocks.filter(isResult).map(({ block, at }) => ({
     id: stringAt(block, 'tool_use_id', at),
@@ -137,7 +156,7 @@ function userMessages(blocks: readonly Placed[]): ChatMessage[] {
     ...blocks.filter((block) => !isResult(block)).flatMap(chatParts),
   ]
   return [
-    ...results.map(({ id, isError, parts }): ChatMessage => {
+    ...results.map(({ id, isError, parts }): Message => {
       const text = joined(parts.map((part) => (part.type === 'text' ? part.text : SHOWN_BELOW)))
       return { role: 'tool', tool_call_id: id, content: isError ? `Error: ${text}` : text }
     }),

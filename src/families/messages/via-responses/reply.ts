@@ -12,9 +12,9 @@ import {
   thoughtsOf,
   tokensOfThinking,
 } from '../../chat/via-responses/reply'
+import { sealReasoning } from '../../sealed-reasoning'
 import type { MessagesBody } from '../caller-side'
 import { messageUsage } from '../usage'
-import { signatureOf } from './reasoning'
 
 type Fields = Record<string, unknown>
 
@@ -58,6 +58,14 @@ function blocksOf(item: Fields, parsed: ParsedRequest<MessagesBody>, model: Mode
     }
   }
   return []
+}
+
+/** The signature of a block for an item of reasoning; empty for one that the vendor would not take back. */
+export function signatureOf(item: Fields, parsed: ParsedRequest, model: Model): string {
+  if (typeof item.encrypted_content !== 'string') return ''
+  const { id, type, summary, encrypted_content } = item
+  const kept = { type, id, summary, encrypted_content }
+  return sealReasoning(parsed, model, { kind: 'responses', item: kept }) ?? ''
 }
 
 export function refusalIn({ type, content }: Fields): string {

@@ -5,6 +5,7 @@ import type { AnswerContext, Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
 import { reasoningSettings, responsesTool, type SentPart, servedLimit } from '../../responses/input'
+import { openReasoning } from '../../sealed-reasoning'
 import { edited } from '../../traits/edit'
 import { responsesEdit } from '../../traits/responses'
 import { translatedOnce } from '../../translation'
@@ -30,7 +31,6 @@ import {
   unsupported,
   wordsOf,
 } from '../via-chat/turns'
-import { openedReasoning } from './reasoning'
 
 type Fields = Record<string, unknown>
 
@@ -75,7 +75,7 @@ export function requestOfMessages(
   const request = translated(body, model)
   if (!request.input.some(isSealed)) return request
   const opened = request.input.flatMap((item): Fields[] =>
-    isSealed(item) ? [openedReasoning(item[SEALED] as string, model, answer) ?? []].flat() : [item],
+    isSealed(item) ? openedItems(item[SEALED] as string, model, answer) : [item],
   )
   // A vendor refuses reasoning without the item that followed it.
   const input = opened.filter(({ type }, place) => {
@@ -83,6 +83,12 @@ export function requestOfMessages(
     return type !== 'reasoning' || (next !== undefined && next.role !== 'user' && !('output' in next))
   })
   return { ...request, input }
+}
+
+/** The item in a signature; none for one of another account, vendor or model. */
+function openedItems(sealed: string, model: Model, answer: AnswerContext | undefined): Fields[] {
+  const opened = answer && openReasoning({ answer }, model, sealed)
+  return opened?.kind === 'responses' ? [opened.item] : []
 }
 
 /** The member of an item that stands for sealed reasoning until it is opened. */

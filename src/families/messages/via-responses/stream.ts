@@ -14,8 +14,7 @@ import {
 import { estimateInput, type MessagesBody } from '../caller-side'
 import { cutEvents, messageEvent, messageStart } from '../follower'
 import { messageUsage } from '../usage'
-import { signatureOf } from './reasoning'
-import { endOf, idOfMessage, refusalIn } from './reply'
+import { endOf, idOfMessage, refusalIn, signatureOf } from './reply'
 
 type Fields = Record<string, unknown>
 

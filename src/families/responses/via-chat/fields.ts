@@ -25,7 +25,7 @@ const translated = bridgedFields(
   ],
   [
     'input[] reasoning',
-    '`reasoning_content`, for vendors that ask for it, if this model wrote it; other reasoning is left out, with a space in its place for vendors that refuse a turn without',
+    '`reasoning_content`, `reasoning_details` and `extra_content` as this model wrote them; other reasoning is left out, and vendors that refuse calls without get a filler',
   ],
   ['max_output_tokens', '`max_tokens`, or `max_completion_tokens` for models that refuse it'],
   ['temperature', '`temperature`; omitted if a trait of the model forbids it'],

@@ -1,19 +1,13 @@
 // Writes the turns of a response's input as chat messages. It must never send what chat has no form for, nor reasoning:
 // that is opened later, for vendors that ask for it.
 
-import type { ChatBody } from '../../chat/caller-side'
+import type { SealedMessage } from '../../chat/returned-reasoning'
 import type { ResponsesBody } from '../caller-side'
 import type { InputPart } from '../parts'
 import { unsupportedField } from '../refusals'
 import type { CallOutput, Conversation, Saying, Turn } from '../turns'
 
-/** A message, with the sealed reasoning of its turn in order. */
-export interface ChatMessage {
-  message: ChatBody['messages'][number]
-  sealed: readonly string[]
-}
-
-type Message = ChatMessage['message']
+type Message = SealedMessage['message']
 type MessagePart = { type: string; [field: string]: unknown }
 
 const BLANK_LINE = '\n\n'
@@ -30,7 +24,7 @@ export function messagesOfTurns(
   { instructions }: ResponsesBody,
   { turns }: Conversation,
   knowsDevelopers: boolean,
-): ChatMessage[] {
+): SealedMessage[] {
   const begin = turns.findIndex(({ side }) => side !== 'system')
   const rest = begin === -1 ? [] : turns.slice(begin)
   const leading = (begin === -1 ? turns : turns.slice(0, begin)).flatMap((turn) =>
@@ -59,7 +53,7 @@ export function messagesOfTurns(
   return messages
 }
 
-function plain(message: Message): ChatMessage {
+function plain(message: Message): SealedMessage {
   return { message, sealed: NOTHING_SEALED }
 }
 
@@ -68,7 +62,7 @@ function systemMessage(content: string, knowsDevelopers: boolean): Message {
 }
 
 /** The message of a turn; none for thinking that led to nothing. */
-function assistantMessage(sayings: readonly Saying[]): ChatMessage[] {
+function assistantMessage(sayings: readonly Saying[]): SealedMessage[] {
   const texts = sayings.flatMap((saying) => (saying.kind === 'text' ? [saying.text] : []))
   const calls = sayings.flatMap((saying) => (saying.kind === 'call' ? [saying.call] : []))
   const sealed = sayings.flatMap((saying) =>

@@ -3,6 +3,7 @@
 
 import type { Model, ParsedRequest } from '../../../contract/family'
 import type { ChatBody } from '../../chat/caller-side'
+import { type SealedMessage, withReturned } from '../../chat/returned-reasoning'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { chatEdit } from '../../traits/chat'
 import { edited } from '../../traits/edit'
@@ -10,11 +11,10 @@ import { checkEffort } from '../../traits/efforts'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
 import { askedBody } from '../compaction'
-import { demandsReasoning, openReasoning, wantsReasoning } from '../reasoning'
 import { effortOf, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { conversationOf } from '../turns'
-import { type ChatMessage, messagesOfTurns } from './messages'
+import { messagesOfTurns } from './messages'
 
 type Fields = Record<string, unknown>
 
@@ -22,7 +22,7 @@ type Fields = Record<string, unknown>
 interface Draft {
   body: ChatBody
   /** The messages of the body, with the sealed reasoning of each. */
-  messages: readonly ChatMessage[]
+  messages: readonly SealedMessage[]
 }
 
 const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
@@ -59,30 +59,17 @@ export function draftedChat(body: ResponsesBody, model: Model): ChatBody {
 /** The chat request. Vendors that ask for it get the reasoning of earlier turns that they wrote. */
 export function chatRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): ChatBody {
   const { body: drafted, messages } = draftOf(parsed.body, model)
-  const body = limited(drafted, model, parsed.outputTokens)
-  if (!wantsReasoning(model)) return body
-  const missing = demandsReasoning(model) ? NO_REASONING : ''
-  const withReasoning = messages.map(({ message, sealed }) => {
-    if (message.role !== 'assistant') return message
-    const text = sealed.map((each) => openedText(parsed, model, each)).join('') || missing
-    return text === '' ? message : { ...message, reasoning_content: text }
-  })
-  return { ...body, messages: withReasoning as ChatBody['messages'] }
+  return {
+    ...limited(drafted, model, parsed.outputTokens),
+    messages: withReturned(messages, parsed, model),
+  }
 }
-
-/** The reasoning of a turn that has none, for vendors that refuse an empty text too. */
-const NO_REASONING = ' '
 
 /** The request with a lower limit, in the field that the model has for it. */
 function limited(body: ChatBody, { traits }: Model, outputTokens: number | undefined): ChatBody {
   if (outputTokens === undefined) return body
   const field = !traits.maxTokens ? 'max_completion_tokens' : 'max_tokens'
   return { ...body, [field]: Math.min(body[field] ?? outputTokens, outputTokens) }
-}
-
-function openedText(parsed: ParsedRequest, model: Model, sealed: string): string {
-  const opened = openReasoning(parsed, model, sealed)
-  return opened?.kind === 'chat' ? opened.text : ''
 }
 
 /** Models of this API's own vendor, who knows fields that others refuse. Its open ones are served by others. */

@@ -13,9 +13,9 @@ import {
   partIn,
   reasoningTokens,
 } from '../../chat/answer-parts'
+import { ReturnedReasoning } from '../../chat/returned-reasoning'
 import type { ResponsesBody } from '../caller-side'
 import type { OpenCall } from '../events'
-import { sealReasoning, wantsReasoning } from '../reasoning'
 import type { Fields } from '../response-object'
 import { ResponseTranslator, type Shortfall } from '../translator'
 
@@ -25,6 +25,8 @@ export function createEventsOfChat(parsed: ParsedRequest<ResponsesBody>, model: 
 
 /** A call as far as it has come. */
 interface StreamedCall extends PiecedCall {
+  /** The id by which the caller knows the call, once that is settled. */
+  callId: string | undefined
   /** Undefined until the name of the tool is known. */
   open: OpenCall | undefined
   isClosed: boolean
@@ -47,6 +49,7 @@ export class EventsOfChat extends ResponseTranslator {
   private readonly showsLogprobs = this.parsed.body.include?.includes(LOGPROBS) === true
   private readonly calls: StreamedCall[] = []
   private readonly openCalls = new Set<StreamedCall>()
+  private readonly returned = new ReturnedReasoning(this.parsed, this.model)
   private hasRefused = false
   private finishReason = ''
 
@@ -69,9 +72,12 @@ export class EventsOfChat extends ResponseTranslator {
     const { events } = this
     const { finish_reason: reason } = choice
     if (typeof reason === 'string' && reason !== '') this.finishReason = reason.toLowerCase()
-    const { thinking, text, refusal, calls } = partIn(message)
+    const part = partIn(message)
+    const { thinking, text, refusal, calls } = part
+    const needsCarrier = this.returned.take(part)
     if (this.openCalls.size > 0 && (thinking !== '' || text !== '' || refusal !== '')) this.closeWhole()
     events.append('reasoning', thinking)
+    if (needsCarrier) events.openReasoning()
     events.append('text', text, this.showsLogprobs ? logprobsOf(choice.logprobs) : NO_LOGPROBS)
     events.append('refusal', refusal)
     this.hasRefused ||= refusal !== ''
@@ -80,6 +86,7 @@ export class EventsOfChat extends ResponseTranslator {
 
   protected close(): void {
     for (const call of this.calls) if (!call.open) this.open(call)
+    if (this.returned.isDue) this.events.openReasoning()
   }
 
   protected shortfall(): Shortfall {
@@ -88,9 +95,8 @@ export class EventsOfChat extends ResponseTranslator {
     return this.hasRefused && shortfall === 'content_filter' ? undefined : shortfall
   }
 
-  protected seal(text: string): string | undefined {
-    const { parsed, model } = this
-    return wantsReasoning(model) ? sealReasoning(parsed, model, { kind: 'chat', text }) : undefined
+  protected seal(): string | undefined {
+    return this.returned.seal()
   }
 
   private addPiece(piece: CallPiece): void {
@@ -101,6 +107,7 @@ export class EventsOfChat extends ResponseTranslator {
         ...piece,
         name: '',
         arguments: '',
+        callId: undefined,
         partLength: 0,
         vainChecks: 0,
         open: undefined,
@@ -108,9 +115,10 @@ export class EventsOfChat extends ResponseTranslator {
       }
       this.calls.push(call)
     }
+    call.id ||= piece.id
+    if (piece.extra) this.returned.takeCall(this.idOf(call), piece.extra)
     // Only white space can follow complete arguments.
     if (call.isClosed) return
-    call.id ||= piece.id
     call.name ||= piece.name
     call.arguments += piece.arguments
     if (call.open) this.events.appendArguments(call.open, piece.arguments)
@@ -118,9 +126,14 @@ export class EventsOfChat extends ResponseTranslator {
   }
 
   private open(call: StreamedCall): void {
-    call.open = this.events.openCall(this.originOf(call.name), call.id)
+    call.open = this.events.openCall(this.originOf(call.name), this.idOf(call))
     this.openCalls.add(call)
     this.events.appendArguments(call.open, call.arguments)
+  }
+
+  private idOf(call: StreamedCall): string {
+    call.callId ??= this.events.freeCallId(call.id)
+    return call.callId
   }
 
   /** Ends calls that are whole: the next item begins. */

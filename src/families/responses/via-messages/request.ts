@@ -4,6 +4,7 @@
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { quotedOutput } from '../../body'
 import { type MessagesBody, quoteMessages } from '../../messages/caller-side'
+import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
 import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'
@@ -96,7 +97,8 @@ export function quoteMessage(
 /** The messages request, with the thinking of earlier turns that this model wrote, as it was. */
 export function messageRequestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): MessagesBody {
   const drafted = unthinkingMessage(parsed.body, model)
-  const messages = withThinking(draftOf(parsed.body, model).messages, parsed, model)
+  const opened = withThinking(draftOf(parsed.body, model).messages, parsed, model)
+  const messages = withOwnThinking(opened as MessagesBody['messages'], model)
   const { outputTokens: most = drafted.max_tokens } = parsed
   const thought = { ...drafted, max_tokens: Math.min(drafted.max_tokens, most), messages } as MessagesBody
   const request = edited(thought, messagesEdit(thought, model))

@@ -4,10 +4,11 @@
 
 import type { Model, ParsedRequest, Quantities, Translator } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
+import { demandsReasoning } from '../../chat/returned-reasoning'
 import { textOrEmpty, thinkingTokens } from '../../chat/via-messages/reply'
+import { sealReasoning, type ThinkingBlock } from '../../sealed-reasoning'
 import type { ResponsesBody } from '../caller-side'
 import { isJson, type OpenCall } from '../events'
-import { sealReasoning, type ThinkingBlock } from '../reasoning'
 import type { Fields } from '../response-object'
 import { ResponseTranslator, type Shortfall } from '../translator'
 
@@ -90,7 +91,9 @@ export class EventsOfMessages extends ResponseTranslator {
   protected seal(): string | undefined {
     const blocks = this.run
     this.run = []
-    const isOfUse = blocks.some((block) => 'redacted' in block || block.signature !== '')
+    const isOfUse =
+      blocks.some((block) => 'redacted' in block || block.signature !== '') ||
+      (blocks.length > 0 && demandsReasoning(this.model))
     return isOfUse ? sealReasoning(this.parsed, this.model, { kind: 'messages', blocks }) : undefined
   }
 
@@ -124,7 +127,10 @@ export class EventsOfMessages extends ResponseTranslator {
         this.run.push({ redacted: textOrEmpty(block.data) })
         break
       case 'tool_use': {
-        const open = this.events.openCall(this.originOf(textOrEmpty(block.name)), textOrEmpty(block.id))
+        const open = this.events.openCall(
+          this.originOf(textOrEmpty(block.name)),
+          this.events.freeCallId(textOrEmpty(block.id)),
+        )
         // Some vendors send the whole input at once.
         const input = asObject(block.input)
         const whole = Object.keys(input).length > 0 ? JSON.stringify(input) : null

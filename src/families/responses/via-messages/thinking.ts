@@ -2,9 +2,10 @@
 // back byte for byte. Nothing that this model did not write itself must be sent as its thinking.
 
 import type { Model, ParsedRequest } from '../../../contract/family'
+import { demandsReasoning } from '../../chat/returned-reasoning'
+import { openReasoning, type ThinkingBlock } from '../../sealed-reasoning'
 import { checkEffort } from '../../traits/efforts'
 import type { ResponsesBody } from '../caller-side'
-import { openReasoning, type ThinkingBlock } from '../reasoning'
 import { effortOf, wantsSummary } from '../settings'
 import type { Conversation } from '../turns'
 import type { Block, DraftMessage, MessageTurn } from './messages'
@@ -49,12 +50,14 @@ export function withThinking(
 
 function openedBlocks({ sealed }: Block, parsed: ParsedRequest, model: Model): Block[] {
   const opened = openReasoning(parsed, model, sealed as string)
-  return opened?.kind === 'messages' ? opened.blocks.filter(isSigned).map(thinkingBlock) : []
+  return opened?.kind === 'messages'
+    ? opened.blocks.filter((block) => isTaken(block, model)).map(thinkingBlock)
+    : []
 }
 
-/** Vendors refuse thinking without a signature. */
-function isSigned(block: ThinkingBlock): boolean {
-  return 'redacted' in block || block.signature !== ''
+/** Vendors refuse thinking without a signature, except those that demand all of it back. */
+function isTaken(block: ThinkingBlock, model: Model): boolean {
+  return 'redacted' in block || block.signature !== '' || demandsReasoning(model)
 }
 
 function thinkingBlock(block: ThinkingBlock): Block {

@@ -1,0 +1,225 @@
+// What a vendor of chat completions must get back of its earlier answers, for all dialects: the text of its thinking,
+// details of it, and signatures of calls. It must never send a vendor what another one wrote: what is lost is filled in
+// as the vendor accepts it, so that a conversation never fails on its second turn.
+//
+// Gemini 3 and later refuse a step whose first call has no signature, in the current turn; parallel calls have one
+// signature, on the first. Where it is lost, a filler is documented: https://ai.google.dev/gemini-api/docs/thought-signatures
+// (FAQ, read 2026-11-24). Some refusals name earlier turns, so every step gets one. Streams have each call whole in a delta
+// of its own, without an index (noho/dayu-agent#45, captured 2026-04-26).
+// DeepSeek refuses turns with calls without `reasoning_content`, on every message of the assistant in them
+// (https://api-docs.deepseek.com/guides/thinking_mode; experientiallabs/experiential#890, 2026-09-10); it ignores it in
+// others. An empty text was refused (NousResearch/hermes-agent#17341, 2026-04-29), a space never.
+// Kimi refuses calls without it, or with an empty text; a space is accepted (earendil-works/pi#4178, 2026-05-05).
+// GLM asks for it and accepts a turn without (https://docs.z.ai/guides/capabilities/thinking-mode;
+// openai/openai-agents-python#2669, 2026-03). OpenRouter asks for `reasoning_details` as they came
+// (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks).
+
+import type { Model, ParsedRequest } from '../../contract/family'
+import { asObject, isObject } from '../../lib/objects'
+import { type ChatReasoning, makeOf, nameOf, openReasoning, sealReasoning } from '../sealed-reasoning'
+import type { AnswerPart } from './answer-parts'
+import type { ChatBody } from './caller-side'
+
+type Fields = Record<string, unknown>
+type Message = ChatBody['messages'][number]
+
+/** A message, with the sealed reasoning of its turn in order. */
+export interface SealedMessage {
+  message: Message
+  sealed: readonly string[]
+}
+
+/** Makes of models whose vendors ask for `reasoning_content` of earlier turns. */
+const REASONING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi', 'minimax', 'glm', 'mimo'])
+/** Makes among them that refuse a turn without, whoever wrote it. */
+const DEMANDING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi'])
+/** Names of models that refuse a step without a signature. */
+const SIGNING = /^gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest$)/
+
+/** The reasoning of a turn that has lost its own. */
+export const NO_REASONING = ' '
+/** The documented signature of a call that has lost its own, or was made by another model. */
+const NO_SIGNATURE = 'skip_thought_signature_validator'
+
+/**
+ * The parts of an answer that must come back, as far as they have arrived. A caller keeps them, sealed, with a block of
+ * thinking or an item of reasoning: the carrier.
+ */
+export class ReturnedReasoning {
+  private text = ''
+  private readonly details: Fields[] = []
+  private extra: Fields = {}
+  private readonly calls = new Map<string, Fields>()
+  private readonly hasOwnText: boolean
+  private hasText = false
+  private hasCalls = false
+
+  constructor(
+    private readonly parsed: ParsedRequest,
+    private readonly model: Model,
+  ) {
+    this.hasOwnText = wantsText(model)
+  }
+
+  /**
+   * Takes a part of the answer. True if a carrier is needed before what the part says, though it may have no thinking.
+   * Signatures that come after a text wait for a call: clients look for the answer at the end, and no vendor requires them
+   * of an answer without calls.
+   */
+  take({ thinking, text, refusal, calls, details, extra }: AnswerPart): boolean {
+    if (this.hasOwnText) this.text += thinking
+    for (const detail of details) this.addDetail(detail)
+    if (extra) this.extra = { ...this.extra, ...extra }
+    this.hasCalls ||= calls.length > 0
+    const isDue = this.isDue || calls.some((call) => call.extra !== undefined)
+    this.hasText ||= text !== '' || refusal !== ''
+    return isDue
+  }
+
+  /** Takes the `extra_content` of a call, by the id that the caller knows. */
+  takeCall(id: string, extra: Fields): void {
+    this.calls.set(id, extra)
+  }
+
+  /** Whether a carrier is needed for more than thinking that has been shown. */
+  get isDue(): boolean {
+    const isSigned = this.details.length > 0 || this.calls.size > 0 || Object.keys(this.extra).length > 0
+    return isSigned && (this.hasCalls || !this.hasText)
+  }
+
+  /** Seals what has come since the last time; undefined if nothing must come back. */
+  seal(): string | undefined {
+    const { text, extra } = this
+    const details = this.details.splice(0)
+    const calls = Object.fromEntries(this.calls)
+    this.text = ''
+    this.extra = {}
+    this.calls.clear()
+    const hasExtra = Object.keys(extra).length > 0
+    const hasCalls = Object.keys(calls).length > 0
+    if (text === '' && details.length === 0 && !hasExtra && !hasCalls) return undefined
+    return sealReasoning(this.parsed, this.model, {
+      kind: 'chat',
+      text,
+      ...(details.length > 0 && { details }),
+      ...(hasExtra && { extra }),
+      ...(hasCalls && { calls }),
+    })
+  }
+
+  /** Adds a detail, or a piece of one: texts of one place come in pieces. */
+  private addDetail(detail: Fields): void {
+    const last = this.details.at(-1)
+    if (last && last.type === detail.type && last.index === detail.index && isText(detail)) {
+      for (const member of ['text', 'summary'] as const) {
+        const piece = detail[member]
+        if (typeof piece === 'string') last[member] = `${last[member] ?? ''}${piece}`
+      }
+      last.signature = detail.signature ?? last.signature
+    } else this.details.push({ ...detail })
+  }
+}
+
+/** Whether a vendor asks for the text of earlier reasoning. */
+function wantsText(model: Model): boolean {
+  return REASONING_MAKES.has(makeOf(model))
+}
+
+function isText({ type }: Fields): boolean {
+  return type === 'reasoning.text' || type === 'reasoning.summary'
+}
+
+/** The messages with the reasoning that their vendor gets back, and fillers where it is lost. */
+export function withReturned(
+  sealed: readonly SealedMessage[],
+  parsed: Pick<ParsedRequest, 'answer'>,
+  model: Model,
+): Message[] {
+  const messages = sealed.map(({ message, sealed: texts }) => {
+    const opened = texts
+      .map((text) => openReasoning(parsed, model, text))
+      .filter((each): each is ChatReasoning => each?.kind === 'chat')
+    return opened.length === 0 ? message : returnedTo(message, opened, wantsText(model))
+  })
+  return filled(messages, model) ?? messages
+}
+
+function returnedTo(message: Message, opened: readonly ChatReasoning[], hasText: boolean): Message {
+  const text = hasText ? opened.map((each) => each.text).join('') : ''
+  const details = opened.flatMap((each) => each.details ?? [])
+  const extra: Fields = Object.assign({}, ...opened.map((each) => each.extra))
+  const ofCalls: Record<string, Fields> = Object.assign({}, ...opened.map(({ calls }) => calls))
+  const calls = callsOf(message).map((call) => {
+    const own = typeof call.id === 'string' ? ofCalls[call.id] : undefined
+    return own ? { ...call, extra_content: own } : call
+  })
+  return {
+    ...message,
+    ...(text !== '' && { reasoning_content: text }),
+    ...(details.length > 0 && { reasoning_details: details }),
+    ...(Object.keys(extra).length > 0 && { extra_content: extra }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+}
+
+/** The messages with fillers for what their vendor would refuse a conversation without; undefined if nothing is missing. */
+export function filled(messages: readonly Message[], model: Model): Message[] | undefined {
+  const fill = fillerOf(model)
+  if (!fill || !messages.some((message) => callsOf(message).length > 0)) return undefined
+  const whole = messages.map((message) => (message.role === 'assistant' ? fill(message) : message))
+  return whole.some((message, place) => message !== messages[place]) ? whole : undefined
+}
+
+/** Whether a vendor refuses calls without the reasoning that led to them, whoever wrote them. */
+export function demandsReasoning(model: Model): boolean {
+  return DEMANDING_MAKES.has(makeOf(model))
+}
+
+/** Fills in what a message of the assistant lacks, or returns it as it is. Undefined for models that demand nothing. */
+function fillerOf(model: Model): ((message: Message) => Message) | undefined {
+  const { kind } = model.upstream
+  if (demandsReasoning(model)) return kind === 'openrouter' ? withDetails : withReasoning
+  // OpenRouter documents no filler.
+  if (kind === 'openrouter' || !SIGNING.test(nameOf(model))) return undefined
+  // Vertex AI's endpoint has a name of its own for the member (earendil-works/pi#6733, 2026-07-16).
+  const place = kind === 'vertex' ? 'vertex' : 'google'
+  return (message) => withSignature(message, place)
+}
+
+function withReasoning(message: Message): Message {
+  const { reasoning_content: text } = message as { reasoning_content?: unknown }
+  return typeof text === 'string' && text !== ''
+    ? message
+    : ({ ...message, reasoning_content: NO_REASONING } as Message)
+}
+
+/** OpenRouter takes the reasoning in either of its own members too. */
+function withDetails(message: Message): Message {
+  const { reasoning, reasoning_details: details } = message as Fields
+  const hasOwn =
+    (typeof reasoning === 'string' && reasoning !== '') || (Array.isArray(details) && details.length > 0)
+  return hasOwn ? message : withReasoning(message)
+}
+
+function withSignature(message: Message, place: string): Message {
+  const [first, ...others] = callsOf(message)
+  if (!first || isSigned(first)) return message
+  const extra = asObject(first.extra_content)
+  const own = { ...asObject(extra[place]), thought_signature: NO_SIGNATURE }
+  return {
+    ...message,
+    tool_calls: [{ ...first, extra_content: { ...extra, [place]: own } }, ...others],
+  } as Message
+}
+
+function isSigned({ extra_content: extra }: Fields): boolean {
+  return Object.values(asObject(extra)).some((own) => {
+    const { thought_signature: signature } = asObject(own)
+    return typeof signature === 'string' && signature !== ''
+  })
+}
+
+function callsOf(message: object): Fields[] {
+  const { tool_calls: calls } = message as { tool_calls?: unknown }
+  return Array.isArray(calls) ? calls.filter(isObject) : []
+}

@@ -1,0 +1,127 @@
+// Reasoning that must come back to the model that wrote it, sealed for a caller whose dialect has no place for it: as the
+// `encrypted_content` of an item, or the signature of a block. It must never be opened for another model or account.
+
+import type { Model, ParsedRequest } from '../contract/family'
+import { asObject, isObject } from '../lib/objects'
+
+type Fields = Record<string, unknown>
+
+/** A block of thinking as the vendor of messages signed it, or one that only the vendor can read. */
+export type ThinkingBlock = { thinking: string; signature: string } | { redacted: string }
+
+/** Parts of an answer that a vendor of chat completions gets back. Absent members are empty. */
+export interface ChatReasoning {
+  kind: 'chat'
+  /** The `reasoning_content`, which every model of the make reads. */
+  text: string
+  /** The `reasoning_details`. */
+  details?: readonly unknown[]
+  /** The `extra_content` of the message. */
+  extra?: Fields
+  /** The `extra_content` of its calls, by their ids. */
+  calls?: Readonly<Record<string, Fields>>
+}
+
+/** Reasoning by the protocol of its vendor: signed blocks, parts of a completion, or an item of a response. */
+export type SealedReasoning =
+  | { kind: 'messages'; blocks: readonly ThinkingBlock[] }
+  | ChatReasoning
+  | { kind: 'responses'; item: Fields }
+
+/** The sealed form; undefined if the request is of nobody for whom it could be sealed. */
+export function sealReasoning(
+  { answer }: ParsedRequest,
+  model: Model,
+  reasoning: SealedReasoning,
+): string | undefined {
+  const isSigned = reasoning.kind === 'chat' && (reasoning.details ?? reasoning.extra ?? reasoning.calls)
+  const makers = { writer: writerOf(reasoning.kind, model), ...(isSigned && { signer: signerOf(model) }) }
+  return answer?.seal(JSON.stringify({ ...reasoning, ...makers }))
+}
+
+/** The reasoning in a sealed text, without the parts that this model and vendor did not write; undefined if none is left. */
+export function openReasoning(
+  { answer }: Pick<ParsedRequest, 'answer'>,
+  model: Model,
+  sealed: string,
+): SealedReasoning | undefined {
+  const text = answer?.open(sealed)
+  if (text === undefined) return undefined
+  const { kind, writer, signer, ...parts } = parsedObject(text)
+  const isOwn = typeof kind === 'string' && isKind(kind) && writer === writerOf(kind, model)
+  switch (kind) {
+    case 'messages':
+      return isOwn && Array.isArray(parts.blocks) ? { kind, blocks: parts.blocks.filter(isBlock) } : undefined
+    case 'responses':
+      return isOwn && isObject(parts.item) ? { kind, item: parts.item } : undefined
+    case 'chat':
+      return {
+        kind,
+        text: isOwn && typeof parts.text === 'string' ? parts.text : '',
+        ...(signer === signerOf(model) && signedParts(parts)),
+      }
+  }
+  return undefined
+}
+
+/** The parts of a completion that only the endpoint which made them can check. */
+function signedParts({ details, extra, calls }: Fields): Partial<ChatReasoning> {
+  return {
+    ...(Array.isArray(details) && { details }),
+    ...(isObject(extra) && { extra }),
+    ...(isObject(calls) && {
+      calls: Object.fromEntries(
+        Object.entries(calls).filter((call): call is [string, Fields] => isObject(call[1])),
+      ),
+    }),
+  }
+}
+
+/** The object in a sealed text; an empty one if it was sealed for something else. */
+function parsedObject(text: string): Fields {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function isKind(kind: string): kind is SealedReasoning['kind'] {
+  return kind === 'messages' || kind === 'chat' || kind === 'responses'
+}
+
+/** Who can read reasoning: a text any model of the make, signatures only the model that they are of. */
+function writerOf(kind: SealedReasoning['kind'], model: Model): string {
+  if (kind === 'responses') return model.upstreamModel
+  return kind === 'chat' ? makeOf(model) : nameOf(model)
+}
+
+/**
+ * Who can check signatures of a completion: the model at the same vendor. Google's own client drops those of the Gemini
+ * API before it asks Vertex AI (google-gemini/gemini-cli, geminiChat.ts, 2026-08).
+ */
+function signerOf(model: Model): string {
+  return `${model.upstream.kind} ${nameOf(model)}`
+}
+
+/** The make of a model, by the vendor's name for it: `claude`, `deepseek`, `kimi`. */
+export function makeOf(model: Model): string {
+  const name = nameOf(model)
+  return /^[a-z]+/.exec(name)?.[0] ?? name
+}
+
+/**
+ * The name of a model wherever it is served: without the names of a cloud before it, and without dates and versions of
+ * the cloud after it.
+ */
+export function nameOf({ upstreamModel }: Pick<Model, 'upstreamModel'>): string {
+  const name = upstreamModel.toLowerCase()
+  const part = name.split('/').findLast((each) => /^[a-z]/.test(each)) ?? name
+  return part.replace(/^(?:[a-z-]+\.)+(?=[a-z])/, '').replace(/(?:[-@]\d{8})?(?:-v\d+)?(?:[:@].*)?$/, '')
+}
+
+function isBlock(block: unknown): block is ThinkingBlock {
+  if (!isObject(block)) return false
+  const { thinking, signature, redacted } = block
+  return typeof redacted === 'string' || (typeof thinking === 'string' && typeof signature === 'string')
+}

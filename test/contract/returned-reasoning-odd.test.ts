@@ -24,6 +24,8 @@ const models = {
   older: modelOf('of-google', 'gemini-2.5-pro'),
   vertex: modelOf('of-vertex', 'google/gemini-3.5-flash'),
   router: modelOf('of-router', 'google/gemini-3-flash-preview'),
+  groq: modelOf('of-groq', 'moonshotai/kimi-k2-instruct-0905'),
+  mistral: modelOf('of-mistral', 'mistral-medium-3.5'),
   'router-deepseek': modelOf('of-router', 'deepseek/deepseek-v4-pro'),
 }
 
@@ -50,6 +52,8 @@ beforeAll(async () => {
       'of-google': { ...at, kind: 'google' },
       'of-vertex': { ...at, kind: 'vertex', project: 'house' },
       'of-router': { ...at, kind: 'openrouter' },
+      'of-groq': { ...at, kind: 'groq' },
+      'of-mistral': { ...at, kind: 'mistral' },
     },
   })
 })
@@ -337,4 +341,37 @@ test('chat gets every byte of a signature, whole and streamed, and gives it back
     await (await gateway.post('/v1/chat/completions', { model: 'google', messages: history })).text()
     expect(received.at(-1)?.messages).toEqual(history)
   }
+})
+
+describe.each(['groq', 'mistral'] as const)('%s, which refuses all reasoning, gets none', (model) => {
+  test('of a conversation that began at another vendor', async () => {
+    const members = {
+      reasoning_content: 'Hm.',
+      reasoning: 'Hm.',
+      reasoning_details: [encrypted],
+      extra_content: signed('s'),
+    }
+    const history = [
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', content: null, ...members, tool_calls: [call('a', 'f', signed('s'))] },
+      { role: 'tool', tool_call_id: 'a', content: 'ok' },
+    ]
+    received = []
+    expect((await gateway.post('/v1/chat/completions', { model, messages: history })).status).toBe(200)
+    expect(received[0]?.messages[1]).toEqual({
+      role: 'assistant',
+      content: null,
+      tool_calls: [call('a', 'f')],
+    })
+    const plain = history.map(({ role, content, tool_call_id }: Json) => ({ role, content, tool_call_id }))
+    await gateway.post('/v1/chat/completions', { model, messages: plain.slice(0, 1) })
+    expect(received[1]?.messages).toEqual(plain.slice(0, 1).map(({ role, content }) => ({ role, content })))
+  })
+
+  test.each(['messages', 'responses'] as const)('of its own, in %s', async (name) => {
+    const { assistants } = await loop(dialects[name], model, false, [
+      [{ reasoning: 'Hm.', tool_calls: [call('a', 'f')] }],
+    ])
+    expect(assistants).toEqual([{ role: 'assistant', content: null, tool_calls: [call('a', 'f')] }])
+  })
 })

@@ -22,7 +22,7 @@ import {
 import { chatFieldRules, chatFields } from './fields'
 import { followChat } from './follower'
 import { plainCompletion } from './plain-completion'
-import { filled } from './returned-reasoning'
+import { acceptable } from './returned-reasoning'
 import { shownChatUsage } from './usage'
 
 export const openaiChat: JsonFamily<ChatBody> = {
@@ -47,7 +47,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   call({ body, outputTokens }, model) {
     const edit = completionEdit(body, model)
     edit.drop.push(...emptyListsIn(body))
-    const messages = filled(body.messages, model)
+    const messages = acceptable(body.messages, model)
     if (messages) edit.set.messages = JSON.stringify(messages)
     const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
     setLimit(edit, body, 'max_completion_tokens', limit)

@@ -2,13 +2,14 @@
 // details of it, and signatures of calls. It must never send a vendor what another one wrote: what is lost is filled in
 // as the vendor accepts it, so that a conversation never fails on its second turn.
 //
-// Gemini 3 and later refuse a step whose first call has no signature, in the current turn; parallel calls have one
-// signature, on the first. Where it is lost, a filler is documented: https://ai.google.dev/gemini-api/docs/thought-signatures
-// (FAQ, read 2026-11-24). Some refusals name earlier turns, so every step gets one. Streams have each call whole in a delta
-// of its own, without an index (noho/dayu-agent#45, captured 2026-04-26).
+// Gemini 3 and later refuse a step of the current turn whose first call has no signature; parallel calls have one
+// signature, on the first: https://ai.google.dev/gemini-api/docs/thought-signatures (2026-11-24). Its FAQ names the filler
+// for calls of other models, which Vertex AI takes too (pydantic/pydantic-ai#3881, 2025-12-29). Earlier turns get it as
+// well, where it changes nothing: what begins a turn depends on how the endpoint merges messages. Streams have each call
+// whole in a delta of its own, without an index (noho/dayu-agent#45, captured 2026-04-26).
 // DeepSeek refuses turns with calls without `reasoning_content`, on every message of the assistant in them
 // (https://api-docs.deepseek.com/guides/thinking_mode; experientiallabs/experiential#890, 2026-09-10); it ignores it in
-// others. An empty text was refused (NousResearch/hermes-agent#17341, 2026-04-29), a space never.
+// others. An empty text was refused (NousResearch/hermes-agent#17341, 2026-04-29), a space is accepted.
 // Kimi refuses calls without it, or with an empty text; a space is accepted (earendil-works/pi#4178, 2026-05-05).
 // GLM asks for it and accepts a turn without (https://docs.z.ai/guides/capabilities/thinking-mode;
 // openai/openai-agents-python#2669, 2026-03). OpenRouter asks for `reasoning_details` as they came
@@ -36,6 +37,18 @@ const DEMANDING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi'])
 /** Names of models that refuse a step without a signature. */
 const SIGNING = /^gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest$)/
 
+/**
+ * Vendors that refuse any of it: SimonSchubert/Kai#265 (Groq, 2026-05-16), BerriAI/litellm#30835 and co-l/openfox#220
+ * (Mistral, 2026-06-19 and 2026-08-07).
+ */
+const REFUSING_KINDS: ReadonlySet<string> = new Set(['groq', 'mistral'])
+const REFUSED_MEMBERS: readonly string[] = [
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'extra_content',
+]
+
 /** The reasoning of a turn that has lost its own. */
 export const NO_REASONING = ' '
 /** The documented signature of a call that has lost its own, or was made by another model. */
@@ -50,7 +63,7 @@ export class ReturnedReasoning {
   private readonly details: Fields[] = []
   private extra: Fields = {}
   private readonly calls = new Map<string, Fields>()
-  private readonly hasOwnText: boolean
+  private readonly keepsText: boolean
   private hasText = false
   private hasCalls = false
 
@@ -58,7 +71,7 @@ export class ReturnedReasoning {
     private readonly parsed: ParsedRequest,
     private readonly model: Model,
   ) {
-    this.hasOwnText = wantsText(model)
+    this.keepsText = wantsText(model)
   }
 
   /**
@@ -67,7 +80,7 @@ export class ReturnedReasoning {
    * of an answer without calls.
    */
   take({ thinking, text, refusal, calls, details, extra }: AnswerPart): boolean {
-    if (this.hasOwnText) this.text += thinking
+    if (this.keepsText) this.text += thinking
     for (const detail of details) this.addDetail(detail)
     if (extra) this.extra = { ...this.extra, ...extra }
     this.hasCalls ||= calls.length > 0
@@ -129,7 +142,7 @@ function isText({ type }: Fields): boolean {
   return type === 'reasoning.text' || type === 'reasoning.summary'
 }
 
-/** The messages with the reasoning that their vendor gets back, and fillers where it is lost. */
+/** The messages with the reasoning that their vendor gets back, as it takes them. */
 export function withReturned(
   sealed: readonly SealedMessage[],
   parsed: Pick<ParsedRequest, 'answer'>,
@@ -141,7 +154,7 @@ export function withReturned(
       .filter((each): each is ChatReasoning => each?.kind === 'chat')
     return opened.length === 0 ? message : returnedTo(message, opened, wantsText(model))
   })
-  return filled(messages, model) ?? messages
+  return acceptable(messages, model) ?? messages
 }
 
 function returnedTo(message: Message, opened: readonly ChatReasoning[], hasText: boolean): Message {
@@ -162,28 +175,46 @@ function returnedTo(message: Message, opened: readonly ChatReasoning[], hasText:
   }
 }
 
-/** The messages with fillers for what their vendor would refuse a conversation without; undefined if nothing is missing. */
-export function filled(messages: readonly Message[], model: Model): Message[] | undefined {
-  const fill = fillerOf(model)
-  if (!fill || !messages.some((message) => callsOf(message).length > 0)) return undefined
-  const whole = messages.map((message) => (message.role === 'assistant' ? fill(message) : message))
+/**
+ * The messages as their vendor takes the reasoning in them: filled in where it demands what is missing, and left out where
+ * it refuses it. Undefined if nothing changes.
+ */
+export function acceptable(messages: readonly Message[], model: Model): Message[] | undefined {
+  const change = changeFor(messages, model)
+  if (!change) return undefined
+  const whole = messages.map((message) => (message.role === 'assistant' ? change(message) : message))
   return whole.some((message, place) => message !== messages[place]) ? whole : undefined
 }
 
 /** Whether a vendor refuses calls without the reasoning that led to them, whoever wrote them. */
 export function demandsReasoning(model: Model): boolean {
-  return DEMANDING_MAKES.has(makeOf(model))
+  return DEMANDING_MAKES.has(makeOf(model)) && !REFUSING_KINDS.has(model.upstream.kind)
 }
 
-/** Fills in what a message of the assistant lacks, or returns it as it is. Undefined for models that demand nothing. */
-function fillerOf(model: Model): ((message: Message) => Message) | undefined {
+/** Changes a message of the assistant, or returns it as it is. Undefined for models that take all of them. */
+function changeFor(messages: readonly Message[], model: Model): ((message: Message) => Message) | undefined {
   const { kind } = model.upstream
+  if (REFUSING_KINDS.has(kind)) return withoutReasoning
+  if (!messages.some((message) => callsOf(message).length > 0)) return undefined
   if (demandsReasoning(model)) return kind === 'openrouter' ? withDetails : withReasoning
   // OpenRouter documents no filler.
   if (kind === 'openrouter' || !SIGNING.test(nameOf(model))) return undefined
   // Vertex AI's endpoint has a name of its own for the member (earendil-works/pi#6733, 2026-07-16).
   const place = kind === 'vertex' ? 'vertex' : 'google'
   return (message) => withSignature(message, place)
+}
+
+function withoutReasoning(message: Message): Message {
+  const calls = callsOf(message)
+  const hasOwn = REFUSED_MEMBERS.some((name) => name in message)
+  if (!hasOwn && !calls.some((call) => 'extra_content' in call)) return message
+  const rest = Object.fromEntries(
+    Object.entries(message).filter(([name]) => !REFUSED_MEMBERS.includes(name)),
+  ) as Message
+  return {
+    ...rest,
+    ...(calls.length > 0 && { tool_calls: calls.map(({ extra_content: _, ...call }) => call) }),
+  }
 }
 
 function withReasoning(message: Message): Message {

@@ -105,7 +105,7 @@ function signerOf(model: Model): string {
 }
 
 /** The make of a model, by the vendor's name for it: `claude`, `deepseek`, `kimi`. */
-export function makeOf(model: Model): string {
+function makeOf(model: Model): string {
   const name = nameOf(model)
   return /^[a-z]+/.exec(name)?.[0] ?? name
 }

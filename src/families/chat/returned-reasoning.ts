@@ -17,7 +17,7 @@
 
 import type { Model, ParsedRequest } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
-import { type ChatReasoning, makeOf, nameOf, openReasoning, sealReasoning } from '../sealed-reasoning'
+import { type ChatReasoning, nameOf, openReasoning, sealReasoning } from '../sealed-reasoning'
 import type { AnswerPart } from './answer-parts'
 import type { ChatBody } from './caller-side'
 
@@ -30,12 +30,15 @@ export interface SealedMessage {
   sealed: readonly string[]
 }
 
-/** Makes of models whose vendors ask for `reasoning_content` of earlier turns. */
-const REASONING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi', 'minimax', 'glm', 'mimo'])
-/** Makes among them that refuse a turn without, whoever wrote it. */
-const DEMANDING_MAKES: ReadonlySet<string> = new Set(['deepseek', 'kimi'])
-/** Names of models that refuse a step without a signature. */
-const SIGNING = /^gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest$)/
+/** A vendor's rule for earlier answers with calls. What it signed itself goes back under every rule. */
+type Returned = 'nothing' | 'reasoning' | 'demanded_reasoning' | 'signatures'
+
+/** Rules by the names of models; the first that fits counts. */
+const BY_NAME: readonly [names: RegExp, returned: Returned][] = [
+  [/^(?:deepseek|kimi)(?![a-z])/, 'demanded_reasoning'],
+  [/^(?:minimax|glm|mimo)(?![a-z])/, 'reasoning'],
+  [/^gemini-(?:[3-9]|\d\d|(?:pro|flash|flash-lite)-latest$)/, 'signatures'],
+]
 
 /**
  * Vendors that refuse any of it: SimonSchubert/Kai#265 (Groq, 2026-05-16), BerriAI/litellm#30835 and co-l/openfox#220
@@ -135,7 +138,8 @@ export class ReturnedReasoning {
 
 /** Whether a vendor asks for the text of earlier reasoning. */
 function wantsText(model: Model): boolean {
-  return REASONING_MAKES.has(makeOf(model))
+  const rule = ruleOf(model)
+  return rule === 'reasoning' || rule === 'demanded_reasoning'
 }
 
 function isText({ type }: Fields): boolean {
@@ -186,9 +190,15 @@ export function acceptable(messages: readonly Message[], model: Model): Message[
   return whole.some((message, place) => message !== messages[place]) ? whole : undefined
 }
 
+function ruleOf(model: Model): Returned {
+  if (REFUSING_KINDS.has(model.upstream.kind)) return 'nothing'
+  const name = nameOf(model)
+  return BY_NAME.find(([names]) => names.test(name))?.[1] ?? 'nothing'
+}
+
 /** Whether a vendor refuses calls without the reasoning that led to them, whoever wrote them. */
 export function demandsReasoning(model: Model): boolean {
-  return DEMANDING_MAKES.has(makeOf(model)) && !REFUSING_KINDS.has(model.upstream.kind)
+  return ruleOf(model) === 'demanded_reasoning'
 }
 
 /** Changes a message of the assistant, or returns it as it is. Undefined for models that take all of them. */
@@ -196,9 +206,10 @@ function changeFor(messages: readonly Message[], model: Model): ((message: Messa
   const { kind } = model.upstream
   if (REFUSING_KINDS.has(kind)) return withoutReasoning
   if (!messages.some((message) => callsOf(message).length > 0)) return undefined
-  if (demandsReasoning(model)) return kind === 'openrouter' ? withDetails : withReasoning
+  const rule = ruleOf(model)
+  if (rule === 'demanded_reasoning') return kind === 'openrouter' ? withDetails : withReasoning
   // OpenRouter documents no filler.
-  if (kind === 'openrouter' || !SIGNING.test(nameOf(model))) return undefined
+  if (kind === 'openrouter' || rule !== 'signatures') return undefined
   // Vertex AI's endpoint has a name of its own for the member (earendil-works/pi#6733, 2026-07-16).
   const place = kind === 'vertex' ? 'vertex' : 'google'
   return (message) => withSignature(message, place)

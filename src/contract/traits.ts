@@ -14,6 +14,11 @@ const Thinking = Type.Union((['never', 'optional', 'always'] as const).map((word
 const THINKING_FORMS = ['effort', 'adaptive', 'budget', 'switch', 'enable_thinking'] as const
 const ThinkingForm = Type.Union(THINKING_FORMS.map((word) => Type.Literal(word)))
 
+const RETURNED = ['nothing', 'reasoning', 'demanded_reasoning', 'signatures'] as const
+const Returned = Type.Union(RETURNED.map((word) => Type.Literal(word)))
+/** The rule of a vendor for earlier answers with calls of tools. */
+export type Returned = (typeof RETURNED)[number]
+
 /** The traits of a model. A request never contains what a trait forbids. */
 export const Traits = Type.Object(
   {
@@ -60,6 +65,12 @@ export const Traits = Type.Object(
     toolsBesideEffort: requiredSetting(
       'Whether chat completions accept tools while it thinks. If not, such requests are sent to `responses`.',
       Type.Boolean(),
+    ),
+    returned: Type.Optional(
+      requiredSetting(
+        'What chat completions must return of earlier answers that called tools: `nothing`, `reasoning` (`reasoning_content`, if the caller still has it), `demanded_reasoning` (a turn without it is refused; where it is lost, a blank is sent) or `signatures` (thought signatures; where one is lost, the documented filler is sent). Absent: by the name of the model.',
+        Returned,
+      ),
     ),
     prefill: requiredSetting('When the last message may be the beginning of its own answer.', Taken),
   },

@@ -4,6 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
+import type { Traits } from '../../src/contract/traits'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { readEvents } from '../support/message-events'
 import type { Json } from '../support/scenario'
@@ -12,15 +13,20 @@ import { eventStream, type OddVendor, startVendor } from '../support/vendor'
 setDefaultTimeout(60_000)
 
 const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
-const modelOf = (upstream: string, upstreamModel: string): ModelConfig => ({
+const modelOf = (upstream: string, upstreamModel: string, traits: Partial<Traits> = {}): ModelConfig => ({
   family: 'openai-chat',
   upstream,
   upstreamModel,
   price,
+  traits,
 })
 const models = {
   google: modelOf('of-google', 'gemini-3-pro-preview'),
   latest: modelOf('of-google', 'models/gemini-flash-latest'),
+  // Names that say nothing, with the rule in the configuration.
+  'told-signatures': modelOf('of-google', 'house-model', { returned: 'signatures' }),
+  'told-reasoning': modelOf('of-google', 'house-model', { returned: 'demanded_reasoning' }),
+  'told-nothing': modelOf('of-google', 'gemini-3-pro-preview', { returned: 'nothing' }),
   older: modelOf('of-google', 'gemini-2.5-pro'),
   vertex: modelOf('of-vertex', 'google/gemini-3.5-flash'),
   router: modelOf('of-router', 'google/gemini-3-flash-preview'),
@@ -236,6 +242,30 @@ const cases: [string, keyof typeof models, Json[], Json][] = [
     'older',
     [{ tool_calls: [call('a', 'f', signed('s1'))] }],
     { tool_calls: [call('a', 'f', signed('s1'))] },
+  ],
+  [
+    'no signature, of a model that is configured to need it',
+    'told-signatures',
+    [{ tool_calls: [call('a', 'f')] }],
+    { tool_calls: [call('a', 'f', signed('skip_thought_signature_validator'))] },
+  ],
+  [
+    'no reasoning, of a model that is configured to demand it',
+    'told-reasoning',
+    [{ tool_calls: [call('a', 'f')] }],
+    { reasoning_content: ' ', tool_calls: [call('a', 'f')] },
+  ],
+  [
+    'reasoning of a model that is configured to demand it',
+    'told-reasoning',
+    [{ reasoning_content: 'Hm.' }, { tool_calls: [call('a', 'f')] }],
+    { reasoning_content: 'Hm.', tool_calls: [call('a', 'f')] },
+  ],
+  [
+    'no signature, of a model that is configured to need none',
+    'told-nothing',
+    [{ tool_calls: [call('a', 'f')] }],
+    { tool_calls: [call('a', 'f')] },
   ],
   [
     'details (OpenRouterTeam, preserving reasoning blocks)',

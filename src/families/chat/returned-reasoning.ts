@@ -16,6 +16,7 @@
 // (https://openrouter.ai/docs/guides/best-practices/reasoning-tokens#preserving-reasoning-blocks).
 
 import type { Model, ParsedRequest } from '../../contract/family'
+import type { Returned } from '../../contract/traits'
 import { asObject, isObject } from '../../lib/objects'
 import { type ChatReasoning, nameOf, openReasoning, sealReasoning } from '../sealed-reasoning'
 import type { AnswerPart } from './answer-parts'
@@ -30,10 +31,7 @@ export interface SealedMessage {
   sealed: readonly string[]
 }
 
-/** A vendor's rule for earlier answers with calls. What it signed itself goes back under every rule. */
-type Returned = 'nothing' | 'reasoning' | 'demanded_reasoning' | 'signatures'
-
-/** Rules by the names of models; the first that fits counts. */
+/** Rules by the names of models; the first that fits counts. What a vendor signed itself goes back under every rule. */
 const BY_NAME: readonly [names: RegExp, returned: Returned][] = [
   [/^(?:deepseek|kimi)(?![a-z])/, 'demanded_reasoning'],
   [/^(?:minimax|glm|mimo)(?![a-z])/, 'reasoning'],
@@ -192,6 +190,7 @@ export function acceptable(messages: readonly Message[], model: Model): Message[
 
 function ruleOf(model: Model): Returned {
   if (REFUSING_KINDS.has(model.upstream.kind)) return 'nothing'
+  if (model.traits.returned) return model.traits.returned
   const name = nameOf(model)
   return BY_NAME.find(([names]) => names.test(name))?.[1] ?? 'nothing'
 }

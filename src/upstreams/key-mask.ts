@@ -1,7 +1,9 @@
 // Removes an upstream's keys from what it answers, headers included, before that is read, relayed, logged or stored. It
-// must never hold back a whole event or document, nor change an answer without a key.
+// must never change an answer without a key.
 
 import { HttpBody, HttpResponse } from '../http-client/response'
+import { isEventStream } from './reply'
+import { SplitKeys, type SplitMask } from './split-keys'
 
 export interface Mask {
   /** Returns the answer with keys masked in its headers and its body. */
@@ -21,13 +23,10 @@ const SECRET_LENGTH_LEAST = 8
  */
 const SHORT_SECRET = /^(?=.*[^a-z])[a-z].{5,}$/i
 const SHORT_SECRET_LENGTH_LEAST = 4
-/** Shortest key whose halves are masked where two texts, such as two deltas of a stream, share it. */
-const SHARED_LENGTH_LEAST = 2 * SECRET_LENGTH_LEAST
 /** The start of every JSON escape of an ASCII character. */
 const ESCAPE = Buffer.from('\\u00')
 const ESCAPE_LENGTH = 6
 const ESCAPED_SLASH = Buffer.from('\\/')
-const QUOTE = 34
 const BACKSLASH = 92
 const SLASH = 47
 const NOTHING = Buffer.alloc(0)
@@ -37,6 +36,7 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
   const keys = [...new Set(secrets.flatMap((secret) => secret?.trim() || []))].sort(longestFirst)
   const secretKeys = keys.filter(isMaskable)
   const search = secretKeys.length === 0 ? undefined : createSearch(secretKeys.map((key) => Buffer.from(key)))
+  const splitKeys = new SplitKeys(secretKeys, MASK)
   const text = (shown: string) => secretKeys.reduce((masked, key) => masked.replaceAll(key, MASK), shown)
   return {
     response(response) {
@@ -45,7 +45,12 @@ export function createMask(secrets: readonly (string | null)[]): Mask {
         const value = response.header(name)
         return value === null ? null : text(value)
       }
-      return new HttpResponse({ status: response.status, get }, maskedBody(response.body, search))
+      const split = isEventStream(response)
+        ? splitKeys.inStream()
+        : response.header('content-type')?.includes('json')
+          ? splitKeys.inDocument()
+          : undefined
+      return new HttpResponse({ status: response.status, get }, maskedBody(response.body, search, split))
     },
     text,
   }
@@ -60,36 +65,67 @@ function longestFirst(one: string, other: string): number {
   return other.length - one.length
 }
 
-function maskedBody(body: HttpBody, search: Search): HttpBody {
+function maskedBody(body: HttpBody, search: Search, split: SplitMask | undefined): HttpBody {
+  let isOver = false
   const masked = new HttpBody({
     pause: () => body.pause(),
     resume: () => body.resume(),
-    cancel: () => body.cancel(),
+    cancel() {
+      isOver = true
+      body.cancel()
+    },
   })
   // The beginning of a possible key, at the end of a piece.
   let held: Buffer = NOTHING
 
-  /** Releases held bytes. At the end of the body they can only be a part of a key. */
+  function pass(bytes: Buffer): void {
+    const shown = split ? split.push(bytes) : bytes
+    if (shown.length > 0) masked.push(shown)
+  }
+
+  /** Releases what is held. At the end of the body it can only be a part of a key. */
   function release(): void {
-    if (held.length > 0) masked.push(held.length < search.least ? held : MASK_BYTES)
+    if (held.length > 0) pass(held.length < search.least ? held : MASK_BYTES)
     held = NOTHING
+    const rest = split?.end() ?? NOTHING
+    if (rest.length > 0) masked.push(rest)
+  }
+
+  function fail(error: unknown): void {
+    if (isOver) return
+    isOver = true
+    masked.fail(error)
+    body.cancel()
+  }
+
+  /** Breaks the body off where a step of it throws: an event is too long. */
+  function attempt(step: () => void): void {
+    try {
+      if (!isOver) step()
+    } catch (error) {
+      fail(error)
+    }
   }
 
   body.start({
-    data(piece) {
-      const bytes = search.mask(held.length === 0 ? bufferOf(piece) : Buffer.concat([held, piece]))
-      const end = search.beginningAt(bytes)
-      held = end === bytes.length ? NOTHING : Buffer.from(bytes.subarray(end))
-      if (end > 0) masked.push(end === bytes.length ? bytes : bytes.subarray(0, end))
-    },
-    end() {
-      release()
-      masked.end()
-    },
-    fail(error) {
-      release()
-      masked.fail(error)
-    },
+    data: (piece) =>
+      attempt(() => {
+        const bytes = search.mask(held.length === 0 ? bufferOf(piece) : Buffer.concat([held, piece]))
+        const end = search.beginningAt(bytes)
+        held = end === bytes.length ? NOTHING : Buffer.from(bytes.subarray(end))
+        if (end > 0) pass(end === bytes.length ? bytes : bytes.subarray(0, end))
+      }),
+    end: () =>
+      attempt(() => {
+        release()
+        isOver = true
+        masked.end()
+      }),
+    fail: (error) =>
+      attempt(() => {
+        release()
+        fail(error)
+      }),
   })
   return masked
 }
@@ -130,7 +166,6 @@ function createSearch(keys: readonly Buffer[]): Search {
   }
 
   const isShort = keys.some(({ length }) => length < SECRET_LENGTH_LEAST)
-  const shared = keys.filter(({ length }) => length >= SHARED_LENGTH_LEAST).map(halvesOf)
   return {
     least: isShort ? SHORT_SECRET_LENGTH_LEAST : SECRET_LENGTH_LEAST,
     mask(bytes) {
@@ -139,52 +174,17 @@ function createSearch(keys: readonly Buffer[]): Search {
         if (masked.indexOf(beginnings[index] as Buffer) !== -1)
           masked = withoutForm(masked, plain[index] as Buffer)
       }
-      for (const halves of shared) masked = withoutHalves(masked, halves)
       return hasEscapes(masked) ? replaced(masked, (from) => findEscaped(masked, from, keys)) : masked
     },
     beginningAt(bytes) {
       if (!inside.has(bytes[bytes.length - 1] as number)) return bytes.length
       for (let at = Math.max(0, bytes.length - longest); at < bytes.length; at++) {
         if (plain.some((form) => beginsWithRest(form, bytes, at))) return at
-        if (bytes[at] === QUOTE && shared.some(({ key }) => key.includes(bytes.subarray(at + 1)))) return at
         if (keys.some((key) => readKey(key, bytes, at) === BROKEN_OFF)) return at
       }
       return bytes.length
     },
   }
-}
-
-/** A key that two texts may share. One of the parts is at least a half. */
-interface Halves {
-  key: Buffer
-  first: Buffer
-  last: Buffer
-}
-
-function halvesOf(key: Buffer): Halves {
-  const half = Math.ceil(key.length / 2)
-  return { key, first: key.subarray(0, half), last: key.subarray(-half) }
-}
-
-/** Masks a half or more of a key at the end or the beginning of a JSON string: the other string has the rest. */
-function withoutHalves(bytes: Buffer, { key, first, last }: Halves): Buffer {
-  const atEnds = replaced(bytes, (from) => {
-    for (let at = bytes.indexOf(first, from); at !== -1; at = bytes.indexOf(first, at + 1)) {
-      let end = at + first.length
-      while (end - at < key.length && bytes[end] === key[end - at]) end++
-      if (bytes[end] === QUOTE) return [at, end]
-    }
-    return undefined
-  })
-  return replaced(atEnds, (from) => {
-    for (let at = atEnds.indexOf(last, from); at !== -1; at = atEnds.indexOf(last, at + 1)) {
-      const end = at + last.length
-      let start = at
-      while (start > from && atEnds[start - 1] === key[key.length - (end - start) - 1]) start--
-      if (atEnds[start - 1] === QUOTE) return [start, end]
-    }
-    return undefined
-  })
 }
 
 /** Forms of a key in an address, if they differ. */

@@ -214,6 +214,58 @@ const rows: readonly Row[] = [
   },
 ]
 
+interface Dialect {
+  path?: string
+  body?: object
+  /** A stream whose text comes in pieces. */
+  events(pieces: readonly string[]): string
+}
+
+const chatEvents = (pieces: readonly string[]) =>
+  pieces.map((piece) => chunk(piece)).join('') + chunk('', 'stop') + usageChunk(3, 4) + DONE
+const nativeEvent = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+const nativeTexts = (pieces: readonly string[]) =>
+  nativeEvents
+    .flatMap((event): { type: string }[] =>
+      event.type === 'content_block_delta'
+        ? pieces.map((text) => ({ ...event, delta: { type: 'text_delta', text } }))
+        : [event],
+    )
+    .map(nativeEvent)
+    .join('')
+const dialects: readonly Dialect[] = [
+  { events: chatEvents },
+  { path: '/v1/messages', body: { ...chat, max_tokens: 99 }, events: chatEvents },
+  { path: '/v1/responses', body: { model: 'odd', input: 'Hi' }, events: chatEvents },
+  { body: { ...chat, model: 'odd-native' }, events: nativeTexts },
+  { path: '/v1/messages', body: { ...chat, model: 'odd-native', max_tokens: 99 }, events: nativeTexts },
+  { path: '/v1/responses', body: { model: 'odd-native', input: 'Hi' }, events: nativeTexts },
+]
+
+/** The text of a stream in any dialect. */
+function deltasOf(stream: string): string {
+  return stream
+    .split('\n\n')
+    .flatMap((event) => {
+      const data = /^data: ({.*})$/m.exec(event)?.[1]
+      if (data === undefined) return []
+      const { type, delta, choices } = JSON.parse(data)
+      if (type === 'response.output_text.delta') return [delta]
+      return [delta?.text ?? choices?.[0]?.delta?.content ?? '']
+    })
+    .join('')
+}
+
+function cutText(text: string, length: () => number): string[] {
+  const pieces: string[] = []
+  for (let at = 0; at < text.length; ) {
+    const end = at + length()
+    pieces.push(text.slice(at, end))
+    at = end
+  }
+  return pieces
+}
+
 describe('the key is masked in', () => {
   for (const {
     name,
@@ -257,20 +309,37 @@ describe('the key is masked in', () => {
     await nothingHasTheKey()
   })
 
-  test('two deltas that share a key, wherever it is cut', async () => {
-    const headers = { 'content-type': stream }
-    for (let cut = 1; cut < KEY.length; cut++) {
-      const text =
-        chunk(`Key ${KEY.slice(0, cut)}`) + chunk(`${KEY.slice(cut)} it is`) + usageChunk(3, 4) + DONE
-      for (const pieceBytes of [text.length, 7]) {
-        vendor.answer = () => new Response(inPieces(text, pieceBytes), { headers })
-        const response = await gateway.post('/v1/chat/completions', { ...chat, stream: true })
-        const deltas = [...(await response.text()).matchAll(/"content":"([^"]*)"/g)].map(([, delta]) => delta)
-        const shown = deltas.join('').replace('Key ', '').replace(' it is', '')
-        expect({ cut, pieceBytes, shown }).toEqual({ cut, pieceBytes, shown: expect.stringContaining('…') })
-        expect(shown.length - 1).toBeLessThanOrEqual(KEY.length / 2)
+  test('deltas that share a key, wherever it is cut, passed and translated', async () => {
+    const random = createRandom(seedOf('MASK_SEED'))
+    for (const { body = chat, path = '/v1/chat/completions', events } of dialects) {
+      for (let round = 0; round < 12; round++) {
+        const pieces = round < 3 ? cutText(KEY, () => round + 1) : cutText(KEY, () => 1 + random.below(13))
+        const text = events(['Key ', ...pieces, ' it is'])
+        vendor.answer = () =>
+          new Response(inPieces(text, round % 2 === 0 ? text.length : 7), {
+            headers: { 'content-type': stream },
+          })
+        const answered = await (await gateway.post(path, { ...body, stream: true })).text()
+        const shown = deltasOf(answered)
+        expect({ path, pieces, shown }).toEqual({
+          path,
+          pieces,
+          shown: expect.stringMatching(/^Key .{0,7}… it is$/),
+        })
+        expect('Key sk-oper… it is').toStartWith(shown.slice(0, shown.indexOf('…')))
       }
     }
+  })
+
+  test('a text whose tokens are listed, in an answer that is whole', async () => {
+    const tokens = cutText(KEY, () => 2).map((token) => ({ token, logprob: -1, top_logprobs: [] }))
+    const whole = completion('Hi', 5, 7) as { choices: object[] }
+    const choices = [{ ...whole.choices[0], logprobs: { content: tokens } }]
+    vendor.answer = () => Response.json({ ...whole, choices })
+    const response = await gateway.post('/v1/chat/completions', chat)
+    const answered = (await response.json()) as { choices: { logprobs: { content: { token: string }[] } }[] }
+    const shown = answered.choices[0]?.logprobs.content.map(({ token }) => token).join('')
+    expect(shown).toBe('…')
   })
 
   test('an answer that quotes a key of the address', async () => {
@@ -426,6 +495,85 @@ describe('the search', () => {
     ])
   })
 
+  test(`finds a key in any number of strings, and changes and delays no other text (seed ${seed})`, () => {
+    const random = createRandom(seed)
+    const letters = 'abcdefghijklmnopqrstuvwxyz0123456789-_'
+    for (let round = 0; round < 1_500; round++) {
+      const keys = Array.from({ length: 1 + random.below(3) }, () => {
+        const length = 8 + random.below(random.below(4) === 0 ? 150 : 40)
+        return `sk-${Array.from({ length }, () => random.pick([...letters])).join('')}`
+      })
+      // Candidates of an answer take turns.
+      const candidates = [0, 1, 2].slice(0, 1 + random.below(3)).map((index) => {
+        let sent = ''
+        let expected = ''
+        for (let count = random.below(5); count >= 0; count--) {
+          const key = random.pick(keys)
+          const words = [
+            's',
+            'sk-',
+            'sk',
+            `${key.slice(0, random.below(key.length))}|`,
+            key.slice(3),
+            ' é世 ',
+            '\n',
+          ]
+          const word = `·${random.pick(words)}·`
+          const isKey = random.below(2) === 0
+          sent += word + (isKey ? key : '')
+          expected += word + (isKey ? '…' : '')
+        }
+        return {
+          index,
+          pieces: cutText(`${sent}·`, () => 1 + random.below(random.pick([1, 3, 12, 60]))),
+          expected: `${expected}·`,
+        }
+      })
+      const events: string[] = []
+      const left = candidates.map(({ pieces }) => [...pieces])
+      while (left.some(({ length }) => length > 0)) {
+        const index = random.below(left.length)
+        const content = left[index]?.shift()
+        if (content === undefined) continue
+        events.push(
+          `data: {"choices":[{"index":${index},"delta":{"content":${JSON.stringify(content)}}}]}\n\n`,
+        )
+      }
+      const passed = through(createMask(keys), cut(Buffer.from(events.join('')), random), stream)
+      const shown = new Map<number, string>()
+      for (const [, data] of Buffer.concat(passed)
+        .toString()
+        .matchAll(/^data: (.*)$/gm)) {
+        const { index, delta } = JSON.parse(data as string).choices[0]
+        shown.set(index, (shown.get(index) ?? '') + delta.content)
+      }
+      for (const { index, expected } of candidates) {
+        const text = shown.get(index) as string
+        // What passed before it was known to be a key is its beginning.
+        for (const key of keys)
+          for (let at = 1; at + 8 <= key.length; at++)
+            if (!expected.includes(key.slice(at, at + 8))) expect(text).not.toContain(key.slice(at, at + 8))
+        const begun = keys.map((key) => key.slice(0, Math.min(7, Math.floor(key.length / 4))))
+        expect({ round, text: withoutBegun(text, begun) }).toEqual({
+          round,
+          text: withoutBegun(expected, begun),
+        })
+      }
+    }
+  })
+
+  test('lets text pass with its own event, or with the next where it ends like the beginning of a key', () => {
+    const send = sender(createMask([KEY]), stream)
+    const event = (content: string) => `data: {"delta":{"content":"${content}"}}\n\n`
+    expect(send(event('Hi s'))).toBe(event('Hi s'))
+    expect(send(event('k-'))).toBe(event('k-'))
+    expect(send(event('operator-4'))).toBe('')
+    expect(send(': ping\n\n')).toBe('')
+    expect(send(event('.'))).toBe(`${event('operator-4')}: ping\n\n${event('.')}`)
+    expect(send(event('sk-operator'))).toBe('')
+    expect(send('data: [DONE]\n\n')).toBe(`${event('sk-operator')}data: [DONE]\n\n`)
+  })
+
   test('masks the larger part of a key that an answer breaks off in', () => {
     expect(texts(createMask([KEY]), [`a ${KEY.slice(0, -1)}`])).toEqual(['a ', '…'])
   })
@@ -471,10 +619,40 @@ function cut(bytes: Buffer, random: Random): Buffer[] {
   return pieces
 }
 
-function through(mask: ReturnType<typeof createMask>, pieces: readonly Uint8Array[]): Buffer[] {
+/** A text in which a beginning of a key before the mask is left out. */
+function withoutBegun(text: string, beginnings: readonly string[]): string {
+  const all = beginnings.flatMap((whole) => [...whole].map((_, index) => whole.slice(0, index + 1)))
+  const longestFirst = [...new Set(all)].sort((one, other) => other.length - one.length)
+  return text.replace(new RegExp(`(?<=·)(${longestFirst.join('|')})(?=…)`, 'g'), '')
+}
+
+/** Sends pieces through a mask one by one, and returns what each lets pass. */
+function sender(mask: ReturnType<typeof createMask>, type: string): (text: string) => string {
+  const body = new HttpBody({ pause() {}, resume() {}, cancel() {} })
+  let passed = ''
+  const response = mask.response(new HttpResponse({ status: 200, get: () => type }, body))
+  response.body.start({
+    data(bytes) {
+      passed += Buffer.from(bytes).toString()
+    },
+    end() {},
+    fail() {},
+  })
+  return (text) => {
+    passed = ''
+    body.push(Buffer.from(text))
+    return passed
+  }
+}
+
+function through(
+  mask: ReturnType<typeof createMask>,
+  pieces: readonly Uint8Array[],
+  type: string | null = null,
+): Buffer[] {
   const body = new HttpBody({ pause() {}, resume() {}, cancel() {} })
   const result: Buffer[] = []
-  const response = mask.response(new HttpResponse({ status: 200, get: () => null }, body))
+  const response = mask.response(new HttpResponse({ status: 200, get: () => type }, body))
   response.body.start({ data: (bytes) => void result.push(Buffer.from(bytes)), end() {}, fail() {} })
   for (const piece of pieces) body.push(piece)
   body.end()

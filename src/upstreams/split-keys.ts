@@ -1,0 +1,364 @@
+// Masks a key that several strings of an answer share, such as the deltas of a stream, however many. It must never change
+// text that is not part of a whole key, nor hold back an event that does not end in the beginning of one.
+
+import { createEventSplitter, dataIn, eventsIn, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
+
+/** Most characters of a key's beginning that pass at once, such as `sk-`: a text that ends in them is not held back. */
+const MOST_OPEN_CHARACTERS = 7
+/** The share of a key that may pass before it is known whether the rest follows. */
+const OPEN_SHARE = 1 / 4
+/** Most bytes of events that wait for the rest of a key, and of a document that is read as a whole. */
+const MOST_HELD_BYTES = 256 * 1024
+/** Most events that wait: other candidates and pings may come between the strings that share a key. */
+const MOST_HELD_EVENTS = 4_096
+/** Most places whose strings end in the beginning of a key at the same time. */
+const MOST_PLACES = 64
+const QUOTE = 34
+const COLON = 58
+const BACKSLASH = 92
+const NOTHING = Buffer.alloc(0)
+/** The beginnings of escapes that a character of a key may be written as. */
+const ESCAPES = [Buffer.from('\\u00'), Buffer.from('\\/')]
+/** Bytes of a key that are searched for: a search for all of a long one would take twenty times as long. */
+const SEARCHED_BYTES = 8
+const INDEX = /index$/
+
+interface HeldEvent {
+  /** As the vendor sent it, in Latin-1. */
+  text: string
+  json: object
+  isChanged: boolean
+  /** How many strings wait for the rest of a key. */
+  waiting: number
+}
+
+/** A string that is a value in an event. */
+interface Piece {
+  event: HeldEvent
+  parent: Record<string, unknown>
+  name: string
+}
+
+/** Strings of one name, of one candidate and one block. */
+interface Place {
+  /** The part of the beginning of a key that was passed on. */
+  passed: string
+  /** The strings that hold the rest of the beginning. */
+  pieces: Piece[]
+}
+
+interface Key {
+  /** All of the key, or all that follows its first letters. */
+  text: string
+  /** Characters that pass at once. */
+  open: number
+}
+
+/** Whether the strings in bytes have to be read. */
+type Shares = (bytes: Buffer) => boolean
+
+export interface SplitMask {
+  /** The bytes to pass on. Throws if an event is too long. */
+  push(piece: Buffer): Buffer
+  /** The rest to pass on. */
+  end(): Buffer
+}
+
+export class SplitKeys {
+  private readonly keys: readonly Key[]
+  private readonly mayShare: Shares
+
+  constructor(
+    private readonly texts: readonly string[],
+    private readonly mask: string,
+  ) {
+    this.keys = texts.map(keyOf)
+    this.mayShare = sharesOf(this.keys.map(({ text }) => Buffer.from(text)))
+  }
+
+  /** A mask for one stream of events. */
+  inStream(): SplitMask {
+    return new StreamMask(this.keys, this.mask, this.mayShare)
+  }
+
+  /** A mask for a JSON document. */
+  inDocument(): SplitMask {
+    const keys = this.texts.map((text) => ({ text, open: 0 }))
+    return new DocumentMask(keys, this.mask, this.mayShare)
+  }
+}
+
+/**
+ * A key as it is looked for in streams: from a character on that few words end in, if one is among those that may pass. One
+ * word in ten ends in the first letter of `sk-`, and each would have to be read.
+ */
+function keyOf(key: string): Key {
+  const open = Math.min(MOST_OPEN_CHARACTERS, Math.floor(key.length * OPEN_SHARE))
+  const rare = key.search(/[^a-z]/)
+  const from = rare === -1 || rare > open ? 0 : rare
+  return { text: key.slice(from), open: open - from }
+}
+
+class StreamMask implements SplitMask {
+  private readonly splitter = createEventSplitter()
+  private readonly places: Places
+  private held: HeldEvent[] = []
+  private heldBytes = 0
+
+  constructor(
+    keys: readonly Key[],
+    mask: string,
+    private readonly mayShare: Shares,
+  ) {
+    this.places = new Places(keys, mask)
+  }
+
+  push(piece: Buffer): Buffer {
+    const whole = this.splitter.push(piece)
+    if (whole.length === 0 || (this.places.size === 0 && !this.mayShare(whole))) return whole
+    let shown = ''
+    for (const event of eventsIn(whole, 0)) shown += this.take(event)
+    return Buffer.from(shown, 'latin1')
+  }
+
+  end(): Buffer {
+    const rest = this.splitter.rest().toString('latin1')
+    const last = rest === '' ? '' : this.take(rest)
+    return Buffer.from(last + this.release(), 'latin1')
+  }
+
+  private take(text: string): string {
+    const data = dataIn(text)
+    const json = data === undefined ? undefined : objectIn(fromLatin1(data))
+    // Data that is not JSON, such as the closing event of some vendors, ends all texts.
+    if (data !== undefined && !json) return this.release() + text
+    const event = { text, json: json ?? {}, isChanged: false, waiting: 0 }
+    this.places.take(event)
+    return this.withEvent(event)
+  }
+
+  private withEvent(event: HeldEvent): string {
+    this.held.push(event)
+    this.heldBytes += event.text.length
+    if (this.heldBytes > MOST_HELD_BYTES || this.held.length > MOST_HELD_EVENTS) return this.release()
+    let shown = ''
+    while (this.held[0]?.waiting === 0) {
+      const first = this.held.shift() as HeldEvent
+      this.heldBytes -= first.text.length
+      shown += shownOf(first)
+    }
+    return shown
+  }
+
+  private release(): string {
+    this.places.giveUp()
+    const shown = this.held.map(shownOf).join('')
+    this.held = []
+    this.heldBytes = 0
+    return shown
+  }
+}
+
+/** An event, with its data written anew if a part of a key was taken out of it. */
+function shownOf({ text, json, isChanged }: HeldEvent): string {
+  if (!isChanged) return text
+  const names = text.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data'))
+  return [...names, `data: ${toLatin1(JSON.stringify(json))}`, '', ''].join('\n')
+}
+
+class DocumentMask implements SplitMask {
+  private readonly places: Places
+  private pieces: Buffer[] = []
+  private length = 0
+
+  constructor(
+    keys: readonly Key[],
+    mask: string,
+    private readonly mayShare: Shares,
+  ) {
+    this.places = new Places(keys, mask)
+  }
+
+  /** A document that is too large to be read here passes as it comes. */
+  push(piece: Buffer): Buffer {
+    this.pieces.push(piece)
+    this.length += piece.length
+    return this.length > MOST_HELD_BYTES ? this.take() : NOTHING
+  }
+
+  end(): Buffer {
+    if (this.length > MOST_HELD_BYTES) return this.take()
+    const whole = this.take()
+    if (!this.mayShare(whole)) return whole
+    const json = objectIn(whole.toString())
+    if (!json) return whole
+    const event = { text: '', json, isChanged: false, waiting: 0 }
+    this.places.take(event)
+    return event.isChanged ? Buffer.from(JSON.stringify(json)) : whole
+  }
+
+  private take(): Buffer {
+    const { pieces } = this
+    this.pieces = []
+    return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+  }
+}
+
+/** Places whose last strings end in what may be the beginning of a key. */
+class Places {
+  private readonly places = new Map<string, Place>()
+
+  constructor(
+    private readonly keys: readonly Key[],
+    private readonly mask: string,
+  ) {}
+
+  get size(): number {
+    return this.places.size
+  }
+
+  /** Reads the strings of an event, and masks the keys that end in them. */
+  take(event: HeldEvent): void {
+    this.walk(event, event.json as Record<string, unknown>, '')
+  }
+
+  /** Waits no longer. Masks beginnings that are most of a key. */
+  giveUp(): void {
+    for (const place of this.places.values()) {
+      const text = place.passed + textOf(place.pieces)
+      const key = this.keys.find((each) => 2 * endOf(text, each.text) >= each.text.length)
+      if (key) replace(place, text.length - endOf(text, key.text), text.length, this.mask)
+      place.passed = text
+      settle(place, place.pieces.length)
+    }
+  }
+
+  private walk(event: HeldEvent, parent: Record<string, unknown>, above: string, name = ''): void {
+    let indexes = above
+    for (const member in parent) {
+      const value = parent[member]
+      if (typeof value === 'number' && INDEX.test(member)) indexes += `${member}=${value};`
+    }
+    for (const member in parent) {
+      const value = parent[member]
+      const own = Array.isArray(parent) ? name : member
+      if (typeof value === 'string') {
+        if (value !== '') this.read(`${indexes}${own}`, { event, parent, name: member })
+      } else if (typeof value === 'object' && value !== null) {
+        this.walk(event, value as Record<string, unknown>, indexes, own)
+      }
+    }
+  }
+
+  private read(name: string, piece: Piece): void {
+    const known = this.places.get(name)
+    const place = known ?? { passed: '', pieces: [] }
+    place.pieces.push(piece)
+    piece.event.waiting++
+    let text = place.passed + textOf(place.pieces)
+    for (const { text: key } of this.keys) {
+      for (let at = text.indexOf(key); at !== -1; at = text.indexOf(key)) {
+        replace(place, at, at + key.length, this.mask)
+        text = place.passed + textOf(place.pieces)
+      }
+    }
+    this.keep(name, place, text, known !== undefined)
+  }
+
+  /** Keeps of a place what may be the beginning of a key, which waits if it is more than may pass. */
+  private keep(name: string, place: Place, text: string, isKnown: boolean): void {
+    let longest = 0
+    let waiting = 0
+    for (const { text: key, open } of this.keys) {
+      const length = endOf(text, key)
+      longest = Math.max(longest, length)
+      if (length > open) waiting = Math.max(waiting, length)
+    }
+    let from = place.pieces.length
+    for (let length = 0; length < waiting && from > 0; from--) {
+      length += pieceText(place.pieces[from - 1] as Piece).length
+    }
+    const heldLength = textOf(place.pieces.slice(from)).length
+    const passed = text.slice(0, text.length - heldLength)
+    place.passed = passed.slice(-Math.max(1, longest))
+    settle(place, from)
+    if (longest === 0) this.places.delete(name)
+    else if (!isKnown) this.add(name, place)
+  }
+
+  private add(name: string, place: Place): void {
+    if (this.places.size >= MOST_PLACES) {
+      const [oldest] = this.places
+      if (oldest) {
+        settle(oldest[1], oldest[1].pieces.length)
+        this.places.delete(oldest[0])
+      }
+    }
+    this.places.set(name, place)
+  }
+}
+
+/** Lets the first pieces of a place go. */
+function settle(place: Place, count: number): void {
+  for (const { event } of place.pieces.splice(0, count)) event.waiting--
+}
+
+function textOf(pieces: readonly Piece[]): string {
+  let text = ''
+  for (const piece of pieces) text += pieceText(piece)
+  return text
+}
+
+function pieceText({ parent, name }: Piece): string {
+  return parent[name] as string
+}
+
+/** Writes the mask in the place of a range of what was passed on and the pieces; what was passed on stays. */
+function replace({ passed, pieces }: Place, from: number, end: number, mask: string): void {
+  let at = passed.length
+  let written = mask
+  for (const { event, parent, name } of pieces) {
+    const text = parent[name] as string
+    const [first, last] = [Math.max(from - at, 0), Math.min(end - at, text.length)]
+    at += text.length
+    if (first >= last) continue
+    parent[name] = text.slice(0, first) + written + text.slice(last)
+    event.isChanged = true
+    written = ''
+  }
+}
+
+/** Length of the longest beginning of a key, but not all of it, that a text ends in. */
+function endOf(text: string, key: string): number {
+  for (let length = Math.min(text.length, key.length - 1); length > 0; length--) {
+    if (text.endsWith(key.slice(0, length))) return length
+  }
+  return 0
+}
+
+/** Whether a string in bytes may end in the beginning of one of the keys, or have all of it. Nearly none of a stream does. */
+function sharesOf(keys: readonly Buffer[]): Shares {
+  /** Lengths of the beginnings that end in a byte. */
+  const beginnings: { key: Buffer; length: number }[][] = Array.from({ length: 256 }, () => [])
+  for (const key of keys) {
+    for (let length = 1; length < key.length; length++) {
+      const others = beginnings[key[length - 1] as number]
+      if (
+        !others?.some((each) => each.length === length && each.key.compare(key, 0, length, 0, length) === 0)
+      )
+        others?.push({ key, length })
+    }
+  }
+  const starts = keys.map((key) => key.subarray(0, SEARCHED_BYTES))
+  const isLast = Uint8Array.from(beginnings, (each) => (each.length > 0 ? 1 : 0))
+  return (bytes) => {
+    for (let at = 1; at < bytes.length; at++) {
+      if (bytes[at] !== QUOTE || isLast[bytes[at - 1] as number] === 0 || bytes[at + 1] === COLON) continue
+      for (const { key, length } of beginnings[bytes[at - 1] as number] ?? []) {
+        if (length <= at && key.compare(bytes, at - length, at, 0, length) === 0) return true
+      }
+    }
+    if (starts.some((start) => bytes.includes(start))) return true
+    return bytes.includes(BACKSLASH) && ESCAPES.some((start) => bytes.includes(start))
+  }
+}

@@ -151,7 +151,7 @@ export function tooManyRunning(most: number): GatewayError {
 export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Promise<void> {
   const windowMinute = windowMinuteOf(key, now)
   if (windowMinute === null) return
-  if (!(await tryApply(db, [countRequest(key, { windowMinute, windowTokens: 0 })])))
+  if (!(await tryApply(db, [countRequest(key, { windowMinute, windowTokens: 0 })], { mayBeLate: true })))
     throw await tooFast(db, key, now)
 }
 

@@ -186,7 +186,7 @@ async function numberOf(db: Db, reference: Reference): Promise<number> {
     const id = await findNumber(db, reference)
     if (id !== undefined) return id
     // Another node may take the same number at this moment: then nothing is written, and the next try sees its row.
-    await apply(db, [{ sql: reference.insert, parameters: reference.parameters }])
+    await apply(db, [{ sql: reference.insert, parameters: reference.parameters }], { mayBeLate: true })
   }
   throw new Error(`no number was free after ${TRIES} tries`)
 }

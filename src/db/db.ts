@@ -55,6 +55,14 @@ export interface Movement {
   also: readonly Statement[]
 }
 
+export interface BatchOptions {
+  /**
+   * True if the change does no harm when it is made although it was refused. A server that hangs is then not waited for: a
+   * request that has sent nothing to a vendor is refused at once.
+   */
+  mayBeLate?: boolean
+}
+
 export interface Db {
   kind: 'sqlite' | 'postgres'
   /** For columns that a copy of the database must not give away: what is written there is encoded, what is read decoded. */
@@ -62,7 +70,7 @@ export interface Db {
   /** Reads rows. */
   query(statement: Statement): Promise<Row[]>
   /** Changes rows: all statements in order and in one transaction, durable when the promise resolves. */
-  batch(statements: readonly Statement[]): Promise<BatchResult>
+  batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult>
   /**
    * Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. A hold
    * with nothing besides survives the end of the process at once, and a power failure once an end or a batch has followed.
@@ -109,7 +117,7 @@ export function tellingWrites(db: Db, onWrite: () => void): Db {
   }
   return {
     ...db,
-    batch: (statements) => told(db.batch(statements)),
+    batch: (statements, options) => told(db.batch(statements, options)),
     move: (movement) => told(db.move(movement)),
   }
 }
@@ -130,7 +138,7 @@ export function writableOnDemand(reader: Db, openToWrite: () => Promise<Db>): Db
     kind: reader.kind,
     codec: reader.codec,
     query: (statement) => current.query(statement),
-    batch: async (statements) => (await writer()).batch(statements),
+    batch: async (statements, options) => (await writer()).batch(statements, options),
     move: async (movement) => (await writer()).move(movement),
     compact: async () => (await writer()).compact?.(),
     async close() {
@@ -141,13 +149,21 @@ export function writableOnDemand(reader: Db, openToWrite: () => Promise<Db>): Db
 }
 
 /** Runs changes that have no guard, like `batch`. Returns the rows of each statement. */
-export async function apply(db: Db, statements: readonly Statement[]): Promise<Row[][]> {
-  const result = await db.batch(statements)
+export async function apply(
+  db: Db,
+  statements: readonly Statement[],
+  options?: BatchOptions,
+): Promise<Row[][]> {
+  const result = await db.batch(statements, options)
   if ('missed' in result) throw new Error(`statement ${result.missed} hit no row`)
   return result.rows
 }
 
 /** Runs changes that may come too late, like `batch`. False if a guard hit no row: then nothing was changed. */
-export async function tryApply(db: Db, statements: readonly Statement[]): Promise<boolean> {
-  return 'rows' in (await db.batch(statements))
+export async function tryApply(
+  db: Db,
+  statements: readonly Statement[],
+  options?: BatchOptions,
+): Promise<boolean> {
+  return 'rows' in (await db.batch(statements, options))
 }

@@ -4,11 +4,13 @@
 import type { SQL } from 'bun'
 import { clearCodec, type RowCodec } from './codec'
 import {
+  type BatchOptions,
   type BatchResult,
   batchOf,
   DatabaseUnavailable,
   type Db,
   exactInteger,
+  type Movement,
   type Row,
   type Statement,
   type Value,
@@ -60,15 +62,15 @@ interface PostgresOptions {
   silenceMs?: number
 }
 
-/** Queries that are under way, which can be given up at any time: they change nothing. */
-class PendingReads {
+/** Work that is under way and can be given up at any time: queries, and changes that may be late. */
+class PendingWork {
   private readonly refusals = new Set<(error: unknown) => void>()
 
-  /** Resolves and rejects as the query does, unless it is refused before. */
-  add<Result>(query: Promise<Result>): Promise<Result> {
+  /** Resolves and rejects as the work does, unless it is refused before. */
+  add<Result>(work: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.refusals.add(reject)
-      query.then(resolve, reject).finally(() => this.refusals.delete(reject))
+      work.then(resolve, reject).finally(() => this.refusals.delete(reject))
     })
   }
 
@@ -86,17 +88,18 @@ export function openPostgres(
     silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS,
   }: PostgresOptions = {},
 ): Db {
-  const reads = new PendingReads()
+  const abandonable = new PendingWork()
   const servers = openServers(url, { patient, silenceMs }, () => {
     // Nothing is sent to a vendor for them. Other changes wait, because they may have been made.
     const error = unavailable(hangs())
-    reads.refuse(error)
+    abandonable.refuse(error)
     groups.refuseHolds(error)
   })
 
   /** Limits of time that a session of its own would have. */
   const limits = servers.isPooled && !patient ? LIMITS : undefined
-  async function batch(statements: readonly Statement[]): Promise<BatchResult> {
+  async function batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult> {
+    if (options?.mayBeLate) return abandonable.add(batch(statements))
     try {
       return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
     } catch (error) {
@@ -107,6 +110,8 @@ export function openPostgres(
 
   /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
   let hasFunction = true
+  // The hold of a request that is refused is taken back, whether it was made or not.
+  const moveAlone = (movement: Movement) => batch(batchOf(movement), { mayBeLate: movement.kind === 'hold' })
   const groups = new MovementGroups({
     async call({ names, ends, holds, singles }) {
       const call = {
@@ -123,7 +128,7 @@ export function openPostgres(
     },
     isRefused: (error) => errnoOf(error) !== '' && !isPassing(error),
     translate: unavailable,
-    moveAlone: (movement) => batch(batchOf(movement)),
+    moveAlone,
   })
 
   const db: Db = {
@@ -131,13 +136,13 @@ export function openPostgres(
     codec,
     async query(statement) {
       try {
-        return (await reads.add(repeated(() => servers.use(({ pool }) => run(pool, statement))))).found
+        return (await abandonable.add(repeated(() => servers.use(({ pool }) => run(pool, statement))))).found
       } catch (error) {
         throw unavailable(error)
       }
     },
     batch,
-    move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement))),
+    move: (movement) => (hasFunction ? groups.add(movement) : moveAlone(movement)),
     losses: () => servers.losses,
     isReplaced: () => servers.isReplaced,
     async close() {

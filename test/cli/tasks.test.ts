@@ -4,13 +4,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { lockDataDir } from '../../cli/lib/serve-lock'
 import type { Config } from '../../src/config/schema'
 import { jobId } from '../../src/sandbox/video-jobs'
-import { type CommandLine, createCommandLine, WRITTEN } from '../support/command-line'
+import { type CommandLine, createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
 import { temporaryFolder } from '../support/databases'
 import { startTestGateway, testModels, videoModels, waitFor } from '../support/gateway'
 import type { Json } from '../support/scenario'
 import { type Serving, startServing } from '../support/serving'
+import { heldBack, startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
 import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
 
 setDefaultTimeout(180_000)
@@ -21,13 +23,10 @@ const kinds = ['openai', 'dashscope', 'xai', 'ark']
 const config: Config = {
   upstreams: {
     ...Object.fromEntries(kinds.map((kind) => [kind, { kind, apiKey: 'none' }])),
-    // Its tasks are called failed before they are ready.
-    hasty: { kind: 'ark', apiKey: 'none', taskDeadlineMs: 1_000 },
   },
   models: {
     'test-chat': testModels['test-chat'],
     ...videoModels,
-    'test-hasty': { ...videoModels['test-seedance'], upstream: 'hasty' },
   } as Config['models'],
   webhooks: { allow: [RECEIVER_NETWORK] },
 }
@@ -333,21 +332,44 @@ describe('a task that failed', () => {
 
   test.concurrent('but is there after all when its vendor is asked again: it is charged, and the webhook says so', async () => {
     using receiver = startReceiver()
-    const body = { model: 'test-hasty', content: textOf('[sandbox task_ms=4000]'), webhook_url: receiver.url }
-    const id = await submitted(body)
-    await hasFailed(id)
-    const failed = await show(id)
+    using vendor = startTaskVendor()
+    const gateway = await startTestGateway({
+      upstreams: { dashscope: { ...vendor.upstream, taskDeadlineMs: 1_000 } },
+      config: { webhooks: { allow: [RECEIVER_NETWORK] } },
+    })
+    const unlock = lockDataDir(gateway.dataDir)
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'gateway.config.ts'), `export default ${JSON.stringify(config)}\n`)
+    const own = createCommandLine(folder, gateway.dataDir)
+    const body = videoBody('a fox', { webhook_url: receiver.url })
+    const submit = await gateway.post('/v1/videos/generations', body)
+    const { id } = (await submit.json()) as { id: string }
+    await waitFor(async () => (await own.inShell.json(`tasks show ${id}`)).state === 'failed')
+    const failed = await own.inShell.json(`tasks show ${id}`)
     expect(failed).toMatchObject({ error: { code: 'timed_out' }, amount_usd: '0.00' })
-    const ran = await line.run(`tasks reconcile ${id} --ask-again --json`)
-    expect({ code: ran.code, stderr: ran.stderr }).toMatchObject({ code: 0 })
-    // Its state is shown until it ends, which may be at once.
-    expect(ran.stderr).toMatch(/^(submitted|succeeded)/)
-    const task = JSON.parse(ran.stdout)
+    const held = heldBack(succeeded)
+    vendor.answerPoll = held.answer
+    const words = ['tasks', 'reconcile', id, '--ask-again', '--json', '--data-dir', gateway.dataDir]
+    const ran = Bun.spawn([...PROGRAM, ...words], {
+      cwd: folder,
+      env: own.environment(),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    // Its state is shown until it ends.
+    let shown = ''
+    for await (const bytes of ran.stderr) {
+      shown += Buffer.from(bytes).toString()
+      if (shown.includes('submitted')) held.letGo()
+    }
+    expect(shown).toMatch(/^submitted/m)
+    expect(await ran.exited).toBe(0)
+    const task = JSON.parse(await new Response(ran.stdout).text())
     expect(task).toMatchObject({ id, state: 'succeeded', error: null, amount_usd: '0.05' })
     expect(task.document.video_url).toMatch(/^http/)
-    const charges = await serving.rows(
-      `select state, amount, shortfall from charges where id in ('${failed.charge}', '${task.charge}') order by state`,
-    )
+    const charges = await gateway.server.world.db.query({
+      sql: `select state, amount, shortfall from charges where id in ('${failed.charge}', '${task.charge}') order by state`,
+    })
     expect(charges).toEqual([
       { state: 'released', amount: 0, shortfall: 0 },
       { state: 'settled', amount: 50_000_000, shortfall: 0 },
@@ -357,11 +379,13 @@ describe('a task that failed', () => {
       'video.generation.failed',
       'video.generation.succeeded',
     ])
-    expect((await show(id)).webhook.id).toBe(receiver.deliveries[1]?.id)
-    await line.allFail(1, [
+    expect((await own.inShell.json(`tasks show ${id}`)).webhook.id).toBe(receiver.deliveries[1]?.id)
+    await own.allFail(1, [
       [`tasks reconcile ${id} --ask-again`, `${id} has not failed: its state is succeeded.`],
     ])
-    expect((await line.run('balance verify')).code).toBe(0)
+    expect((await own.run('balance verify')).code).toBe(0)
+    unlock()
+    await gateway.close()
   })
 
   test.concurrent('and fails again when its vendor says the same', async () => {

@@ -3,11 +3,10 @@
 
 import { branchesOf, withValue } from './json-paths'
 import type { Random } from './random'
+import { DEEP, nestedText } from './recorded-vendor'
 import type { Json } from './scenario'
 
-/** Nested deeper than any reader that calls itself goes. */
-const DEEP = 5_000
-const nested = (depth: number): Json => JSON.parse(`${'[{"a":'.repeat(depth)}[]${'}]'.repeat(depth)}`)
+const nested = (levels: number): Json => JSON.parse(nestedText(levels))
 
 const VALUES: readonly ((random: Random) => unknown)[] = [
   () => null,
@@ -29,7 +28,7 @@ const VALUES: readonly ((random: Random) => unknown)[] = [
   (random) => random.pick([0, -1, 7, 0.5, 1e21, Number.MAX_SAFE_INTEGER]),
   () => ({ toString: null, length: 3 }),
   () => JSON.parse('{"__proto__": {"type": "message"}, "constructor": null}'),
-  (random) => (random.chance(0.02) ? nested(DEEP) : nested(3)),
+  (random) => (random.chance(0.02) ? DEEP : nested(3)),
 ]
 
 type Mutation = (value: Json, random: Random) => Json

@@ -1,6 +1,16 @@
 // A vendor over real HTTP that answers with what is on record, and remembers what it was sent.
 // It must not judge a request: that is what the simulators are for.
 
+/** Stands in an answer for a value that nests deep, which is written as text: no writer of JSON that calls itself can. */
+export const DEEP = 'a value that nests deep'
+/** Nested deeper than any reader that calls itself goes. Each level is a list and an object. */
+const DEEP_LEVELS = 20_000
+
+/** JSON that nests so deep. */
+export function nestedText(levels: number): string {
+  return `${'[{"a":'.repeat(levels)}[]${'}]'.repeat(levels)}`
+}
+
 export interface RecordedVendor {
   url: string
   /** The answer to requests from now on. */
@@ -42,10 +52,15 @@ export function startRecordedVendor(): RecordedVendor {
 }
 
 function respond(recorded: Recorded): Response {
-  if ('reply' in recorded) return Response.json(recorded.reply)
+  if ('reply' in recorded)
+    return new Response(textOf(recorded.reply), { headers: { 'content-type': 'application/json' } })
   const { events, end } = recorded
-  const lines = [...events.map((event) => JSON.stringify(event)), ...(end === null ? [] : [end])]
+  const lines = [...events.map(textOf), ...(end === null ? [] : [end])]
   return new Response(lines.map((line) => `data: ${line}\n\n`).join(''), {
     headers: { 'content-type': 'text/event-stream' },
   })
+}
+
+function textOf(answer: unknown): string {
+  return JSON.stringify(answer).replaceAll(`"${DEEP}"`, () => nestedText(DEEP_LEVELS))
 }

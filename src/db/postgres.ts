@@ -110,8 +110,6 @@ export function openPostgres(
 
   /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
   let hasFunction = true
-  // The hold of a request that is refused is taken back, whether it was made or not.
-  const moveAlone = (movement: Movement) => batch(batchOf(movement), { mayBeLate: movement.kind === 'hold' })
   const groups = new MovementGroups({
     async call({ names, ends, holds, singles }) {
       const call = {
@@ -128,7 +126,7 @@ export function openPostgres(
     },
     isRefused: (error) => errnoOf(error) !== '' && !isPassing(error),
     translate: unavailable,
-    moveAlone,
+    moveAlone: (movement) => batch(batchOf(movement), waitOf(movement)),
   })
 
   const db: Db = {
@@ -142,7 +140,7 @@ export function openPostgres(
       }
     },
     batch,
-    move: (movement) => (hasFunction ? groups.add(movement) : moveAlone(movement)),
+    move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement), waitOf(movement))),
     losses: () => servers.losses,
     isReplaced: () => servers.isReplaced,
     async close() {
@@ -151,6 +149,11 @@ export function openPostgres(
     },
   }
   return db
+}
+
+/** The hold of a request that is refused is taken back, whether it was made or not. */
+function waitOf({ kind }: Movement): BatchOptions {
+  return { mayBeLate: kind === 'hold' }
 }
 
 /** `onHang` is called only where statements have a limit of time. */

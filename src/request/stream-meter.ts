@@ -250,17 +250,21 @@ class PassingMeter implements StreamMeter {
   private readUnread(): void {
     const { tally, bound } = this
     const { follower } = this.options
-    let last: { event: string; text: string } | undefined
+    let last: { event: string; reading: Reading } | undefined
     for (const event of splitEvents(this.unread.take())) {
       const reading = this.read(event, follower)
-      const { output } = reading
       tally.add(reading)
-      if (output?.kind === 'shown' && output.text) last = { event, text: output.text }
+      if (textOf(reading)) last = { event, reading }
     }
     if (!bound) return
     bound.unreadTokens = 0
-    // The next events are most likely of the kind of the last.
-    if (last) bound.learn(last.event, last.text)
+    if (last) this.learn(last.event, last.reading)
+  }
+
+  /** Learns the kind of an event with output: the next events are most likely of it, and need not be read. */
+  private learn(event: string, reading: Reading): void {
+    const text = textOf(reading)
+    if (text) this.bound?.learn(event, text)
   }
 
   private read(event: string, follower?: StreamFollower): Reading {
@@ -317,7 +321,9 @@ class PassingMeter implements StreamMeter {
     let isSame = true
     for (const event of eventsIn(whole, from)) {
       if (at === 'up to output' && this.tally.hasOutput()) break
-      const seen = this.seenBy(event, at === 'reports' && !mayReport(event) ? SILENT : this.read(event))
+      const reading = at === 'reports' && !mayReport(event) ? SILENT : this.read(event)
+      this.learn(event, reading)
+      const seen = this.seenBy(event, reading)
       isSame &&= seen === event
       shown += seen
       end += event.length
@@ -348,4 +354,8 @@ class PassingMeter implements StreamMeter {
     }
     return toLatin1(this.options.translateError(objectIn(dataOfEvent(event) ?? '') ?? {}))
   }
+}
+
+function textOf({ output }: Reading): string | undefined {
+  return output?.kind === 'shown' ? output.text : undefined
 }

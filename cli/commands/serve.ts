@@ -18,7 +18,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { modelsByUpstream } from '../lib/catalogue'
 import { type Controlled, openControl, type Status } from '../lib/control-channel'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
-import { CommandFailed, StartFailed, WrongUsage } from '../lib/errors'
+import { CommandFailed, databaseLineOf, StartFailed, WrongUsage } from '../lib/errors'
 import { notifySystemd } from '../lib/notify-systemd'
 import { takePassedSocket } from '../lib/passed-socket'
 import { registerProcess } from '../lib/processes'
@@ -251,7 +251,7 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
         `This machine has no address ${hostname} to listen on: choose another with --host.`,
       )
     }
-    throw new CommandFailed(`The gateway cannot start: ${lineOf(error)}.`)
+    throw new CommandFailed(`The gateway cannot start: ${databaseLineOf(error)}`)
   }
 }
 

@@ -3,6 +3,7 @@
 
 import { SQLiteError } from 'bun:sqlite'
 import { StorageFailed } from '../../src/artifacts/s3-store'
+import { BackupDamaged, DAMAGE_ADVICE } from '../../src/backup/backup'
 import { DatabaseUnavailable } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { onOneLine } from '../view/output'
@@ -32,16 +33,20 @@ export class WrongUsage extends Error {
 
 /** The text of an error for standard error. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof CommandFailed || error instanceof StorageFailed) return error.message
+  if (error instanceof CommandFailed || error instanceof StorageFailed || error instanceof BackupDamaged)
+    return error.message
   if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
-    return `The database cannot be used now: ${lineOf(error)}.${adviceFor(error)}`
+    return `The database cannot be used now: ${databaseLineOf(error)}`
   }
   if (isFromSystem(error)) return `${lineOf(error)}.`
   return `This is a fault of the gateway, please report it:\n${error instanceof Error ? (error.stack ?? error) : error}`
 }
 
-function adviceFor(error: unknown): string {
-  return /locked|busy/i.test(lineOf(error)) ? ' Another process is writing to it; try again.' : ''
+/** The error of a database on one line, with what helps. */
+export function databaseLineOf(error: unknown): string {
+  const line = lineOf(error)
+  if (/locked|busy/i.test(line)) return `${line}. Another process is writing to it; try again.`
+  return /malformed|not a database/i.test(line) ? `${line}. ${DAMAGE_ADVICE}` : `${line}.`
 }
 
 /** Whether an error is about files, ports or the network: its code is like EACCES. */

@@ -15,7 +15,7 @@ import { say } from '../view/output'
 import { findConfig, NotLoaded, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
 import { markSandbox, requireKind } from './data-kind'
-import { CommandFailed } from './errors'
+import { CommandFailed, databaseLineOf } from './errors'
 import { mayName, withoutFaulty, withoutFile } from './faulty-config'
 import { homeFolder } from './system-user'
 
@@ -263,7 +263,7 @@ export async function withDatabase<Result>(
   const dataDir = openDataDir(flags)
   const db = await openForCommand(config, dataDir).catch((error) => {
     const where = config.database ? 'The database' : `The database in ${dataDir}`
-    throw new CommandFailed(`${where} cannot be opened: ${lineOf(error)}.`)
+    throw new CommandFailed(`${where} cannot be opened: ${databaseLineOf(error)}`)
   })
   let hasWritten = false
   const watched = tellingWrites(db, () => {

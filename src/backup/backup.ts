@@ -16,6 +16,10 @@ import { copySqlite, fileFault } from '../db/sqlite-file'
 import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
 import type { BackupPlace } from './place'
 
+/** What to do about a database whose file is damaged. */
+export const DAMAGE_ADVICE =
+  'The database is damaged: look at the disk, copy the data directory away, then `gateway restore` a backup into an empty one.'
+
 /** The database that is backed up: the address of PostgreSQL, or the file of SQLite. */
 export type BackupSource = { url: string } | { file: string }
 
@@ -46,7 +50,7 @@ export async function makeBackup(
     if ('file' in source) copySqlite(source.file, copy)
     else await copyPostgres(source.url, copy)
     const fault = fileFault(copy)
-    if (fault) throw new BackupDamaged(`The copy ${fault}.`)
+    if (fault) throw new BackupDamaged(`A copy of the database ${fault}. ${DAMAGE_ADVICE}`)
     const packed = join(folder, 'copy.sqlite.zst')
     await compress(copy, packed)
     // What is checked is what comes out of the file again.
@@ -61,7 +65,7 @@ export async function makeBackup(
   })
 }
 
-/** Thrown where a copy is not what it should be; the message says why. */
+/** Thrown where there is no right copy; the message says why, and what to do. */
 export class BackupDamaged extends Error {
   override readonly name = 'BackupDamaged'
 }
@@ -100,7 +104,7 @@ async function copyPostgres(url: string, path: string): Promise<void> {
 async function requireNewest(snapshot: TableSource): Promise<void> {
   const [row] = await snapshot.query({ sql: 'select max(version) as version from schema_versions' })
   if (row?.version === migrations.length) return
-  throw new Error(
+  throw new BackupDamaged(
     `The database has schema version ${row?.version ?? 0}, this program ${migrations.length}: back it up with the version that serves it.`,
   )
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { moveToPostgres } from '../../src/backup/restore'
 import { migrate } from '../../src/db/migrations'
 import { createCommandLine } from '../support/command-line'
-import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
@@ -150,6 +150,48 @@ test.concurrent('no command opens a database whose log is damaged, and none chan
     expect({ line, bytes: bytesIn(dataDir) }).toEqual({ line, bytes: before })
   }
 })
+
+test.concurrent('a command on a damaged database says what to do, and shows no stack', async () => {
+  const { folder, run } = commandLine()
+  await run('keys create alice --balance 5')
+  const dataDir = join(folder, 'data')
+  const path = join(dataDir, 'gateway.sqlite')
+  writeFileSync(path, 'x'.repeat(20_000))
+  for (const line of ['backup copy.zst', 'balance show', 'keys list', 'serve --port 0']) {
+    const { code, stderr } = await run(line)
+    expect({ line, code, stderr }).toEqual({
+      line,
+      code: 1,
+      stderr: expect.stringMatching(/is not a database\. The database is damaged: .*gateway restore.*\n$/),
+    })
+    expect({ line, has: stderr.includes('    at ') }).toEqual({ line, has: false })
+  }
+})
+
+test.concurrent.skipIf(!databaseKinds.includes('postgres'))(
+  'a backup of a database of an earlier version says so, and shows no stack',
+  async () => {
+    const { folder, run } = commandLine()
+    const url = await postgresUrl()
+    const db = openAddress(url)
+    await migrate(db)
+    await db.batch([
+      { sql: 'delete from schema_versions where version = (select max(version) from schema_versions)' },
+    ])
+    await db.close()
+    writeFileSync(
+      join(folder, 'gateway.config.ts'),
+      CONFIG.replace('{ upstreams', `{ database: '${url}', upstreams`),
+    )
+    const { code, stderr } = await run('backup copy.zst')
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^The database has schema version .*: back it up with the version that serves it\.\n$/,
+      ),
+    })
+  },
+)
 
 test.concurrent('a command that only reads leaves the files as a killed process has left them, and makes none', async () => {
   const { folder, run } = commandLine()

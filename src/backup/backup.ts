@@ -16,7 +16,7 @@ import { copySqlite, fileFault } from '../db/sqlite-file'
 import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
 import type { BackupPlace } from './place'
 
-/** What to do about a database whose file is damaged. */
+/** The advice for a database whose file is damaged. */
 export const DAMAGE_ADVICE =
   'The database is damaged: look at the disk, copy the data directory away, then `gateway restore` a backup into an empty one.'
 

@@ -74,6 +74,17 @@ export function callerLeft(): GatewayError {
   })
 }
 
+/** The error for a request that was held for longer than it may take before it was sent: its hold may be another's by now. */
+export function holdExpired(): GatewayError {
+  const error = new GatewayError(503, {
+    code: 'hold_expired',
+    message:
+      'The gateway stood still before it sent the request. Nothing was sent and nothing is charged. Try again.',
+    headers: { 'retry-after': '1' },
+  })
+  return Object.assign(error, { notTaken: true })
+}
+
 export function shuttingDown(): GatewayError {
   return new GatewayError(503, {
     code: 'shutting_down',

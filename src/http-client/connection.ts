@@ -63,8 +63,14 @@ export class Connection implements ResponseSink, Flow {
   }
 
   begin(exchange: Exchange): void {
-    this.exchange = exchange
     this.partition = exchange.partition
+    const reason = exchange.signal.tooLate?.()
+    if (reason !== undefined) {
+      this.owner.free(this)
+      exchange.reject(reason)
+      return
+    }
+    this.exchange = exchange
     exchange.signal.addEventListener('abort', this.cut)
     if (exchange.body === null || typeof exchange.body === 'string') {
       this.write(exchange.body === null ? exchange.head : exchange.head + exchange.body)

@@ -6,6 +6,11 @@ export interface CancelSignal {
   readonly aborted: boolean
   /** The reason that was given to `abort`; undefined before. */
   readonly reason: unknown
+  /**
+   * Returns why what has not begun may not begin any more, or undefined. Asked at the last moment: a process that was suspended
+   * goes on before its timers do.
+   */
+  tooLate?: (() => unknown) | undefined
   /** Adds a listener that is called once, on `abort`. A listener that is added after `abort` is never called. */
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
@@ -14,6 +19,7 @@ export interface CancelSignal {
 export class CancelToken implements CancelSignal {
   aborted = false
   reason: unknown = undefined
+  tooLate?: (() => unknown) | undefined
   private listeners: (() => void)[] = []
 
   /** This object, under the name that an AbortController uses. */

@@ -446,6 +446,7 @@ export const errorCodes = {
     ],
     encoder_busy: ['Too many MP3 sounds are being made.', 'Ask again in a moment, or for wav.'],
     results_not_deleted: ['Kept results cannot be deleted now.', 'Ask again.', 'gateway doctor'],
+    hold_expired: ['The process was suspended before the request was sent.', 'Ask again.'],
     shutting_down: ['The gateway ends.', 'Ask again; restart with `gateway restart`, which leaves no gap.'],
     starting: ['The gateway starts.', 'Ask again in a moment.', 'gateway health --ready'],
     upstream_unavailable: [

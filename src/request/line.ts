@@ -273,7 +273,7 @@ function isOthersChance(
   if (isEnded || family.kind === 'task' || !(error instanceof GatewayError)) return false
   const { aborted, reason } = cancelToken.signal
   if (aborted && endedByOf(reason) !== 'timeout') return false
-  return error.status === 429 || error.status >= 500
+  return error.code !== 'hold_expired' && (error.status === 429 || error.status >= 500)
 }
 
 /** Ends an answered request, and answers its caller. */

@@ -2,7 +2,7 @@
 // the reservation's time.
 
 import { withVendorFields, withVendorNames } from '../catalogue/operator-fields'
-import { callerLeft, garbage, timedOut } from '../contract/failures'
+import { callerLeft, garbage, holdExpired, timedOut } from '../contract/failures'
 import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
@@ -26,8 +26,10 @@ export async function send(
   const { upstream } = model
   const at = world.monotonic()
   const endsAt = logRow.startedAt + upstream.maxDurationMs
+  const tooLate = () => (logRow.sentMs === null ? holdExpired() : timedOut(model))
+  if (at >= endsAt) throw Object.assign(tooLate(), { notTaken: true })
   // A process that was suspended may find its hold expired, and others who have released it.
-  if (at >= endsAt) throw Object.assign(timedOut(model), { notTaken: true })
+  cancelToken.tooLate = () => (world.monotonic() >= endsAt ? holdExpired() : undefined)
   reservation.deadlineAt = Math.min(at + upstream.timeoutMs, endsAt)
   const adapted = traced(upstream.adapt(call, model.upstreamModel), logRow.trace)
   noteSent(logRow, at)

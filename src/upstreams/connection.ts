@@ -7,7 +7,7 @@ import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
 import type { CancelSignal } from '../lib/cancel-token'
-import type { GatewayError } from '../lib/errors'
+import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
 import { awsCredentials, type Environment } from './aws-credentials'
 import { notHttp, unreachable } from './caller-errors'
@@ -111,6 +111,7 @@ export class UpstreamConnection {
         response = this.mask.response(response)
       } catch (error) {
         if (signal.aborted) throw signal.reason
+        if (error instanceof GatewayError) throw error
         if (error instanceof NoToken) throw this.refusals.withoutToken(error)
         if (error instanceof MalformedResponse) throw notHttp(this.name, error)
         const unsent = error instanceof NotConnected

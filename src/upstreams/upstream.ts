@@ -113,7 +113,7 @@ class LimitedUpstream implements Upstream {
       done()
       if (error instanceof GatewayError && NO_ANSWER.has(error.code)) this.breaker.report('failed')
       // A refusal is an answer; a call that was cut, as when its caller left, says nothing about the vendor.
-      else this.breaker.report(signal.aborted ? 'cut' : 'answered')
+      else this.breaker.report(signal.aborted || signal.tooLate?.() ? 'cut' : 'answered')
       throw error
     }
   }

@@ -13,13 +13,16 @@ import {
   timeOf,
 } from '../../src/app/clock'
 import type { Outside } from '../../src/app/world'
+import type { ModelConfig } from '../../src/config/schema'
+import { directTransport } from '../../src/http-client/origin'
 import { databaseKinds, openTestDatabase } from '../support/databases'
-import { say, startTestGateway, waitFor } from '../support/gateway'
+import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
 import { closeNodes, restart, startTwin } from '../support/nodes'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
 import { startTaskVendor, succeeded, videoBody, working } from '../support/task-vendor'
+import { completion, startVendor } from '../support/vendor'
 
 setDefaultTimeout(180_000)
 
@@ -358,3 +361,63 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     await closeNodes([first, second])
   },
 )
+
+test('a process that stands still between a hold and its request sends nothing, and a repeat is answered', async () => {
+  const STILL_MS = HOUR
+  let still = 0
+  let standsStill = false
+  const stand = () => {
+    if (standsStill) still += STILL_MS
+    standsStill = false
+  }
+  const vendor = startVendor()
+  let asked = 0
+  vendor.answer = () => {
+    asked++
+    return Response.json(completion('Hi', 5, 7))
+  }
+  const gateway = await startTestGateway({
+    upstreams: { odd: vendor.upstream },
+    models: { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } },
+    outside: {
+      monotonic: () => performance.now() + still,
+      transport: {
+        open: (...place) => {
+          const origin = directTransport.open(...place)
+          return {
+            ...origin,
+            close: () => origin.close(),
+            send(request) {
+              stand()
+              return origin.send(request)
+            },
+          }
+        },
+      },
+    },
+  })
+  const ask = () => gateway.chat({ model: 'odd' })
+  expect((await ask()).status).toBe(200)
+  const refused = async () => {
+    const { status, headers } = await ask()
+    return [status, headers.get('retry-after'), asked]
+  }
+  // When the last look at the time was before the call, on a new connection or one that was used.
+  standsStill = true
+  expect(await refused()).toEqual([503, '1', 1])
+  const { db } = gateway.server.world
+  const { move } = db
+  db.move = async (movement) => {
+    db.move = move
+    const result = await move(movement)
+    standsStill = true
+    stand()
+    return result
+  }
+  expect(await refused()).toEqual([503, '1', 1])
+  expect((await ask()).status).toBe(200)
+  await waitFor(async () => (await gateway.balance()).heldNano === 0)
+  expect((await gateway.charges()).filter(({ amount }) => Number(amount) > 0)).toHaveLength(2)
+  await gateway.close()
+  await vendor.stop()
+})

@@ -12,6 +12,7 @@ const SEARCHED_BYTES = 8
 /** Longest events that are compared with those that follow. */
 const LONGEST_COMPARED = 4 * 1024
 const NOTHING = Buffer.alloc(0)
+const BLANK_LINE = Buffer.from('\n\n')
 
 /** So many bytes of a key, from its first one on. */
 interface Beginning {
@@ -39,25 +40,34 @@ export class KeySieve {
     this.mayCompare = !keys.some((key) => key.includes(QUOTE))
   }
 
-  /** Looks at events that are alike, one after the other. */
-  begin(): (bytes: Buffer) => boolean {
+  /** Looks at whole events that are alike, one after the other. */
+  begin(): (events: Buffer) => boolean {
     let last = NOTHING
     // What is the same in all events: up to a quote, and from a quote on. A string that ends between them is looked at.
     let before = 0
     let after = 0
-    return (bytes) => {
-      const { length } = bytes
-      const isAlike =
-        length >= before + after &&
-        before > 0 &&
-        bytes.compare(last, 0, before, 0, before) === 0 &&
-        bytes.compare(last, last.length - after, last.length, length - after, length) === 0
-      if (isAlike) return this.holds(bytes, before, length - after + 1)
-      if (this.holds(bytes, 0, length)) return true
-      if (!this.mayCompare || length > LONGEST_COMPARED) return false
-      before = sameBefore(last, bytes)
-      after = sameAfter(last, bytes, before)
-      last = Buffer.from(bytes)
+    const isAlike = (events: Buffer, at: number, end: number) =>
+      end - at >= before + after &&
+      events.compare(last, 0, before, at, at + before) === 0 &&
+      events.compare(last, last.length - after, last.length, end - after, end) === 0
+    return (events) => {
+      const { length } = events
+      let at = 0
+      for (let end = 0; before > 0 && at < length; at = end) {
+        end = length - at < 2 * last.length ? length : endOfEvent(events, at + before)
+        if (!isAlike(events, at, end)) break
+        if (this.holds(events, at + before, end - after + 1)) return true
+      }
+      if (at === length) return false
+      if (this.holds(events, at, length)) return true
+      if (!this.mayCompare) return false
+      const start = startOfLast(events, length)
+      const other = start > at ? events.subarray(startOfLast(events, start), start) : last
+      const newest = events.subarray(start)
+      if (newest.length > LONGEST_COMPARED) return false
+      before = sameBefore(other, newest)
+      after = sameAfter(other, newest, before)
+      last = Buffer.from(newest)
       return false
     }
   }
@@ -85,6 +95,18 @@ export class KeySieve {
       (start) => at + start.length <= bytes.length && start.compare(bytes, at, at + start.length) === 0,
     )
   }
+}
+
+/** Index after the event that an index is in. */
+function endOfEvent(events: Buffer, at: number): number {
+  const blank = events.indexOf(BLANK_LINE, at)
+  return blank === -1 ? events.length : blank + BLANK_LINE.length
+}
+
+/** Index at which the last event before an index begins. */
+function startOfLast(events: Buffer, end: number): number {
+  const blank = end <= BLANK_LINE.length ? -1 : events.lastIndexOf(BLANK_LINE, end - BLANK_LINE.length - 1)
+  return blank === -1 ? 0 : blank + BLANK_LINE.length
 }
 
 /** Bytes that two events have in common at their beginning, up to a quote. */

@@ -23,6 +23,8 @@ const MOST_KINDS = 4
 export class OutputBound {
   /** Most tokens in the events that were passed on and not read yet. */
   unreadTokens = 0
+  /** How many kinds were learnt so far. */
+  knownKinds = 0
   private readonly kinds: EventKind[] = []
   /** Whether an event of an unknown kind has come since the last was learnt. */
   private hasUnknown = false
@@ -61,6 +63,7 @@ export class OutputBound {
     if (kinds.some((kind) => kind.before.equals(before) && kind.after.equals(after))) return false
     if (kinds.length === MOST_KINDS) kinds.pop()
     kinds.unshift({ before, after, length: before.length + after.length })
+    this.knownKinds++
     return true
   }
 

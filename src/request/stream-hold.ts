@@ -108,7 +108,11 @@ export function createStreamHold(world: HoldWorld, reservation: Reservation): St
 type Answer = 'held' | 'refused' | 'failed'
 
 export class StreamHold {
-  /** Most output tokens, by their bytes or a count, that may be delivered of what is held. */
+  /**
+   * Most output tokens that may be delivered of what is held, compared with the meter's bound of them. That bound is the bytes of
+   * the text, which no tokenizer makes more tokens of, until a count takes their place (`recount`). Where the whole limit of
+   * the request is held, `UNCOUNTED_BYTES` for each of its tokens pass first, then `TOKENS_FOR_ONE` times the limit by count.
+   */
   heldTokens = 0
   /** Delivered tokens from which on the next step is to be held. */
   renewAt = 0

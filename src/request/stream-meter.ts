@@ -193,7 +193,12 @@ class PassingMeter implements StreamMeter {
     const most = bound.most(whole)
     if (this.mostTokens() + most <= heldTokens) {
       bound.unreadTokens += most
-      return this.pass(whole, NOTHING)
+      const known = bound.knownKinds
+      const passed = this.pass(whole, NOTHING)
+      // The first output was read on its way, and shows what in these events is none.
+      if (bound.knownKinds > known && bound.unreadTokens >= most)
+        bound.unreadTokens += bound.most(whole) - most
+      return passed
     }
     const length = this.heldLength(whole, heldTokens, bound)
     this.kept = whole.subarray(length)

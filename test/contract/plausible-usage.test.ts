@@ -25,7 +25,8 @@ const inputTokensOf = ({ input_token = 0, cached_input_token = 0, cache_write_to
   input_token + cached_input_token + cache_write_token
 const outputTokensOf = ({ output_token = 0 }: Quantities) => output_token
 
-const model = modelForRelay()
+// Nothing is known of its limits.
+const model = { ...modelForRelay(), contextTokens: undefined, maxOutputTokens: undefined }
 const body = { model: 'test-chat', messages: say('word '.repeat(200)), max_tokens: 700 }
 const ask = { body, byteLength: JSON.stringify(body).length, at: 0 }
 const quote = quoteOf(ask, model)
@@ -96,7 +97,7 @@ describe('figures above the quote', () => {
   const limits = { contextTokens: 131_072, maxOutputTokens: 4_096 }
   beforeAll(async () => {
     vendor = startVendor()
-    const chat = { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' }
+    const chat = { ...(testModels['test-chat'] as ModelConfig), upstreamModel: 'unknown', upstream: 'odd' }
     const models = { odd: { ...chat, ...limits } }
     gateway = await startTestGateway({ balance: '1000', upstreams: { odd: vendor.upstream }, models })
   })
@@ -173,7 +174,9 @@ describe('a request is paid', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     vendor = startVendor()
-    const models = { odd: { ...(testModels['test-chat'] as ModelConfig), upstream: 'odd' } }
+    const models = {
+      odd: { ...(testModels['test-chat'] as ModelConfig), upstreamModel: 'unknown', upstream: 'odd' },
+    }
     gateway = await startTestGateway({ balance: '1000', upstreams: { odd: vendor.upstream }, models })
   })
   afterAll(async () => {

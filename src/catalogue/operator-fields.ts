@@ -3,7 +3,7 @@
 // must never be set after the price is held.
 
 import type { Call, Family, Model } from '../contract/family'
-import type { OperatorFields } from '../contract/upstream'
+import type { OperatorFields, UpstreamKind } from '../contract/upstream'
 import { stepsOf } from '../lib/field-names'
 import type { Edit } from '../lib/json'
 import type { JsonBody } from '../lib/json-body'
@@ -66,7 +66,7 @@ function rivalsOf(name: string): readonly string[] {
 /** A body with fields under the vendor's own names for them. `source` is the caller's text, if the call edits it. */
 export function withVendorNames(
   body: Call['body'],
-  { upstream: { renamed } }: Model,
+  renamed: UpstreamKind['renamed'],
   source: JsonBody | undefined,
 ): Call['body'] {
   if (!renamed || body === null || 'form' in body) return body

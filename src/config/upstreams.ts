@@ -24,6 +24,16 @@ const OWN_FIELDS: Readonly<Record<string, string>> = {
   model: 'it is the upstreamModel of a model',
   stream: 'the caller decides how the answer is sent',
 }
+/** Fields that a vendor must get besides: what is asked, and the limits of output that the price is held for. */
+const NEEDED_FIELDS = [
+  ...Object.keys(OWN_FIELDS),
+  'messages',
+  'input',
+  'prompt',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+]
 
 /** Faults of one upstream, each with its place. */
 export function upstreamFaults(name: string, entry: Record<string, unknown>): string[] {
@@ -52,6 +62,7 @@ export function upstreamFaults(name: string, entry: Record<string, unknown>): st
     ...headerFaults(headers),
     ...bodyFaults('defaultBody', defaultBody),
     ...bodyFaults('forcedBody', forcedBody),
+    ...omittedFaults(entry.omittedFields),
     ...(typeof proxy === 'string' && !/^http:\/\/[^/]/.test(URL.parse(proxy)?.href ?? '')
       ? ['proxy: not an address such as "http://proxy.example.com:3128"']
       : []),
@@ -94,6 +105,12 @@ function bodyFaults(place: string, fields: unknown): string[] {
     if (why !== undefined) return [`${place}.${field}: cannot be set here: ${why}`]
     return JSON.stringify(value) === undefined ? [`${place}.${field}: has no value that JSON can hold`] : []
   })
+}
+
+function omittedFaults(fields: unknown): string[] {
+  return (Array.isArray(fields) ? fields : [])
+    .filter((field) => NEEDED_FIELDS.includes(field))
+    .map((field) => `omittedFields: the vendor needs "${field}"; name only fields that nobody misses`)
 }
 
 function tlsFaults(tls: unknown): string[] {

@@ -4,7 +4,7 @@
 import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import type { GatewayError } from '../lib/errors'
-import type { Call } from './family'
+import type { Call, FieldRule } from './family'
 import type { Traits } from './traits'
 
 /** The properties of a vendor, in one file each under upstreams/kinds/. */
@@ -34,14 +34,20 @@ export interface UpstreamKind {
    * vendor does not serve. Absent: calls are sent as the families make them.
    */
   adapt?(call: Call, model: string, place: UpstreamPlace): Call | undefined
-  /** Fields of bodies by the name that this vendor has for them; null for one that it refuses and nobody misses. */
+  /**
+   * Fields in the bodies of its OpenAI-compatible API by the name that this vendor has for them; null for one that it refuses
+   * and nobody misses.
+   */
   renamed?: Readonly<Record<string, string | null>>
   /** Whether the vendor serves responses for each model that it serves chat completions for. Absent: it does not. */
   servesResponses?(place: UpstreamPlace): boolean
   /** False if the vendor refuses `stream_options` and reports usage without. */
   streamUsage?: false
-  /** Fields that callers may not set, because what they cost depends on more than a price list. */
-  refused?: readonly RefusedField[]
+  /**
+   * Fields that callers may not set, whatever the family: what they cost depends on more than a price list, or the vendor
+   * refuses them and an answer without would be another one.
+   */
+  refused?: readonly FieldRule[]
   /** Headers that prove who sends a request, made anew for each, besides `headers`. Pure. */
   sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
   /** The parts of a key that are secret by themselves, where it is made of several. Absent: the key as a whole. */
@@ -56,12 +62,6 @@ export interface UpstreamKind {
   probe?: Call
   /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */
   listing?: ModelListing
-}
-
-/** A top-level field that a vendor's callers may not set, with its effect as the end of a sentence. */
-export interface RefusedField {
-  field: string
-  why: string
 }
 
 /** A vendor's list of models, as calls and their reading. Pure. */
@@ -175,7 +175,8 @@ export interface Upstream {
   taskDeadlineMs: number
   /** Fields that the operator sets in every body; absent: none. */
   operatorFields?: OperatorFields
-  renamed: UpstreamKind['renamed']
+  /** Fields of a body by the name that the vendor has for them, or null, as `renamed` of its kind. */
+  namesOfFields(protocol: Call['protocol']): UpstreamKind['renamed']
   refused: UpstreamKind['refused']
   /** A call for a model of the vendor, as it is sent. Throws a GatewayError for what the vendor does not serve. */
   adapt(call: Call, model: string): Call

@@ -29,10 +29,11 @@ interface Rules {
 
 const PRIVATE_ADDRESS = 'it points to this machine, to a private network or to a file of the server'
 
-const NOTHING_REFUSED: NonNullable<Model['upstream']['refused']> = []
-
 /** Compiled with a family's first request. */
 const compiled = new Map<Family, Rules>()
+
+/** The rules of kinds of upstreams, compiled with the first request to one. */
+const compiledOfKinds = new Map<readonly FieldRule[], Place>()
 
 /** Throws 400 for a field that the request may not have, with its name and what to do. */
 export function checkFields(model: Model, { body, headers }: ParsedRequest): void {
@@ -40,9 +41,7 @@ export function checkFields(model: Model, { body, headers }: ParsedRequest): voi
   const { body: outermost, ofHeaders, known } = rulesOf(family)
   const fields = body as Record<string, unknown>
   const isClosed = model.strictFields || (family.bridge !== undefined && !family.ignoresUnknown)
-  for (const { field, why } of model.upstream.refused ?? NOTHING_REFUSED) {
-    if (isGiven(fields[field])) throw refusedByVendor(field, why, model)
-  }
+  if (model.upstream.refused) checkMembers(fields, placeOfKind(model.upstream.refused), model)
   for (const field in fields) {
     const value = fields[field]
     if (isClosed && !known.has(field) && (model.strictFields || value !== null)) throw unknown(field, model)
@@ -56,6 +55,23 @@ export function checkFields(model: Model, { body, headers }: ParsedRequest): voi
     if (value === undefined || isAllowed(rule, value, model) || isPlain(value, rule)) continue
     throw refusal(rule, rule.field, value, model)
   }
+}
+
+function checkMembers(fields: Record<string, unknown>, { members }: Place, model: Model): void {
+  for (const [field, place] of members) {
+    const fault = faultAt(fields[field], place, model)
+    if (fault) throw refusal(fault.rule, field + fault.place, fault.value, model)
+  }
+}
+
+function placeOfKind(rules: readonly FieldRule[]): Place {
+  let place = compiledOfKinds.get(rules)
+  if (!place) {
+    place = emptyPlace()
+    for (const rule of rules) placeOf(place, stepsOf(rule.field)).rules.push(rule)
+    compiledOfKinds.set(rules, place)
+  }
+  return place
 }
 
 function rulesOf(family: Family): Rules {
@@ -179,18 +195,6 @@ function refusal(rule: FieldRule, place: string, value: unknown, model: Model): 
     message: `Unsupported value: '${place}'${shown}: ${why}${lacking}. ${instead}`,
     param: place,
     details,
-  })
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
-}
-
-function refusedByVendor(field: string, why: string, model: Model): GatewayError {
-  return new GatewayError(400, {
-    code: 'unsupported_parameter',
-    message: `Unsupported parameter: '${field}' ${why}, which ${model.id} has no price for. Leave it out.`,
-    param: field,
   })
 }
 

@@ -67,7 +67,8 @@ function bodyOf(
   { source, model }: Reservation,
   call: Call,
 ): CallBody {
-  const body = withVendorNames(withVendorFields(call.body, model, source), model, source)
+  const names = model.upstream.namesOfFields(call.protocol)
+  const body = withVendorNames(withVendorFields(call.body, model, source), names, source)
   if (body === null) return null
   if ('json' in body) return JSON.stringify(body.json)
   if ('form' in body) return encodeForm(body.form, newId('form'))

@@ -75,6 +75,10 @@ export const UpstreamEntry = Type.Object(
       'Fields of every body, whatever a request says: `{ max_tokens: 1000, store: false }`. They are checked, held and charged as if the caller had sent them. After a failure only models whose upstreams set the same fields are tried.',
       Fields,
     ),
+    omittedFields: optionalSetting(
+      "Top-level fields of JSON bodies that it does not get, because it refuses them and nobody misses them: `['verbosity']`. `gateway upstreams refusals` lists what vendors refuse.",
+      Type.Array(Type.String({ minLength: 1 })),
+    ),
     proxy: optionalSetting(
       'The proxy that it is called through, which speaks HTTP itself: `http://user:password@proxy.example.com:3128`. `null`: none, whatever the environment says. Default: that of the environment.',
       Type.Union([Type.String({ pattern: '^https?://' }), Type.Null()]),

@@ -55,8 +55,9 @@ class LimitedUpstream implements Upstream {
   readonly taskDeadlineMs: number
   readonly fetchFile: FetchFile
   readonly operatorFields?: OperatorFields
-  readonly renamed: UpstreamKind['renamed']
   readonly refused: UpstreamKind['refused']
+  private readonly omitted: NonNullable<UpstreamKind['renamed']>
+  private readonly renamed: NonNullable<UpstreamKind['renamed']>
   private readonly upstreamKind: UpstreamKind
   private readonly place: UpstreamPlace
   private readonly concurrency: number
@@ -80,7 +81,8 @@ class LimitedUpstream implements Upstream {
     this.maxDurationMs = config.maxDurationMs ?? DEFAULT_MAX_DURATION_MS
     this.pollsPerSecond = config.pollsPerSecond ?? DEFAULT_POLLS_PER_SECOND
     this.taskDeadlineMs = config.taskDeadlineMs ?? DEFAULT_TASK_DEADLINE_MS
-    this.renamed = kind.renamed
+    this.omitted = Object.fromEntries((config.omittedFields ?? []).map((field) => [field, null]))
+    this.renamed = { ...kind.renamed, ...this.omitted }
     this.refused = kind.refused
     const operatorFields = operatorFieldsOf(config)
     if (operatorFields) this.operatorFields = operatorFields
@@ -123,6 +125,10 @@ class LimitedUpstream implements Upstream {
     const adapted = this.upstreamKind.adapt(call, model, this.place)
     if (!adapted) throw modelMissing(this.name)
     return adapted
+  }
+
+  namesOfFields(protocol: Call['protocol']): UpstreamKind['renamed'] {
+    return protocol === 'openai' ? this.renamed : this.omitted
   }
 
   errorOf(status: number, body: unknown): GatewayError {

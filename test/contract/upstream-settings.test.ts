@@ -315,6 +315,10 @@ test.each([
     { defaultBody: { stream: true } },
     'defaultBody.stream: cannot be set here: the caller decides how the answer is sent',
   ],
+  [
+    { omittedFields: ['max_tokens'] },
+    'omittedFields: the vendor needs "max_tokens"; name only fields that nobody misses',
+  ],
   [{ tls: { certFile: '/no/such.pem' } }, 'tls.certFile: /no/such.pem cannot be read (ENOENT)'],
   [{ apiKeyFile: '/no/key' }, 'apiKeyFile: give one of apiKey, apiKeyFile and credentials'],
   [{ proxy: 'http://' }, 'proxy: not an address such as "http://proxy.example.com:3128"'],

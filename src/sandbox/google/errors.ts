@@ -76,11 +76,13 @@ export function invalidKey(request: VendorRequest): Reply {
   return googleError(request, 400, 'API key not valid. Please pass a valid API key.', [info])
 }
 
-export function unknownField(request: VendorRequest, field: string, place: string): Reply {
+/** The error for fields that a message does not have, all at once. */
+export function unknownFields(request: VendorRequest, fields: readonly string[], place: string): Reply {
   const where = place === '' ? '' : ` at '${place}'`
-  const description = `Invalid JSON payload received. Unknown name "${field}"${where}: Cannot find field.`
-  const violation: JsonObject = { description }
-  if (place !== '') violation.field = place
-  const detail = { '@type': `${typePrefix}BadRequest`, fieldViolations: [violation] }
-  return googleError(request, 400, description, [detail])
+  const violations = fields.map((field): JsonObject => {
+    const description = `Invalid JSON payload received. Unknown name "${field}"${where}: Cannot find field.`
+    return { ...(place !== '' && { field: place }), description }
+  })
+  const detail = { '@type': `${typePrefix}BadRequest`, fieldViolations: violations }
+  return googleError(request, 400, violations.map(({ description }) => description).join('\n'), [detail])
 }

@@ -9,7 +9,7 @@ import { countTokens, cutIntoPieces } from '../pieces'
 import { hexId, jsonFrame, jsonReply } from '../replies'
 import type { EventFrame, EventStream, Reply, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
-import { googleError, googleHeaders, unknownField } from './errors'
+import { googleError, googleHeaders, unknownFields } from './errors'
 
 /** Tokens of an image by its class. */
 const models: Readonly<Record<string, { [size: string]: number }>> = {
@@ -45,7 +45,7 @@ const TOKENS_OF_HISTORY = 1_200
 export function interact(request: VendorRequest, body: JsonObject): Reply {
   const name = asString(body.model) ?? ''
   const unknown = Object.keys(body).find((field) => !FIELDS.includes(field))
-  if (unknown !== undefined) return unknownField(request, unknown, '')
+  if (unknown !== undefined) return unknownFields(request, [unknown], '')
   const sizes = Object.hasOwn(models, name) ? models[name] : undefined
   if (!sizes) return googleError(request, 404, `models/${name} is not found for API version v1beta.`)
   const words = textsIn(body.input)

@@ -13,7 +13,7 @@ import {
 import { bearerToken, jsonReply } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { asNumbers } from '../vectors'
-import { failureReply, googleError, googleHeaders, invalidKey, isCompatible, unknownField } from './errors'
+import { failureReply, googleError, googleHeaders, invalidKey, isCompatible, unknownFields } from './errors'
 import { interact, interactionModels } from './interactions'
 import { signatureFault, signatureOf, signs } from './signatures'
 
@@ -24,6 +24,20 @@ const embeddingModels = new Map<string, EmbeddingModel>([
 ])
 const chatModels = ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-flash-preview', 'gemini-3-pro-preview']
 const chatNames = /^gemini-(?!embedding)[a-z0-9.-]+$/
+/**
+ * Fields that were seen refused on the OpenAI-compatible path: page-assist#418, agents#45, SkyrimNet-GamePlugin#77,
+ * cursor-byok#112 and openhanako#394 on GitHub.
+ */
+const refusedFields = [
+  'frequency_penalty',
+  'presence_penalty',
+  'store',
+  'metadata',
+  'prompt_cache_key',
+  'seed',
+  'top_k',
+  'reasoning',
+]
 const lengthMin = 128
 const batchMax = 100
 const embedFields = ['model', 'content', 'taskType', 'title', 'outputDimensionality']
@@ -138,7 +152,7 @@ function embed(
   place: string,
 ): Embedded | Reply {
   const unknown = Object.keys(item).find((field) => !embedFields.includes(field))
-  if (unknown !== undefined) return unknownField(request, unknown, place)
+  if (unknown !== undefined) return unknownFields(request, [unknown], place)
   const name = place === '' ? 'EmbedContentRequest' : 'BatchEmbedContentsRequest.requests'
   const parts = asObjects(asObject(item.content)?.parts)
   const texts = parts.map((part) => asString(part.text)).filter((text) => text !== undefined && text !== '')
@@ -161,7 +175,7 @@ function embedOne(request: VendorRequest, body: JsonObject, model: EmbeddingMode
 
 function embedBatch(request: VendorRequest, body: JsonObject, name: string, model: EmbeddingModel): Reply {
   const unknown = Object.keys(body).find((field) => field !== 'requests')
-  if (unknown !== undefined) return unknownField(request, unknown, '')
+  if (unknown !== undefined) return unknownFields(request, [unknown], '')
   const items = asArray(body.requests) ?? []
   if (items.length === 0) {
     return googleError(request, 400, '* BatchEmbedContentsRequest.requests: requests is not specified\n')
@@ -233,6 +247,9 @@ function compatible(request: VendorRequest): Reply {
   if (asObjects(body.messages).length === 0) {
     return googleError(request, 400, '* GenerateContentRequest.contents: contents is not specified\n')
   }
+  // A null is refused too: the service reads its fields into a message of its own.
+  const unknown = refusedFields.filter((field) => field in body)
+  if (unknown.length > 0) return unknownFields(request, unknown, '')
   const fault = signatureFault(body, name)
   if (fault !== undefined) return googleError(request, 400, fault)
   const effort = reasoningByEffort.get(body.reasoning_effort) ?? 0

@@ -8,6 +8,9 @@ export const groq = createLookalike({
   chatPath: '/openai/v1/chat/completions',
   models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b'],
   thinks: (model) => (model.includes('gpt-oss') ? 8 : 0),
+  // hass_local_openai_llm#59 on GitHub; https://console.groq.com/docs/openai; types of groq-sdk.
+  refusedFields: ['metadata', 'store', 'logit_bias', 'logprobs', 'top_logprobs'],
+  refusedField: (field) => ({ status: 400, message: `\`${field}\` is not supported with this model` }),
   error: ({ message, code = null, type = 'invalid_request_error' }) => ({ error: { message, type, code } }),
   unauthorized: { status: 401, message: 'Invalid API Key', code: 'invalid_api_key' },
   missingModel: (model) => ({

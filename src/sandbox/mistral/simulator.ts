@@ -15,7 +15,12 @@ export const mistral = createLookalike({
     'user',
     'store',
     'logit_bias',
-    'service_tier',
+    'logprobs',
+    'top_logprobs',
+    'top_k',
+    'safety_identifier',
+    'prompt_cache_retention',
+    'verbosity',
   ],
   refusedField: (field) => ({
     status: 422,

@@ -147,11 +147,11 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   if (asObjects(body.messages).length === 0) {
     return objectError(400, 'messages: at least one message is required.', 'messages')
   }
-  if (reasons(model)) {
-    const refused = ['stop', 'presence_penalty', 'frequency_penalty'].find((name) => isGiven(body[name]))
-    if (refused !== undefined) {
-      return objectError(400, `Argument not supported on this model: ${refused}`, refused)
-    }
+  // Penalties by no model: NativeTavern#83 and uni-api#105 on GitHub.
+  const unsupported = ['presence_penalty', 'frequency_penalty', ...(reasons(model) ? ['stop'] : [])]
+  const refused = unsupported.find((name) => isGiven(body[name]))
+  if (refused !== undefined) {
+    return objectError(400, `Argument not supported on this model: ${refused}`, refused)
   }
   const thinking = reasons(model) ? tokensByEffort(body) : 0
   return chatReply(readChat(request, thinking), { ...dialect, headers: headers() })

@@ -11,6 +11,33 @@ export const google: UpstreamKind = {
   fileHosts: [],
   headers: (secret, protocol) =>
     protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
+  // A closed list of fields: each of these was seen refused by `Unknown name "…": Cannot find field` on the OpenAI-compatible path
+  // (page-assist#418, agents#45, openhanako#394, cursor-byok#112 and SkyrimNet-GamePlugin#77 on GitHub). Penalties, `seed` and
+  // `top_k` are hints of how words are chosen.
+  renamed: {
+    store: null,
+    metadata: null,
+    prompt_cache_key: null,
+    seed: null,
+    top_k: null,
+    frequency_penalty: null,
+    presence_penalty: null,
+    // Not seen, and without effect on an answer: nothing that Google documents has these names.
+    prompt_cache_retention: null,
+    safety_identifier: null,
+    user: null,
+    prediction: null,
+  },
+  refused: [
+    {
+      field: 'reasoning',
+      why: 'the vendor of this model refuses it',
+      instead: "Use 'reasoning_effort' in its place.",
+      always: true,
+      // Of a responses request it is translated.
+      unless: ({ family }) => family.operation !== 'chat',
+    },
+  ],
   error(status, body) {
     const shape = readErrorShape(reasonOf(body))
     const { status: word, details } = errorOf(body)

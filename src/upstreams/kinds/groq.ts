@@ -2,6 +2,7 @@
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
+import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
 
 /** The flexible tier has no capacity left: the model was not begun. */
 const TIER_IS_FULL = 498
@@ -19,6 +20,19 @@ export const groq: UpstreamKind = {
   prefix: { openai: '', native: '' },
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  // "Currently unsupported" and 400, by https://console.groq.com/docs/openai and the types of groq-sdk 1.6 (November 2026); the
+  // refusal of metadata is on record in hass_local_openai_llm#59 on GitHub.
+  refused: [
+    ...NO_PROBABILITIES,
+    { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },
+  ],
+  renamed: {
+    ...omittedProbabilities,
+    store: null,
+    metadata: null,
+    frequency_penalty: null,
+    presence_penalty: null,
+  },
   error(status, body) {
     const shape = readErrorShape(body)
     const operator = [401, 403, 404].includes(status) || OPERATOR_CODES.has(shape.code ?? '')

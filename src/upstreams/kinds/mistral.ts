@@ -3,6 +3,7 @@
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
+import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
 
 export const mistral: UpstreamKind = {
   kind: 'mistral',
@@ -12,12 +13,23 @@ export const mistral: UpstreamKind = {
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   streamUsage: false,
+  // The fields of a request are those of ChatCompletionRequest in @mistralai/mistralai 2.7 (November 2026).
+  refused: NO_PROBABILITIES,
   renamed: {
+    ...omittedProbabilities,
     max_completion_tokens: 'max_tokens',
     seed: 'random_seed',
     stream_options: null,
     user: null,
+    safety_identifier: null,
     store: null,
+    prompt_cache_retention: null,
+    prompt_cache_options: null,
+    // Hints of how words are chosen, and of how many.
+    top_k: null,
+    min_p: null,
+    repetition_penalty: null,
+    verbosity: null,
   },
   error(status, body) {
     // Faults of fields stand as a list within the message.

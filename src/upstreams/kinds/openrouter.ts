@@ -29,12 +29,12 @@ export const openrouter: UpstreamKind = {
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   refused: [
-    { field: 'models', why: 'lets other models answer' },
-    { field: 'route', why: 'lets other models answer' },
-    { field: 'provider', why: 'chooses vendors, each at prices of its own' },
-    { field: 'plugins', why: 'runs tools that are billed apart' },
-    { field: 'web_search_options', why: 'searches the web' },
-    { field: 'preset', why: 'brings settings of the operator along' },
+    { field: 'models', why: 'it lets other models answer', always: true },
+    { field: 'route', why: 'it lets other models answer', always: true },
+    { field: 'provider', why: 'it chooses vendors, each at prices of its own', always: true },
+    { field: 'plugins', why: 'it runs tools that are billed separately', always: true },
+    { field: 'web_search_options', why: 'it searches the web', always: true },
+    { field: 'preset', why: 'it brings settings of the operator along', always: true },
   ],
   error(status, body) {
     const shape = readErrorShape(body)

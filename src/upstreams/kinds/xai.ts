@@ -14,6 +14,8 @@ export const xai: UpstreamKind = {
   prefix: { openai: '', native: '' },
   fileHosts: ['.x.ai'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  // Penalties are refused by every model: NativeTavern#83 (2026-09-15) and uni-api#105 (2025-04-24) on GitHub.
+  renamed: { frequency_penalty: null, presence_penalty: null },
   error(status, body) {
     const shape = readErrorShape(body)
     if (MODERATED.test(shape.message)) {

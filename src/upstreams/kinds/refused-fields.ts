@@ -1,0 +1,22 @@
+// Rules for fields of a chat request that several vendors refuse though the answer would be another one without them. The
+// fields must be refused under the names that each dialect has for them.
+
+import type { FieldRule } from '../../contract/family'
+
+const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
+const none = {
+  why: 'the vendor of this model has no probabilities of tokens',
+  always: true,
+  unless: isReasoning,
+} as const
+
+/** Rules for a vendor that neither weighs tokens nor returns their probabilities. Reasoning models ignore the fields. */
+export const NO_PROBABILITIES: readonly FieldRule[] = [
+  { field: 'logit_bias', plain: ['{}'], ...none },
+  { field: 'logprobs', plain: [false], ...none },
+  { field: 'top_logprobs', plain: [0], ...none },
+  { field: 'include[]', plain: /^(?!message\.output_text\.logprobs$)/, ...none },
+]
+
+/** Fields of `NO_PROBABILITIES` that are left out where their values change nothing: such a vendor refuses those too. */
+export const omittedProbabilities = { logit_bias: null, logprobs: null, top_logprobs: null } as const

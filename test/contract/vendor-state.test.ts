@@ -33,6 +33,7 @@ const models: Record<string, ModelConfig> = {
   ...Object.fromEntries(shippedModels.map((id) => [id, catalogue[id] as ModelConfig])),
   'free-chat': chatOf('openai', 'local-model'),
   'free-reader': chatOf('dashscope', 'qwen-long'),
+  'free-responses': { family: 'openai-responses', upstream: 'openai', upstreamModel: 'gpt-4.1', free: true },
   'free-messages': {
     family: 'anthropic-messages',
     upstream: 'anthropic',
@@ -173,6 +174,9 @@ const rows: Row[] = [
   picture('previous_interaction_id', { previous_interaction_id: 'v1_a' }),
   picture('previousInteractionId', { previousInteractionId: 'v1_a' }),
   picture('cached_content', { cached_content: 'cachedContents/a' }),
+  picture('continuation_token', { continuation_token: 'a' }),
+  picture('environment', { environment: 'environments/a' }),
+  picture('environment', { environment: { id: 'a' } }),
   picture('input[0].uri', { input: [{ type: 'image', uri: google }] }),
   picture('input[0].content[0].uri', {
     input: [{ type: 'user_input', content: [{ type: 'image', uri: 'gs://a/b.png' }] }],
@@ -198,6 +202,13 @@ const rows: Row[] = [
     prompt: 'x',
     reference_audios: [{ voice_id: 'nlbqfwie' }],
   }),
+  video('last_frame.file_id', { model: 'gkx-imagine-video', prompt: 'x', last_frame: { file_id: 'a' } }),
+  video('keyframes[0].image.file_id', {
+    model: 'gkx-imagine-video',
+    prompt: 'x',
+    keyframes: [{ image: { file_id: 'a' }, timestamp_s: 2 }],
+  }),
+  video('last_frame.url', { model: 'gkx-imagine-video', prompt: 'x', last_frame: { url: 'gs://a/b.png' } }),
   video('content[0].image_url.url', {
     model: 'video-east',
     content: [{ type: 'image_url', image_url: { url: 'asset://asset-a' } }],
@@ -207,6 +218,16 @@ const rows: Row[] = [
     content: [{ type: 'video_url', video_url: { url: 'asset://asset-a' }, role: 'reference_video' }],
   }),
   video('input.img_url', { ...requestFor('vidw2.6-i2v'), input: { prompt: 'x', img_url: 'oss://a/b.png' } }),
+  ...['reference_url', 'head_frame', 'tail_frame'].map((name) =>
+    video(`input.${name}`, { ...requestFor('vidw2.6-i2v'), input: { prompt: 'x', [name]: 'oss://a/b.png' } }),
+  ),
+  ...[{ tunnel_id: 'tunnel_a' }, { environment: { type: 'local', skills: [{ skill_id: 'skill_a' }] } }].map(
+    (more): Row => [
+      `tools[0].${'tunnel_id' in more ? 'tunnel_id' : 'environment.skills[0].skill_id'}`,
+      '/v1/responses',
+      { model: 'free-responses', input: 'Hi', tools: [{ type: 'mcp', server_label: 'a', ...more }] },
+    ],
+  ),
   video('input.media[0].url', {
     ...requestFor('vidw2.6-i2v'),
     input: { prompt: 'x', media: [{ type: 'first_frame', url: 'oss://a' }] },
@@ -228,6 +249,11 @@ describe('an address that leads to the machine of the upstream or to its network
     ] as Row,
     video('input.img_url', { ...requestFor('vidw2.6-i2v'), input: { prompt: 'x', img_url: near } }),
     video('image.url', { model: 'gkx-imagine-video', image: { url: 'http://localhost/cat.png' } }),
+    video('keyframes[0].image.url', {
+      model: 'gkx-imagine-video',
+      prompt: 'x',
+      keyframes: [{ image: { url: near }, timestamp_s: 1 }],
+    }),
   ])('is refused in %s of %s, whoever owns the account', async (field, path, body) => {
     for (const to of [gateway, alone]) {
       const { status, json, sent, charges } = await send(path, body, undefined, to)

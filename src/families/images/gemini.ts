@@ -78,7 +78,18 @@ const partPlaces = [
 
 /** The vendor accepts both spellings of its field names. */
 const state: readonly FieldRule[] = [
-  ...earlierAnswers('previous_interaction_id', 'previousInteractionId'),
+  ...earlierAnswers(
+    'previous_interaction_id',
+    'previousInteractionId',
+    'continuation_token',
+    'continuationToken',
+  ),
+  {
+    field: 'environment',
+    why: "it names an environment in the vendor's account, where code runs",
+    instead: 'Leave it out.',
+    state: true,
+  },
   ...namedCaches('cached_content', 'cachedContent'),
   ...addresses(...partPlaces.flatMap((place) => [`${place}.uri`, `${place}.file_uri`, `${place}.fileUri`])),
   ...documentStores(

@@ -70,7 +70,16 @@ const state: readonly FieldRule[] = [
       `${place}.vector_store_ids`,
       `${place}.container`,
       `${place}.environment.container_id`,
+      `${place}.environment.skills[].skill_id`,
     ]),
+  ),
+  ...toolPlaces.map(
+    (place): FieldRule => ({
+      field: `${place}.tunnel_id`,
+      why: "it names a tunnel of the vendor's account, which leads into a private network",
+      instead: "Use 'server_url' with a public address in its place.",
+      state: true,
+    }),
   ),
   ...earlierAnswers('prompt_cache_options.comparison_response_id'),
 ]

@@ -39,6 +39,16 @@ const Body = Type.Object(
 )
 type Body = Static<typeof Body>
 
+/** Members that hold a picture, a sound or a video, by `GenerateVideoRequest` of xai-sdk 1.21 (November 2026). */
+const sources = [
+  'image',
+  'last_frame',
+  'keyframes[].image',
+  'reference_images[]',
+  'reference_audios[]',
+  'video',
+]
+
 const DEFAULT_RESOLUTION = '480p'
 
 /** The form that the vendor's own clients read: they know a task by `request_id` and other states. */
@@ -71,8 +81,8 @@ export const xaiVideo: TaskFamily<Body> = {
   fieldRules: [
     serviceTier,
     ...otherModels,
-    ...fileIds('image.file_id', 'reference_images[].file_id', 'reference_audios[].file_id', 'video.file_id'),
-    ...addresses('image.url', 'reference_images[].url', 'reference_audios[].url', 'video.url'),
+    ...fileIds(...sources.map((source) => `${source}.file_id`)),
+    ...addresses(...sources.map((source) => `${source}.url`)),
     clonedVoices('reference_audios[].voice_id', /^(ara|eve|leo|rex|sal)$/i),
   ],
   fields: ['generate_audio', 'reference_audios', 'storage_options', 'user'],

@@ -136,6 +136,31 @@ describe('clients of the vendors', () => {
     expect([dropped, sent]).toEqual([undefined, 1])
   })
 
+  // `V2RerankRequest` of cohere-ai 8 has texts for documents, and neither field.
+  test('a model of Cohere gets texts, and its results the documents that the caller sent', async () => {
+    const documents = [
+      'one city',
+      { text: 'a capital' },
+      { title: 'Washington', state: 'of the capital', note: 'x' },
+    ]
+    const body = { model: 'rerank-v4.0-pro', query: 'capital', documents, return_documents: true }
+    const { status, json } = await rerank({ ...body, rank_fields: ['title', 'state'], max_chunks_per_doc: 2 })
+    expect(status).toBe(200)
+    expect(JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '')).toEqual({
+      model: 'rerank-v4.0-pro',
+      query: 'capital',
+      documents: ['one city', 'a capital', 'title: Washington\nstate: of the capital'],
+    })
+    const results = json.results as unknown as { index: number; document: unknown }[]
+    expect(results.map(({ index, document }) => [index, document]).sort()).toEqual([
+      [0, { text: 'one city' }],
+      [1, { text: 'a capital' }],
+      [2, documents[2]],
+    ] as never)
+    const plain = await rerank({ ...body, return_documents: false })
+    expect(JSON.stringify(plain.json)).not.toContain('"document"')
+  })
+
   test.each(['rerank-v4.0-pro', 'vgx-rerank-2.5'])(
     '%s refuses two limits, and takes one twice',
     async (model) => {

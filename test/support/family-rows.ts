@@ -558,6 +558,8 @@ export const familyRows: Record<string, FamilyRow> = {
   'cohere-rerank': {
     kind: 'cohere',
     model: { upstreamModel: 'rerank-v4.0-pro', price: { per_1k_searches: '2', per_1m_input_tokens: '1' } },
+    // Its second version takes texts only, and returns none.
+    translated: ['documents/1/**', 'return_documents'],
     refused: [
       ['query', undefined],
       ['query', ''],

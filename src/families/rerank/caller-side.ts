@@ -29,10 +29,14 @@ export const RerankBody = Type.Object(
     ),
     return_documents: optionalField(Type.Boolean()),
     max_tokens_per_doc: optionalField(Type.Integer({ minimum: 1 })),
+    rank_fields: optionalField(
+      Type.Array(Type.String(), { description: 'Members of objects that count. Default `text`.' }),
+    ),
   },
   { additionalProperties: true },
 )
 export type RerankBody = Static<typeof RerankBody>
+type RerankDocument = RerankBody['documents'][number]
 
 /** How many results are wanted, under either name; undefined for all. Throws 400 for two numbers. */
 export function wantedResults({ top_n: topN, top_k: topK }: RerankBody): number | undefined {
@@ -62,27 +66,36 @@ export function quoteRerank({ body, byteLength }: ParsedRequest<RerankBody>, mod
   const queryBytes = Buffer.byteLength(body.query)
   if (!isPricedBySearch(model)) return { input_token: byteLength + queryBytes * body.documents.length }
   const parts = body.documents.map((document) =>
-    Math.ceil(Math.max(1, Buffer.byteLength(documentText(document))) / BYTES_PER_DOCUMENT),
+    Math.ceil(Math.max(1, Buffer.byteLength(documentText(document, body))) / BYTES_PER_DOCUMENT),
   )
   const count = parts.reduce((sum, each) => sum + each, 0)
   return { search: Math.ceil(count / DOCUMENTS_PER_SEARCH) }
 }
 
 /** Texts of a request, counted if the vendor reports no usage. */
-export function textsOfRerank({ query, documents }: RerankBody, model: Model): string[] | undefined {
+export function textsOfRerank(body: RerankBody, model: Model): string[] | undefined {
   return isPricedBySearch(model)
     ? undefined
-    : documents.flatMap((document) => [query, documentText(document)])
+    : body.documents.flatMap((document) => [body.query, documentText(document, body)])
 }
 
 export function isPricedBySearch({ priceList }: Model): boolean {
   return hasPrice(priceList, 'search')
 }
 
-export function documentText(document: RerankBody['documents'][number]): string {
+/** A document as a text: its `rank_fields` as lines of YAML, or its `text`, or all of it as JSON. */
+export function documentText(document: RerankDocument, { rank_fields: fields }: RerankBody): string {
   if (typeof document === 'string') return document
-  const { text } = document as { text?: unknown }
-  return typeof text === 'string' ? text : JSON.stringify(document)
+  const members = document as Record<string, unknown>
+  const lines = (fields ?? [])
+    .filter((field) => Object.hasOwn(members, field))
+    .map((field) => `${field}: ${textIn(members[field])}`)
+  if (lines.length > 0) return lines.join('\n')
+  return typeof members.text === 'string' ? members.text : JSON.stringify(document)
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Reads a list of results, and the vendor's figures. An empty list is worth nothing. */

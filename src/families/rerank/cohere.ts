@@ -1,12 +1,13 @@
-// Reranking by Cohere and Jina, and by the many servers that speak their API, such as vLLM and Infinity. The caller's
-// JSON and the vendor's reply must never be changed. Cohere reports searches in `meta.billed_units`, Jina tokens in
-// `usage`.
+// Reranking by Cohere and Jina, and by the many servers that speak their API, such as vLLM and Infinity. Cohere reports searches in
+// `meta.billed_units`, Jina tokens in `usage`. Documents of a caller are sent as texts, because Cohere's second version takes no
+// others, and it returns none: results get them here. Documents with pictures must be sent as they are.
 
-import type { Call, JsonFamily } from '../../contract/family'
-import { asObject } from '../../lib/objects'
+import type { Call, MadeFamily } from '../../contract/family'
+import { asObject, isObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
 import { fileIds } from '../vendor-state'
 import {
+  documentText,
   plainRerank,
   quoteRerank,
   RerankBody,
@@ -17,15 +18,18 @@ import {
   wantedResults,
 } from './caller-side'
 
-export const cohereRerank: JsonFamily<RerankBody> = {
-  kind: 'json',
+/** Members of documents that are not only text, in the forms of Jina (`image`) and vLLM (`content`). */
+const NOT_TEXT = ['image', 'content']
+
+export const cohereRerank: MadeFamily<RerankBody> = {
+  kind: 'made',
   name: 'cohere-rerank',
   operation: 'rerank',
   units: rerankUnits,
   dialect: 'openai',
   body: RerankBody,
   fieldRules: [...otherModels, ...fileIds('documents[].file_id')],
-  fields: ['rank_fields', 'max_chunks_per_doc', 'truncation', 'priority'],
+  fields: ['max_chunks_per_doc', 'truncation', 'priority'],
   check: (body) => void wantedResults(body),
   quote: quoteRerank,
 
@@ -33,7 +37,9 @@ export const cohereRerank: JsonFamily<RerankBody> = {
     const set: Record<string, string> = { model: JSON.stringify(model.upstreamModel) }
     const wanted = wantedResults(body)
     if (wanted !== undefined) set.top_n = String(wanted)
-    return { path: '/rerank', protocol: 'openai', body: { edit: { set, drop: ['top_k'] } }, stream: false }
+    if (body.documents.some(isTextual)) set.documents = JSON.stringify(sentDocuments(body))
+    const drop = ['top_k', 'rank_fields']
+    return { path: '/rerank', protocol: 'openai', body: { edit: { set, drop } }, stream: false }
   },
 
   read(reply) {
@@ -44,7 +50,34 @@ export const cohereRerank: JsonFamily<RerankBody> = {
     return readResults(reply, results, searches, counted)
   },
 
-  usage: shownRerankUsage,
+  reply([reply], { body }, model, paid) {
+    const { results, usage, ...about } = asObject(reply)
+    const shown = { ...asObject(usage), ...shownRerankUsage(paid) }
+    return {
+      ...about,
+      ...('model' in about && { model: model.id }),
+      results: (results as unknown[]).map((result) => withDocument(result, body)),
+      ...(Object.keys(shown).length > 0 && { usage: shown }),
+    }
+  },
+
   texts: textsOfRerank,
   plain: plainRerank,
+}
+
+function isTextual(document: RerankBody['documents'][number]): boolean {
+  return typeof document === 'object' && !NOT_TEXT.some((member) => member in document)
+}
+
+function sentDocuments(body: RerankBody): unknown[] {
+  return body.documents.map((document) => (isTextual(document) ? documentText(document, body) : document))
+}
+
+/** A result with its document, if the caller wants documents and the vendor left it out. */
+function withDocument(result: unknown, { documents, return_documents: isWanted }: RerankBody): unknown {
+  if (!isObject(result)) return result
+  const { index, document } = result
+  const own = documents[index as number]
+  if (!isWanted || isObject(document) || own === undefined) return result
+  return { ...result, document: typeof own === 'string' ? { text: own } : own }
 }

@@ -34,7 +34,7 @@ export const voyageRerank: MadeFamily<RerankBody> = {
     const json = {
       model: model.upstreamModel,
       query,
-      documents: documents.map(documentText),
+      documents: documents.map((document) => documentText(document, body)),
       ...(topK && { top_k: topK }),
       ...(typeof returned === 'boolean' && { return_documents: returned }),
       ...(truncation !== undefined && { truncation }),

@@ -1,7 +1,7 @@
 // Simulates Cohere: reranking, billed by searches of a hundred documents, with errors in `message`. It must never serve
 // another endpoint, nor return documents, which the newest version of the API does not.
 
-import { asObject, asString, type JsonObject } from '../json'
+import { asArray, asObject, asString, type JsonObject } from '../json'
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from '../replies'
 import { rank, readRerank } from '../rerank'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
@@ -51,6 +51,15 @@ function reranking(request: VendorRequest, body: JsonObject): Reply {
   if (model === '') return refusal(400, 'invalid request: model is required')
   if (!models.includes(model))
     return refusal(404, `model '${model}' not found, make sure the name is correct`)
+  const known = ['model', 'query', 'documents', 'top_n', 'max_tokens_per_doc', 'priority']
+  const unknown = Object.keys(body).find((field) => !known.includes(field))
+  // LightRAG#1813 on GitHub.
+  if (unknown !== undefined) {
+    const usage = 'For proper usage, please refer to https://docs.cohere.com/reference/rerank'
+    return refusal(422, `unknown field: parameter '${unknown}' is not a valid field. ${usage}`)
+  }
+  if (asArray(body.documents)?.some((document) => typeof document !== 'string'))
+    return refusal(400, 'invalid request: documents must be a list of strings')
   const question = readRerank(body, 'top_n')
   if (!question) return refusal(400, 'invalid request: query and documents are required')
   const { length } = question.documents

@@ -111,7 +111,7 @@ function toolsOf(text: string): unknown[] {
 
 function speechBody({ model, values }: Draft, input: string, options: ModelOptions | undefined) {
   const voice = values.voice || options?.voices?.[0]
-  return { model, input, ...(voice && { voice }), response_format: 'mp3' }
+  return { model, input, ...(voice && { voice }) }
 }
 
 function embeddingBody({ model, values }: Draft, text: string) {

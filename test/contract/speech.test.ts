@@ -90,18 +90,12 @@ describe('the sound', () => {
     expect(readWav(spoken.bytes)).toMatchObject({ riffBytes: 36 + 2 * samples, dataBytes: 2 * samples })
   })
 
-  test.each([
-    ['wav', 'audio/wav'],
-    ['mp3', 'audio/mpeg'],
-  ])(
-    'is %s of the model that takes instructions too, for clients that name a format with every request',
-    async (response_format, type) => {
-      const spoken = await speak(gateway, { model: INSTRUCT, response_format })
-      expectPaid(spoken, 6)
-      expect(spoken.response.headers.get('content-type')).toBe(type)
-      expect(vendorInput(spoken)).toEqual({ text: 'Hello!', voice: 'Cherry' })
-    },
-  )
+  test('is WAV of the model that takes instructions, if a client names the format', async () => {
+    const spoken = await speak(gateway, { model: INSTRUCT, response_format: 'wav' })
+    expectPaid(spoken, 6)
+    expect(spoken.response.headers.get('content-type')).toBe('audio/wav')
+    expect(vendorInput(spoken)).toEqual({ text: 'Hello!', voice: 'Cherry' })
+  })
 
   test('is WAV of the model that takes instructions, where no format is named', async () => {
     const body = { model: INSTRUCT, instructions: 'Slowly, and with warmth.' }
@@ -171,10 +165,13 @@ describe('what the vendor is asked', () => {
     'Rachel',
     'Joanna',
     'Kore',
-    'Nobody',
     'Liam',
     '21m00Tcm4TlvDq8ikWAM',
-    'x'.repeat(500),
+    'af_heart',
+    'Fritz-PlayAI',
+    'en-US-Chirp3-HD-Kore',
+    'ara',
+    'c961b81c-a935-4c17-bfb3-ba2239de8c2f',
   ]
   for (const voice of [undefined, null, '', 'Alloy', { id: 'voice_1234' }, ...foreign, ...others]) {
     test(`the voice ${JSON.stringify(voice)} is the default one`, async () => {
@@ -185,6 +182,15 @@ describe('what the vendor is asked', () => {
   for (const voice of ['Cherry', 'Eldric Sage', 'Kiki']) {
     test(`the voice ${voice} goes on as it is`, async () => {
       expect(vendorInput(await speak(gateway, { voice })).voice).toBe(voice)
+    })
+  }
+
+  for (const [voice, own] of [
+    ['cherry', 'Cherry'],
+    ['ELDRIC sage', 'Eldric Sage'],
+  ]) {
+    test(`the voice ${voice} is the preset ${own}`, async () => {
+      expect(vendorInput(await speak(gateway, { voice })).voice).toBe(own)
     })
   }
 
@@ -293,6 +299,7 @@ describe('a wrong request is refused before the vendor is called', () => {
     [{ speed: '1.0' }, 'speed', ['expected a number, but got a string']],
     [{ stream_format: 'sse' }, 'stream_format', ["'audio'"]],
     [{ model: INSTRUCT, response_format: 'opus' }, 'response_format', ["'mp3', 'wav'"]],
+    [{ model: INSTRUCT, response_format: 'mp3' }, 'response_format', ['makes wav only', 'Leave it out']],
     [{ model: INSTRUCT, input: '' }, 'input', ['empty string']],
     [{ model: 'no-such-model' }, 'model', ['does not exist']],
     [{ model: undefined }, 'model', ['You must provide a model']],
@@ -317,7 +324,12 @@ describe('a wrong request is refused before the vendor is called', () => {
 describe('the vendor’s own refusal is the caller’s, word by word, for nothing', () => {
   const rows: [body: Record<string, unknown>, code: string, words: string][] = [
     [{ voice: 'Cherry2' }, 'endpoint_model_mismatch', "The requested voice 'Cherry2' is not supported."],
-    [{ voice: 'cherry' }, 'endpoint_model_mismatch', "The requested voice 'cherry' is not supported."],
+    [
+      { voice: 'NoSuchVoice' },
+      'endpoint_model_mismatch',
+      "The requested voice 'NoSuchVoice' is not supported.",
+    ],
+    [{ voice: 'Nobody' }, 'endpoint_model_mismatch', "The requested voice 'Nobody' is not supported."],
     [{ voice: 'longxiaochun_v2' }, 'endpoint_model_mismatch', "'longxiaochun_v2' is not supported."],
     [{ model: INSTRUCT, voice: 'Kiki' }, 'endpoint_model_mismatch', "The requested voice 'Kiki' is not"],
     [{ input: 'x'.repeat(601) }, 'InvalidParameter', 'Range of input length should be [1, 600]'],

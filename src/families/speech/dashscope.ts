@@ -8,6 +8,7 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { optionalField } from '../body'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
+import { isForeignVoice } from './foreign-voices'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
 /** Headers that ask for events, so that audio starts while the rest is still being made. */
@@ -62,16 +63,8 @@ const PLAIN_VOICES = [
   ],
   ...['Rocky', 'Kiki'],
 ]
-/** Voices that only some versions of a model have, which the vendor alone knows. */
-const FURTHER_VOICES = [
-  ...['Ebona', 'Bodega', 'Sonrisa', 'Alek', 'Dolce', 'Sohee', 'Ono Anna', 'Lenn', 'Emilien', 'Andre'],
-  'Radio Gol',
-]
-/** The vendor's naming of voices: a voice with a number or a word after it, or a custom voice. */
-const OWN_NAMING = new RegExp(
-  `^(?:${[...VOICES, ...PLAIN_VOICES, ...FURTHER_VOICES].join('|')})(?:\\d+|[-_ ].+)?$|^(?:qwen|cosyvoice|sambert|long[a-z]{2,})[\\w-]*$`,
-  'i',
-)
+/** Presets by their names in small letters. */
+const PRESETS = new Map([...VOICES, ...PLAIN_VOICES].map((name) => [name.toLowerCase(), name]))
 /** DashScope's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
 
@@ -113,6 +106,12 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
         'input',
         "Invalid 'input': there is nothing to speak in it. Send a text.",
         'empty_string',
+      )
+    }
+    if (body.response_format === 'mp3' && takesInstructions(model)) {
+      throw invalidRequest(
+        'response_format',
+        `Invalid 'response_format': ${model.id} makes wav only. Leave it out, or choose a model without instructions.`,
       )
     }
     if (!body.instructions || takesInstructions(model)) return
@@ -160,7 +159,8 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
     },
     status(json, event) {
       const { status_code: stated } = json as Reply
-      const status = Number(/^: ?HTTP_STATUS\/(\d{3})$/m.exec(event)?.[1] ?? stated)
+      const [, told = stated] = /^: ?HTTP_STATUS\/(\d{3})$/m.exec(event) ?? []
+      const status = typeof told === 'string' || typeof told === 'number' ? Number(told) : Number.NaN
       return status >= 400 && status <= 599 ? status : undefined
     },
   },
@@ -189,8 +189,7 @@ function takesInstructions({ upstreamModel }: Model): boolean {
 function voiceOf({ voice }: SpeechBody): string {
   // Another provider names custom voices by an object.
   if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
-  // Clients send the names that other providers have: a name that is not this vendor's is one of theirs.
-  return OWN_NAMING.test(voice) ? voice : DEFAULT_VOICE
+  return PRESETS.get(voice.toLowerCase()) ?? (isForeignVoice(voice) ? DEFAULT_VOICE : voice)
 }
 
 function countCodePoints(text: string): number {

@@ -118,9 +118,17 @@ function changesOf(before: ListedModels | undefined, { models }: ListedModels): 
 
 /** Price and context of a model, in a few words. */
 function textOf({ free, price, contextTokens }: ListedSettings): string {
-  const words = Object.entries(price ?? {}).map(([key, amount]) => `${key.replace(/^per_/, '')} ${amount}`)
+  const words = wordsOf(price ?? {})
   const context = contextTokens === undefined ? [] : [`context ${contextTokens}`]
   return [...(free ? ['free'] : words), ...context].join(', ')
+}
+
+function wordsOf(price: NonNullable<ListedSettings['price']>): string[] {
+  return Object.entries(price).map(([key, amount]) =>
+    typeof amount === 'string'
+      ? `${key.replace(/^per_/, '')} ${amount}`
+      : `${key.replace('_', ' ')}: ${wordsOf(amount).join(', ')}`,
+  )
 }
 
 /** Replaces a file at once: a reader has the old list or the new one. */

@@ -80,7 +80,7 @@ function modelsOf(
   return models
 }
 
-function dated(price: Record<string, string>, { source, fetchedAt }: ModelList): Record<string, string> {
+function dated(price: object, { source, fetchedAt }: ModelList): object {
   return { ...price, source, as_of: fetchedAt.slice(0, 10) }
 }
 

@@ -108,7 +108,15 @@ export const unitTable = {
     pricing: 'audio',
     tokens: 'input',
     fallback: 'input_token',
-    becomes: READ,
+    becomes: [...READ, 'cached_input_audio_token'],
+  },
+  cached_input_audio_token: {
+    key: 'per_1m_cached_input_audio_tokens',
+    of: 'sound that the vendor read from a cache',
+    per: 1_000_000,
+    pricing: 'input_audio_cache',
+    tokens: 'input',
+    fallback: 'input_audio_token',
   },
   output_audio_token: {
     key: 'per_1m_output_audio_tokens',

@@ -84,7 +84,8 @@ export interface ListedModels {
 
 export interface ListedSettings {
   free?: true
-  price?: Record<string, string>
+  /** Dollars by the keys of a price list, and those of longer prompts. */
+  price?: Readonly<Record<string, string | Readonly<Record<string, string>>>>
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: string[]

@@ -33,13 +33,14 @@ describe('a completion', () => {
     })
   })
 
-  test('whose sound was read from a cache is all sound: never less than it is', () => {
+  test('whose sound was read from a cache is sound, and cached as far as it must be', () => {
     const details = { prompt_tokens_details: { audio_tokens: 60, cached_tokens: 80, cache_write_tokens: 5 } }
     expect(read({ prompt_tokens: 100, completion_tokens: 0, ...details })).toEqual({
       input_token: 0,
       cached_input_token: 35,
       cache_write_token: 5,
-      input_audio_token: 60,
+      input_audio_token: 20,
+      cached_input_audio_token: 40,
       output_token: 0,
     })
   })

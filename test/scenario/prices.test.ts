@@ -280,6 +280,7 @@ function randomTiers({ service_tiers: tiers = {} }: PriceConfig, random: Random)
 function randomUsage(list: PriceConfig, most: { input: number; output: number }, random: Random): Quantities {
   const input = random.below(most.input + 1)
   const audio = list.per_1m_input_audio_tokens ? random.below(input + 1) : 0
+  const cachedAudio = random.below(audio + 1)
   const cached = random.below(input - audio + 1)
   const written = random.below(input - audio - cached + 1)
   const long = random.below(written + 1)
@@ -290,7 +291,8 @@ function randomUsage(list: PriceConfig, most: { input: number; output: number },
     cached_input_token: cached,
     cache_write_token: written - long,
     cache_write_1h_token: long,
-    input_audio_token: audio,
+    input_audio_token: audio - cachedAudio,
+    cached_input_audio_token: cachedAudio,
     output_token: output - spoken,
     output_audio_token: spoken,
     ...(list.per_request && { request: 1 }),

@@ -32,6 +32,12 @@ const rows: Record<string, { key: string; per: bigint; instead?: string; input?:
     instead: 'input_token',
     input: true,
   },
+  cached_input_audio_token: {
+    key: 'per_1m_cached_input_audio_tokens',
+    per: 1_000_000n,
+    instead: 'input_audio_token',
+    input: true,
+  },
   output_token: { key: 'per_1m_output_tokens', per: 1_000_000n },
   output_audio_token: { key: 'per_1m_output_audio_tokens', per: 1_000_000n, instead: 'output_token' },
   web_search: { key: 'per_1k_web_searches', per: 1_000n, flat: true },
@@ -43,7 +49,11 @@ const LENGTHS = ['above_100', 'above_700', 'above_1k', 'above_2k']
 
 export function randomPrice(random: Random): PriceConfig {
   const optional = ['per_1m_cached_input_tokens', 'per_1m_cache_write_tokens', 'per_1m_cache_write_1h_tokens']
-  const sound = ['per_1m_input_audio_tokens', 'per_1m_output_audio_tokens']
+  const sound = [
+    'per_1m_input_audio_tokens',
+    'per_1m_output_audio_tokens',
+    ...(random.chance(0.5) ? ['per_1m_cached_input_audio_tokens'] : []),
+  ]
   const flat = ['per_request', 'per_1k_web_searches', 'per_1k_search_sources']
   const tokens = [
     'per_1m_input_tokens',

@@ -364,7 +364,9 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
   if (audio + spoken + sources === 0) return true
   if (!(Math.max(audio, spoken, sources) <= ABSURD_FIGURE)) return false
   if (spoken > (quantities.output_token ?? 0)) return false
-  // Audio is part of the prompt. Cached tokens may be audio too, and are billed as audio then.
+  // Audio is part of the prompt. Cached tokens may be audio too: as many as do not fit into the rest.
+  const fresh = (quantities.input_token ?? 0) + (quantities.cache_write_token ?? 0)
+  const cachedAudio = Math.max(0, audio - fresh)
   let rest = audio
   for (const unit of ['input_token', 'cached_input_token', 'cache_write_token'] as const) {
     const part = Math.min(rest, quantities[unit] ?? 0)
@@ -372,7 +374,8 @@ function addRare(quantities: Quantities, usage: Record<string, unknown>): boolea
     rest -= part
   }
   if (rest > 0) return false
-  if (audio > 0) quantities.input_audio_token = audio
+  if (audio > 0) quantities.input_audio_token = audio - cachedAudio
+  if (cachedAudio > 0) quantities.cached_input_audio_token = cachedAudio
   if (spoken > 0) {
     quantities.output_token = (quantities.output_token ?? 0) - spoken
     quantities.output_audio_token = spoken

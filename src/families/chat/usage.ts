@@ -6,7 +6,7 @@ import { isObject } from '../../lib/objects'
 
 /** Usage in the terms of chat: the prompt has cached and written tokens in it, and the completion has thinking in it. */
 export function chatUsage(usage: Quantities, thinkingTokens = 0) {
-  const cached = usage.cached_input_token ?? 0
+  const cached = (usage.cached_input_token ?? 0) + (usage.cached_input_audio_token ?? 0)
   const written = (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0)
   const prompt = inputTokensOf(usage)
   const completion = outputTokensOf(usage)

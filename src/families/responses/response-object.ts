@@ -45,7 +45,7 @@ export function responseUsage(usage: Quantities, reasoningTokens: number): Respo
   const outputTokens = outputTokensOf(usage)
   return {
     inputTokens: inputTokensOf(usage),
-    cachedTokens: usage.cached_input_token ?? 0,
+    cachedTokens: (usage.cached_input_token ?? 0) + (usage.cached_input_audio_token ?? 0),
     cacheWriteTokens: (usage.cache_write_token ?? 0) + (usage.cache_write_1h_token ?? 0),
     outputTokens,
     reasoningTokens: Math.min(Math.max(0, reasoningTokens), outputTokens),

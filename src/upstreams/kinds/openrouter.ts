@@ -4,22 +4,42 @@
 
 import type { ListedModels, ListedSettings, UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import { formatDecimal, parseDecimal } from '../../lib/money'
+import { formatDecimal } from '../../lib/money'
 import { asObject } from '../../lib/objects'
 
-/** Prices of one in dollars, as https://openrouter.ai/docs/overview/models has them, by our key for a million. */
+/** Prices of one in dollars, by `PublicPricing` of @openrouter/sdk 1.3 (November 2026), each with our key for a million. */
 const PER_TOKEN: Readonly<Record<string, string>> = {
   prompt: 'per_1m_input_tokens',
   completion: 'per_1m_output_tokens',
   input_cache_read: 'per_1m_cached_input_tokens',
   input_cache_write: 'per_1m_cache_write_tokens',
+  input_cache_write_1h: 'per_1m_cache_write_1h_tokens',
   audio: 'per_1m_input_audio_tokens',
+  input_audio_cache: 'per_1m_cached_input_audio_tokens',
   audio_output: 'per_1m_output_audio_tokens',
+}
+/** Our keys that use the price of another where they have none. */
+const FALLBACKS: Readonly<Record<string, string>> = {
+  per_1m_cached_input_tokens: 'per_1m_input_tokens',
+  per_1m_cache_write_tokens: 'per_1m_input_tokens',
+  per_1m_cache_write_1h_tokens: 'per_1m_cache_write_tokens',
+  per_1m_input_audio_tokens: 'per_1m_input_tokens',
+  per_1m_cached_input_audio_tokens: 'per_1m_input_audio_tokens',
+  per_1m_output_audio_tokens: 'per_1m_output_tokens',
 }
 /** Prices of what a request only costs with fields that callers may not set. */
 const OF_REFUSED_FIELDS = ['web_search']
-/** Decimals of a price of one token: a pico-dollar. */
-const TOKEN_DECIMALS = 12
+/** Prices that say nothing new where they are those of another: what they are for is counted as that. */
+const COUNTED_AS: Readonly<Record<string, string>> = {
+  internal_reasoning: 'completion',
+  image: 'prompt',
+  image_token: 'prompt',
+}
+/** Conditions of an override that depend on the time of the request. */
+const TIMES = ['utc_start', 'utc_end', 'utc_days']
+/** Decimals of a price of one: a pico-dollar, the finest that is billed. */
+const DECIMALS = 12
+const AMOUNT = /^(\d{1,10})(?:\.(\d{1,30}))?$/
 
 export const openrouter: UpstreamKind = {
   kind: 'openrouter',
@@ -60,32 +80,108 @@ function readModels(list: unknown): ListedModels {
   for (const entry of Array.isArray(data) ? data : []) {
     const { id, pricing, ...about } = asObject(entry)
     if (typeof id !== 'string') continue
-    const price = priceOf(asObject(pricing))
+    const price = priceOf(asObject(pricing), asObject(about.architecture))
     if (typeof price === 'string') listed.refused[id] = price
     else listed.models[id] = { ...price, ...settingsOf(about) }
   }
   return listed
 }
 
+type Amounts = Record<string, bigint>
+
 /** The price list of a model, or why it has none that this gateway could bill by. */
-function priceOf(pricing: Record<string, unknown>): Pick<ListedSettings, 'free' | 'price'> | string {
-  const price: Record<string, string> = {}
-  for (const [name, value] of Object.entries(pricing)) {
-    const one = typeof value === 'string' ? parseDecimal(value, TOKEN_DECIMALS) : undefined
-    if (one === 0n || OF_REFUSED_FIELDS.includes(name)) continue
+function priceOf(
+  pricing: Record<string, unknown>,
+  architecture: Record<string, unknown>,
+): Pick<ListedSettings, 'free' | 'price'> | string {
+  const { overrides = [], ...own } = pricing
+  if (own.prompt === undefined || own.completion === undefined) return 'it has no price of tokens'
+  if (!Array.isArray(overrides)) return `its overrides are ${JSON.stringify(overrides)}, which is no list`
+  const base = amountsOf(own, own, architecture)
+  if (typeof base === 'string') return base
+  const ranges: { above: number; amounts: Amounts }[] = [{ above: 0, amounts: base }]
+  for (const override of overrides) {
+    const { min_prompt_tokens: above = 0, ...prices } = asObject(override)
+    if (TIMES.some((name) => name in prices)) return 'its prices change with the time of day'
+    if (!Number.isSafeInteger(above) || (above as number) < 0) return 'its overrides have no number of tokens'
+    const amounts = amountsOf(prices, { ...own, ...prices }, architecture)
+    if (typeof amounts === 'string') return amounts
+    ranges.push({ above: above as number, amounts })
+  }
+  return listOf(ranges)
+}
+
+/** Amounts in pico-dollars by our keys, or why one cannot be billed. */
+function amountsOf(
+  prices: Record<string, unknown>,
+  all: Record<string, unknown>,
+  { output_modalities: made }: Record<string, unknown>,
+): Amounts | string {
+  const amounts: Amounts = {}
+  for (const [name, value] of Object.entries(prices)) {
+    if (OF_REFUSED_FIELDS.includes(name) || (name === 'discount' && value === 0)) continue
     const shown = JSON.stringify(value)
-    if (name === 'internal_reasoning' && value === pricing.completion) continue
-    if (name === 'discount' && value === 0) continue
-    if (typeof one !== 'bigint') return `its price ${name} is ${shown}, which is no amount`
+    const one = typeof value === 'string' ? picoOf(value) : undefined
     const key = PER_TOKEN[name] ?? (name === 'request' ? 'per_request' : undefined)
-    if (key === undefined) return `its price ${name} (${shown}) is of a kind that is not billed here`
-    price[key] = name === 'request' ? formatDecimal(one, 12) : formatDecimal(one * 1_000_000n, 12)
+    if (one === undefined) return `its price ${name} is ${shown}, which is no amount`
+    if (key !== undefined) amounts[key] = one
+    else if (one !== 0n && !isCounted(name, one, all) && !(name === 'image_output' && isText(made))) {
+      return `its price ${name} (${shown}) is of a kind that is not billed here`
+    }
   }
-  if (pricing.prompt === undefined || pricing.completion === undefined) return 'it has no price of tokens'
-  if (Object.keys(price).length === 0) return { free: true }
-  return {
-    price: { per_1m_input_tokens: '0', per_1m_output_tokens: '0', ...price },
-  }
+  return amounts
+}
+
+function isCounted(name: string, one: bigint, all: Record<string, unknown>): boolean {
+  const other = all[COUNTED_AS[name] ?? '']
+  return typeof other === 'string' && picoOf(other) === one
+}
+
+function isText(modalities: unknown): boolean {
+  return Array.isArray(modalities) && modalities.every((modality) => modality === 'text')
+}
+
+/** Pico-dollars of a decimal, the next whole one where it is finer: never less than the vendor asks. */
+function picoOf(text: string): bigint | undefined {
+  const [, whole, fraction = ''] = AMOUNT.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const pico = BigInt(whole + fraction.slice(0, DECIMALS).padEnd(DECIMALS, '0'))
+  return /[1-9]/.test(fraction.slice(DECIMALS)) ? pico + 1n : pico
+}
+
+/** A price list of amounts, each range with all that apply to it: later ones win. */
+function listOf(
+  ranges: readonly { above: number; amounts: Amounts }[],
+): Pick<ListedSettings, 'free' | 'price'> {
+  const thresholds = [...new Set(ranges.map(({ above }) => above))].sort((one, other) => one - other)
+  const tables = thresholds.map(
+    (above): Amounts =>
+      Object.assign({}, ...ranges.filter((range) => range.above <= above).map(({ amounts }) => amounts)),
+  )
+  // A price of zero says that nothing is billed apart, as for writes to a cache: those are counted as input.
+  const keys = Object.keys(Object.assign({}, ...tables)).filter((key) => tables.some((table) => table[key]))
+  if (keys.length === 0) return { free: true }
+  const names = new Set(['per_1m_input_tokens', 'per_1m_output_tokens', ...keys])
+  const [usual = {}, ...longer] = tables.map((table) =>
+    Object.fromEntries([...names].map((key) => [key, textOf(key, amountFor(table, key))])),
+  )
+  const above = longer.map((table, index) => [`above_${thresholds[index + 1]}`, withoutFlat(table)])
+  return { price: { ...usual, ...Object.fromEntries(above) } }
+}
+
+/** The amount of a key in a table, or of what it is counted as there. */
+function amountFor(table: Amounts, key: string): bigint {
+  const other = FALLBACKS[key]
+  return table[key] ?? (other === undefined ? 0n : amountFor(table, other))
+}
+
+/** A request costs the same whatever its length. */
+function withoutFlat({ per_request: _, ...table }: Record<string, string>): Record<string, string> {
+  return table
+}
+
+function textOf(key: string, pico: bigint): string {
+  return formatDecimal(key === 'per_request' ? pico : pico * 1_000_000n, DECIMALS)
 }
 
 function settingsOf(about: Record<string, unknown>): ListedSettings {

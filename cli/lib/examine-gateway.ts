@@ -8,9 +8,11 @@ import { logFaults } from '../../src/config/log'
 import type { Config } from '../../src/config/schema'
 import { lineOf } from '../../src/lib/error-line'
 import { withoutBrackets } from '../../src/lib/url-host'
+import { baseUrlOf } from '../../src/upstreams/connection'
 import { isMaskable } from '../../src/upstreams/key-mask'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { askHealth } from './ask-health'
 import { listModels, modelsByUpstream } from './catalogue'
 import { askServer } from './control'
@@ -104,12 +106,21 @@ export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<
     names.map(async (name) => {
       const check = `upstream ${name}`
       const { state, reason, advice, duration_ms: durationMs } = await tryUpstream(config, name, flags)
-      const found = reason ?? `ready, in ${durationMs} ms`
-      if (state !== 'failed')
-        return ok(check, isKeyShown(config, name) ? `${found}; ${KEY_NOT_MASKED}` : found)
+      const found = [
+        reason ?? `ready, in ${durationMs} ms`,
+        isKeyShown(config, name) ? KEY_NOT_MASKED : undefined,
+        adviceOn(config.upstreams[name]),
+      ]
+      if (state !== 'failed') return ok(check, found.filter(Boolean).join('; '))
       return broken(check, reason ?? 'cannot be used', advice ?? 'Try again later.')
     }),
   )
+}
+
+/** Advice of the vendor of an upstream about its address. */
+function adviceOn(entry: UpstreamConfig | undefined): string | undefined {
+  const kind = entry && upstreamKinds.get(entry.kind)
+  return kind?.advice?.(baseUrlOf(kind, entry as UpstreamConfig))
 }
 
 /** The clock of the first vendor that says the time. */

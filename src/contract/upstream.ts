@@ -29,6 +29,8 @@ export interface UpstreamKind {
   keyless?: true
   /** The base URL where the configuration has none; absent: always `baseUrl`. */
   baseUrlFor?(place: UpstreamPlace): string
+  /** Advice of the vendor about an address, for its operator, as the end of a sentence; undefined for none. */
+  advice?(address: string): string | undefined
   /**
    * A call as this vendor takes it, where the model is named in the path and not in the body. Undefined for what the
    * vendor does not serve. Absent: calls are sent as the families make them.

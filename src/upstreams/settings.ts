@@ -42,7 +42,7 @@ export const UpstreamEntry = Type.Object(
       Type.String({ pattern: '^[a-z0-9-]+$' }),
     ),
     project: optionalSetting(
-      "The vendor's project that pays. Default: that of the key, if the key names one.",
+      "The vendor's project, or workspace, that pays. Default: that of the key, if the key names one.",
       Type.String({ pattern: '^[A-Za-z0-9:._-]+$' }),
     ),
     apiVersion: optionalSetting(

@@ -106,6 +106,22 @@ describe('gateway doctor', () => {
     })
   })
 
+  test('says where a vendor advises another host', async () => {
+    const found = async (settings: object) => {
+      const upstreams = { near: { kind: 'dashscope', ...settings } }
+      const config = { server: { port: await freePort() }, upstreams, models }
+      writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(config))
+      const { stdout } = await call(['doctor', '--sandbox', '--json', '--data-dir', dataDir])
+      const { findings } = JSON.parse(stdout) as { findings: Json[] }
+      return findings.find(({ check }) => check === 'upstream near')
+    }
+    expect(await found({})).toMatchObject({
+      state: 'ok',
+      found: expect.stringContaining('a host that all workspaces share'),
+    })
+    expect((await found({ project: 'llm-abc1' })).found).not.toContain('share')
+  })
+
   test('tells clocks, limits of files and certificates', () => {
     const clock = (offMs: number) => examineClock([{ name: 'x', oursMs: 1e12 + offMs, theirsMs: 1e12 }])
     expect([0, 6_000, -61_000].map((offMs) => clock(offMs).state)).toEqual(['ok', 'warning', 'broken'])

@@ -1,4 +1,5 @@
-// Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host.
+// Alibaba DashScope (Model Studio): the OpenAI-compatible API and the native one on one host, which is shared by all workspaces of a
+// region or belongs to one: https://www.alibabacloud.com/help/model-studio/base-url (2026-10-11).
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -10,9 +11,25 @@ const OPERATOR_CODE =
 /** The error for a voice that the model does not have. */
 const VOICE = /\bvoice '.*' is not supported|: (?:parameters\.audio|input)\.voice/i
 
+const DEFAULT_REGION = 'ap-southeast-1'
+/** Shared hosts of regions, where their names say something else than the region. */
+const SHARED_HOSTS: Readonly<Record<string, string>> = {
+  [DEFAULT_REGION]: 'dashscope-intl.aliyuncs.com',
+  'us-east-1': 'dashscope-us.aliyuncs.com',
+  'cn-beijing': 'dashscope.aliyuncs.com',
+}
+
 export const dashscope: UpstreamKind = {
   kind: 'dashscope',
-  baseUrl: 'https://dashscope-intl.aliyuncs.com',
+  baseUrl: `https://${SHARED_HOSTS[DEFAULT_REGION]}`,
+  baseUrlFor: ({ region = DEFAULT_REGION, project }) =>
+    project === undefined
+      ? `https://${SHARED_HOSTS[region] ?? `${region}.dashscope.aliyuncs.com`}`
+      : `https://${project}.${region}.maas.aliyuncs.com`,
+  advice: (address) =>
+    /dashscope[\w-]*\.aliyuncs\.com$/.test(URL.parse(address)?.hostname ?? '')
+      ? 'a host that all workspaces share, which the vendor advises to leave: set project to the id of yours, and region'
+      : undefined,
   secretVariable: 'DASHSCOPE_API_KEY',
   prefix: { openai: '/compatible-mode/v1', native: '/api/v1' },
   fileHosts: ['.aliyuncs.com'],

@@ -27,6 +27,8 @@ beforeAll(async () => {
     models: {
       'pgt-image-2': entry('pgt-image-2'),
       'pgt-image-1': entry('pgt-image-1'),
+      'pgt-image-2.5': { ...entry('pgt-image-2'), upstreamModel: 'gpt-image-2.5-flare' },
+      'odd-image-2.5': { ...entry('pgt-image-2'), upstream: 'odd', upstreamModel: 'gpt-image-2.5-flare' },
       'dle-2': entry('dle-2'),
       'odd-image': { ...entry('pgt-image-2'), upstream: 'odd', upstreamModel: 'local-image' },
       'few-sizes': { ...entry('dle-2'), price: { per_image: { '256x256': '0.01' } } },
@@ -89,6 +91,11 @@ describe('a picture', () => {
     ['pgt-image-2', {}, 7024, '1024x1024'],
     ['pgt-image-2', { size: 'auto', quality: 'auto', n: 1 }, 7024, '1024x1024'],
     ['pgt-image-2', { size: null, quality: null, n: null, stream: null }, 7024, '1024x1024'],
+    ['pgt-image-2.5', { size: '1024x1024', quality: 'medium' }, 439, '1024x1024'],
+    ['pgt-image-2.5', { size: '1024x1024', quality: 'xhigh' }, 3122, '1024x1024'],
+    ['pgt-image-2.5', { size: '1024x1536', quality: 'xhigh' }, 2459, '1024x1536'],
+    ['pgt-image-2.5', { size: '1024x1024', quality: 'max' }, 7024, '1024x1024'],
+    ['pgt-image-2.5', { size: '3840x2160', quality: 'max' }, 13342, '3840x2160'],
     ['pgt-image-1', { size: '1024x1536', quality: 'high' }, 6240, '1024x1536'],
     ['pgt-image-1', { size: '1536x1024', quality: 'low' }, 400, '1536x1024'],
     ['pgt-image-1', { size: 'auto', quality: 'medium' }, 1056, '1024x1024'],
@@ -111,6 +118,27 @@ describe('a picture', () => {
       ])
     })
   }
+
+  test.each([
+    ['low', 196],
+    ['medium', 439],
+    ['high', 1_756],
+    ['xhigh', 3_122],
+    ['max', 7_024],
+  ])(
+    'of the newest model in quality %s that nobody counts is counted as %d tokens',
+    async (quality, tokens) => {
+      const b64_json = Buffer.from(picture('png', 1024, 1024).bytes).toString('base64')
+      vendor.answer = () => Response.json({ created: 1, quality, data: [{ b64_json }] })
+      const { charges } = await generate(
+        { model: 'odd-image-2.5', size: '1024x1024', quality },
+        { vendorCalls: 0 },
+      )
+      expect(charges).toMatchObject([{ state: 'settled' }])
+      const text = countTokens(prompt) * TEXT_IN
+      expect(charges[0]?.amount).toBe(text + tokens * IMAGE_OUT)
+    },
+  )
 
   test('several cost as much as so many', async () => {
     const { json, charges } = await generate({ n: 10, size: '1024x1024', quality: 'low' })

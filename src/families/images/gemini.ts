@@ -270,7 +270,7 @@ const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...M
 /** The shape and the class of a size such as `1536x1024` or `2K`; undefined for the vendor's usual ones. */
 function formatOf(size: string | undefined, quality: string | undefined): Record<string, string> | undefined {
   // High quality is more pixels here.
-  if (size === undefined) return quality === 'high' || quality === 'hd' ? { image_size: '2K' } : undefined
+  if (size === undefined) return /^(x?high|max|hd)$/.test(quality ?? '') ? { image_size: '2K' } : undefined
   if (/^(512|[124]k)$/i.test(size)) return { image_size: size.toUpperCase() }
   const { width, height } = readPixels(size)
   const [name] = Object.entries(MOST_PIXELS).find(([, most]) => width * height <= most) ?? []

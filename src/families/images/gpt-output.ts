@@ -23,7 +23,7 @@ export const gptImageFields = {
   prompt: Type.String({ minLength: 1 }),
   n: optionalField(Type.Integer({ minimum: 1, maximum: 10 })),
   size: optionalField(Type.String({ description: '`auto`, or width and height such as `1536x1024`.' })),
-  quality: optionalField(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  quality: optionalField(words('auto', 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd')),
   response_format: optionalField(words('b64_json', 'url')),
   output_format: optionalField(words('png', 'jpeg', 'webp')),
   output_compression: optionalField(Type.Integer({ minimum: 0, maximum: 100 })),
@@ -36,7 +36,7 @@ export const gptImageFields = {
 const Output = Type.Object(gptImageFields)
 type Output = Static<typeof Output>
 
-type Quality = 'low' | 'medium' | 'high'
+type Quality = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
 /** Units that a model must have a price for: text and pictures are tokens of different price, in both directions. */
 export const gptImageUnits = [
@@ -73,10 +73,19 @@ export function quoteOutput(body: Output): Quantities {
   }
 }
 
-/** Tokens along the longer side for newer models; a square has as many along the other. */
-const LONG_SIDE_TOKENS = { low: 16, medium: 48, high: 96 }
+/** Generations of models, by how they count the tokens of a picture. */
+type Generation = 'gpt-image-1' | 'gpt-image-2' | 'gpt-image-2.5'
+/**
+ * Tokens along the longer side; a square has as many along the other. Those of gpt-image-2.5 fit the documented prices of its
+ * pictures at 30 dollars for a million tokens (fal.ai, as the litellm package 1.110 lists them, November 2026). Only it has the two
+ * highest qualities.
+ */
+const LONG_SIDE_TOKENS = {
+  'gpt-image-2': { low: 16, medium: 48, high: 96, xhigh: 96, max: 96 },
+  'gpt-image-2.5': { low: 16, medium: 24, high: 48, xhigh: 64, max: 96 },
+}
 /** Pixels along a token's side for older models, for the largest picture that they make. */
-const TOKEN_PIXELS = { low: 64, medium: 32, high: 16 }
+const TOKEN_PIXELS = { low: 64, medium: 32, high: 16, xhigh: 16, max: 16 }
 const OLDER_MOST_PIXELS = 1536 * 1024
 /**
  * Sizes to assume if the model chooses: the tallest of the documented sizes, and a square above the largest that was
@@ -90,20 +99,25 @@ const AUTO_SIZES = [
 /** Tokens of one picture, of the model that takes more. */
 function mostTokens(quality: Quality, size: Size | undefined): number {
   if (!size) return Math.max(...AUTO_SIZES.map((size) => mostTokens(quality, size)))
-  return Math.max(newerTokens(quality, size), olderTokens(quality, size))
+  return Math.max(newerTokens(quality, size, 'gpt-image-2'), olderTokens(quality, size))
 }
 
 /**
  * Tokens of one picture that the vendor does not count, by its size: of the newer models by their names, else as the older
  * ones count.
  */
-function madeTokens(quality: Quality, size: Size, isNewer: boolean): number {
-  return (isNewer ? newerTokens : olderTokens)(quality, size) || newerTokens(quality, size)
+function madeTokens(quality: Quality, size: Size, generation: Generation): number {
+  if (generation !== 'gpt-image-1') return newerTokens(quality, size, generation)
+  return olderTokens(quality, size) || newerTokens(quality, size, 'gpt-image-2')
 }
 
 /** Checked against documented figures: 196, 1756 and 7024 for a square of 1024, and 13342 for 3840x2160 in high quality. */
-function newerTokens(quality: Quality, { width, height }: Size): number {
-  const long = LONG_SIDE_TOKENS[quality]
+function newerTokens(
+  quality: Quality,
+  { width, height }: Size,
+  generation: keyof typeof LONG_SIDE_TOKENS,
+): number {
+  const long = LONG_SIDE_TOKENS[generation][quality]
   const short = Math.round((long * Math.min(width, height)) / Math.max(width, height))
   return Math.ceil((long * short * (2_000_000 + width * height)) / 4_000_000)
 }
@@ -128,13 +142,14 @@ export function readPictures(
   // An answer without a picture counts as an error.
   if (isObject(error) || pictures.length === 0) return { end: 'failed' }
   const told = { size: size ?? body.size, quality: quality ?? qualityOf(body) }
-  const ofNewer = isNewer(upstreamModel)
-  const isFaithful = ofNewer || (body as { input_fidelity?: unknown }).input_fidelity === 'high'
+  const generation = generationOf(upstreamModel)
+  const isFaithful =
+    generation !== 'gpt-image-1' || (body as { input_fidelity?: unknown }).input_fidelity === 'high'
   const counted = {
     ...(uploads.length > 0 && {
       input_image_token: sumOf(uploads, ({ picture }) => inputTokens(picture, isFaithful)),
     }),
-    output_image_token: sumOf(pictures, (picture) => tokensOf(picture, told, ofNewer)),
+    output_image_token: sumOf(pictures, (picture) => tokensOf(picture, told, generation)),
   }
   return {
     output: { kind: 'shown', counted },
@@ -163,21 +178,25 @@ function inputTokens(size: Size | undefined, isFaithful: boolean): number {
   return 65 + 129 * (across ?? 1) * (down ?? 1) + more
 }
 
-/** Whether a model counts as the newer ones do. */
-function isNewer(upstreamModel: string): boolean {
-  return /^gpt-image-[2-9]/.test(upstreamModel)
+function generationOf(upstreamModel: string): Generation {
+  if (/^gpt-image-(2\.[5-9]|[3-9])/.test(upstreamModel)) return 'gpt-image-2.5'
+  return upstreamModel.startsWith('gpt-image-2') ? 'gpt-image-2' : 'gpt-image-1'
 }
 
 /** Tokens of a picture that was made: by the size in its bytes, else by the reported one. */
 function tokensOf(
   { b64_json: data }: { b64_json?: unknown },
   { size, quality }: { size?: unknown; quality?: unknown },
-  ofNewer: boolean,
+  generation: Generation,
 ): number {
-  const known = quality === 'low' || quality === 'medium' ? quality : 'high'
+  const known = isQuality(quality) ? quality : 'high'
   const made = typeof data === 'string' ? pictureInBase64(data) : undefined
   const stated = made ?? (typeof size === 'string' ? parseSize(size, 'x') : undefined)
-  return stated ? madeTokens(known, stated, ofNewer) : mostTokens(known, undefined)
+  return stated ? madeTokens(known, stated, generation) : mostTokens(known, undefined)
+}
+
+function isQuality(quality: unknown): quality is Quality {
+  return typeof quality === 'string' && Object.hasOwn(TOKEN_PIXELS, quality)
 }
 
 export const gptImageStream = {
@@ -194,7 +213,9 @@ function readEvent(event: unknown): Reading {
   if (type.endsWith('.partial_image')) return { output: PARTIAL }
   if (!type.endsWith('.completed')) return {}
   // The vendor of the newer models counts: what is not counted comes from other servers.
-  const counted = { output_image_token: isPicture(event) ? tokensOf(event, event as Event, false) : 0 }
+  const counted = {
+    output_image_token: isPicture(event) ? tokensOf(event, event as Event, 'gpt-image-1') : 0,
+  }
   const output: Made | undefined = isPicture(event) ? { kind: 'shown', counted } : undefined
   return { output, usage: usageReading(usageOf(usage)), end: 'finished' }
 }

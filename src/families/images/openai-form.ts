@@ -63,7 +63,7 @@ const fields = {
   prompt: Type.String({ minLength: 1 }),
   n: optionalField(Type.Integer({ minimum: 1, maximum: MAX_PICTURES })),
   size: optionalField(Type.String({ description: 'Width and height such as `1536x1024`, or `auto`.' })),
-  quality: optionalField(words('auto', 'low', 'medium', 'high', 'standard', 'hd')),
+  quality: optionalField(words('auto', 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd')),
   response_format: optionalField(words('url', 'b64_json')),
   output_format: optionalField(words('png', 'jpeg', 'webp')),
   stream: optionalField(Type.Boolean()),
@@ -120,7 +120,10 @@ const commonFields: readonly BridgedField[] = [
 export const ONE_QUALITY = bridgedFields('ignored', ['quality', 'the model has one quality'])
 export const NO_USER = bridgedFields('ignored', ['user', 'the vendor has no such field'])
 /** The qualities of a vendor that makes larger pictures in their place. */
-export const QUALITY_IS_SIZE = bridgedFields('translated', ['quality', '`high` and `hd` are more pixels'])
+export const QUALITY_IS_SIZE = bridgedFields('translated', [
+  'quality',
+  '`high`, `xhigh`, `max` and `hd` are more pixels',
+])
 
 /** Stands for a file until it is read: nothing that is checked or priced depends on its bytes. */
 const STAND_IN = 'data:image/png;base64,AAAA'

@@ -19,6 +19,8 @@ interface ImageModel {
   freeSizes: boolean
   sizes: readonly string[]
   fields: readonly string[]
+  /** Qualities besides those of all. */
+  qualities?: readonly string[]
   /** False for the newer model, which keeps every input at high fidelity and has no field for it. */
   inputFidelity: boolean
 }
@@ -37,9 +39,19 @@ const gptFields = [
 ]
 const gptSizes = ['1024x1024', '1024x1536', '1536x1024', 'auto']
 
+const newest: ImageModel = {
+  freeSizes: true,
+  sizes: gptSizes,
+  fields: gptFields,
+  qualities: ['xhigh', 'max'],
+  inputFidelity: false,
+}
+
 /** Image models. The older two are retired, and stand here for servers that still serve them. */
 const models: Readonly<Record<string, ImageModel>> = {
   'gpt-image-2': { freeSizes: true, sizes: gptSizes, fields: gptFields, inputFidelity: false },
+  'gpt-image-2.5-flare': newest,
+  'gpt-image-2.5-sunburst': newest,
   'gpt-image-1': { freeSizes: false, sizes: gptSizes, fields: gptFields, inputFidelity: true },
   'dall-e-2': {
     freeSizes: false,
@@ -78,14 +90,14 @@ export function findImageFault(request: ImageRequest, model: ImageModel): Fault 
   for (const [name, value] of Object.entries(fields)) {
     const known = model.fields.includes(name) && (name !== 'input_fidelity' || task === 'edits')
     if (!known) return badRequest(`Unknown parameter: '${name}'.`, name, 'unknown_parameter')
-    const fault = isGiven(value) ? findValueFault(name, value) : undefined
+    const fault = isGiven(value) ? findValueFault(name, value, model) : undefined
     if (fault) return fault
   }
   return findSizeFault(fields.size, model) ?? findCombinationFault(fields, model) ?? findFileFault(request)
 }
 
-function findValueFault(name: string, value: unknown): Fault | undefined {
-  const values = choices[name]
+function findValueFault(name: string, value: unknown, { qualities = [] }: ImageModel): Fault | undefined {
+  const values = name === 'quality' ? [...(choices.quality ?? []), ...qualities] : choices[name]
   if (values && !values.includes(String(value))) return invalidValue(name, value, values)
   const [min, max] = ranges[name] ?? []
   if (min === undefined || max === undefined) return undefined

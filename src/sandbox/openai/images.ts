@@ -111,10 +111,20 @@ const documented: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   '1024x1536': { low: 408, medium: 1584, high: 6240 },
   '1536x1024': { low: 400, medium: 1568, high: 6208 },
 }
+/**
+ * Tokens of gpt-image-2.5 by size and quality: documented prices of one picture (fal.ai, gpt-image-2.5/flare/text-to-image, as the
+ * litellm package 1.110 lists them) at 30 dollars for a million tokens.
+ */
+const documentedNewest: typeof documented = {
+  '1024x1024': { low: 196, medium: 439, high: 1756, xhigh: 3122, max: 7024 },
+  '1024x1536': { low: 158, medium: 343, high: 1372, xhigh: 2459, max: 5488 },
+  '3840x2160': { low: 371, medium: 865, high: 3336, xhigh: 5930, max: 13342 },
+}
 const axisTokens: Readonly<Record<string, number>> = { low: 16, medium: 48, high: 96 }
 
 function outputTokens(model: string, quality: string, { width, height }: Dimensions): number {
   if (model === 'gpt-image-1') return documented[`${width}x${height}`]?.[quality] ?? 0
+  if (model.startsWith('gpt-image-2.5')) return documentedNewest[`${width}x${height}`]?.[quality] ?? 0
   const long = axisTokens[quality] ?? 0
   const ratio = Math.min(width, height) / Math.max(width, height)
   return Math.ceil((long * Math.round(long * ratio) * (2_000_000 + width * height)) / 4_000_000)

@@ -26,6 +26,8 @@ export const listedModels = [
   'text-embedding-3-small',
   'text-embedding-ada-002',
   'gpt-image-2',
+  'gpt-image-2.5-flare',
+  'gpt-image-2.5-sunburst',
   'whisper-1',
   'gpt-transcribe',
   'gpt-4o-transcribe',

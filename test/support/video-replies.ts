@@ -127,6 +127,15 @@ export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> 
         },
       ],
       [
+        'FAILED, with usage',
+        {
+          reply: flat('FAILED', { code: 'InternalError', message: 'No.' }, { usage: flatUsage }),
+          becomes: 'failed',
+          error: { code: 'InternalError', message: 'No.' },
+          shows: { usage: flatUsage, seed: 42 },
+        },
+      ],
+      [
         'FAILED without a reason',
         { reply: flat('FAILED'), becomes: 'failed', error: { code: 'failed', message: NO_REASON } },
       ],
@@ -208,6 +217,20 @@ export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> 
           reply: { status: 'failed', error: { code: 'invalid_argument', message: 'Unsupported image.' } },
           becomes: 'failed',
           error: { code: 'invalid_argument', message: 'Unsupported image.' },
+        },
+      ],
+      [
+        'failed, with usage and a seed',
+        {
+          reply: {
+            status: 'failed',
+            error: { code: 'internal', message: 'No.' },
+            usage: { output_tokens: 3 },
+            seed: 7,
+          },
+          becomes: 'failed',
+          error: { code: 'internal', message: 'No.' },
+          shows: { 'usage.output_tokens': 3, seed: 7 },
         },
       ],
       [

@@ -3,14 +3,9 @@
 
 import type { FieldRule } from '../../contract/family'
 
-const isReasoning: FieldRule['unless'] = ({ reasoning }) => reasoning
-const none = {
-  why: 'the vendor of this model has no probabilities of tokens',
-  always: true,
-  unless: isReasoning,
-} as const
+const none = { why: 'the vendor of this model has no probabilities of tokens', always: true } as const
 
-/** Rules for a vendor that neither weighs tokens nor returns their probabilities. Reasoning models ignore the fields. */
+/** Rules for a vendor that neither weighs tokens nor returns their probabilities. Models that ignore the fields never get here. */
 export const NO_PROBABILITIES: readonly FieldRule[] = [
   { field: 'logit_bias', plain: ['{}'], ...none },
   { field: 'logprobs', plain: [false], ...none },

@@ -235,7 +235,24 @@ export function plausible(usage: ReportedUsage, parsed: ParsedRequest, model: Mo
     outputTokensOf(usage) <= mostOutput &&
     judgedUnits.every(({ unit, times, more }) => (usage[unit] ?? 0) <= times * (quote[unit] ?? 0) + more)
   if (!sane) return 'invalid'
-  return withPrices(usage, tariffOf(parsed, model))
+  const tariff = tariffOf(parsed, model)
+  return withSound(withPrices(usage, tariff), quote, tariff)
+}
+
+/**
+ * The figures of a request with sound, from a vendor that does not say how much of its input that was: as much as it may have
+ * been, where it costs more than text.
+ */
+function withSound(
+  usage: Quantities | undefined,
+  { input_audio_token: most = 0 }: Quantities,
+  { tables: [{ prices }] }: Tariff,
+): Quantities | undefined {
+  const { input_token: input = 0, input_audio_token: told } = usage ?? {}
+  const sound = Math.min(most, input)
+  if (told !== undefined || sound === 0) return usage
+  if ((prices.input_audio_token ?? 0) <= (prices.input_token ?? 0)) return usage
+  return { ...usage, input_token: input - sound, input_audio_token: sound }
 }
 
 /** Tokens of each side, and those that a request could use by its size and its limit. */

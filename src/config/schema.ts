@@ -173,7 +173,7 @@ const ModelEntry = Type.Object(
       Count,
     ),
     inputModalities: optionalSetting(
-      'What a chat model reads besides text, as `GET /v1/models` tells it. Default: what is known by its name.',
+      'What a chat model reads besides text, as `GET /v1/models` lists it. Sound and films are refused where a list lacks them. Default: what is known by its name; where nothing is, prices alone decide.',
       Type.Array(Type.Union(['image', 'file', 'audio', 'video'].map((name) => Type.Literal(name)))),
     ),
     dimensions: optionalSetting(

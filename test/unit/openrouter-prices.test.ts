@@ -9,7 +9,7 @@ import type { Quantities } from '../../src/contract/units'
 import { families } from '../../src/families'
 import { readCompletion } from '../../src/families/chat/caller-side'
 import { openrouter } from '../../src/upstreams/kinds/openrouter'
-import recorded from '../fixtures/openrouter-models/recorded.json'
+import recorded from '../fixtures/openrouter-models.json'
 
 const entries = recorded.models.map(({ entry }) => entry)
 const chat = families.get('openai-chat') as Family

@@ -2,6 +2,7 @@
 // besides. Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'
+import { soundParts } from '../media-parts'
 import {
   ANOTHER_MODEL,
   dearerModes,
@@ -50,20 +51,10 @@ const toolTypes: readonly FieldRule[] = [
 ]
 
 const media: readonly FieldRule[] = [
-  {
-    field: 'messages[].content[].type',
-    plain: /^(?!.*audio)/i,
-    why: 'audio has a price of its own',
-    price: 'input_audio_token',
-  },
-  // Some vendors take audio as a file, or as a picture.
-  ...['messages[].content[].file.file_data', 'messages[].content[].image_url.url'].map(
-    (field): FieldRule => ({
-      field,
-      plain: /^(?!data:audio)/i,
-      why: 'audio has a price of its own',
-      price: 'input_audio_token',
-    }),
+  ...soundParts(
+    'messages[].content[].type',
+    'messages[].content[].file.file_data',
+    'messages[].content[].image_url.url',
   ),
   { field: 'messages[].audio', why: 'audio has a price of its own', price: 'input_audio_token' },
   {

@@ -3,6 +3,7 @@
 
 import type { JsonFamily } from '../../contract/family'
 import { completionEdit } from '../completion-edit'
+import { checkParts } from '../media-parts'
 import { canUseBoth } from '../responses/tools-beside-effort'
 import { chatEdit } from '../traits/chat'
 import { addEdit } from '../traits/edit'
@@ -39,6 +40,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   beside: { family: 'openai-responses', isNeeded: canUseBoth },
   check(body, model) {
     checkChat(body)
+    checkParts(model, body.messages, 'messages', ['content'])
     chatEdit(body, model)
   },
   quote: quoteChat,

@@ -11,6 +11,7 @@ import {
   readCompletion,
   textsOfChat,
 } from '../../chat/caller-side'
+import { checkParts } from '../../media-parts'
 import { ignoredInResponses } from '../../traits/ignored'
 import { checkResponses, plainResponses, ResponsesBody } from '../caller-side'
 import { addedBytes, checkLabels } from '../settings'
@@ -37,6 +38,7 @@ export const responsesOnChat: MadeFamily<ResponsesBody> = {
   check(body, model) {
     checkResponses(body)
     checkLabels(body)
+    checkParts(model, body.input, 'input', ['content', 'output'])
     // The translation refuses what it cannot translate.
     draftedChat(body, model)
   },

@@ -3,6 +3,7 @@
 // an item, a part or a tool that it does not name is refused.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import { soundParts } from '../../media-parts'
 import { filesInText } from '../../vendor-state'
 import { ignoredOnBoth, partAddresses, refusedOnBoth, translatedOnBoth } from '../bridged-fields'
 
@@ -68,6 +69,9 @@ export const responsesOnChatFields: readonly BridgedField[] = [
 /** Rules for translated fields that name another's property. */
 export const responsesOnChatFieldRules: readonly FieldRule[] = [
   ...partAddresses('image_url', 'file_data'),
+  ...['input[].content[]', 'input[].output[]'].flatMap((part) =>
+    soundParts(`${part}.type`, `${part}.file_data`, `${part}.image_url`),
+  ),
   ...filesInText(
     'instructions',
     'input',

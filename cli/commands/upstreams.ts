@@ -5,12 +5,16 @@ import { defineCommand } from 'citty'
 import { type ListedUpstream, listUpstreams } from '../../src/catalogue/upstream-list'
 import type { Probed } from '../../src/upstreams/probe'
 import { CommandFailed } from '../lib/errors'
-import { remoteGateway } from '../lib/gateway'
+import { remoteGateway, withGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
 import { loadConfig } from '../lib/settings'
 import { noSuchUpstream, tryUpstream } from '../lib/upstreams'
+import { limitArg, parseLimit } from '../lib/values'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock, renderTable } from '../view/table'
+import { shortTime } from '../view/times'
+
+const DEFAULT_LIMIT = 50
 
 /** Upstreams that a command works on. */
 interface Upstreams {
@@ -124,6 +128,45 @@ const health = defineCommand({
   },
 })
 
+const refusals = defineCommand({
+  meta: {
+    name: 'refusals',
+    description:
+      'List what vendors refuse of requests, by model and field: rules that are not known here yet.',
+    examples: ['gateway upstreams refusals', "gateway upstreams refusals --json | jq -r '.[].field'"],
+  },
+  args: { limit: limitArg(DEFAULT_LIMIT), ...gatewayArgs },
+  async run({ args }) {
+    const limit = parseLimit(args, DEFAULT_LIMIT)
+    await withGateway(args, async (gateway) => {
+      const rows = await gateway.rows('listRefusals', {}, limit)
+      if (args.json) return printJson(rows)
+      if (rows.length === 0) return say('No vendor has refused a request for what is in it.')
+      const columns = [
+        { title: 'LAST (UTC)' },
+        { title: 'COUNT', align: 'right' as const },
+        { title: 'UPSTREAM' },
+        { title: 'MODEL', flexible: true },
+        { title: 'FIELD', flexible: true },
+        { title: 'WORDS OF THE VENDOR', flexible: true },
+      ]
+      print(
+        renderTable(
+          columns,
+          rows.map(({ last_at, count, upstream, model, field, message }) => [
+            shortTime(Date.parse(last_at)),
+            String(count),
+            upstream,
+            model,
+            field ?? '',
+            message.replaceAll(/\s+/g, ' '),
+          ]),
+        ),
+      )
+    })
+  },
+})
+
 function show(probed: Probed): void {
   const { upstream, address, duration_ms: durationMs, reason, advice } = probed
   print(`${upstream}: ${stateText(probed)} in ${durationMs} ms`)
@@ -144,6 +187,9 @@ function stateText({ state }: Probed): string {
 }
 
 export const upstreams = defineCommand({
-  meta: { name: 'upstreams', description: 'List the connections to vendors, and try them.' },
-  subCommands: { list, test, health },
+  meta: {
+    name: 'upstreams',
+    description: 'List the connections to vendors, try them, and see what they refuse.',
+  },
+  subCommands: { list, test, health, refusals },
 })

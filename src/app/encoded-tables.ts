@@ -4,6 +4,7 @@
 import { savedAnswerTexts } from '../billing/idempotency'
 import type { EncodedTable } from '../db/reencryption'
 import { secretTexts } from '../db/secrets'
+import { refusalTexts } from '../request-log/refusals'
 import { backgroundTexts } from '../responses/background-rows'
 import { conversationTexts } from '../responses/conversation-rows'
 import { responseTexts } from '../responses/rows'
@@ -20,4 +21,5 @@ export const encodedTables: readonly EncodedTable[] = [
   responseTexts,
   ...backgroundTexts,
   ...conversationTexts,
+  refusalTexts,
 ]

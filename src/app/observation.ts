@@ -8,6 +8,7 @@ import type { Transport } from '../http-client/transport'
 import type { Log, System } from '../lib/system'
 import type { KeptBodies } from '../request-log/bodies'
 import { FigureKeeper } from '../request-log/figures'
+import { RefusalKeeper } from '../request-log/refusals'
 import { openRequestLog, type ReadRows, type RequestLog } from '../request-log/request-log'
 import { Exporter } from '../telemetry/exporter'
 import { Metrics } from '../telemetry/metrics'
@@ -55,9 +56,10 @@ export async function openRequests(
 ): Promise<ObservedRequests> {
   if (metrics) parts.db.onCommit = metrics.commit
   const figures = new FigureKeeper(parts.db, parts.newId('run'))
+  const refusals = new RefusalKeeper(parts.db)
   const isThere = (read: ReadRows | undefined) => read !== undefined
   const readers = {
-    counting: [figures.fold, metrics?.fold].filter(isThere),
+    counting: [figures.fold, refusals.fold, metrics?.fold].filter(isThere),
     writing: [tracer?.rows, parts.logRequests].filter(isThere),
   }
   const bodies = await openBodies(config, parts, log)
@@ -67,10 +69,12 @@ export async function openRequests(
     async trim(now) {
       await requestLog.trim(now)
       await figures.store(now)
+      await refusals.store()
     },
     async storeFigures() {
       await requestLog.flush()
       await figures.store(parts.now())
+      await refusals.store()
     },
     async bodiesOf(id) {
       await bodies?.flush()
@@ -80,6 +84,7 @@ export async function openRequests(
       await requestLog.flush()
       // The database may be away, and a stop must end all the same.
       await figures.store(parts.now()).catch(() => {})
+      await refusals.store().catch(() => {})
       await requestLog.close()
       await tracer?.close()
     },

@@ -51,6 +51,7 @@ export const operations = {
   listModels: 'GET /models',
   quotePrice: 'GET /models/{model}/quote',
   listUpstreams: 'GET /upstreams',
+  listRefusals: 'GET /upstreams/refusals',
   testUpstream: 'POST /upstreams/{upstream}/test',
   getConfiguration: 'GET /configuration',
   compareConfiguration: 'GET /configuration/changes',

@@ -17,6 +17,7 @@ import { REQUEST_FIGURES } from './request-figures'
 import { STATEMENT_TABLES } from './statement-tables'
 import { STORED_CHARGES } from './stored-charges'
 import { USAGE_METADATA } from './usage-metadata'
+import { VENDOR_REFUSALS } from './vendor-refusals'
 
 /** A statement that is not the same for all; absent where it has nothing to do. */
 export interface Variants {
@@ -426,6 +427,7 @@ export const migrations: readonly Step[] = [
     'delete from background_events where response not in (select id from background_responses)',
   ],
   STORED_CHARGES,
+  VENDOR_REFUSALS,
 ]
 
 /** Settings for one transaction of PostgreSQL that may take long. */

@@ -39,6 +39,8 @@ export class GatewayError extends Error {
   upstreamKey: number | null = null
   /** The words of a vendor that refuses its operator, without keys: for who tries an upstream, never for callers. */
   operatorRefusal: { status: number; message: string } | null = null
+  /** The field that a vendor refused the request for, empty if it named none; null if no vendor refused it. For the log. */
+  refusedField: string | null = null
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

@@ -3,6 +3,7 @@
 
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
+import type { GatewayError } from '../lib/errors'
 import type { TraceContext } from '../lib/trace-context'
 
 /** The source of figures that the vendor reported, and that are more than the request could use. */
@@ -51,6 +52,19 @@ export interface RequestLogRow {
   metadata: string | null
   /** The trace that the request is a part of; null while nobody traces. Not written. */
   trace: TraceContext | null
+  /** Refusals of vendors for what is in the request; null for none. Not written. */
+  refusals: VendorRefusal[] | null
+}
+
+/** A request that a vendor refused for what is in it. */
+export interface VendorRefusal {
+  upstream: string
+  model: string
+  /** Empty if the vendor named none. */
+  field: string
+  status: number
+  /** The vendor's words, without keys. */
+  message: string
 }
 
 /** A model of a route that could not answer. */
@@ -101,6 +115,7 @@ export function newLogRow(
     attempts: null,
     metadata: null,
     trace: null,
+    refusals: null,
   }
 }
 
@@ -115,6 +130,15 @@ export function noteUpstreamEnd(logRow: RequestLogRow, at: number): void {
   if (logRow.sentAt === null) return
   logRow.upstreamMs += at - logRow.sentAt
   logRow.sentAt = null
+}
+
+/** Notes what the vendor of the row refused, if the error says that. */
+export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
+  const { model, upstream } = logRow
+  if (error.refusedField === null || model === null || upstream === null) return
+  const { status, message, refusedField: field } = error
+  logRow.refusals ??= []
+  logRow.refusals.push({ upstream, model, field, status, message })
 }
 
 /** Notes that the model of the row could not answer, before the row goes to another one. */

@@ -9,7 +9,13 @@ import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import type { Semaphore } from '../lib/semaphore'
-import { ABOVE_QUOTE, noteQuantities, noteUpstreamEnd, type RequestLogRow } from '../request-log/row'
+import {
+  ABOVE_QUOTE,
+  noteQuantities,
+  noteRefusal,
+  noteUpstreamEnd,
+  type RequestLogRow,
+} from '../request-log/row'
 import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
@@ -173,6 +179,7 @@ export async function endFailed(
     }
   }
   shown = knownError(shown)
+  if (shown instanceof GatewayError) noteRefusal(logRow, shown)
   logRow.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
   writeRow(world, logRow, shown instanceof GatewayError ? shown.status : 500)
   return shown

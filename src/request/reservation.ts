@@ -16,7 +16,7 @@ import type { ErrorCode } from '../lib/error-codes'
 import type { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
-import { noteFailedAttempt, type RequestLogRow } from '../request-log/row'
+import { noteFailedAttempt, noteRefusal, type RequestLogRow } from '../request-log/row'
 import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import { releaseInBackground, settlementInBackground } from './answer-background'
@@ -139,6 +139,7 @@ export class Reservations {
     reservation.deadlineAt = Number.POSITIVE_INFINITY
     reservation.model = model
     reservation.family = model.family
+    noteRefusal(reservation.logRow, error)
     noteFailedAttempt(reservation.logRow, error, this.world.monotonic())
     reservation.logRow.model = model.id
     reservation.logRow.upstream = model.upstream.name

@@ -7,6 +7,7 @@ import type { RelayedCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
 import { callerWords } from './caller-view'
+import { refusedField } from './refused-field'
 
 /** Seconds after which to come back, for a refusal that the operator has to fix. */
 const OPERATOR_RETRY_SECONDS = 30
@@ -92,13 +93,15 @@ function callersMistake(
   status: number,
   { code, type, message, param, relayed }: UpstreamError,
 ): GatewayError {
-  return new GatewayError(status === 422 ? 400 : status, {
+  const error = new GatewayError(status === 422 ? 400 : status, {
     code: relayedCode(code) ?? 'upstream_refused',
     type: type ?? 'invalid_request_error',
     message,
     param,
     relayed: relayed && { ...relayed, message },
   })
+  error.refusedField = refusedField(message, param)
+  return error
 }
 
 /** A vendor's code as it was spelled. */

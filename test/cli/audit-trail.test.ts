@@ -94,6 +94,7 @@ const rows: Record<string, Row> = {
   'upstreams list': { reads: 'upstreams list' },
   'upstreams test': { reads: 'upstreams test openai' },
   'upstreams health': { reads: 'upstreams health' },
+  'upstreams refusals': { reads: 'upstreams refusals' },
   'import one-api': { line: 'import one-api THEIRS --yes', writes: 'import.run', target: 'import:one-api' },
   'import new-api': { reads: 'import new-api THEIRS' },
   'import litellm': { reads: 'import litellm --models nowhere.yaml' },

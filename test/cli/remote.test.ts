@@ -146,6 +146,7 @@ const lines = [
   'upstreams test openai',
   'upstreams test nobody',
   'upstreams health',
+  'upstreams refusals',
   'reconcile --upstream openai --month 2026-10 --file usage.csv',
   'reconcile --upstream openai --month 2026-10 --file usage.csv --json',
   'reconcile --upstream nobody --month 2026-10 --file usage.csv',

@@ -270,6 +270,7 @@ const journey: Step[] = [
   { id: 'listModels', path: '/models' },
   { id: 'getModel', path: '/models/test-chat' },
   { id: 'listUpstreams', path: '/upstreams' },
+  { id: 'listRefusals', path: '/upstreams/refusals' },
   { id: 'getMe', path: '/me', answers: { name: 'viewer', role: 'viewer' } },
   { id: 'getConfiguration', path: '/configuration' },
   { id: 'compareConfiguration', path: '/configuration/changes' },

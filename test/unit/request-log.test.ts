@@ -44,6 +44,7 @@ function entry(id: string, at = START): RequestLogRow {
     attempts: null,
     metadata: null,
     trace: null,
+    refusals: null,
   }
 }
 

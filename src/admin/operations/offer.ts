@@ -8,7 +8,9 @@ import { describePriceList, priceListOf } from '../../config/prices'
 import { isRoute, type ModelConfig, type RouteConfig, sharesOf } from '../../config/schema'
 import { type PriceList, variantsOf } from '../../contract/prices'
 import { type Unit, units } from '../../contract/units'
+import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
+import { type CountedRefusal, listRefusals } from '../../request-log/refusals'
 import {
   type AdminWorld,
   limitOf,
@@ -133,4 +135,49 @@ const upstreams = operation({
   },
 })
 
-export const offerOperations = [listModels, getModel, upstreams]
+const refusals = operation({
+  id: 'listRefusals',
+  method: 'GET',
+  path: '/upstreams/refusals',
+  role: 'viewer',
+  tag: 'Models and upstreams',
+  summary:
+    'What vendors refuse of requests, by model and field, the last first: rules that nobody here knows yet',
+  query: Type.Object(pageQuery),
+  reply: PageOf(
+    Type.Object(
+      {
+        upstream: Type.String(),
+        model: Type.String(),
+        field: Nullable(Type.String({ description: 'Null if the vendor names none.' })),
+        status: Type.Integer(),
+        message: Type.String({ description: 'The words of the vendor of the last time, without keys.' }),
+        count: Type.Integer(),
+        first_at: Type.String(),
+        last_at: Type.String(),
+      },
+      open,
+    ),
+  ),
+  async run({ world: { db, requestLog } }, query) {
+    await requestLog.storeFigures()
+    const rows = await listRefusals(db)
+    const start = query.after === undefined ? 0 : rows.findIndex((row) => cursorOf(row) === query.after) + 1
+    return pageOf(rows.slice(start), limitOf(query), refusalJson, cursorOf)
+  },
+})
+
+function cursorOf({ upstream, model, field }: CountedRefusal): string {
+  return Buffer.from(JSON.stringify([upstream, model, field])).toString('base64url')
+}
+
+function refusalJson({ firstAt, lastAt, field, ...refusal }: CountedRefusal) {
+  return {
+    ...refusal,
+    field: field === '' ? null : field,
+    first_at: isoTime(firstAt),
+    last_at: isoTime(lastAt),
+  }
+}
+
+export const offerOperations = [listModels, getModel, upstreams, refusals]

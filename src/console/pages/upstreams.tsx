@@ -8,7 +8,7 @@ import { Loaded, useLoaded } from '../parts/loaded'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { Duration } from '../parts/time'
+import { Duration, Time } from '../parts/time'
 import { UpstreamState } from '../parts/upstream-state'
 import { texts } from '../texts'
 
@@ -81,7 +81,41 @@ export default function Upstreams() {
           </>
         )}
       </Loaded>
+      <Refusals />
     </>
+  )
+}
+
+const refusalColumns: readonly Column<RowOf<'listRefusals'>>[] = [
+  { title: words.last, isFirstLine: true, cell: ({ last_at }) => <Time at={last_at} /> },
+  { title: words.upstream, isFirstLine: true, cell: ({ upstream }) => upstream },
+  { title: words.model, cell: ({ model }) => model },
+  { title: words.field, cell: ({ field }) => field ?? '' },
+  { title: words.count, isNumber: true, cell: ({ count }) => count.toLocaleString('en') },
+  { title: words.words, cell: ({ message }) => message },
+]
+
+function Refusals() {
+  const load = useLoaded(
+    async (signal) => (await call('listRefusals', { query: { limit: MOST }, signal })).data,
+    [],
+  )
+  return (
+    <section>
+      <h2>{words.refusals}</h2>
+      <p>{words.refusalsMean}</p>
+      <Loaded of={load}>
+        {(rows) => (
+          <Table
+            label={words.refusals}
+            rows={rows}
+            columns={refusalColumns}
+            keyOf={({ upstream, model, field }) => `${upstream} ${model} ${field}`}
+            empty={words.noRefusals}
+          />
+        )}
+      </Loaded>
+    </section>
   )
 }
 

@@ -1,0 +1,121 @@
+// Requests that vendors refused for what is in them, counted by model and field with the vendor's words, so that a rule which nobody
+// here knows is seen on its first day. Lost with a crash is a minute at most. Nothing of a caller may be kept besides those words.
+
+import type { Db, Statement } from '../db/db'
+import type { EncodedTable } from '../db/reencryption'
+import type { RequestLogRow, VendorRefusal } from './row'
+
+export interface CountedRefusal extends VendorRefusal {
+  count: number
+  firstAt: number
+  lastAt: number
+}
+
+/** Rows that are kept, those of the last refusals. */
+const MOST_ROWS = 500
+/** Longest words of a vendor that are kept, in characters. */
+const LONGEST_MESSAGE = 500
+
+/** Counts the refusals of one process. */
+export class RefusalKeeper {
+  private counted = new Map<string, CountedRefusal>()
+
+  constructor(private readonly db: Db) {}
+
+  /** Counts the refusals of ended requests. Models and fields beyond the most that are kept wait for the next time. */
+  readonly fold = (rows: readonly RequestLogRow[]): void => {
+    for (const { refusals, at, durationMs } of rows) {
+      for (const refusal of refusals ?? []) this.add(refusal, Math.round(at + durationMs))
+    }
+  }
+
+  /** Writes what was counted. Rejects with DatabaseUnavailable. */
+  async store(): Promise<void> {
+    if (this.counted.size === 0) return
+    const counted = this.counted
+    this.counted = new Map()
+    const statements = [...counted].map(([id, refusal]) => saveRefusal(this.db, id, refusal))
+    await this.db.batch([...statements, forgetOthers]).catch((error) => {
+      for (const [id, refusal] of counted) this.put(id, refusal)
+      throw error
+    })
+  }
+
+  private add(refusal: VendorRefusal, at: number): void {
+    const { upstream, model, field } = refusal
+    const message = refusal.message.slice(0, LONGEST_MESSAGE)
+    this.put(JSON.stringify([upstream, model, field]), {
+      ...refusal,
+      message,
+      count: 1,
+      firstAt: at,
+      lastAt: at,
+    })
+  }
+
+  private put(id: string, refusal: CountedRefusal): void {
+    const before = this.counted.get(id)
+    if (before === undefined && this.counted.size >= MOST_ROWS) return
+    this.counted.set(id, {
+      ...refusal,
+      count: refusal.count + (before?.count ?? 0),
+      firstAt: Math.min(refusal.firstAt, before?.firstAt ?? refusal.firstAt),
+      lastAt: Math.max(refusal.lastAt, before?.lastAt ?? refusal.lastAt),
+    })
+  }
+}
+
+const placeOf = (id: string, column: string) => `vendor_refusals.${column} ${id}`
+
+export const refusalTexts: EncodedTable = {
+  table: 'vendor_refusals',
+  primaryKey: ['id'],
+  columns: ['message'],
+  id: 'id',
+  placeOf,
+}
+
+function saveRefusal({ codec }: Db, id: string, refusal: CountedRefusal): Statement {
+  const { upstream, model, field, status, message, count, firstAt, lastAt } = refusal
+  return {
+    sql: `insert into vendor_refusals (id, upstream, model, field, status, message, refusals, first_at, last_at)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+      on conflict (id) do update set refusals = vendor_refusals.refusals + excluded.refusals,
+        status = excluded.status, message = excluded.message, last_at = excluded.last_at`,
+    parameters: [
+      id,
+      upstream,
+      model,
+      field,
+      status,
+      codec.encode(message, placeOf(id, 'message')),
+      count,
+      firstAt,
+      lastAt,
+    ],
+  }
+}
+
+const forgetOthers: Statement = {
+  sql: `delete from vendor_refusals where id not in
+    (select id from vendor_refusals order by last_at desc, id limit $1)`,
+  parameters: [MOST_ROWS],
+}
+
+/** All refusals that are kept, the last first. */
+export async function listRefusals(db: Db): Promise<CountedRefusal[]> {
+  const rows = await db.query({
+    sql: `select id, upstream, model, field, status, message, refusals, first_at, last_at from vendor_refusals
+      order by last_at desc, id`,
+  })
+  return rows.map((row) => ({
+    upstream: row.upstream as string,
+    model: row.model as string,
+    field: row.field as string,
+    status: row.status as number,
+    message: db.codec.decode(row.message as string, placeOf(row.id as string, 'message')),
+    count: row.refusals as number,
+    firstAt: row.first_at as number,
+    lastAt: row.last_at as number,
+  }))
+}

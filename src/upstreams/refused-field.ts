@@ -1,0 +1,29 @@
+// Finds the field that a vendor's refusal is about, for counts by field. Pure. It must never return more of a vendor's words than a
+// name: the rest may be a caller's text.
+
+const NAME = '[A-Za-z_][\\w.\\[\\]-]*'
+/** How vendors name a field in their words, the most exact first. */
+const NAMED: readonly RegExp[] = [
+  // Google: `Unknown name "store": Cannot find field.`
+  new RegExp(`unknown name "(${NAME})"`, 'i'),
+  // Groq: "`metadata` is not supported with this model"
+  new RegExp(`[\`'"](${NAME})[\`'"](?: and .*)? (?:is|are) not (?:supported|allowed|permitted|a valid)`, 'i'),
+  // xAI: "Argument not supported on this model: presencePenalty", "… does not support parameter reasoningEffort"
+  new RegExp(`not supported on this model: (${NAME})`, 'i'),
+  // DashScope: "Field required: input.media"
+  new RegExp(`field required: (${NAME})`, 'i'),
+  // Mistral: "body.top_k: Extra inputs are not permitted"; Anthropic: "messages.3.content.0.thinking: Field required"
+  /^(?:body\.)?(?!error:)([a-z_][\w.[\]-]*): /,
+  new RegExp(`(?:parameter|argument|field|property)s?:? [\`'"](${NAME})[\`'"]`, 'i'),
+  new RegExp(`(?:parameter|argument)s?:? (${NAME})`, 'i'),
+]
+const LONGEST = 64
+
+/** The field by the vendor's own `param`, or by its words, with all indexes alike; empty if it names none. */
+export function refusedField(message: string, param: string | null): string {
+  const named = param || NAMED.map((pattern) => pattern.exec(message)?.[1]).find((name) => name !== undefined)
+  return (named ?? '')
+    .replace(/\[\d+\]|\.\d+(?=\.|$)/g, '[]')
+    .replace(/\.$/, '')
+    .slice(0, LONGEST)
+}

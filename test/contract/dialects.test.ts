@@ -106,6 +106,7 @@ beforeAll(async () => {
       'test-converse-thinker': { ...converse, reasoning: true },
       'test-thinker': thinker,
       'test-tiers': tiers,
+      'test-sound': { ...local, price: { ...price, per_1m_input_audio_tokens: '6' } } as ModelConfig,
       'test-responses': behind,
       'test-responses-thinker': { ...behind, reasoning: true },
     },

@@ -169,7 +169,10 @@ const own = { model: 'test-reasoning' }
 
 export const responsesOnChatSamples: Samples = {
   ...onBoth,
-  'input[].content[] input_audio': part({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }),
+  'input[].content[] input_audio': {
+    ...part({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }),
+    model: 'test-sound',
+  },
   top_logprobs: { top_logprobs: 2 },
   include: { include: ['message.output_text.logprobs'] },
   'text.verbosity': { ...own, text: { verbosity: 'low' } },

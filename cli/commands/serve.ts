@@ -32,7 +32,7 @@ import {
   type SettingsFlags,
   settingsArgs,
 } from '../lib/settings'
-import { simulated } from '../lib/simulated'
+import { notSimulated, simulated } from '../lib/simulated'
 import { openSockets } from '../lib/sockets'
 import { Departure, findPredecessor, succeed } from '../lib/take-over'
 import { network } from '../lib/upstreams'
@@ -64,6 +64,8 @@ interface Setting {
   file: string | undefined
   dataDir: string
   demonstration: Demonstration | undefined
+  /** Ids of models in whose place a simulator's own model answers. */
+  notSimulated: readonly string[]
   flags: ServeFlags
 }
 
@@ -162,7 +164,8 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
   const closeControl = openControls(server, control)
   notifySystemd('READY=1')
   watchConfig(file, server)
-  introduce(server, { file, dataDir, demonstration, flags: args }, sockets)
+  const unknown = sandbox ? notSimulated(server.world.config, sandbox) : []
+  introduce(server, { file, dataDir, demonstration, notSimulated: unknown, flags: args }, sockets)
   return { stopped, closeControl }
 }
 
@@ -379,7 +382,8 @@ function readerOf(flags: SettingsFlags, inForce: (config: Config) => Config): Re
   }
 }
 
-function describe(server: Server, { file, dataDir, demonstration, flags }: Setting): string {
+function describe(server: Server, setting: Setting): string {
+  const { file, dataDir, demonstration, notSimulated, flags } = setting
   const { config } = server.world
   const { sandbox } = flags
   const configOfFlags =
@@ -393,6 +397,7 @@ function describe(server: Server, { file, dataDir, demonstration, flags }: Setti
     data: config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir,
     upstreams: modelsByUpstream(config),
     demonstration,
+    notSimulated,
     commands: {
       usage: commandLineOf('requests list', own),
       makeKey: commandLineOf('keys create NAME --balance 5', own),
@@ -414,7 +419,7 @@ function pagesOf({ url, adminUrl, world }: Server): { documentation: string; con
   }
 }
 
-function introductionJson(server: Server, { file, dataDir, demonstration }: Setting) {
+function introductionJson(server: Server, { file, dataDir, demonstration, notSimulated }: Setting) {
   const models = modelsOf(server)
   return {
     url: server.url,
@@ -423,6 +428,7 @@ function introductionJson(server: Server, { file, dataDir, demonstration }: Sett
     data_dir: dataDir,
     models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
     hidden: models.filter(({ reason }) => reason !== null),
+    not_simulated: notSimulated,
     key: demonstration?.secret ?? null,
     try: demonstration?.request?.line ?? null,
     docs: pagesOf(server)?.documentation ?? null,

@@ -1,7 +1,7 @@
 // The configuration of the sandbox: every vendor is simulated. It must never leave an address or a key of a real one.
 
-import type { Config } from '../../src/config/schema'
-import type { Sandbox } from '../../src/sandbox'
+import { type Config, isRoute, sharesOf } from '../../src/config/schema'
+import type { Sandbox, VendorName } from '../../src/sandbox'
 import { CommandFailed } from './errors'
 
 /** The configuration with every vendor simulated. Servers that speak OpenAI's API are simulated as OpenAI. */
@@ -29,4 +29,14 @@ export function simulated(
     return [name, { ...settings, baseUrl: baseUrls[vendor], apiKey: secrets[vendor], proxy: null }]
   })
   return { ...config, upstreams: Object.fromEntries(upstreams) }
+}
+
+/** The ids of models that no simulator knows by their vendor's name: another model answers in their place. */
+export function notSimulated({ upstreams, models }: Config, { knows }: Pick<Sandbox, 'knows'>): string[] {
+  return Object.entries(models).flatMap(([id, entry]) => {
+    if (isRoute(entry)) return []
+    const name = entry.upstreamModel ?? id
+    const kinds = sharesOf(entry).map(([upstream]) => upstreams[upstream]?.kind as VendorName)
+    return kinds.every((kind) => knows(kind, name)) ? [] : [id]
+  })
 }

@@ -15,9 +15,14 @@ export interface Introduction {
   upstreams: readonly UpstreamModels[]
   /** Undefined unless vendors are simulated. */
   demonstration: Demonstration | undefined
+  /** Ids of models that no simulator knows; another model answers in their place. */
+  notSimulated: readonly string[]
   /** Command lines of this program that use the same data. */
   commands: { usage: string; makeKey: string; sandbox: string }
 }
+
+/** Models that are named where no simulator knows them. */
+const NAMED_MOST = 6
 
 /** The text. `width` is the terminal's columns; undefined for a program, which gets every command on one line. */
 export function introduction(about: Introduction, width: number | undefined): string {
@@ -63,7 +68,7 @@ function noModel({ upstreams, commands }: Introduction, width: number | undefine
 }
 
 function entriesOf(about: Introduction): Entry[] {
-  const { upstreams, pages, configuration, data } = about
+  const { upstreams, pages, configuration, data, notSimulated } = about
   const entries: Entry[] = []
   if (isUsable(about)) {
     const usable = upstreams.filter(({ variable }) => variable === null)
@@ -71,6 +76,11 @@ function entriesOf(about: Introduction): Entry[] {
     entries.push(['models', usable.map(({ name, count }) => `${name} ${count}`).join(', ')])
     for (const [index, { name, count, variable }] of missing.entries())
       entries.push([index === 0 ? 'not available' : '', `${name} ${count}: set ${variable}`])
+  }
+  if (notSimulated.length > 0) {
+    const more = notSimulated.length - NAMED_MOST
+    const names = [...notSimulated.slice(0, NAMED_MOST), ...(more > 0 ? [`${more} more`] : [])].join(', ')
+    entries.push(['not simulated', `${names}: another model answers in place of each`])
   }
   entries.push(...Object.entries(pages ?? {}))
   return [...entries, ['configuration', configuration], ['data', data]]

@@ -21,7 +21,7 @@ import { openai } from './openai/simulator'
 import { openrouter } from './openrouter/simulator'
 import { fileReply, jsonReply } from './replies'
 import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
-import { lacksModel, withStandIn } from './stand-ins'
+import { modelIn, withStandIn } from './stand-ins'
 import { vertex } from './vertex/simulator'
 import { voyage } from './voyage/simulator'
 import { xai } from './xai/simulator'
@@ -52,6 +52,8 @@ export interface Sandbox {
   secrets: Record<VendorName, string>
   /** Recorded requests; empty unless recording. */
   calls: SandboxCall[]
+  /** Whether a vendor's simulator knows a model by the vendor's name, so that no stand-in answers in its place. */
+  knows(vendor: VendorName, model: string): boolean
   stop(): Promise<void>
 }
 
@@ -136,6 +138,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       return typeof secret === 'string' ? secret : secret(`${origin}/${name}`)
     }),
     calls,
+    knows: (vendor, model) => simulators[vendor].knows(model),
     async stop() {
       for (const controller of live) controller.abort()
       live.clear()
@@ -208,10 +211,10 @@ async function respond(
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
 }
 
-async function answerOf(simulator: Simulator, request: VendorRequest, anyModel: boolean): Promise<Reply> {
-  const reply = await simulator.answer(request)
-  const other = anyModel && lacksModel(reply) ? withStandIn(simulator.standIns, request) : undefined
-  return other ? simulator.answer(other) : reply
+function answerOf(simulator: Simulator, request: VendorRequest, anyModel: boolean): Reply | Promise<Reply> {
+  const model = anyModel ? modelIn(request) : undefined
+  const isKnown = model === undefined || simulator.knows(model)
+  return simulator.answer((isKnown ? undefined : withStandIn(simulator.standIns, request)) ?? request)
 }
 
 function readRequest(call: SandboxCall, filesUrl: string, now: number): VendorRequest {

@@ -74,8 +74,10 @@ export interface Simulator {
   secret: string | ((address: string) => string)
   /** The path of the base URL, after the vendor's host. */
   basePath: string
-  /** The models that take the place of those that it does not know, where any is to be simulated: the first row that fits. */
+  /** The models that answer in place of those that it does not know, where any model is accepted: the first row that fits. */
   standIns: readonly StandIn[]
+  /** Whether it simulates this model, by the vendor's own name for it. */
+  knows(model: string): boolean
   /** The vendor's refusal of a missing or wrong key; undefined lets the request in. */
   refuse(request: VendorRequest): Reply | undefined
   /** An error of any status in the vendor's own form. */

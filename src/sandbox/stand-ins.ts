@@ -1,8 +1,8 @@
 // Models that replace those that a simulator does not know, so that any configuration can be tried. Each simulator names its
 // own. They must never replace a model that the simulator knows.
 
-import { asArray, asObject, type JsonObject } from './json'
-import type { Reply, StandIn, VendorRequest } from './simulator'
+import { asArray, asObject, asString, type JsonObject } from './json'
+import type { StandIn, VendorRequest } from './simulator'
 
 /** The request with a model that the simulator knows; undefined if there is none. */
 export function withStandIn(standIns: readonly StandIn[], request: VendorRequest): VendorRequest | undefined {
@@ -25,14 +25,14 @@ function bodyWith(body: JsonObject, model: string): JsonObject {
   return { ...body, ...(body.model !== undefined && { model }), ...(requests && { requests }) }
 }
 
-/** Whether a vendor reports an unknown model, by status or text. */
-export function lacksModel(reply: Reply): boolean {
-  if (reply.status === 404) return true
-  return (
-    reply.status === 400 &&
-    reply.body.kind === 'json' &&
-    / is not supported\. Supported models are |model identifier is invalid/.test(
-      JSON.stringify(reply.body.value),
-    )
-  )
+/** The model that a request names in its body, form or path; undefined if it names none. */
+export function modelIn({ path, json, form }: VendorRequest): string | undefined {
+  const body = asObject(json)
+  const inPath = /\/(?:models|deployments|model)\/([^/:]+)/.exec(path)?.[1]
+  const named =
+    asString(body?.model) ??
+    asString(asObject(asArray(body?.requests)?.[0])?.model) ??
+    asString(form?.find(([name]) => name === 'model')?.[1]) ??
+    (inPath && decodeURIComponent(inPath))
+  return named?.replace(/^models\//, '')
 }

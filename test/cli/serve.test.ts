@@ -232,7 +232,12 @@ test('with some vendor keys it counts what can be used, and names the variables 
 
 test('commands take effect while it runs', async () => {
   const { server, told } = await serve()
-  expect(told).toMatchObject({ sandbox: true, config: null, hidden: [] })
+  expect(told).toMatchObject({
+    sandbox: true,
+    config: null,
+    hidden: [],
+    not_simulated: ['text-embedding-004'],
+  })
   const answer = await chat(told.url, told.key)
   expect(answer.status).toBe(200)
   expect(answer.headers.get('x-gateway-sandbox')).toBe('true')

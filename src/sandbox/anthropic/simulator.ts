@@ -69,6 +69,7 @@ export const anthropic: Simulator = {
   secret: 'sk-ant-sandbox-0001',
   basePath: '/v1',
   standIns: [['/messages', 'claude-sonnet-5-5']],
+  knows: (model) => names.test(model),
 
   refuse(request) {
     const key = request.headers['x-api-key'] ?? bearerToken(request)

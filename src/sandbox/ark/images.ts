@@ -17,7 +17,7 @@ interface ImageModel {
   choosesFormat: boolean
 }
 
-const models = new Map<string, ImageModel>([
+export const imageModels = new Map<string, ImageModel>([
   ['seedream-4-0-250828', makes(['1k', '2k', '4k'], 921_600, false)],
   ['seedream-4-5-251128', makes(['2k', '4k'], 3_686_400, false)],
   ['seedream-5-0-260128', makes(['2k', '3k'], 3_686_400, true)],
@@ -41,7 +41,7 @@ function makes(classes: readonly string[], pixelsMin: number, choosesFormat: boo
 export function generateImages(request: VendorRequest, body: JsonObject): Reply {
   const name = asString(body.model) ?? ''
   if (name === '') return missing('model')
-  const model = models.get(name)
+  const model = imageModels.get(name)
   if (!model) return unknownModel(name)
   if ((asString(body.prompt) ?? '') === '') return missing('prompt')
   const size = readSize(body.size, model)

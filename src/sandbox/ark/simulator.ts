@@ -5,8 +5,8 @@ import { asObject } from '../json'
 import { bearerToken } from '../replies'
 import type { Simulator } from '../simulator'
 import { errorReply, failureReply } from './errors'
-import { arkImageFile, generateImages } from './images'
-import { videoFile, videoReply } from './video'
+import { arkImageFile, generateImages, imageModels } from './images'
+import { videoFile, videoNames, videoReply } from './video'
 
 export const ark: Simulator = {
   secret: 'ark-sandbox-0001',
@@ -15,6 +15,7 @@ export const ark: Simulator = {
     ['/images/', 'seedream-4-5-251128'],
     ['/tasks', 'seedance-2-0-260128'],
   ],
+  knows: (model) => videoNames.test(model) || imageModels.has(model),
 
   refuse(request) {
     if (bearerToken(request) === ark.secret) return undefined

@@ -10,7 +10,7 @@ import { errorReply, invalid, missing, unknownModel } from './errors'
 
 const TASKS = '/api/v3/contents/generations/tasks'
 const PREFIX = 'cgt-'
-const names = /seedance/
+export const videoNames = /seedance/
 const DEFAULT_SECONDS = 5
 const CHOSEN_SECONDS = 9
 /** Seconds of every reference video. */
@@ -66,7 +66,7 @@ function submit(request: VendorRequest): Reply {
   const body = asObject(request.json) ?? {}
   const model = asString(body.model)
   if (model === undefined) return missing('model')
-  if (!names.test(model)) return unknownModel(model)
+  if (!videoNames.test(model)) return unknownModel(model)
   const content = asObjects(body.content)
   if (!content || content.length === 0) return missing('content')
   const fault = contentFault(content)
@@ -78,7 +78,7 @@ function submit(request: VendorRequest): Reply {
   if (draft && drafted?.phase !== 'succeeded')
     return invalid('content', 'the draft task is not found or not done')
   const duration = drafted?.job.seconds ?? asNumber(body.duration) ?? DEFAULT_SECONDS
-  const [, min, max] = seconds.find(([models]) => models.test(model)) ?? [names, 2, 12]
+  const [, min, max] = seconds.find(([models]) => models.test(model)) ?? [videoNames, 2, 12]
   if (duration !== -1 && (duration < min || duration > max)) {
     return invalid('duration', 'the specified duration is not supported')
   }

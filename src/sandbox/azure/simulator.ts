@@ -16,6 +16,7 @@ export const azure: Simulator = {
   secret: 'azure-sandbox-0001',
   basePath: '',
   standIns: openai.standIns,
+  knows: openai.knows,
 
   refuse(request) {
     const key = request.headers['api-key'] ?? bearerToken(request)

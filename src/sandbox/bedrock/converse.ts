@@ -21,12 +21,13 @@ const FIELDS = [
   'outputConfig',
 ]
 const INFERENCE = ['maxTokens', 'temperature', 'topP', 'stopSequences']
-const MODELS = /^(?:(?:us|eu|apac|global)\.)?(?:amazon\.nova|meta\.llama|mistral\.)[a-z0-9.:-]+$/
+export const converseNames =
+  /^(?:(?:us|eu|apac|global)\.)?(?:amazon\.nova|meta\.llama|mistral\.)[a-z0-9.:-]+$/
 const LATENCY_MS = 421
 
 /** The reply in the form of Converse, or the vendor's complaint about the request. */
 export function conversation(request: VendorRequest, id: string, isStreamed: boolean): Reply | string {
-  if (!MODELS.test(id)) return 'The provided model identifier is invalid.'
+  if (!converseNames.test(id)) return 'The provided model identifier is invalid.'
   const body = asObject(request.json)
   if (!body) return 'Malformed input request, please reformat your input.'
   const fault = faultIn(body)

@@ -6,7 +6,7 @@ import { asArray, asObject, asString, type JsonObject, parseJson } from '../json
 import { createLookalike } from '../openai/lookalike'
 import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
-import { conversation } from './converse'
+import { conversation, converseNames } from './converse'
 import { eventFrame, exceptionFrame } from './frames'
 import { type Credentials, signatureFault } from './signature'
 
@@ -39,6 +39,7 @@ export const bedrock: Simulator = {
     ['/converse', 'amazon.nova-lite-v1:0'],
     ['/model/', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
   ],
+  knows: (model) => CLAUDE.test(model) || converseNames.test(model) || chat.knows(model),
 
   refuse(request) {
     const fault = signatureFault({ ...request, path: `/bedrock${request.path}` }, credentials)

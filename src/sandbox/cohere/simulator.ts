@@ -15,6 +15,7 @@ export const cohere: Simulator = {
   secret: 'co-sandbox-cohere-0001',
   basePath: '/v2',
   standIns: [['/rerank', 'rerank-v4.0-fast']],
+  knows: (model) => models.includes(model),
 
   refuse(request) {
     return bearerToken(request) === cohere.secret ? undefined : refusal(401, 'invalid api token')

@@ -20,7 +20,7 @@ interface ImageModel {
 
 export const imageNames = /^qwen-image(-|$)/
 
-const models = new Map<string, ImageModel>([
+export const imageModels = new Map<string, ImageModel>([
   ['qwen-image-2.0', makes({ min: 0, max: 3 }, 6, 'area', '2048*2048')],
   ['qwen-image-2.0-pro', makes({ min: 0, max: 3 }, 6, 'area', '2048*2048')],
   ['qwen-image-max', makes({ min: 0, max: 0 }, 1, 'sides', '1664*928')],
@@ -44,7 +44,7 @@ function makes(
 }
 
 export function answerImages(request: VendorRequest, body: JsonObject): Reply {
-  const model = models.get(asString(body.model) ?? '')
+  const model = imageModels.get(asString(body.model) ?? '')
   if (!model) return invalid(request, 'Model not exist.')
   const parameters = asObject(body.parameters) ?? {}
   const fault = faultOfMessages(asObject(body.input), model) ?? faultOfParameters(parameters, model)

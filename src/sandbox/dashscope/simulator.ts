@@ -7,10 +7,10 @@ import { countInputs, embeddingItems, embeddingList, readInputs } from '../opena
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { errorReply, headers, internalError, invalid, unknownModel, wordsFor } from './errors'
-import { answerImages, imageFile, imageNames } from './images'
+import { answerImages, imageFile, imageModels, imageNames } from './images'
 import { answerSpeech, speechFile, speechNames } from './speech'
 import { generatorFor, videoFor } from './stand-ins'
-import { videoFile, videoReply } from './video'
+import { videoFile, videoNames, videoReply } from './video'
 
 const chatNames = /^(qwen|qwq|qvq|deepseek|kimi|glm)/
 // The default length comes first.
@@ -31,6 +31,12 @@ export const dashscope: Simulator = {
     ['/multimodal-generation/', generatorFor],
     ['/video-synthesis', videoFor],
   ],
+
+  knows(model) {
+    if (imageNames.test(model)) return imageModels.has(model)
+    if (/-tts(-|$)/.test(model)) return speechNames.test(model)
+    return chatNames.test(model) || videoNames.test(model) || embeddingLengths.has(model)
+  },
 
   refuse(request) {
     const key = bearerToken(request)

@@ -9,7 +9,7 @@ import { cancel, type JobState, jobId, newJob, stateOf, VIDEO_FILE } from '../vi
 const VIDEO_PATH = '/api/v1/services/aigc/video-generation/video-synthesis'
 const TASKS = '/api/v1/tasks/'
 const PREFIX = 'ds-'
-const names = /^(wan|happyhorse)/
+export const videoNames = /^(wan|happyhorse)/
 const DEFAULT_SECONDS = 5
 /** Seconds for a duration of -1. */
 const CHOSEN_SECONDS = 12
@@ -109,7 +109,7 @@ function submit(request: VendorRequest): Reply {
   }
   const body = asObject(request.json) ?? {}
   const model = asString(body.model) ?? ''
-  if (!names.test(model)) return flat(404, 'ModelNotFound', 'Model can not be found.')
+  if (!videoNames.test(model)) return flat(404, 'ModelNotFound', 'Model can not be found.')
   const parameters = asObject(body.parameters) ?? {}
   const fault = faultOf(model, asObject(body.input) ?? {}, parameters)
   const asked = asNumber(parameters.duration) ?? DEFAULT_SECONDS

@@ -57,6 +57,7 @@ export const google: Simulator = {
     ['/models/', 'gemini-embedding-001'],
     ['/embeddings', 'gemini-embedding-001'],
   ],
+  knows: (model) => chatNames.test(model) || embeddingModels.has(model),
 
   refuse(request) {
     const bearer = bearerToken(request)

@@ -11,7 +11,7 @@ import { errorReply, headers, unknownModel } from './errors'
 import { badRequest, missingParameter } from './fields'
 import { isChatModel, isLenient } from './models'
 
-const textModels = ['gpt-3.5-turbo-instruct', 'davinci-002', 'babbage-002']
+export const textModels = ['gpt-3.5-turbo-instruct', 'davinci-002', 'babbage-002']
 const tokenLimitDefault = 16
 const bestOfMax = 20
 

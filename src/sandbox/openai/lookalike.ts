@@ -63,6 +63,7 @@ export function createLookalike(like: Likeness): Simulator {
       [like.chatPath, like.models[0] ?? ''],
       ['/messages', like.models[0] ?? ''],
     ],
+    knows: (model) => like.models.includes(model),
     refuse(request) {
       const key = request.headers['x-api-key'] ?? bearerToken(request)
       return like.secret === null || key === like.secret ? undefined : refusal(like.unauthorized)

@@ -8,7 +8,7 @@ import { errorReply, headers, unknownModel } from './errors'
 import { badRequest, missingParameter } from './fields'
 import { isLenient } from './models'
 
-const models = ['omni-moderation-latest', 'omni-moderation-2024-09-26']
+export const moderationModels = ['omni-moderation-latest', 'omni-moderation-2024-09-26']
 const categories = [
   'harassment',
   'harassment/threatening',
@@ -28,8 +28,8 @@ const seenInPictures = ['self-harm', 'sexual', 'violence']
 const imagesMax = 1
 
 export function answerModeration({ directives }: VendorRequest, body: JsonObject): Reply {
-  const model = asString(body.model) ?? models[0] ?? ''
-  if (!models.includes(model) && !isLenient(model)) return unknownModel(model)
+  const model = asString(body.model) ?? moderationModels[0] ?? ''
+  if (!moderationModels.includes(model) && !isLenient(model)) return unknownModel(model)
   if (!isGiven(body.input)) return errorReply(missingParameter('input'))
   const inputs = [body.input].flat()
   const parts = inputs.map(asObject).filter((part) => part !== undefined)
@@ -43,7 +43,7 @@ export function answerModeration({ directives }: VendorRequest, body: JsonObject
   const together = parts.map((part) => asString(part.text) ?? '').join('\n')
   const texts = isTogether ? [together] : inputs.map(String)
   const results = texts.map((text) => judged(text, pictures > 0))
-  const shown = models.includes(model) ? 'omni-moderation-2024-09-26' : model
+  const shown = moderationModels.includes(model) ? 'omni-moderation-2024-09-26' : model
   return jsonReply(
     200,
     { id: `modr-${hexId()}`, model: shown, results: directives.empty ? [] : results },

@@ -6,10 +6,11 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { bearerToken, jsonReply, maskedKey, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
-import { answerCompletion } from './completions'
+import { answerCompletion, textModels } from './completions'
 import { countInputs, type EmbeddingModel, embeddingItems, embeddingList, readInputs } from './embeddings'
 import { errorReply, headers, unknownModel, wordsFor } from './errors'
 import { badRequest, type Fault, findBodyFault, invalidValue, missingParameter } from './fields'
+import { imageModel } from './image-fields'
 import { answerImages, imageFile } from './images'
 import {
   contextTokensMax,
@@ -21,10 +22,10 @@ import {
   listedModels,
   reasoningTokens,
 } from './models'
-import { answerModeration } from './moderations'
+import { answerModeration, moderationModels } from './moderations'
 import { answerRerank } from './rerank'
 import { answerResponse, countResponse } from './responses'
-import { answerTranscription } from './transcriptions'
+import { answerTranscription, transcriptionModels } from './transcriptions'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
   ['text-embedding-3-small', { dimensions: 1536, normalised: true }],
@@ -60,6 +61,13 @@ export const openai: Simulator = {
     ['/rerank', 'local-model'],
     ['/images/', ({ response_format: format }) => (format === undefined ? 'gpt-image-2' : 'dall-e-2')],
   ],
+
+  knows(model) {
+    if (isLenient(model) || transcriptionModels.has(model)) return true
+    if (isChatModel(model)) return !/-(audio|realtime|search|transcribe|tts)(-|$)/.test(model)
+    const others = [...textModels, ...embeddingModels.keys(), ...moderationModels]
+    return others.includes(model) || imageModel(model) !== undefined
+  },
 
   refuse(request) {
     const key = bearerToken(request)

@@ -24,7 +24,7 @@ const byTokens: TranscriptionModel = {
   streams: true,
   translates: false,
 }
-const models = new Map<string, TranscriptionModel>([
+export const transcriptionModels = new Map<string, TranscriptionModel>([
   ['whisper-1', { formats: everyFormat, usage: 'duration', streams: false, translates: true }],
   ['gpt-transcribe', { formats: ['json'], usage: 'duration', streams: true, translates: false }],
   ['gpt-4o-transcribe', byTokens],
@@ -77,7 +77,7 @@ function readForm(request: VendorRequest): Asked | Reply {
     return errorReply(badRequest("Invalid content type: expected 'multipart/form-data'.", null, null))
   const fields: JsonObject = Object.fromEntries(form.filter(([, value]) => typeof value === 'string'))
   const name = asString(fields.model) ?? ''
-  const model = isLenient(name) ? lenientModel : models.get(name)
+  const model = isLenient(name) ? lenientModel : transcriptionModels.get(name)
   if (name === '') return errorReply(badRequest('you must provide a model parameter', null, null))
   if (!model || (taskOf(request) === 'translate' && !model.translates)) return unknownModel(name)
   const file = form.find(([field]) => field === 'file')?.[1]

@@ -42,6 +42,7 @@ export const vertex: Simulator = {
     ['/endpoints/openapi', 'google/gemini-2.5-flash'],
     ['/publishers/anthropic', 'claude-sonnet-4-5@20250929'],
   ],
+  knows: (model) => model.startsWith('claude-') || chat.knows(model),
 
   refuse(request) {
     if (request.path === '/token' || isGiven(bearerToken(request))) return undefined

@@ -42,6 +42,7 @@ export const voyage: Simulator = {
     ['/embeddings', 'voyage-4'],
     ['/rerank', 'rerank-2.5'],
   ],
+  knows: (model) => batchTokensMax.has(model) || rerankModels.includes(model),
 
   refuse(request) {
     return bearerToken(request) === voyage.secret ? undefined : refusal(401, 'Provided API key is invalid.')

@@ -7,7 +7,7 @@ import { bearerToken, hexId, jsonReply, maskedKey, retryAfterHeader } from '../r
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { codedError, codes, headers, notDeserialized, objectError, textError } from './errors'
 import { imageModels, imageReply, imageResult } from './images'
-import { videoFile, videoReply } from './video'
+import { videoFile, videoNames, videoReply } from './video'
 
 const listedModels = ['grok-3', 'grok-3-mini', 'grok-4', 'grok-4-fast-non-reasoning', 'grok-4-fast-reasoning']
 const chatNames = /^grok-\d[a-z0-9.-]*$/
@@ -30,6 +30,7 @@ export const xai: Simulator = {
     ['/images/', 'grok-imagine-image'],
     ['/videos/', 'grok-imagine-video'],
   ],
+  knows: (model) => [chatNames, videoNames].some((names) => names.test(model)) || imageModels.includes(model),
 
   refuse(request) {
     const key = bearerToken(request)

@@ -13,7 +13,7 @@ const PREFIX = 'gv-'
 const DEFAULT_SECONDS = 8
 const TICKS_PER_SECOND = 500_000_000
 const TICKS_PER_PICTURE = 20_000_000
-const models = /^grok-imagine-video/
+export const videoNames = /^grok-imagine-video/
 const needsImage = /^grok-imagine-video-1\.5/
 const REFERENCES_MAX = 7
 
@@ -33,7 +33,7 @@ function submit(request: VendorRequest): Reply {
   const body = asObject(request.json)
   if (!body) return plain(400, 'Failed to parse the JSON body.')
   const model = asString(body.model) ?? ''
-  if (!models.test(model))
+  if (!videoNames.test(model))
     return coded(404, 'Some requested entity was not found', `The model ${model} does not exist.`)
   if (typeof body.image === 'string') {
     return plain(

@@ -15,7 +15,8 @@ const credentials: Credentials = {
   secretAccessKey: 'sandbox/secret+access/key0000000000000001',
   sessionToken: 'sandbox//session+token==',
 }
-const VERSION = 'bedrock-2023-05-31'
+/** The older one, and the one that Anthropic's SDK sends since its bedrock-sdk 1.1 (client.mjs, 2026-11). */
+const VERSIONS = ['bedrock-2023-05-31', '2026-10-21']
 const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
 const CONVERSE = /^\/model\/([^/]+)\/converse(-stream)?$/
 const CLAUDE = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
@@ -90,7 +91,8 @@ async function invoke(request: VendorRequest, id: string, isStreamed: boolean): 
   const extra = ['model', 'stream'].find((name) => name in fields)
   if (extra !== undefined)
     return refusal(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
-  if (version !== VERSION) return refusal(400, 'ValidationException', 'anthropic_version: Field required')
+  if (!VERSIONS.includes(version as string))
+    return refusal(400, 'ValidationException', 'anthropic_version: Field required')
   const reply = await anthropic.answer({
     ...request,
     path: '/v1/messages',

@@ -10,7 +10,8 @@ import { giveToken, isGiven, serviceAccount } from './tokens'
 
 const PLACE = /^\/v1\/projects\/sandbox-project\/locations\/([a-z0-9-]+)(\/.+)$/
 const CLAUDE = /^\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
-const VERSION = 'vertex-2023-10-16'
+/** The older one, and the one that Anthropic's SDK sends to every vendor since 2026-10-21. */
+const VERSIONS = ['vertex-2023-10-16', '2026-10-21']
 const WORDS: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
@@ -80,7 +81,7 @@ async function predict(request: VendorRequest, below: string): Promise<Reply> {
   if (id === undefined || !body) return refusal(404, 'The requested URL was not found on this server.')
   const { anthropic_version: version, model: named, ...fields } = body
   const isCount = id === 'count-tokens'
-  if (version !== VERSION) return refusal(400, 'anthropic_version: Field required')
+  if (!VERSIONS.includes(version as string)) return refusal(400, 'anthropic_version: Field required')
   if (!isCount && named !== undefined) return refusal(400, 'model: Extra inputs are not permitted')
   if (isPresent(fields.stream) && (fields.stream === true) !== (verb === 'streamRawPredict')) {
     return refusal(400, 'stream: does not fit the method')

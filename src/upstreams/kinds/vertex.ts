@@ -8,6 +8,7 @@ import type { Call } from '../../contract/family'
 import type { UpstreamKind, UpstreamPlace } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
+import { versionAsked } from './messages-version'
 
 const VERSION = 'vertex-2023-10-16'
 const DEFAULT_REGION = 'global'
@@ -128,14 +129,15 @@ function tokenOf(header: object, claims: object, privateKey: string): string {
 function predicting(call: Call, path: string, drop: readonly string[]): Call {
   const { headers = {}, body, ...rest } = call
   const beta = headers['anthropic-beta']
+  const version = versionAsked(headers) ?? VERSION
   const shown = beta === undefined ? {} : { headers: { 'anthropic-beta': beta } }
   if (body && 'json' in body) {
     const fields = Object.entries(asObject(body.json)).filter(([name]) => !drop.includes(name))
-    const json = { ...Object.fromEntries(fields), anthropic_version: VERSION }
+    const json = { ...Object.fromEntries(fields), anthropic_version: version }
     return { ...rest, ...shown, path, body: { json } }
   }
   const edit = body && 'edit' in body ? body.edit : {}
-  const set = Object.entries({ ...edit.set, anthropic_version: JSON.stringify(VERSION) })
+  const set = Object.entries({ ...edit.set, anthropic_version: JSON.stringify(version) })
   const kept = Object.fromEntries(set.filter(([name]) => !drop.includes(name)))
   return {
     ...rest,

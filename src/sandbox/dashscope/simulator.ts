@@ -112,6 +112,7 @@ const dialect: ChatDialect = {
   showsReasoning: true,
   toolCalls: 'pieces-with-empty-id',
   usage: chatUsage,
+  nullUsage: true,
   streamFailure: {
     error: {
       code: 'internal_error',

@@ -208,6 +208,7 @@ const dialect: ChatDialect = {
   showsReasoning: false,
   toolCalls: 'whole',
   usage: chatUsage,
+  nullUsage: true,
   streamFailure: {
     error: { code: 500, message: 'An internal error has occurred. Please retry.', status: 'INTERNAL' },
   },

@@ -42,4 +42,6 @@ export const mistral = createLookalike({
   }),
   outOfQuota: { status: 402, message: 'You have exceeded your spend limit.' },
   usageUnasked: true,
+  // UsageInfo is left out of chunks without it (@mistralai/mistralai 2.7, models/components/completionchunk).
+  dialect: { nullUsage: false },
 })

@@ -41,6 +41,8 @@ export interface ChatDialect {
   /** The `extra_content` of a text, or of the call at a place. Absent: none. */
   extraContent?(of: 'text' | number): JsonObject | undefined
   usage(counts: TokenCounts): JsonObject
+  /** True if chunks before the figures have `usage: null`, where a stream is to report them. */
+  nullUsage: boolean
   streamFailure: JsonObject
   headers: Record<string, string>
 }
@@ -245,7 +247,8 @@ function* streamFrames(
     const logprobs =
       wantsLogprobs && piece !== undefined ? { content: [logProbability(piece)], refusal: null } : null
     const items = [{ index, delta, logprobs, finish_reason: step.finish ?? null }]
-    const running = fault === 'every_chunk' ? dialect.usage(counts) : wantsUsage ? null : undefined
+    const running =
+      fault === 'every_chunk' ? dialect.usage(counts) : wantsUsage && dialect.nullUsage ? null : undefined
     const padding = wantsPadding ? { obfuscation: 'x'.repeat(1 + (counts.output % 7)) } : {}
     yield { data: printJson({ ...chunk(items, running), ...padding }) }
   }

@@ -116,6 +116,7 @@ function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model:
     showsReasoning: true,
     toolCalls: 'whole',
     usage: like.usage ?? plainUsage,
+    nullUsage: true,
     streamFailure: like.error({ status: 500, message: 'Internal server error', type: 'server_error' }),
     headers: {},
     ...like.dialect,

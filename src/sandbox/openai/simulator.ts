@@ -144,6 +144,7 @@ const dialect: ChatDialect = {
   showsReasoning: false,
   toolCalls: 'pieces',
   usage: chatUsage,
+  nullUsage: true,
   streamFailure: {
     error: {
       message: 'The server had an error while processing your request. Sorry about that!',

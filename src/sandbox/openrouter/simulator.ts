@@ -37,11 +37,20 @@ function model(id: string, pricing: JsonObject, { modalities = ['text'] } = {}):
     name: id,
     created: 1_754_006_400,
     context_length: 131_072,
-    architecture: { input_modalities: modalities, output_modalities: ['text'], tokenizer: 'Other' },
+    architecture: {
+      modality: `${modalities.join('+')}->text`,
+      input_modalities: modalities,
+      output_modalities: ['text'],
+      tokenizer: 'Other',
+      instruct_type: null,
+    },
     pricing,
     top_provider: { context_length: 131_072, max_completion_tokens: 16_384, is_moderated: false },
     per_request_limits: null,
     supported_parameters: ['max_tokens', 'temperature', 'tools'],
+    supported_voices: null,
+    default_parameters: null,
+    links: { details: `/api/v1/models/${id}/endpoints` },
   }
 }
 
@@ -59,10 +68,11 @@ export const openrouter = createLookalike({
     message: 'Insufficient credits. Add more using https://openrouter.ai/settings/credits',
   },
   usage: (counts) => ({ ...plainUsage(counts), cost: 0.000_01, is_byok: false }),
-  dialect: { envelope: { provider: 'Sandbox' } },
+  dialect: { envelope: { provider: 'Sandbox', system_fingerprint: 'fp_sandbox' }, nullUsage: false },
   other({ method, path }) {
     if (method !== 'GET') return undefined
     if (path === '/api/v1/key') return jsonReply(200, { data: { label: 'sandbox', limit: null, usage: 0 } })
-    return path === '/api/v1/models' ? jsonReply(200, { data: listed }) : undefined
+    if (path !== '/api/v1/models') return undefined
+    return jsonReply(200, { data: listed, links: { next: null }, total_count: listed.length })
   },
 })

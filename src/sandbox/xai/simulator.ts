@@ -100,6 +100,7 @@ const dialect: ChatDialect = {
   showsReasoning: true,
   toolCalls: 'whole',
   usage: chatUsage,
+  nullUsage: true,
   streamFailure: {
     error: { message: 'Internal error', type: 'server_error', param: null, code: 'internal_error' },
   },

@@ -1,0 +1,190 @@
+// What the gateway makes of other vendors' answers, read by the types of the official Python SDKs: strictly, with each member that
+// the types do not have listed, in every dialect, whole and event by event.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import type { ModelConfig } from '../../src/config/schema'
+import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { named, pythonWith } from '../support/python-packages'
+
+setDefaultTimeout(180_000)
+
+const python = await pythonWith('sdks', ['openai==3.57.0', 'anthropic==2.13.0'])
+const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+
+/** One model behind each kind of API that a vendor can have. */
+const models: Record<string, ModelConfig> = {
+  'on-chat': {
+    family: 'openai-chat',
+    upstream: 'openai',
+    upstreamModel: 'gpt-5-mini',
+    reasoning: true,
+    price,
+  },
+  'on-open-chat': { family: 'openai-chat', upstream: 'groq', upstreamModel: 'openai/gpt-oss-120b', price },
+  'on-messages': {
+    family: 'anthropic-messages',
+    upstream: 'anthropic',
+    upstreamModel: 'claude-haiku-4-5',
+    price,
+  },
+  'on-responses': {
+    family: 'openai-responses',
+    upstream: 'openai',
+    upstreamModel: 'gpt-5-mini',
+    reasoning: true,
+    price,
+  },
+  'on-converse': {
+    family: 'bedrock-converse',
+    upstream: 'bedrock',
+    upstreamModel: 'us.amazon.nova-lite-v1:0',
+    price,
+  },
+}
+
+/** Members that answers have beyond the types, each with the reason; a member that no answer has any more is to be removed. */
+const beyond = new Map([
+  ['reasoning_content', 'the place of thoughts that clients of other vendors read'],
+  ['x_groq', "the vendor's own, passed on as it is"],
+  ['store', 'OpenAI sends it, and the Open Responses schema requires it'],
+  ['presence_penalty', 'required by the Open Responses schema'],
+  ['frequency_penalty', 'required by the Open Responses schema'],
+  ['name', 'older versions of the SDK require it where the arguments of a call are done'],
+])
+
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const tool = { name: 'get_weather', description: 'Weather of a city', parameters }
+const text = '[sandbox reasoning=6 tokens=12] Hello'
+
+interface Dialect {
+  path: string
+  whole: string
+  event: string
+  /** Requests by what is asked for. */
+  asks: Readonly<Record<string, object>>
+}
+
+const dialects: Readonly<Record<string, Dialect>> = {
+  chat: {
+    path: '/v1/chat/completions',
+    whole: 'openai.types.chat.ChatCompletion',
+    event: 'openai.types.chat.ChatCompletionChunk',
+    asks: {
+      'a text': { messages: say(text), stream_options: { include_usage: true } },
+      'a tool': {
+        messages: say('[sandbox reasoning=6] Weather in Rome?'),
+        tools: [{ type: 'function', function: tool }],
+        tool_choice: 'required',
+      },
+    },
+  },
+  responses: {
+    path: '/v1/responses',
+    whole: 'openai.types.responses.Response',
+    event: 'openai.types.responses.ResponseStreamEvent',
+    asks: {
+      'a text': { input: text, reasoning: { summary: 'auto' } },
+      'a tool': {
+        input: '[sandbox reasoning=6] Weather in Rome?',
+        tools: [{ type: 'function', ...tool, strict: false }],
+        tool_choice: 'required',
+      },
+    },
+  },
+  messages: {
+    path: '/v1/messages',
+    whole: 'anthropic.types.Message',
+    event: 'anthropic.types.RawMessageStreamEvent',
+    asks: {
+      'a text': {
+        max_tokens: 3_000,
+        messages: say(text),
+        thinking: { type: 'enabled', budget_tokens: 1_024 },
+      },
+      'a tool': {
+        max_tokens: 3_000,
+        messages: say('Weather in Rome?'),
+        tools: [{ name: tool.name, input_schema: parameters }],
+        tool_choice: { type: 'any' },
+      },
+    },
+  },
+}
+
+describe('strictly read by the types of the Python SDKs', () => {
+  let gateway: TestGateway
+  const met = new Set<string>()
+  beforeAll(async () => {
+    if (python.folder) gateway = await startTestGateway({ models })
+  })
+  afterAll(() => gateway?.close())
+
+  for (const [dialect, { path, whole, event, asks }] of Object.entries(dialects)) {
+    test.skipIf(!python.folder)(named(dialect, python), async () => {
+      const lines: { of: string; type: string; value: string }[] = []
+      for (const model of Object.keys(models)) {
+        for (const [name, ask] of Object.entries(asks)) {
+          const { stream_options: options, ...rest } = ask as Record<string, unknown>
+          const of = `${name} of ${model}`
+          const answer = await answerTo(path, { model, ...rest })
+          lines.push({ of, type: whole, value: answer })
+          const streamed = {
+            ...rest,
+            ...(options !== undefined && { stream_options: options }),
+            stream: true,
+          }
+          for (const value of eventsIn(await answerTo(path, { model, ...streamed })))
+            lines.push({ of: `${of}, streamed`, type: event, value })
+        }
+      }
+      const faults = await strictly(lines.map(({ type, value }) => `${type} ${value}`))
+      expect(faults).toHaveLength(lines.length)
+      const found = lines.flatMap(({ of, value }, index) => {
+        const unwanted = faults[index]?.filter((fault) => !isWanted(fault)) ?? []
+        return unwanted.length > 0 ? [{ of, unwanted, value }] : []
+      })
+      expect(found).toEqual([])
+    })
+  }
+
+  test.skipIf(!python.folder)(named('each member beyond the types is one that an answer has', python), () => {
+    expect([...beyond.keys()].filter((member) => !met.has(member))).toEqual([])
+  })
+
+  function isWanted(fault: string): boolean {
+    const member = /\.(\w+): not in the type$/.exec(fault)?.[1]
+    if (member === undefined || !beyond.has(member)) return false
+    met.add(member)
+    return true
+  }
+
+  async function answerTo(path: string, body: object): Promise<string> {
+    const response = await gateway.post(path, body)
+    const answer = await response.text()
+    if (!response.ok) throw new Error(`${JSON.stringify(body)}: ${answer}`)
+    return answer
+  }
+})
+
+function eventsIn(stream: string): string[] {
+  const data = [...stream.matchAll(/^data: (.*)$/gm)].map(([, json]) => json as string)
+  // The types have no ping, which the API documents.
+  return data.filter((json) => json !== '[DONE]' && json !== '{"type":"ping"}')
+}
+
+/** The faults of each line's value by its type. */
+async function strictly(lines: readonly string[]): Promise<string[][]> {
+  const program = join(import.meta.dir, '../support/strict_types.py')
+  const child = Bun.spawn([join(python.folder ?? '', 'bin/python'), program], {
+    stdin: new Response(`${lines.join('\n')}\n`),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  if ((await child.exited) !== 0) throw new Error(errors)
+  return output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}

@@ -1,0 +1,51 @@
+// Packages of PyPI for tests, in virtual environments that stay in the user's cache folder between runs. Installing takes
+// minutes, so it happens only with TEST_PYTHON=1; without that variable an environment is used if an earlier run has made it.
+
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { $ } from 'bun'
+
+/** The folder of an environment, or why it is not there. */
+export type Python = { folder: string; fault?: never } | { folder?: never; fault: string }
+
+const INSTALL_MINUTES_MOST = 40
+
+export const cacheFolder = join(
+  process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
+  'unified-model-gateway-tests',
+)
+
+/** An environment with exactly these versions of packages. */
+export async function pythonWith(
+  name: string,
+  packages: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Python> {
+  const folder = join(cacheFolder, `${name}-${Bun.hash(packages.join(' ')).toString(36)}`)
+  if (existsSync(folder)) return { folder }
+  if (process.env.TEST_PYTHON !== '1') return { fault: 'TEST_PYTHON=1 installs what it needs from PyPI' }
+  const python = Bun.which('python3')
+  if (!python) return { fault: 'there is no python3' }
+  // Renamed when it is whole, so that an installation that was cut short is never used.
+  const unfinished = `${folder}.part`
+  rmSync(unfinished, { recursive: true, force: true })
+  mkdirSync(cacheFolder, { recursive: true })
+  const seconds = String(INSTALL_MINUTES_MOST * 60)
+  const install =
+    await $`${python} -m venv ${unfinished} && timeout ${seconds} ${unfinished}/bin/python -m pip install -q ${packages}`
+      .env({ ...process.env, ...environment })
+      .quiet()
+      .nothrow()
+  if (install.exitCode !== 0) {
+    rmSync(unfinished, { recursive: true, force: true })
+    return { fault: `pip failed: ${install.stderr.toString().trim().split('\n').at(-1)}` }
+  }
+  renameSync(unfinished, folder)
+  return { folder }
+}
+
+/** Names a test so that its report says why it was not tried. */
+export function named(name: string, { fault }: Python): string {
+  return fault === undefined ? name : `${name} (not tried: ${fault})`
+}

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { join } from 'node:path'
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { named, pythonWith } from '../support/python-packages'
+import { named, vendorPackages } from '../support/python-packages'
 
 setDefaultTimeout(180_000)
 
-const python = await pythonWith('sdks', ['openai==3.57.0', 'anthropic==2.13.0'])
+const python = await vendorPackages()
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 
 /** One model behind each kind of API that a vendor can have. */

@@ -49,3 +49,13 @@ export async function pythonWith(
 export function named(name: string, { fault }: Python): string {
   return fault === undefined ? name : `${name} (not tried: ${fault})`
 }
+
+/** The official SDKs that tests use: those of OpenAI and Anthropic for their types, the others for their calls. */
+export function vendorPackages(): Promise<Python> {
+  return pythonWith('sdks', [
+    'openai==3.57.0',
+    'anthropic==2.13.0',
+    'dashscope==2.0.2',
+    'byteplus-python-sdk-v2==3.0.63',
+  ])
+}

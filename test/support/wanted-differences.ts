@@ -66,7 +66,15 @@ export const wantedDifferences: readonly WantedDifference[] = [
 ]
 
 /** Headers that decide what a vendor does; others tell of the client or of the connection. */
-const HEADERS = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'content-type', 'accept']
+const HEADERS = [
+  'authorization',
+  'x-api-key',
+  'api-key',
+  'x-goog-api-key',
+  'content-type',
+  'accept',
+  'x-dashscope-async',
+]
 const HEADER_PREFIXES = ['anthropic-', 'openai-']
 
 export function asAsked({ method, path, headers, body, form }: SandboxCall): Asked {

@@ -1,7 +1,7 @@
 // Simulates Alibaba's DashScope: its OpenAI-compatible chat and embeddings, and its native paths. It must never accept
 // what the real service refuses: big batches, odd vector lengths, base64 vectors.
 
-import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
+import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
 import { countInputs, embeddingItems, embeddingList, readInputs } from '../openai/embeddings'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
@@ -93,6 +93,7 @@ const services: ReadonlyMap<string, (request: VendorRequest, body: JsonObject) =
   ['/compatible-mode/v1/chat/completions', chat],
   ['/compatible-mode/v1/embeddings', embeddings],
   ['/api/v1/services/aigc/multimodal-generation/generation', generate],
+  ['/api/v1/services/embeddings/text-embedding/text-embedding', nativeEmbeddings],
 ])
 
 /** The reply of the path that several kinds of models share. */
@@ -195,6 +196,23 @@ function embeddings(request: VendorRequest, body: JsonObject): Reply {
   const items = embeddingItems(request, inputs, { dimensions, normalised: true })
   const list = embeddingList(request, items, name, { prompt_tokens: tokens, total_tokens: tokens })
   return jsonReply(200, { ...list, id: crypto.randomUUID() }, headers())
+}
+
+/** Embeddings by the native path, which the gateway does not use and the vendor's SDK does. */
+function nativeEmbeddings(request: VendorRequest, body: JsonObject): Reply {
+  const { input, parameters, ...rest } = body
+  const { dimension, text_type: _, output_type: __ } = asObject(parameters) ?? {}
+  const reply = embeddings(request, {
+    ...rest,
+    input: asObject(input)?.texts,
+    ...(isGiven(dimension) && { dimensions: dimension }),
+  })
+  if (reply.status !== 200 || reply.body.kind !== 'json') return reply
+  const { data, usage, id } = asObject(reply.body.value) ?? {}
+  const vectors = asObjects(data).map(({ embedding, index }) => ({ embedding, text_index: index }))
+  const total = asObject(usage)?.total_tokens
+  const value = { request_id: id, output: { embeddings: vectors }, usage: { total_tokens: total } }
+  return { ...reply, body: { kind: 'json', value } }
 }
 
 /** The error of embeddings: the model's own sentence, with its status within. */

@@ -1,0 +1,192 @@
+// The same judgement as in vendor-sdks.test.ts for vendors whose only official SDKs are in Python: DashScope and ModelArk are asked
+// by them directly, and by the gateway for the same. xAI's SDK speaks gRPC, which is not the API that the gateway uses.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import type { ModelConfig } from '../../src/config/schema'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { named, vendorPackages } from '../support/python-packages'
+import { type Asked, asAsked, differencesOf } from '../support/wanted-differences'
+
+setDefaultTimeout(180_000)
+
+const python = await vendorPackages()
+const free = { free: true } as const
+const models: Record<string, ModelConfig> = {
+  'qwen-image-2.0': { family: 'dashscope-images', upstream: 'dashscope', ...free },
+  'qwen3-tts-flash': { family: 'dashscope-speech', upstream: 'dashscope', ...free },
+  'wan2.6-t2v': { family: 'dashscope-video', upstream: 'dashscope', ...free },
+  'seedream-4-5-251128': { family: 'ark-images', upstream: 'ark', ...free },
+  'seedance-2-0-260128': { family: 'ark-video', upstream: 'ark', ...free },
+}
+
+interface Row {
+  call: string
+  vendor: 'dashscope' | 'ark'
+  /** The SDK's arguments. */
+  arguments: object
+  /** Path and body of the same request to the gateway; absent where it uses another API of the vendor. */
+  path?: string
+  body?: object
+  returns: object
+  /** Wanted differences by their places, each with its reason. */
+  wanted?: Readonly<Record<string, string>>
+}
+
+const fox = { messages: [{ role: 'user', content: [{ text: 'A fox' }] }] }
+const json = { 'header.accept': 'The gateway names the type of answer that it reads.' }
+const rows: Readonly<Record<string, Row>> = {
+  embeddings: {
+    call: 'dashscope.embeddings',
+    vendor: 'dashscope',
+    arguments: { model: 'text-embedding-v4', input: ['a', 'b'], dimension: 256 },
+    returns: { embeddings: [{ text_index: 0 }, { text_index: 1 }] },
+  },
+  'a picture of DashScope': {
+    call: 'dashscope.generation',
+    vendor: 'dashscope',
+    arguments: { model: 'qwen-image-2.0', ...fox, size: '1024*1024', n: 1, watermark: false },
+    path: '/v1/images/generations',
+    body: {
+      model: 'qwen-image-2.0',
+      input: fox,
+      parameters: { size: '1024*1024', n: 1, watermark: false },
+    },
+    returns: { choices: [{ message: { content: [{ image: expect.any(String) }] } }] },
+    wanted: json,
+  },
+  speech: {
+    call: 'dashscope.generation',
+    vendor: 'dashscope',
+    arguments: { model: 'qwen3-tts-flash', text: 'Hi', voice: 'Cherry', language_type: 'English' },
+    path: '/v1/audio/speech',
+    body: { model: 'qwen3-tts-flash', input: 'Hi', voice: 'Cherry', language_type: 'English' },
+    returns: { audio: { url: expect.any(String) } },
+    wanted: { ...json, 'body.parameters': 'The SDK writes an empty object; speech has no parameters.' },
+  },
+  'a video of DashScope': {
+    call: 'dashscope.video',
+    vendor: 'dashscope',
+    arguments: { model: 'wan2.6-t2v', prompt: 'Waves', size: '1280*720', duration: 5 },
+    path: '/v1/videos/generations',
+    body: {
+      model: 'wan2.6-t2v',
+      input: { prompt: 'Waves' },
+      parameters: { size: '1280*720', duration: 5 },
+    },
+    returns: { task_status: 'PENDING' },
+    wanted: {
+      ...json,
+      'body.input.extend_prompt':
+        "The SDK adds it for older models; the API's name is parameters.prompt_extend.",
+      'body.input.function': 'The SDK adds it for older models; the API has no such field.',
+    },
+  },
+  'a picture of ModelArk': {
+    call: 'ark.image',
+    vendor: 'ark',
+    arguments: {
+      model: 'seedream-4-5-251128',
+      prompt: 'A fox',
+      size: '2048x2048',
+      response_format: 'url',
+      watermark: false,
+    },
+    path: '/v1/images/generations',
+    body: {
+      model: 'seedream-4-5-251128',
+      prompt: 'A fox',
+      size: '2048x2048',
+      response_format: 'url',
+      watermark: false,
+    },
+    returns: { usage: { generated_images: 1 } },
+  },
+  'a video of ModelArk': {
+    call: 'ark.video',
+    vendor: 'ark',
+    arguments: {
+      model: 'seedance-2-0-260128',
+      content: [{ type: 'text', text: 'Waves' }],
+      resolution: '720p',
+      duration: 5,
+    },
+    path: '/v1/videos/generations',
+    body: {
+      model: 'seedance-2-0-260128',
+      content: [{ type: 'text', text: 'Waves' }],
+      resolution: '720p',
+      duration: 5,
+    },
+    returns: { id: expect.any(String) },
+    wanted: {
+      'body.execution_expires_after': 'The task ends at the vendor when the gateway gives it up.',
+    },
+  },
+}
+
+describe('asked as its Python SDK asks it', () => {
+  let sandbox: Sandbox
+  let gateway: TestGateway
+  const answers: { result?: object; error?: string }[] = []
+  const direct: Asked[] = []
+
+  beforeAll(async () => {
+    if (!python.folder) return
+    sandbox = startSandbox({ record: true })
+    gateway = await startTestGateway({ sandbox, models })
+    answers.push(...(await called(python.folder)))
+    direct.push(...sandbox.calls.map(asAsked))
+  })
+  afterAll(async () => {
+    await gateway?.close()
+    await sandbox?.stop()
+  })
+
+  for (const [index, [name, row]] of Object.entries(rows).entries()) {
+    test.skipIf(!python.folder)(named(name, python), async () => {
+      expect(answers[index]).toMatchObject({ result: row.returns })
+      expect(direct).toHaveLength(Object.keys(rows).length)
+      if (!row.path) return
+      const before = sandbox.calls.length
+      const response = await gateway.post(row.path, row.body)
+      if (!response.ok) throw new Error(await response.text())
+      await response.arrayBuffer()
+      const [byGateway] = sandbox.calls.slice(before).filter(({ method }) => method === 'POST')
+      if (!byGateway) throw new Error('the vendor was not asked')
+      const differences = differencesOf(withoutNulls(direct[index] as Asked), asAsked(byGateway))
+      const unwanted = Object.entries(differences).filter(([place]) => !(place in (row.wanted ?? {})))
+      expect(unwanted).toEqual([])
+    })
+  }
+
+  /** The results of all calls, by one process. */
+  async function called(folder: string): Promise<typeof answers> {
+    const asked = Object.values(rows).map(({ call, vendor, arguments: given }) =>
+      JSON.stringify({
+        call,
+        url: sandbox.baseUrls[vendor],
+        key: sandbox.secrets[vendor],
+        arguments: given,
+      }),
+    )
+    const program = join(import.meta.dir, '../support/vendor_calls.py')
+    const child = Bun.spawn([join(folder, 'bin/python'), program], {
+      stdin: new Response(`${asked.join('\n')}\n`),
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()])
+    if ((await child.exited) !== 0) throw new Error(errors)
+    return output
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  }
+})
+
+/** A request without members that are null, which ModelArk's SDK writes for every argument that is not given. */
+function withoutNulls(asked: Asked): Asked {
+  return JSON.parse(JSON.stringify(asked), (_, value) => (value === null ? undefined : value))
+}

@@ -42,6 +42,15 @@ function renamed(models: Config['models']): Config['models'] {
 }
 
 const built = builtIn as Config
+/** A chat model under a name that no vendor has, behind each kind that serves chat completions. */
+const unknownChats = Object.fromEntries(
+  kinds
+    .filter((kind) => !['anthropic', 'ark', 'cohere', 'voyage'].includes(kind))
+    .map((kind): [string, ModelConfig] => [
+      `zebra-of-${kind}`,
+      { family: 'openai-chat', upstream: kind, upstreamModel: 'zebra-9', price: chatPrice },
+    ]),
+)
 /** Google's API has answered 404 for it since 2026-01-14 (ai.google.dev/gemini-api/docs/deprecations). */
 const shutDown = new Set(['text-embedding-004'])
 const config: Config = {
@@ -51,7 +60,7 @@ const config: Config = {
     ),
     ...ownServers.upstreams,
   },
-  models: { ...built.models, ...renamed(built.models), ...ownServers.models },
+  models: { ...built.models, ...renamed(built.models), ...unknownChats, ...ownServers.models },
 }
 
 let sandbox: Sandbox

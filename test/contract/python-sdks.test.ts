@@ -43,8 +43,36 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
+/** Models of the other operations. */
+const otherModels: Record<string, ModelConfig> = {
+  listener: {
+    family: ['openai-transcriptions', 'openai-translations'],
+    upstream: 'openai',
+    upstreamModel: 'whisper-1',
+    free: true,
+  },
+  moderator: {
+    family: 'openai-moderation',
+    upstream: 'openai',
+    upstreamModel: 'omni-moderation-latest',
+    free: true,
+  },
+  painter: { family: 'openai-images', upstream: 'openai', upstreamModel: 'gpt-image-2', free: true },
+  completer: {
+    family: 'openai-completions',
+    upstream: 'openai',
+    upstreamModel: 'gpt-3.5-turbo-instruct',
+    free: true,
+  },
+}
+
 /** Members that answers have beyond the types, each with the reason; a member that no answer has any more is to be removed. */
 const beyond = new Map([
+  ...'operations architecture context_length max_completion_tokens top_provider pricing prices supported_parameters'
+    .split(' ')
+    .map((member) => [member, 'a model as this gateway and OpenRouter describe it'] as const),
+  ['task', 'OpenAI sends it with verbose transcriptions'],
+  ['usage', 'translations report what they cost, as transcriptions do'],
   ['reasoning_content', 'the place of thoughts that clients of other vendors read'],
   ['x_groq', "the vendor's own, passed on as it is"],
   ['store', 'OpenAI sends it, and the Open Responses schema requires it'],
@@ -56,6 +84,13 @@ const beyond = new Map([
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const tool = { name: 'get_weather', description: 'Weather of a city', parameters }
 const text = '[sandbox reasoning=6 tokens=12] Hello'
+
+/** A value, the type that it must fit, and what it is. */
+interface Line {
+  of: string
+  type: string
+  value: string
+}
 
 interface Dialect {
   path: string
@@ -112,17 +147,44 @@ const dialects: Readonly<Record<string, Dialect>> = {
   },
 }
 
+/** Other answers, each with its type: a path alone is fetched, and a form is sent as one. */
+const others: readonly [type: string, path: string, body?: object | FormData][] = [
+  ['openai.types.Model', '/v1/models/test-chat'],
+  ['openai.types.CreateEmbeddingResponse', '/v1/embeddings', { model: 'test-embedding', input: ['a', 'b'] }],
+  ['openai.types.CreateEmbeddingResponse', '/v1/embeddings', { model: 'vgx-4', input: 'a' }],
+  ['openai.types.CreateEmbeddingResponse', '/v1/embeddings', { model: 'gmx-embedding-001', input: 'a' }],
+  ['openai.types.ModerationCreateResponse', '/v1/moderations', { model: 'moderator', input: 'Hello' }],
+  ['openai.types.Completion', '/v1/completions', { model: 'completer', prompt: 'The sky', max_tokens: 4 }],
+  ['openai.types.ImagesResponse', '/v1/images/generations', { model: 'painter', prompt: 'A fox' }],
+  ['openai.types.audio.TranscriptionVerbose', '/v1/audio/transcriptions', speechForm('verbose_json')],
+  ['openai.types.audio.Transcription', '/v1/audio/transcriptions', speechForm('json')],
+  ['openai.types.audio.Translation', '/v1/audio/translations', speechForm('json')],
+  [
+    'anthropic.types.MessageTokensCount',
+    '/v1/messages/count_tokens',
+    { model: 'on-messages', messages: say('Hello') },
+  ],
+]
+
+function speechForm(format: string): FormData {
+  const form = new FormData()
+  form.set('model', 'listener')
+  form.set('response_format', format)
+  form.set('file', new File([new Uint8Array(32_044)], 'speech.mp3', { type: 'audio/mpeg' }))
+  return form
+}
+
 describe('strictly read by the types of the Python SDKs', () => {
   let gateway: TestGateway
   const met = new Set<string>()
   beforeAll(async () => {
-    if (python.folder) gateway = await startTestGateway({ models })
+    if (python.folder) gateway = await startTestGateway({ models: { ...models, ...otherModels } })
   })
   afterAll(() => gateway?.close())
 
   for (const [dialect, { path, whole, event, asks }] of Object.entries(dialects)) {
     test.skipIf(!python.folder)(named(dialect, python), async () => {
-      const lines: { of: string; type: string; value: string }[] = []
+      const lines: Line[] = []
       for (const model of Object.keys(models)) {
         for (const [name, ask] of Object.entries(asks)) {
           const { stream_options: options, ...rest } = ask as Record<string, unknown>
@@ -138,15 +200,15 @@ describe('strictly read by the types of the Python SDKs', () => {
             lines.push({ of: `${of}, streamed`, type: event, value })
         }
       }
-      const faults = await strictly(lines.map(({ type, value }) => `${type} ${value}`))
-      expect(faults).toHaveLength(lines.length)
-      const found = lines.flatMap(({ of, value }, index) => {
-        const unwanted = faults[index]?.filter((fault) => !isWanted(fault)) ?? []
-        return unwanted.length > 0 ? [{ of, unwanted, value }] : []
-      })
-      expect(found).toEqual([])
+      expect(await unwantedIn(lines)).toEqual([])
     })
   }
+
+  test.skipIf(!python.folder)(named('everything else', python), async () => {
+    const lines: Line[] = []
+    for (const [type, path, body] of others) lines.push({ of: path, type, value: await answerTo(path, body) })
+    expect(await unwantedIn(lines)).toEqual([])
+  })
 
   test.skipIf(!python.folder)(named('each member beyond the types is one that an answer has', python), () => {
     expect([...beyond.keys()].filter((member) => !met.has(member))).toEqual([])
@@ -159,8 +221,22 @@ describe('strictly read by the types of the Python SDKs', () => {
     return true
   }
 
-  async function answerTo(path: string, body: object): Promise<string> {
-    const response = await gateway.post(path, body)
+  async function unwantedIn(lines: readonly Line[]): Promise<object[]> {
+    const faults = await strictly(lines.map(({ type, value }) => `${type} ${value}`))
+    expect(faults).toHaveLength(lines.length)
+    return lines.flatMap(({ of, value }, index) => {
+      const unwanted = faults[index]?.filter((fault) => !isWanted(fault)) ?? []
+      return unwanted.length > 0 ? [{ of, unwanted, value }] : []
+    })
+  }
+
+  async function answerTo(path: string, body?: object | FormData): Promise<string> {
+    const headers = { authorization: `Bearer ${gateway.secret}` }
+    const method = body ? 'POST' : 'GET'
+    const response =
+      body === undefined || body instanceof FormData
+        ? await fetch(gateway.url + path, { method, headers, body: body ?? null })
+        : await gateway.post(path, body)
     const answer = await response.text()
     if (!response.ok) throw new Error(`${JSON.stringify(body)}: ${answer}`)
     return answer

@@ -9,6 +9,7 @@ import { withMarkups } from '../../src/config/costs'
 import { extended } from '../../src/config/extension'
 import { withListedModels } from '../../src/config/model-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
+import { withVendorLists } from '../../src/config/vendor-lists'
 import { type Db, tellingWrites } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { say } from '../view/output'
@@ -17,6 +18,7 @@ import { assertOnDatabase } from './contexts'
 import { markSandbox, requireKind } from './data-kind'
 import { CommandFailed, databaseLineOf } from './errors'
 import { mayName, withoutFaulty, withoutFile } from './faulty-config'
+import { shippedList } from './shipped-lists'
 import { homeFolder } from './system-user'
 
 /** Flags that every command takes. */
@@ -76,9 +78,10 @@ export async function judgeConfig(
 ): Promise<JudgedConfig> {
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
-    file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
-  const whole = extended(written, builtIn)
-  const listed = withListedModels(whole.value, file === undefined ? process.cwd() : dirname(file))
+    file === undefined ? { value: builtInCatalogue(), faults: [] } : await readConfigFile(file)
+  const whole = extended(written, builtInCatalogue())
+  const shipped = withVendorLists(whole.value, shippedList)
+  const listed = withListedModels(shipped.value, file === undefined ? process.cwd() : dirname(file))
   const sold = withMarkups(listed.value)
   const value = inForce(sold.value, flags)
   return {
@@ -88,11 +91,17 @@ export async function judgeConfig(
     faults: [
       ...faults,
       ...whole.faults,
+      ...shipped.faults,
       ...(mayLackLists ? [] : listed.faults),
       ...sold.faults,
       ...faultsOf(value),
     ],
   }
+}
+
+/** The catalogue of the executable with the models of its listed upstreams. */
+function builtInCatalogue(): Config {
+  return withVendorLists(builtIn, shippedList).value as Config
 }
 
 /** Loads a configuration without faults, or fails with all its faults. */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
-import type { ListedModels } from '../contract/upstream'
+import type { ListedModels, ListedSettings } from '../contract/upstream'
 import { asObject, isObject } from '../lib/objects'
 import { requiredSetting } from '../lib/setting'
 import { markupOf } from './costs'
@@ -69,19 +69,23 @@ function modelsOf(
   for (const [name, listed] of Object.entries(list.models)) {
     const own = `${id.slice(0, -1)}${name.toLowerCase()}`
     if (own in models) return `.list: ${file} has two models that would be called "${own}"`
-    const { free, price, ...about } = listed
-    // A price of the configuration takes the place of the vendor's, which is the cost of what is sold with a markup.
-    const sold =
-      'price' in settings || 'free' in settings
-        ? {}
-        : { ...(free && { free }), ...(price && { [isMarkedUp ? 'cost' : 'price']: dated(price, list) }) }
-    models[own] = { ...about, ...sold, ...settings, upstreamModel: name }
+    const { free: _, price: __, ...about } = listed
+    // A price of the configuration takes the place of the vendor's.
+    const entry = 'price' in settings || 'free' in settings ? about : settingsOf(listed, list, isMarkedUp)
+    models[own] = { ...entry, ...settings, upstreamModel: name }
   }
   return models
 }
 
-function dated(price: object, { source, fetchedAt }: ModelList): object {
-  return { ...price, source, as_of: fetchedAt.slice(0, 10) }
+/** The settings of a model of a list. Its price is the cost of what is sold with a markup. */
+export function settingsOf(
+  listed: ListedSettings,
+  { source, fetchedAt }: ModelList,
+  isMarkedUp: boolean,
+): object {
+  const { price, ...settings } = listed
+  if (!price) return settings
+  return { ...settings, [isMarkedUp ? 'cost' : 'price']: { source, ...price, as_of: fetchedAt.slice(0, 10) } }
 }
 
 /** A list from its file, or why it cannot be used. */

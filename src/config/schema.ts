@@ -160,6 +160,14 @@ const ModelEntry = Type.Object(
       'Short for the traits of a model that thinks before it answers and ignores sampling parameters, if its name is not known (docs/models.md). Default: no.',
       Type.Boolean(),
     ),
+    retires: optionalSetting(
+      'The day from which the vendor no longer serves it: `2026-12-11`.',
+      Type.String({ pattern: '^20\\d\\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$' }),
+    ),
+    successor: optionalSetting(
+      'The model that takes its place, by its id here or the name of the vendor.',
+      Type.String({ minLength: 1 }),
+    ),
     reserveOutputTokens: optionalSetting(
       'Output tokens that a stream holds at a time, and a request without a stream that sets no limit in all. Default 4,096.',
       Count,

@@ -85,9 +85,14 @@ export interface ListedModels {
 }
 
 export interface ListedSettings {
+  /** Families of the model; absent where the configuration names them. */
+  family?: string[]
   free?: true
-  /** Dollars by the keys of a price list, and those of longer prompts. */
-  price?: Readonly<Record<string, string | Readonly<Record<string, string>>>>
+  /** A price list in the form of the configuration. */
+  price?: Readonly<Record<string, unknown>>
+  /** The day from which the vendor no longer serves it, and the model that it names in its place. */
+  retires?: string
+  successor?: string
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: string[]

@@ -120,6 +120,10 @@ export const UpstreamEntry = Type.Object(
       'How long a task may take. Default 24 hours.',
       Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 }),
     ),
+    listed: optionalSetting(
+      "`true` serves every model of the vendor's list that ships with the gateway (docs/models.md), by the vendor's names and at its prices; `'fast/*'` names them otherwise. Models of the configuration win. Default false.",
+      Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
+    ),
     discover: optionalSetting(
       "For a kind whose models are all free (docs/vendors.md): `true` serves all models that the server has, as `NAME/model`, free, and looks every minute for new ones; `'local/*'` names them otherwise. Models of the configuration win. Default false.",
       Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),

@@ -1,0 +1,50 @@
+// Upstreams that serve a vendor's whole list (`listed`): the models and prices that ship with the gateway become entries of the
+// configuration. An entry that an operator wrote must win over the list, by its id and by the vendor's name of its model.
+
+import { asObject, isObject } from '../lib/objects'
+import { markupOf } from './costs'
+import { type ModelList, settingsOf } from './model-lists'
+
+/** The list of the vendor of a kind; undefined if none ships with the gateway. */
+export type VendorLists = (kind: string) => ModelList | undefined
+
+/** The configuration with the models of its listed upstreams, and the faults of those settings. */
+export function withVendorLists(value: unknown, lists: VendorLists): { value: unknown; faults: string[] } {
+  const { upstreams, models, markup } = asObject(value)
+  const listed = Object.entries(asObject(upstreams)).filter(([, entry]) => isObject(entry) && entry.listed)
+  if (listed.length === 0) return { value, faults: [] }
+  const faults: string[] = []
+  const all: Record<string, unknown> = {}
+  const written = writtenNames(asObject(models))
+  for (const [upstream, { kind, listed: pattern }] of listed as [string, Record<string, unknown>][]) {
+    const list = lists(String(kind))
+    if (!list) {
+      faults.push(
+        `upstreams.${upstream}.listed: no list of the kind ${kind} ships with the gateway; fetch one (\`gateway prices fetch\`)`,
+      )
+      continue
+    }
+    const prefix = typeof pattern === 'string' ? pattern.slice(0, -1) : ''
+    const isMarkedUp = markupOf({ upstream }, { markup, upstreams }) !== undefined
+    for (const [name, model] of Object.entries(list.models)) {
+      if (written.has(`${upstream}/${name}`)) continue
+      all[`${prefix}${name.toLowerCase()}`] ??= {
+        ...settingsOf(model, list, isMarkedUp),
+        upstream,
+        upstreamModel: name,
+      }
+    }
+  }
+  return { value: { ...asObject(value), models: { ...all, ...asObject(models) } }, faults }
+}
+
+/** The vendor's names of all models that the configuration has by itself, each behind the name of its upstream. */
+function writtenNames(models: Record<string, unknown>): ReadonlySet<string> {
+  return new Set(
+    Object.entries(models).flatMap(([id, entry]) => {
+      const { upstream, upstreamModel = id } = asObject(entry)
+      const names = typeof upstream === 'string' ? [upstream] : Object.keys(asObject(upstream))
+      return names.map((name) => `${name}/${upstreamModel}`)
+    }),
+  )
+}

@@ -1,0 +1,243 @@
+// The lists of models and prices that ship with the gateway, and the tool that makes them: exact amounts, reasons instead of
+// guesses, and guards that a person has to overrule.
+
+import { expect, test } from 'bun:test'
+import { shippedKinds, shippedList } from '../../cli/lib/shipped-lists'
+import { type Config, faultsOf } from '../../src/config/schema'
+import { withVendorLists } from '../../src/config/vendor-lists'
+import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'
+import { listOf, type VendorList } from '../../tools/prices/entries'
+import { disagreements, leaps, withoutDisagreements } from '../../tools/prices/guards'
+import { entriesIn } from '../../tools/prices/sources'
+import { type Vendor, vendors } from '../../tools/prices/vendors'
+import { createRandom, seedOf } from '../support/random'
+
+const DAY = '2026-11-24'
+const openai = vendors.find(({ kind }) => kind === 'openai') as Vendor
+
+/** The list of a vendor whose source has these entries. */
+function listFrom(entries: object | string): VendorList {
+  return listOf(openai, entriesIn(typeof entries === 'string' ? entries : JSON.stringify(entries)), DAY)
+}
+
+const plain = {
+  litellm_provider: 'openai',
+  mode: 'chat',
+  input_cost_per_token: 2.5e-7,
+  output_cost_per_token: 0.000002,
+}
+
+test('amounts are those of the text, to the last digit', () => {
+  expect(amountOf('', '1.25e-07', 1_000_000)).toBe('0.125')
+  expect(amountOf('', '0.00003', 1_000_000)).toBe('30.00')
+  expect(amountOf('', '5E-9', 1_000_000)).toBe('0.005')
+  expect(amountOf('', '1.0000000000000001e-07', 1_000_000)).toBe('0.10000000000000001')
+  expect(amountOf('', '0.01', 1_000)).toBe('10.00')
+  expect(amountOf('', '2', 60)).toBe('120.00')
+  expect(amountOf('', '1e3', 1)).toBe('1000.00')
+})
+
+test('random amounts are exact', () => {
+  const seed = seedOf('PRICE_SEED')
+  const random = createRandom(seed)
+  for (let run = 0; run < 2_000; run++) {
+    const digits = 1 + random.below(1_000_000)
+    const exponent = random.below(14)
+    const written = `${digits}e-${exponent}`
+    // The same amount, written without an exponent.
+    const padded = String(digits).padStart(exponent + 1, '0')
+    const decimal = exponent === 0 ? padded : `${padded.slice(0, -exponent)}.${padded.slice(-exponent)}`
+    const found = amountOf('', written, 1_000_000)
+    expect(found, `PRICE_SEED=${seed}: ${written}`).toBe(amountOf('', decimal, 1_000_000))
+    const [whole = '', fraction = ''] = found.split('.')
+    expect(BigInt(whole + fraction) * 10n ** 20n, `PRICE_SEED=${seed}: ${written}`).toBe(
+      BigInt(digits) * 10n ** BigInt(6 + 20 - exponent + fraction.length),
+    )
+  }
+})
+
+for (const text of ['NaN', '-1', '1e400x', '', 'Infinity', '0x10', '1e-4000', null, {}, [1]]) {
+  test(`${JSON.stringify(text)} is not an amount`, () => {
+    expect(() => amountOf('input_cost_per_token', text, 1)).toThrow(Unbillable)
+  })
+}
+
+test('each price of a list comes from a field by its name', () => {
+  const { models } = listFrom({
+    'gpt-x': {
+      ...plain,
+      cache_read_input_token_cost: 2.5e-8,
+      cache_creation_input_token_cost_above_1hr: 5e-7,
+      input_cost_per_token_flex: 1.25e-7,
+      output_cost_per_token_flex: 0.000001,
+      input_cost_per_token_batches: 1.25e-7,
+      search_context_cost_per_query: { search_context_size_low: 0.01, search_context_size_high: 0.01 },
+      max_input_tokens: 272_000,
+      supports_vision: true,
+      deprecation_date: '2026-12-11',
+      successor_model: 'gpt-y',
+    },
+  })
+  expect(models['gpt-x']).toEqual({
+    family: ['openai-chat'],
+    contextTokens: 272_000,
+    inputModalities: ['image'],
+    retires: '2026-12-11',
+    successor: 'gpt-y',
+    price: {
+      per_1m_input_tokens: '0.25',
+      per_1m_output_tokens: '2.00',
+      per_1m_cached_input_tokens: '0.025',
+      per_1m_cache_write_1h_tokens: '0.50',
+      per_1k_web_searches: '10.00',
+      // The tier lacks a price of the usual list, so it is not sold.
+    },
+  })
+})
+
+test('prices of longer prompts and of tiers are lists of their own', () => {
+  const longer = {
+    input_cost_per_token_above_200k_tokens: 5e-7,
+    output_cost_per_token_above_200k_tokens: 4e-6,
+  }
+  const flex = { input_cost_per_token_flex: 1e-7, output_cost_per_token_flex: 1e-6 }
+  const longFlex = {
+    input_cost_per_token_above_200k_tokens_flex: 2e-7,
+    output_cost_per_token_above_200k_tokens_flex: 2e-6,
+  }
+  const { models } = listFrom({ x: { ...plain, ...longer, ...flex, ...longFlex } })
+  expect(models.x?.price).toEqual({
+    per_1m_input_tokens: '0.25',
+    per_1m_output_tokens: '2.00',
+    above_200k: { per_1m_input_tokens: '0.50', per_1m_output_tokens: '4.00' },
+    service_tiers: {
+      flex: {
+        per_1m_input_tokens: '0.10',
+        per_1m_output_tokens: '1.00',
+        above_200k: { per_1m_input_tokens: '0.20', per_1m_output_tokens: '2.00' },
+      },
+    },
+  } as Price)
+})
+
+for (const [reason, entry] of Object.entries({
+  'output_cost_per_song has no unit here': { ...plain, output_cost_per_song: 1 },
+  'output_cost_per_reasoning_token differs from output_cost_per_token, and has no unit of its own here': {
+    ...plain,
+    output_cost_per_reasoning_token: 3e-6,
+  },
+  'prices above 200k are not of the same units': { ...plain, input_cost_per_token_above_200k_tokens: 1e-6 },
+  'ended on 2026-11-24': { ...plain, deprecation_date: DAY },
+  'models of the mode realtime are not served from this list': { ...plain, mode: 'realtime' },
+  'the source has no price': { litellm_provider: 'openai', mode: 'chat' },
+  'input_cost_per_token is "-1", which is not an amount': { ...plain, input_cost_per_token: -1 },
+  'input_cost_per_token is {"a":"1"}, which is not an amount': { ...plain, input_cost_per_token: { a: 1 } },
+})) {
+  test(`a model is left out: ${reason}`, () => {
+    expect(listFrom({ x: entry })).toEqual({ models: {}, refused: { x: reason } })
+  })
+}
+
+test('hostile names and numbers make no model', () => {
+  const entry = JSON.stringify(plain)
+  const list = listFrom(
+    `{"__proto__": ${entry}, "constructor": ${entry}, "a b": ${entry}, "ft:gpt": ${entry}, "${'x'.repeat(200)}": ${entry},
+      "huge": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e400, "output_cost_per_token": 1e-400}}`,
+  )
+  expect(Object.keys(list.models)).toEqual(['constructor'])
+  expect(({} as Record<string, unknown>).litellm_provider).toBeUndefined()
+  expect(list.refused.huge).toStartWith('its price.per_1m_input_tokens: "1000')
+})
+
+test('a price that falls to zero or changes by more than three times stops the run', () => {
+  const listWith = (price: object) =>
+    ({ models: { x: { family: [], price } }, refused: {} }) as unknown as VendorList
+  const before = listWith({ per_1m_input_tokens: '0.30', above_200k: { per_1m_input_tokens: '0.60' } })
+  const after = (input: string, longer = '0.60') =>
+    leaps(
+      'openai',
+      before,
+      listWith({ per_1m_input_tokens: input, above_200k: { per_1m_input_tokens: longer } }),
+    )
+  expect(after('0.30')).toEqual([])
+  expect(after('0.90')).toEqual([])
+  expect(after('0.10')).toEqual([])
+  expect(after('0.91')).toEqual(['openai/x: per_1m_input_tokens was 0.30 and is 0.91'])
+  expect(after('0.09')).toEqual(['openai/x: per_1m_input_tokens was 0.30 and is 0.09'])
+  expect(after('0')).toEqual(['openai/x: per_1m_input_tokens was 0.30 and is 0'])
+  expect(after('0.30', '0')).toEqual(['openai/x: above_200k.per_1m_input_tokens was 0.60 and is 0'])
+})
+
+test('a model on which the sources disagree is left out until a person has decided', () => {
+  const { models, refused } = listFrom({ x: plain })
+  const opinion = {
+    contextTokens: null,
+    prices: { input_mtok: { base: '0.3', tiers: [] }, output_mtok: { base: '2', tiers: [] } },
+  }
+  const price = models.x?.price as Price
+  expect(disagreements(price, opinion)).toEqual({ per_1m_input_tokens: '0.25, or 0.3' })
+  const check = (amounts: string) =>
+    withoutDisagreements('openai', { models, refused }, new Map([['x', opinion]]), {
+      'openai/x': { prices: { per_1m_input_tokens: amounts }, because: 'a page' },
+    })
+  expect(Object.keys(check('0.25, or 0.3').models)).toEqual(['x'])
+  // What was accepted was another difference.
+  expect(check('0.25, or 0.4')).toEqual({
+    models: {},
+    refused: { x: 'the sources disagree: per_1m_input_tokens 0.25, or 0.3' },
+  })
+})
+
+for (const kind of shippedKinds) {
+  test(`the list of ${kind} is a configuration without faults`, () => {
+    const upstream = { kind, apiKey: 'sk-for-this-test', listed: true }
+    const { value, faults } = withVendorLists({ upstreams: { [kind]: upstream }, models: {} }, shippedList)
+    expect(faults).toEqual([])
+    expect(faultsOf(value)).toEqual([])
+    const list = shippedList(kind)
+    expect(Object.keys((value as Config).models).sort()).toEqual(
+      Object.keys(list?.models ?? {})
+        .map((name) => name.toLowerCase())
+        .sort(),
+    )
+  })
+}
+
+test('models of the configuration win over the list, by id and by the name of the vendor', () => {
+  const own = { family: 'openai-chat', upstream: 'openai', free: true }
+  const { value } = withVendorLists(
+    {
+      upstreams: { openai: { kind: 'openai', apiKey: 'k', listed: true } },
+      models: { 'gpt-4.1': own, mine: { ...own, upstreamModel: 'gpt-4.1-mini' } },
+    },
+    shippedList,
+  )
+  const { models } = value as Config
+  expect(models['gpt-4.1']).toBe(own as never)
+  expect(models['gpt-4.1-mini']).toBeUndefined()
+  expect(models['gpt-5.5']).toMatchObject({ upstream: 'openai', upstreamModel: 'gpt-5.5' })
+})
+
+test('a list can have a prefix, and is the cost of what is sold with a markup', () => {
+  const { value } = withVendorLists(
+    { upstreams: { groq: { kind: 'groq', apiKey: 'k', listed: 'fast/*', markup: '20%' } }, models: {} },
+    shippedList,
+  )
+  const models = Object.entries((value as Config).models)
+  expect(models.length).toBeGreaterThan(2)
+  for (const [id, model] of models) {
+    expect(id).toStartWith('fast/')
+    expect(model).toHaveProperty('cost')
+    expect(model).not.toHaveProperty('price')
+  }
+})
+
+test('a kind without a list says so', () => {
+  const { faults } = withVendorLists(
+    { upstreams: { own: { kind: 'ollama', listed: true } }, models: {} },
+    shippedList,
+  )
+  expect(faults).toEqual([
+    'upstreams.own.listed: no list of the kind ollama ships with the gateway; fetch one (`gateway prices fetch`)',
+  ])
+})

@@ -1,0 +1,177 @@
+// Reads the cost fields of an entry of the first list as a price list of ours. Each field has a row here: the price that it
+// becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would under-bill.
+
+import type { PriceKey } from '../../src/contract/units'
+import { formatDecimal } from '../../src/lib/money'
+import { isObject } from '../../src/lib/objects'
+import type { Entry } from './sources'
+
+/** The amounts of one prompt length: dollars by our names of prices. */
+type Amounts = Partial<Record<PriceKey, string>>
+/** A price list in the form of the configuration. */
+export interface Price extends Amounts {
+  service_tiers?: Record<string, Amounts>
+  [above: `above_${string}`]: Amounts
+}
+
+interface Row {
+  key: PriceKey
+  /** What one of the source's unit is multiplied by. */
+  times: 1 | 60 | 1_000 | 1_000_000
+}
+
+const MILLION = 1_000_000
+
+/** Prices by the field of the source, without what is appended for longer prompts and for tiers. */
+const rows: Readonly<Record<string, Row>> = {
+  input_cost_per_token: { key: 'per_1m_input_tokens', times: MILLION },
+  output_cost_per_token: { key: 'per_1m_output_tokens', times: MILLION },
+  cache_read_input_token_cost: { key: 'per_1m_cached_input_tokens', times: MILLION },
+  cache_creation_input_token_cost: { key: 'per_1m_cache_write_tokens', times: MILLION },
+  cache_creation_input_token_cost_above_1hr: { key: 'per_1m_cache_write_1h_tokens', times: MILLION },
+  input_cost_per_audio_token: { key: 'per_1m_input_audio_tokens', times: MILLION },
+  output_cost_per_audio_token: { key: 'per_1m_output_audio_tokens', times: MILLION },
+  input_cost_per_query: { key: 'per_1k_searches', times: 1_000 },
+  input_cost_per_second: { key: 'per_audio_minute', times: 60 },
+}
+
+/** Fields that say once more what another one says. If they differ, the model is left out. */
+const repeated: Readonly<Record<string, string>> = {
+  output_cost_per_reasoning_token: 'output_cost_per_token',
+  input_cost_per_image_token: 'input_cost_per_token',
+  input_cost_per_video_token: 'input_cost_per_token',
+  input_cost_per_token_cache_hit: 'cache_read_input_token_cost',
+  cache_read_input_image_token_cost: 'cache_read_input_token_cost',
+}
+
+/** Fields of what cannot be asked for here, or of what is never dearer than the price that is read. */
+const unused: Readonly<Record<string, string>> = {
+  cache_creation_input_token_cost_above_12hr: 'a request that keeps a cache for so long is refused',
+  google_maps_grounding_cost_per_query: 'a request for maps is refused',
+  off_peak_pricing: 'cheaper at some hours; the price is that of the others',
+  regional_processing_uplift_multiplier_eu: 'of endpoints of a region',
+  regional_processing_uplift_multiplier_us: 'of endpoints of a region',
+  code_interpreter_cost_per_session: 'a request for the interpreter is refused',
+}
+
+/** Tiers of service that can be asked for, which have prices of their own. */
+const TIERS = ['flex', 'priority']
+/** Ways of asking that are not served. */
+const OTHER_WAYS = ['batches', 'decisions', 'ultrafast']
+
+/** Fields that are read apart. */
+const STRUCTURED = ['tiered_pricing', 'search_context_cost_per_query']
+const FIELD = new RegExp(`^(.+?)(?:_above_(\\d+)k_tokens)?(?:_(${[...TIERS, ...OTHER_WAYS].join('|')}))?$`)
+
+/** Thrown for an entry by which this gateway could not bill; the message is the reason. */
+export class Unbillable extends Error {}
+
+/** The price list of an entry. Throws `Unbillable`. */
+export function priceOf(entry: Entry, bills: { searches?: boolean } = {}): Price {
+  const tables = new Map<string, Amounts>()
+  for (const [field, value] of Object.entries(entry)) {
+    if (!/cost|pric/.test(field) || value === null || STRUCTURED.includes(field)) continue
+    const [, base = '', above = '', tier = ''] = FIELD.exec(field) ?? []
+    if (OTHER_WAYS.includes(tier) || base in unused) continue
+    const twin = repeated[base]
+    if (twin !== undefined) {
+      if (isZero(value) || isSame(value, entry[field.replace(base, twin)])) continue
+      throw new Unbillable(`${field} differs from ${twin}, and has no unit of its own here`)
+    }
+    if (rows[base]) add(tables, `${above}/${tier}`, rows[base], field, value)
+    else if (!isZero(value)) throw new Unbillable(`${field} has no unit here`)
+  }
+  readRanges(entry.tiered_pricing, tables)
+  return assembled(tables, bills.searches ? searchesOf(entry) : undefined)
+}
+
+/** Prices by the length of the prompt, as a list of ranges: the first one is that of short prompts. */
+function readRanges(ranges: unknown, tables: Map<string, Amounts>): void {
+  if (ranges === undefined) return
+  if (!Array.isArray(ranges)) throw new Unbillable('tiered_pricing is not a list')
+  for (const { range, ...costs } of ranges) {
+    const from = Number(range?.[0])
+    if (!Number.isInteger(from) || from % 1_000 !== 0) throw new Unbillable(`a range begins at ${range?.[0]}`)
+    for (const [field, value] of Object.entries(costs)) {
+      const row = rows[field]
+      if (row) add(tables, `${from === 0 ? '' : from / 1_000}/`, row, `${field} of a range`, value)
+      else if (!isSame(value, costs[repeated[field] ?? '']))
+        throw new Unbillable(`${field} of a range has no unit here`)
+    }
+  }
+}
+
+function add(tables: Map<string, Amounts>, name: string, row: Row, field: string, value: unknown): void {
+  const table = tables.get(name) ?? {}
+  tables.set(name, table)
+  const amount = amountOf(field, value, row.times)
+  const earlier = table[row.key]
+  if (earlier !== undefined && earlier !== amount)
+    throw new Unbillable(`${row.key} is ${earlier} and ${amount}`)
+  table[row.key] = amount
+}
+
+/** The tables as one price list. A tier that has not every price of the usual list is not sold. */
+function assembled(tables: ReadonlyMap<string, Amounts>, searches: string | undefined): Price {
+  const usual = withRanges(tables, '')
+  if (Object.keys(usual).length === 0) throw new Unbillable('the source has no price')
+  const tiers = TIERS.flatMap((tier) => {
+    const prices = withRanges(tables, tier)
+    return isLike(prices, usual) ? [[tier, prices] as const] : []
+  })
+  const first = searches === undefined ? usual : { ...usual, per_1k_web_searches: searches }
+  return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
+}
+
+/** The prices of a tier with those of longer prompts, shortest first. Prices of nothing that costs nothing are left out. */
+function withRanges(tables: ReadonlyMap<string, Amounts>, tier: string): Omit<Price, 'service_tiers'> {
+  const base = withoutZeros(tables.get(`/${tier}`) ?? {})
+  const ranges = [...tables.keys()]
+    .filter((name) => name.endsWith(`/${tier}`) && !name.startsWith('/'))
+    .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
+    .map((name) => {
+      const prices = withoutZeros(tables.get(name) ?? {})
+      if (!isLike(prices, base))
+        throw new Unbillable(`prices above ${name.split('/')[0]}k are not of the same units`)
+      return [`above_${name.split('/')[0]}k`, prices] as const
+    })
+  return { ...base, ...Object.fromEntries(ranges) }
+}
+
+/** Amounts above zero, and those of input and output, which a list must have. */
+function withoutZeros(amounts: Amounts): Amounts {
+  const needed = ['per_1m_input_tokens', 'per_1m_output_tokens']
+  return Object.fromEntries(
+    Object.entries(amounts).filter(([key, amount]) => needed.includes(key) || !isZero(amount)),
+  )
+}
+
+function isLike(prices: object, other: object): boolean {
+  return Object.keys(prices).sort().join() === Object.keys(other).sort().join()
+}
+
+/** The price of a thousand searches, if it does not depend on how much is searched. */
+function searchesOf({ search_context_cost_per_query: costs }: Entry): string | undefined {
+  if (!isObject(costs)) return undefined
+  const [cost, ...others] = new Set(Object.values(costs))
+  return others.length > 0 ? undefined : amountOf('search_context_cost_per_query', cost, 1_000)
+}
+
+/** An amount of the source times a number, as a decimal: `1.25e-07` for a million is `0.125`. Exact. */
+export function amountOf(field: string, value: unknown, times: number): string {
+  const match = typeof value === 'string' ? /^(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(value) : null
+  if (!match) throw new Unbillable(`${field} is ${JSON.stringify(value)}, which is not an amount`)
+  const [, whole = '', fraction = '', exponent = '0'] = match
+  const digits = BigInt(whole + fraction) * BigInt(times)
+  const decimals = fraction.length - Number(exponent)
+  if (decimals <= 0) return formatDecimal(digits * 10n ** BigInt(-decimals) * 100n, 2)
+  return formatDecimal(digits, decimals)
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return other !== undefined && amountOf('', one, 1) === amountOf('', other, 1)
+}
+
+function isZero(value: unknown): boolean {
+  return typeof value === 'string' && /^0*(\.0*)?$/.test(value)
+}

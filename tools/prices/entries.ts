@@ -1,0 +1,135 @@
+// Makes the list of a vendor from the entries of the first source. A model that cannot be billed, or that has ended, is left out
+// with its reason: nothing is guessed.
+
+import { priceFaults } from '../../src/config/prices'
+import { families as known } from '../../src/families'
+import { type Price, priceOf, Unbillable } from './cost-fields'
+import type { Entry } from './sources'
+import type { Vendor } from './vendors'
+
+/** A model as the list has it: settings of a model of the configuration. */
+export interface ListedModel {
+  family: readonly string[]
+  contextTokens?: number
+  maxOutputTokens?: number
+  inputModalities?: readonly string[]
+  /** The day from which the vendor no longer serves it, and the model that takes its place. */
+  retires?: string
+  successor?: string
+  price: Price & { source?: string }
+}
+
+export interface VendorList {
+  models: Record<string, ListedModel>
+  /** The reasons of the models that are left out. */
+  refused: Record<string, string>
+}
+
+/** Names that a vendor's model can have. */
+const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
+/** Modes by the paths of the vendor's API. */
+const ENDPOINTS = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' }
+const MODALITIES = { image: 'supports_vision', file: 'supports_pdf_input', audio: 'supports_audio_input' }
+
+/** The list of a vendor on a day such as `2026-11-24`. */
+export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day: string): VendorList {
+  const list: VendorList = { models: {}, refused: {} }
+  for (const [name, entry] of [...entries].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const id = idOf(vendor, name, entry)
+    if (id === undefined) continue
+    try {
+      list.models[id] = modelOf(vendor, entry, day)
+    } catch (error) {
+      if (!(error instanceof Unbillable)) throw error
+      list.refused[id] = error.message
+    }
+  }
+  return list
+}
+
+/** The vendor's own name of a model; undefined for an entry that is not a model of this vendor. */
+function idOf(
+  { providers, prefix }: Vendor,
+  name: string,
+  { litellm_provider: provider }: Entry,
+): string | undefined {
+  if (!providers.includes(String(provider)) || !name.startsWith(prefix)) return undefined
+  const id = name.slice(prefix.length)
+  if (!NAME.test(id)) return undefined
+  // Sizes and qualities of pictures, and fine-tuned models, are no names that a vendor serves.
+  return id.startsWith('ft:') || /^(low|medium|high|standard|hd|\d+-x-\d+)\//.test(id) ? undefined : id
+}
+
+function modelOf(vendor: Vendor, entry: Entry, day: string): ListedModel {
+  const families = familiesOf(vendor, entry)
+  const retires = dayOf(entry.deprecation_date)
+  if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
+  const read = withoutSound(entry)
+  const price = priceOf(read, vendor.bills)
+  const [fault] = priceFaults(
+    price,
+    families.flatMap((name) => known.get(name) ?? []),
+  )
+  if (fault !== undefined) throw new Unbillable(`its price${fault}`)
+  const context = countOf(entry.max_input_tokens)
+  const most = countOf(entry.max_output_tokens)
+  const modalities = families.some(
+    (name) => name.endsWith('-chat') || name.endsWith('-responses') || name.endsWith('-messages'),
+  )
+    ? Object.entries(MODALITIES).filter(([, field]) => read[field] === true)
+    : []
+  return {
+    family: families,
+    ...(context !== undefined && { contextTokens: context }),
+    ...(most !== undefined && { maxOutputTokens: most }),
+    ...(modalities.length > 0 && { inputModalities: modalities.map(([modality]) => modality) }),
+    ...(retires !== undefined && { retires }),
+    ...(retires !== undefined &&
+      typeof entry.successor_model === 'string' && { successor: successorOf(vendor, entry.successor_model) }),
+    price: { ...price, ...sourceOf(entry) },
+  }
+}
+
+/** The families that serve a model: by the endpoints that the source lists, else by its mode. */
+function familiesOf(
+  { families }: Vendor,
+  { mode, supported_endpoints: endpoints }: Entry,
+): readonly string[] {
+  const byMode = families[String(mode)]
+  if (!byMode) throw new Unbillable(`models of the mode ${mode} are not served from this list`)
+  const isTalk = mode === 'chat' || mode === 'responses'
+  if (!isTalk || !Array.isArray(endpoints)) return byMode
+  const byEndpoint = Object.entries(ENDPOINTS).filter(
+    ([endpoint, kind]) => endpoints.includes(endpoint) && families[kind],
+  )
+  return byEndpoint.length > 0 ? byEndpoint.flatMap(([, kind]) => families[kind] ?? []) : byMode
+}
+
+/**
+ * The entry of a model that reads sound as that of one that does not, where sound that is read from a cache has a price of its
+ * own: there is no unit of it.
+ */
+function withoutSound(entry: Entry): Entry {
+  if (!Object.keys(entry).some((field) => field.startsWith('cache_read_input_audio_token_cost'))) return entry
+  if (entry.mode !== 'chat') throw new Unbillable('sound that is read from a cache has no unit here')
+  const others = Object.entries(entry).filter(([field]) => !/audio/.test(field))
+  return { ...Object.fromEntries(others), supports_audio_input: false }
+}
+
+function successorOf({ prefix }: Vendor, name: string): string {
+  return name.startsWith(prefix) ? name.slice(prefix.length) : name
+}
+
+/** The page of the vendor that the source names. */
+function sourceOf({ source }: Entry): { source?: string } {
+  return typeof source === 'string' && source.startsWith('https://') ? { source } : {}
+}
+
+function countOf(value: unknown): number | undefined {
+  const count = Number(value)
+  return value !== null && Number.isInteger(count) && count > 0 ? count : undefined
+}
+
+function dayOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined
+}

@@ -1,0 +1,70 @@
+// The vendors whose lists are made, how the two sources name them, and which families serve their models here. Data only.
+
+export interface Vendor {
+  /** The kind of upstream, which also names the file. */
+  kind: string
+  /** The vendor's names in the first list, and what its names of models begin with there. */
+  providers: readonly string[]
+  prefix: string
+  /** The vendor's name in the second list; absent if it has none of it. */
+  second?: string
+  /** Families for each mode of the first list. A model of another mode is left out. */
+  families: Readonly<Record<string, readonly string[]>>
+  /** True if the vendor counts and bills the web searches that its models run, at the price of the list. */
+  bills?: { searches: true }
+}
+
+const chat = { chat: ['openai-chat'] }
+
+export const vendors: readonly Vendor[] = [
+  {
+    kind: 'openai',
+    providers: ['openai'],
+    prefix: '',
+    second: 'openai',
+    families: {
+      chat: ['openai-chat'],
+      responses: ['openai-responses'],
+      completion: ['openai-completions'],
+      embedding: ['openai-embeddings'],
+      audio_transcription: ['openai-transcriptions'],
+    },
+    bills: { searches: true },
+  },
+  {
+    kind: 'anthropic',
+    providers: ['anthropic'],
+    prefix: '',
+    second: 'anthropic',
+    families: { chat: ['anthropic-messages'] },
+    bills: { searches: true },
+  },
+  {
+    kind: 'google',
+    providers: ['gemini'],
+    prefix: 'gemini/',
+    second: 'google',
+    families: { ...chat, embedding: ['gemini-embeddings'] },
+  },
+  { kind: 'xai', providers: ['xai'], prefix: 'xai/', second: 'x-ai', families: chat },
+  { kind: 'dashscope', providers: ['dashscope'], prefix: 'dashscope/', families: chat },
+  {
+    kind: 'cohere',
+    providers: ['cohere'],
+    prefix: '',
+    second: 'cohere',
+    families: { rerank: ['cohere-rerank'] },
+  },
+  {
+    kind: 'voyage',
+    providers: ['voyage'],
+    prefix: 'voyage/',
+    second: 'voyageai',
+    families: { embedding: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
+  },
+  { kind: 'mistral', providers: ['mistral'], prefix: 'mistral/', second: 'mistral', families: chat },
+  { kind: 'deepseek', providers: ['deepseek'], prefix: 'deepseek/', second: 'deepseek', families: chat },
+  { kind: 'zai', providers: ['zai'], prefix: 'zai/', second: 'zai', families: chat },
+  { kind: 'moonshot', providers: ['moonshot'], prefix: 'moonshot/', second: 'moonshotai', families: chat },
+  { kind: 'groq', providers: ['groq'], prefix: 'groq/', second: 'groq', families: chat },
+]

@@ -3,10 +3,11 @@
 
 import type { Key } from '../accounts/keys'
 import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/prices'
-import type { Model } from '../contract/family'
+import type { Model, Retirement } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'
 import { rowOf, type Unit, units } from '../contract/units'
+import { isoTime } from '../db/iso-time'
 import { canBeOff } from '../families/traits/efforts'
 import { type Catalogue, formsFor } from './models'
 
@@ -28,6 +29,9 @@ export interface ModelCard {
   }
   /** Dollars for one of each, as text: the highest where they depend on a size. */
   pricing: Readonly<Record<string, string>>
+  /** The day from which the vendor no longer serves it, `2026-12-11`, and the model that takes its place; absent if unknown. */
+  shutdown_date?: string
+  successor?: string
   /** The whole price list; absent for a route, whose models have their own, and for a model that is free. */
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
@@ -93,6 +97,7 @@ export function cardOf(
     context_length: context,
     max_completion_tokens: most,
     top_provider: { context_length: context, max_completion_tokens: most, is_moderated: false },
+    ...(!route && first.retirement && endOf(first.retirement)),
     pricing: pricingOf([...new Set(forms.map(({ priceList }) => priceList))]),
     ...(!route && !first.priceList.isFree && { prices: describePriceList(first.priceList) }),
     ...(parameters && { supported_parameters: parameters }),
@@ -118,6 +123,10 @@ function reasoningOf(forms: readonly Model[]): Pick<ModelCard, 'reasoning'> {
       supports_max_tokens: all.every(({ thinkingForms }) => thinkingForms.includes('budget')),
     },
   }
+}
+
+function endOf({ at, successor }: Retirement): Pick<ModelCard, 'shutdown_date' | 'successor'> {
+  return { shutdown_date: isoTime(at).slice(0, 10), ...(successor !== undefined && { successor }) }
 }
 
 function architectureOf(forms: readonly Model[]): ModelCard['architecture'] {

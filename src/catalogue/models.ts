@@ -12,11 +12,13 @@ import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
 import { knownModel, traitsOf } from '../families/traits/known-models'
 import { invalidRequest } from '../lib/errors'
+import type { System } from '../lib/system'
 import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
 import { keysOfUpstream, keyVariableOf } from '../upstreams/secrets'
 import { createUpstream } from '../upstreams/upstream'
 import { canBeBridged } from './operator-fields'
+import { retirementOf, servingId } from './retirement'
 
 /** Tokens held for the output of a request that sets no limit. */
 const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
@@ -126,6 +128,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const upstreamModel = entry.upstreamModel ?? id
   const known = knownModel(upstreamModel)
   const traits = traitsOf(entry, known)
+  const retirement = retirementOf(entry)
   const modelOf = (family: Family): Model => ({
     id,
     family,
@@ -134,6 +137,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     share,
     // Not the name of the upstream, which is the operator's own affair.
     ownedBy: entry.ownedBy ?? upstream.kind,
+    ...(retirement && { retirement }),
     get priceList() {
       return prices().priceList
     },
@@ -201,9 +205,9 @@ export function resolveModels(
   key: Key,
   operation: Operation,
   asked: unknown,
-  random: () => number,
+  system: Pick<System, 'now' | 'random'>,
 ): [Model, ...Model[]] {
-  const listed = resolveListed(catalogue, key, operation, asked, random)
+  const listed = resolveListed(catalogue, key, operation, asked, system)
   const { plan } = key
   if (!plan) return listed
   const [first, ...others] = listed
@@ -215,16 +219,17 @@ function resolveListed(
   key: Key,
   operation: Operation,
   asked: unknown,
-  random: () => number,
+  { now, random }: Pick<System, 'now' | 'random'>,
 ): [Model, ...Model[]] {
   const isOpen = operation.modelIsOptional && (asked === undefined || asked === null)
-  const id = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
-  const route = catalogue.routes.get(id)
+  const named = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
+  const route = catalogue.routes.get(named)
+  const id = route ? named : servingNow(catalogue, named, now)
   // Nearly every request names one model with one connection, so no lists are made for it.
-  const only = route || !mayUse(key, id) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
+  const only = route || !mayUse(key, named) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
   if (only) return [only]
-  const ids = route?.models ?? [id]
-  const known = mayUse(key, id) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
+  const ids = route?.models.map((each) => servingNow(catalogue, each, now)) ?? [id]
+  const known = mayUse(key, named) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
   // A pattern leads only to models that serve the operation: `gpt-*` never leads to a voice.
   if (known.length === 0 || (!serves && isMatchedByStar(catalogue, asked))) {
@@ -245,6 +250,14 @@ function resolveListed(
     `The model \`${id}\` does not serve ${operation.path}: it is a model for ${listed(served, 'and')}. Ask it with ${listed(paths, 'or')}.`,
     'endpoint_model_mismatch',
   )
+}
+
+/** The id of the model that serves a request for a model: itself, or a successor that has taken over. */
+function servingNow(catalogue: Catalogue, id: string, now: () => number): string {
+  // The clock is only read for the few models that end.
+  if (!catalogue.models.get(id)?.[0]?.retirement?.handsOver) return id
+  const formsOf = (each: string) => catalogue.models.get(each) ?? []
+  return servingId(id, now(), formsOf, (name) => idOfName(catalogue, name))
 }
 
 /** Models that an error names before it refers to the list. */

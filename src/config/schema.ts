@@ -168,6 +168,10 @@ const ModelEntry = Type.Object(
       'The model that takes its place, by its id here or the name of the vendor.',
       Type.String({ minLength: 1 }),
     ),
+    onRetirement: optionalSetting(
+      '`successor`: from that day on requests for it go to its successor, at the prices of that one. Default: they go to the vendor, which refuses them.',
+      Type.Literal('successor'),
+    ),
     reserveOutputTokens: optionalSetting(
       'Output tokens that a stream holds at a time, and a request without a stream that sets no limit in all. Default 4,096.',
       Count,

@@ -5,6 +5,8 @@ interface EventType {
   meaning: string
   /** Whether its end is told too. */
   tellsEnd: boolean
+  /** True if it is sent once, however long its cause lasts. */
+  isSentOnce?: true
 }
 
 export const eventTypes = {
@@ -48,6 +50,12 @@ export const eventTypes = {
     meaning: 'A changed configuration has faults; the one before stays in force.',
     tellsEnd: true,
   },
+  'model.retiring': {
+    meaning:
+      'The vendor of a model that was used in the last 30 days ends it in 30 days, in 7 days, or in one day. Sent once at each of these.',
+    tellsEnd: false,
+    isSentOnce: true,
+  },
   'payment.not_credited': {
     meaning: 'A payment was made that could not be credited: see its reason.',
     tellsEnd: false,
@@ -55,6 +63,7 @@ export const eventTypes = {
   'statement.issued': {
     meaning: 'A statement of an account was issued. It is told once and not repeated.',
     tellsEnd: false,
+    isSentOnce: true,
   },
   'webhook.failed': {
     meaning: 'Webhooks of an account were given up: their receiver did not take them for three days.',
@@ -64,6 +73,8 @@ export const eventTypes = {
 
 export type EventName = keyof typeof eventTypes
 export const eventNames = Object.keys(eventTypes) as EventName[]
+/** Events that are sent once, however long their cause lasts. */
+export const eventsSentOnce = eventNames.filter((name) => (eventTypes[name] as EventType).isSentOnce)
 
 /** The event by which a recipient is tried out. */
 export const TEST_EVENT = 'test'

@@ -455,6 +455,8 @@ export interface Model {
   /** The vendor's name of the model. */
   upstreamModel: string
   ownedBy: string
+  /** Absent: the vendor has not said that it ends the model. */
+  retirement?: Retirement
   priceList: PriceList
   /** The vendor's prices at this upstream; absent where they are not known. Callers must never see them. */
   costList?: PriceList | undefined
@@ -488,6 +490,18 @@ export interface Model {
   durations: Durations | undefined
   /** Most seconds of all videos that a video is made from; undefined leaves it to the family. */
   maxInputSeconds: number | undefined
+}
+
+/** The end of a model at its vendor. */
+export interface Retirement {
+  /** Milliseconds since 1970 from which the vendor no longer serves the model. */
+  at: number
+  /** Milliseconds since 1970 at which its settings say so: the date of its prices. */
+  knownAt: number
+  /** The model that takes its place, by its id here or the vendor's name. */
+  successor?: string
+  /** True if requests for the model go to the successor from then on. */
+  handsOver: boolean
 }
 
 export interface Durations {

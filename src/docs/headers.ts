@@ -23,6 +23,22 @@ export const headers: Record<string, { description: string; schema: object; exam
     schema: text,
     example: 'image_generation',
   },
+  deprecation: {
+    description:
+      'The model that answered ends at its vendor: since when this is known, in seconds since 1970 (RFC 9745).',
+    schema: text,
+    example: '@1793491200',
+  },
+  sunset: {
+    description: 'When that model ends (RFC 8594).',
+    schema: text,
+    example: 'Fri, 11 Dec 2026 00:00:00 GMT',
+  },
+  'x-gateway-successor': {
+    description: 'The model that takes the place of one that ends, if its vendor has named one.',
+    schema: text,
+    example: 'gpt-6-luna',
+  },
   'x-gateway-cost-usd': {
     description:
       'What the request cost, in US dollars. Absent where that is known only after the headers have gone, as with streams.',

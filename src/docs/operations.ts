@@ -187,7 +187,16 @@ function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialec
 function successes(operation: Operation): Record<string, DescribedAnswer> {
   const { dialect } = operation
   const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
-  const names = [...ids, 'x-gateway-model', 'x-gateway-ignored', 'x-gateway-cost-usd', ...rateLimitHeaders()]
+  const names = [
+    ...ids,
+    'x-gateway-model',
+    'x-gateway-ignored',
+    'deprecation',
+    'sunset',
+    'x-gateway-successor',
+    'x-gateway-cost-usd',
+    ...rateLimitHeaders(),
+  ]
   const headers = Object.fromEntries(names.map((header) => [header, headerOf(header)]))
   return Object.fromEntries(
     Object.entries(repliesOf(operation)).map(([status, answer]) => [status, { ...answer, headers }]),

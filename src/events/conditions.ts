@@ -2,7 +2,7 @@
 // when it is over, by one of any number of nodes. What comes and goes must not be told each time: its end counts only
 // after a calm, which becomes longer with each return.
 
-import { type EventName, type EventState, eventTypes } from '../contract/events'
+import { type EventName, type EventState, eventsSentOnce, eventTypes } from '../contract/events'
 import { apply, type Db, type Row, type Statement } from '../db/db'
 
 /** A state of something, as somebody has seen it. */
@@ -28,6 +28,8 @@ export interface StoredCondition extends EventCondition {
 export interface DueCondition extends StoredCondition {
   state: EventState
 }
+
+const SENT_ONCE = eventsSentOnce.map((name) => `'${name}'`).join(', ')
 
 /** Until somebody says that it is over. */
 export const UNTIL_OVER = Number.MAX_SAFE_INTEGER
@@ -112,7 +114,7 @@ export async function dueConditions(db: Db, now: number, repeatMs: number): Prom
     sql: `select * from event_conditions where
       (told_at is null and lasts_until > $1 and (type <> 'upstream.down' or seen_at - began_at >= ${DOWN_MS}))
       or (told_at is not null and lasts_until <= $1)
-      or (told_at <= $2 and type <> 'statement.issued' and (lasts_until = ${UNTIL_OVER} or seen_at > $1 - ${JUST_NOW_MS}))
+      or (told_at <= $2 and type not in (${SENT_ONCE}) and (lasts_until = ${UNTIL_OVER} or seen_at > $1 - ${JUST_NOW_MS}))
       order by type, subject limit ${MOST_TOLD}`,
     parameters: [now, now - repeatMs],
   })

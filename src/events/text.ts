@@ -71,6 +71,11 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
     on: ({ faults }) => `The changed configuration is not in force: ${listed(faults)}`,
     over: () => 'The configuration of the file is in force.',
   },
+  'model.retiring': {
+    on: ({ model, retires_at, successor, requests_30d }) =>
+      `Model ${model} ends at its vendor at ${retires_at}${figure(successor ?? undefined, `, and ${successor} takes its place`)}. Requests in the last 30 days: ${requests_30d}.`,
+    over: ({ model }) => `Model ${model} has ended.`,
+  },
   'payment.not_credited': {
     on: ({ subject, reason }) => `The payment ${subject} was made, and could not be credited: ${reason}.`,
     over: ({ subject }) => `The payment ${subject} was credited.`,

@@ -6,6 +6,7 @@ import { backupEveryMs } from '../config/backup'
 import { type EventSettings, eventSettingsOf, wants } from '../config/events'
 import type { Config } from '../config/schema'
 import type { EventBody, EventItem, EventName } from '../contract/events'
+import type { Model } from '../contract/family'
 import type { Upstream } from '../contract/upstream'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
@@ -24,11 +25,15 @@ import {
   UNTIL_OVER,
 } from './conditions'
 import type { Notices } from './notices'
+import { watchRetirements } from './retirements'
 
 export interface WatchWorld extends Pick<System, 'now' | 'newId'> {
   db: Db
   readonly config: Config
-  readonly catalogue: { upstreams: ReadonlyMap<string, Pick<Upstream, 'health'>> }
+  readonly catalogue: {
+    upstreams: ReadonlyMap<string, Pick<Upstream, 'health'>>
+    models: ReadonlyMap<string, readonly Model[]>
+  }
   notices: Notices
 }
 
@@ -51,6 +56,7 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
   if (await takeTurn(db, 'events of books', BOOKS_MS, at)) {
     await lookAtBooks(db, settings, at, config.plans)
     await lookAtBackups(world, at)
+    await watchRetirements(db, world.catalogue.models.values(), at)
     await forgetConditions(db, at)
   }
   await tell(world, settings, at)

@@ -123,7 +123,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
       const tool = tools.find((each) => each.name === name) as PaidTool
       const prepared = await prepare(tool, world, { ...call, arguments: args })
       const { operation, content } = prepared
-      const read = readRequest(world.catalogue, call.key, operation, content, world.random)
+      const read = readRequest(world.catalogue, call.key, operation, content, world)
       const checked = checkRequest(read, { ...prepared, headers: {} }, world.now())
       return {
         structured: {

@@ -135,9 +135,9 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
 }
 
 /** The model as an editor of uploaded files; undefined if its vendor takes images in another way. */
-function editorOf({ catalogue, random }: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
+function editorOf(world: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
   try {
-    const [model] = resolveModels(catalogue, key, operationOf('image-edit'), id, random)
+    const [model] = resolveModels(world.catalogue, key, operationOf('image-edit'), id, world)
     return model.family.over === undefined ? model : undefined
   } catch {
     // The other way is tried next, and reports what is wrong with the id.

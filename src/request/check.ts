@@ -13,6 +13,7 @@ import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
 import { findVariant, type KnownNames, knownNamesOf, type Variant } from '../lib/field-names'
 import { editObject } from '../lib/json'
 import { fieldOf, type JsonBody, parseBody, scanBody } from '../lib/json-body'
+import type { System } from '../lib/system'
 import { createValidator } from '../lib/validate'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
@@ -64,13 +65,13 @@ export function readRequest(
   key: Key,
   operation: Operation,
   content: Uint8Array | Form,
-  random: () => number,
+  system: Pick<System, 'now' | 'random'>,
 ): ReadRequest {
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
   const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
   // Before anything is built of the body, which may be large.
-  const candidates = resolveModels(catalogue, key, operation, named, random)
+  const candidates = resolveModels(catalogue, key, operation, named, system)
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
     return { operation, key, given, form, candidates }

@@ -7,6 +7,7 @@ import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idem
 import type { Charge } from '../billing/ledger'
 import { rateHeadersOf } from '../billing/limits'
 import { resolveModels } from '../catalogue/models'
+import { retirementHeaders } from '../catalogue/retirement'
 import { endedByOf, shuttingDown } from '../contract/failures'
 import type { EarlierVideo } from '../contract/family'
 import type { Form } from '../contract/form'
@@ -182,11 +183,11 @@ async function handle(
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.
     content = await incoming.body((model) => {
-      resolveModels(catalogue, key, incoming.operation, model, world.random)
+      resolveModels(catalogue, key, incoming.operation, model, world)
     })
     record?.asked(content, key)
     // 3. Check the request: operation, model, fields. 400.
-    const read = readRequest(catalogue, key, incoming.operation, content, world.random)
+    const read = readRequest(catalogue, key, incoming.operation, content, world)
     const wishes = incoming.operation.keepsAnswers
       ? await beginAnswer(world, read, incoming.idempotencyKey)
       : checkCallers(world, read)
@@ -377,6 +378,7 @@ function withIds(
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
   const ignored = family.ignored?.(parsed.body, model)
   if (ignored && ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
+  if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
   if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers
 }

@@ -50,10 +50,10 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {
     const key = await world.authenticator.authenticate(request.authorization)
     const body = await request.body((model) => {
-      resolveModels(world.catalogue, key, operation, model, world.random)
+      resolveModels(world.catalogue, key, operation, model, world)
     })
     const content = operation.name === 'messages' ? withLimit(body) : body
-    const read = readRequest(world.catalogue, key, operation, content, world.random)
+    const read = readRequest(world.catalogue, key, operation, content, world)
     if (operation.keepsAnswers) await completeInput(world, read)
     const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())

@@ -10,6 +10,7 @@ import { addCredit } from '../../src/billing/ledger'
 import { type EventsEntry, eventSettingsOf } from '../../src/config/events'
 import { faultsOf } from '../../src/config/schema'
 import type { EventBody } from '../../src/contract/events'
+import type { Model } from '../../src/contract/family'
 import { apply, type Db } from '../../src/db/db'
 import { Notices } from '../../src/events/notices'
 import { sendEvent } from '../../src/events/send'
@@ -34,7 +35,12 @@ const plans = { team: { budget: { usd: '20', per: 'day' as const } } }
 const OPS = { webhook: 'http://127.0.0.1:1/', secret: SECRET }
 
 /** Nodes that look in turn at one database, with a clock that tests turn and vendors that go down when told to. */
-async function openWatch(kind: DatabaseKind, events: EventsEntry, nodes = 1) {
+async function openWatch(
+  kind: DatabaseKind,
+  events: EventsEntry,
+  nodes = 1,
+  models: ReadonlyMap<string, Model[]> = new Map(),
+) {
   const db = await openTestDatabase(kind)
   const clock = { now: START }
   const breakers = { vendor: 'closed' as 'closed' | 'open' }
@@ -46,6 +52,7 @@ async function openWatch(kind: DatabaseKind, events: EventsEntry, nodes = 1) {
       upstreams: new Map([
         ['vendor', { health: () => ({ breaker: breakers.vendor, running: 0, concurrency: 1 }) }],
       ]),
+      models,
     },
     notices: new Notices(),
     now: () => clock.now,
@@ -113,6 +120,54 @@ const makeNamedKey = (db: Db, name: string, more: Partial<typeof unlimited> = {}
 
 for (const kind of databaseKinds) {
   describe(`on ${kind}`, () => {
+    test('a model that is used and ends is told of 30 days, 7 days and one day before, once each', async () => {
+      const ending = (id: string) => [
+        id,
+        [{ id, retirement: { at: START + 40 * DAY, knownAt: START, handsOver: false } }],
+      ]
+      const models = new Map([ending('used'), ending('unused')] as never) as ReadonlyMap<string, Model[]>
+      const { db, clock, leap, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3, models)
+      await apply(db, [
+        {
+          sql: `insert into charge_series (id, account, key_id, model, operation) values (1, 'alice', 'k', 'used', 'chat')`,
+        },
+      ])
+      /** Twelve requests of a day that is a while before. */
+      const use = () =>
+        apply(db, [
+          {
+            sql: `insert into usage_totals (span, start, series, requests, released, counted, estimated, amount, shortfall, first_position, last_position)
+              values ($1, $2, 1, 12, 0, 0, 0, 0, 0, 1, 1)`,
+            parameters: [DAY, clock.now - (clock.now % DAY)],
+          },
+        ])
+      await use()
+      await leap(5 * DAY)
+      expect(await told()).toEqual([])
+      await leap(6 * DAY)
+      expect(await told()).toEqual(['ops: model.retiring began used, 30 days'])
+      expect(await lastItems('model.retiring')).toMatchObject([
+        {
+          model: 'used',
+          successor: null,
+          requests_30d: 12,
+          retires_at: new Date(START + 40 * DAY).toISOString(),
+        },
+      ])
+      await use()
+      await leap(3 * DAY)
+      expect(await told()).toHaveLength(1)
+      await leap(20 * DAY)
+      await leap(5 * DAY + 12 * HOUR)
+      expect(await told()).toEqual([
+        'ops: model.retiring began used, 30 days',
+        'ops: model.retiring began used, 7 days',
+        'ops: model.retiring began used, 1 day',
+      ])
+      await leap(10 * DAY)
+      expect(await told()).toHaveLength(3)
+    })
+
     test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {
       const { db, pass, leap, told, lastItems } = await openWatch(
         kind,

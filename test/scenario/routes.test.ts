@@ -538,7 +538,10 @@ describe('equal connections', () => {
     const { catalogue } = gateway.server.world
     const counts = new Map<string, number>()
     for (let pick = 0; pick < PICKS; pick++) {
-      const found = resolveModels(catalogue, anyKey, chat, 'spread', () => random.below(2 ** 30) / 2 ** 30)
+      const found = resolveModels(catalogue, anyKey, chat, 'spread', {
+        now: Date.now,
+        random: () => random.below(2 ** 30) / 2 ** 30,
+      })
       expect(found).toHaveLength(3)
       for (const [place, { upstream }] of found.entries()) {
         const key = `${upstream.name} ${place}`
@@ -583,7 +586,7 @@ describe('equal connections', () => {
 
   test('without a key are passed over', async () => {
     const { catalogue } = gateway.server.world
-    const found = resolveModels(catalogue, anyKey, chat, 'one-of-two', Math.random)
+    const found = resolveModels(catalogue, anyKey, chat, 'one-of-two', { now: Date.now, random: Math.random })
     expect(found.map(({ upstream }) => upstream.name)).toEqual(['first'])
     expect((await ask({ model: 'one-of-two' })).json.model).toBe('one-of-two')
   })

@@ -42,7 +42,7 @@ export function quoteRoutes(world: QuoteWorld, bodies: BodyReader) {
 }
 
 function quoteFor(
-  { catalogue, now, random }: QuoteWorld,
+  world: QuoteWorld,
   key: Key,
   { path, body, plain = false }: Record<string, unknown>,
 ): object {
@@ -57,10 +57,10 @@ function quoteFor(
     throw invalidRequest('body', "Invalid 'body': expected the request as it would be sent, an object.")
   if (typeof plain !== 'boolean') throw invalidRequest('plain', "Invalid 'plain': expected true or false.")
   const read = (value: object) =>
-    readRequest(catalogue, key, operation, Buffer.from(JSON.stringify(value)), random)
+    readRequest(world.catalogue, key, operation, Buffer.from(JSON.stringify(value)), world)
   // In plain words it is read once for its model, whose family has a form of its own.
   const own = plain ? rewordPlain(body as Record<string, unknown>, read(body).candidates[0]) : body
-  const checked = checkRequest(read(own), { headers: {} }, now())
+  const checked = checkRequest(read(own), { headers: {} }, world.now())
   const { model, parsed } = checked
   const quantities = quoteOf(parsed, model)
   const { listed } = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))

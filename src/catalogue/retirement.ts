@@ -1,0 +1,55 @@
+// Models that their vendors end on a known day, and the models that take their place. Pure.
+
+import type { Model, Retirement } from '../contract/family'
+
+interface RetirementSettings {
+  price?: { as_of?: string }
+  retires?: string
+  successor?: string
+  onRetirement?: 'successor'
+}
+
+/** The retirement of a model by its settings; undefined if its vendor has not said that it ends. */
+export function retirementOf(settings: RetirementSettings): Retirement | undefined {
+  const { retires, successor, onRetirement, price } = settings
+  if (retires === undefined) return undefined
+  return {
+    // A date without a time is that of UTC, and one without a day is the first of its month.
+    at: Date.parse(retires),
+    knownAt: Math.min(Date.parse(price?.as_of ?? retires), Date.parse(retires)),
+    handsOver: onRetirement === 'successor',
+    ...(successor !== undefined && { successor }),
+  }
+}
+
+/**
+ * The id of the model that serves a request for `id`: the model itself, or the last of its successors that took over before
+ * `now`. `formsOf` finds the forms of an id, and `idOf` the id of a name.
+ */
+export function servingId(
+  id: string,
+  now: number,
+  formsOf: (id: string) => readonly Pick<Model, 'retirement'>[],
+  idOf: (name: string) => string,
+): string {
+  const passed = new Set<string>()
+  for (let serving = id; !passed.has(serving); ) {
+    passed.add(serving)
+    const { at = Infinity, handsOver, successor } = formsOf(serving)[0]?.retirement ?? {}
+    if (!handsOver || successor === undefined || at > now) return serving
+    const next = idOf(successor)
+    // A successor that is not served here leaves the request with the vendor, whose refusal says why.
+    if (formsOf(next).length === 0) return serving
+    serving = next
+  }
+  return id
+}
+
+/** Headers that announce the end of a model: `deprecation` of RFC 9745 and `sunset` of RFC 8594, and its successor. */
+export function retirementHeaders({ at, knownAt, successor }: Retirement): Record<string, string> {
+  return {
+    deprecation: `@${Math.floor(knownAt / 1_000)}`,
+    sunset: new Date(at).toUTCString(),
+    ...(successor !== undefined && { 'x-gateway-successor': successor }),
+  }
+}

@@ -77,14 +77,19 @@ export default {
 
   // A vendor without a key only hides its models: set the variables of those that you use.
   upstreams: {
-    openai: { kind: 'openai', apiKey: process.env.OPENAI_API_KEY },
-    dashscope: { kind: 'dashscope', apiKey: process.env.DASHSCOPE_API_KEY },
-    google: { kind: 'google', apiKey: process.env.GEMINI_API_KEY },
-    voyage: { kind: 'voyage', apiKey: process.env.VOYAGE_API_KEY },
-    xai: { kind: 'xai', apiKey: process.env.XAI_API_KEY },
-    anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY },
+    openai: { kind: 'openai', apiKey: process.env.OPENAI_API_KEY, listed: true },
+    mistral: { kind: 'mistral', apiKey: process.env.MISTRAL_API_KEY, listed: true },
+    deepseek: { kind: 'deepseek', apiKey: process.env.DEEPSEEK_API_KEY, listed: true },
+    zai: { kind: 'zai', apiKey: process.env.ZAI_API_KEY, listed: true },
+    moonshot: { kind: 'moonshot', apiKey: process.env.MOONSHOT_API_KEY, listed: true },
+    groq: { kind: 'groq', apiKey: process.env.GROQ_API_KEY, listed: true },
+    dashscope: { kind: 'dashscope', apiKey: process.env.DASHSCOPE_API_KEY, listed: true },
+    google: { kind: 'google', apiKey: process.env.GEMINI_API_KEY, listed: true },
+    voyage: { kind: 'voyage', apiKey: process.env.VOYAGE_API_KEY, listed: true },
+    xai: { kind: 'xai', apiKey: process.env.XAI_API_KEY, listed: true },
+    anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY, listed: true },
     ark: { kind: 'ark', apiKey: process.env.ARK_API_KEY },
-    cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY },
+    cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY, listed: true },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },

@@ -28,7 +28,9 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
     const isMarkedUp = markupOf({ upstream }, { markup, upstreams }) !== undefined
     for (const [name, model] of Object.entries(list.models)) {
       if (written.has(`${upstream}/${name}`)) continue
-      all[`${prefix}${name.toLowerCase()}`] ??= {
+      const id = `${prefix}${name.toLowerCase()}`
+      // Two vendors may serve a model of one name, each at prices of its own: the first upstream has the plain name.
+      all[id in all ? `${upstream}/${id}` : id] = {
         ...settingsOf(model, list, isMarkedUp),
         upstream,
         upstreamModel: name,

@@ -268,6 +268,8 @@ export default {
     },
     // The vendor retired it in January 2026 and answers 404; the id stays so that callers get a clear error.
     'text-embedding-004': {
+      retires: '2026-01-14',
+      successor: 'gemini-embedding-001',
       family: 'gemini-embeddings',
       upstream: 'google',
       ownedBy: 'google',
@@ -499,6 +501,8 @@ export default {
       family: ['dalle-images', 'dalle-image-edits'],
       upstream: 'openai',
       upstreamModel: 'dall-e-2',
+      retires: '2026-05-12',
+      successor: 'gpt-image-2',
       ownedBy: 'openai',
       price: { ...openai, per_image: { '256x256': '0.016', '512x512': '0.018', '1024x1024': '0.020' } },
     },

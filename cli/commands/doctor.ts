@@ -2,6 +2,8 @@
 // nor ask a vendor for what is billed.
 
 import { defineCommand } from 'citty'
+import { DAY_MS } from '../../src/billing/usage-totals'
+import { formatUsd } from '../../src/lib/money'
 import { CommandFailed } from '../lib/errors'
 import {
   clockOfVendor,
@@ -20,10 +22,12 @@ import {
   examinePendingEnds,
   examinePermissions,
 } from '../lib/examine-machine'
+import { dayOf, type EndingModel, endingJson, endingModels, examineRetirements } from '../lib/examine-models'
 import { examineStorage } from '../lib/examine-storage'
 import { broken, type Finding } from '../lib/findings'
-import { commandArgs, dataDirOf, type SettingsFlags } from '../lib/settings'
+import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../lib/settings'
 import { paint, print, printJson, say } from '../view/output'
+import { priceText } from '../view/price'
 import { renderTable } from '../view/table'
 
 export const doctor = defineCommand({
@@ -31,10 +35,22 @@ export const doctor = defineCommand({
     name: 'doctor',
     description:
       'Look at everything that the gateway needs, and say the cure. Exit 1 if something is broken.',
-    examples: ['gateway doctor', 'gateway doctor --json | jq \'.findings[] | select(.state != "ok")\''],
+    examples: [
+      'gateway doctor',
+      'gateway doctor --on 2026-12-11',
+      'gateway doctor --json | jq \'.findings[] | select(.state != "ok")\'',
+    ],
   },
-  args: commandArgs,
+  args: {
+    on: {
+      type: 'string',
+      valueHint: 'DAY',
+      description: 'List the models that their vendors end by this day instead, with their use in 30 days',
+    },
+    ...commandArgs,
+  },
   async run({ args }) {
+    if (args.on !== undefined) return showEnding(args, args.on)
     const findings = await examineAll(args)
     const isBroken = findings.filter(({ state }) => state === 'broken')
     if (args.json) printJson({ ok: isBroken.length === 0, findings })
@@ -45,10 +61,53 @@ export const doctor = defineCommand({
   },
 })
 
+/** Lists the models that end by a day such as `2026-12-11`, that day included. */
+async function showEnding(flags: SettingsFlags & { json?: boolean | undefined }, day: string): Promise<void> {
+  const before = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) + DAY_MS : Number.NaN
+  if (Number.isNaN(before)) throw new CommandFailed(`--on: "${day}" is not a day such as 2026-12-11.`)
+  const { config } = await loadConfig(flags)
+  const ending = await endingModels(config, dataDirOf(flags), flags, { now: Date.now(), before })
+  if (flags.json) return printJson(ending.map(endingJson))
+  if (ending.length === 0) return say(`No model that can be used ends by ${day}.`)
+  const columns = [
+    { title: 'MODEL' },
+    { title: 'ENDS' },
+    { title: 'REQUESTS 30D', align: 'right' as const },
+    { title: 'PAID 30D', align: 'right' as const },
+    { title: 'SUCCESSOR', flexible: true, widthMin: 20 },
+  ]
+  print(
+    renderTable(
+      columns,
+      ending.map(({ id, retirement, requests, amountNano, successor }) => [
+        id,
+        dayOf(retirement.at),
+        String(requests),
+        formatUsd(amountNano),
+        successorText(retirement, successor),
+      ]),
+    ),
+  )
+}
+
+function successorText(
+  { successor, handsOver }: EndingModel['retirement'],
+  found: EndingModel['successor'],
+): string {
+  if (successor === undefined) return 'none named'
+  if (!found) return `${successor}, which is not served here`
+  const { price, ...entry } = found.entry
+  // The prices of long prompts and of tiers are in models list.
+  const usual = Object.entries(price ?? {}).filter(
+    ([key]) => key !== 'service_tiers' && !key.startsWith('above_'),
+  )
+  return `${found.id}${handsOver ? ', which takes over' : ''}: ${priceText({ ...entry, ...(price && { price: Object.fromEntries(usual) }) })}`
+}
+
 async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
   const dataDir = dataDirOf(flags)
   const { finding, config, file } = await examineConfiguration(flags)
-  const [database, upstreams, vendorClock, server, log, storage = []] = await Promise.all([
+  const [database, upstreams, vendorClock, server, log, storage = [], retirements] = await Promise.all([
     config && examineDatabase(config, dataDir),
     config ? examineUpstreams(config, flags) : [],
     config && clockOfVendor(config, flags),
@@ -57,6 +116,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
     ]),
     config && examineLog(config),
     config && examineStorage(config, dataDir, Date.now()),
+    config && examineRetirements(config, dataDir, flags, Date.now()),
   ])
   const clocks = [database?.clock, vendorClock].filter((clock) => clock !== undefined)
   const certificate = examineCertificate(config, Date.now())
@@ -67,6 +127,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
     ...server,
     ...(server.some(({ check }) => check === 'versions') ? [] : [examineVersions()]),
     ...upstreams,
+    ...(retirements ? [retirements] : []),
     ...storage,
     examineDisk(dataDir),
     examineClock(clocks),

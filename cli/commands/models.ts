@@ -33,34 +33,63 @@ const list = defineCommand({
     name: 'list',
     description:
       'List all models and routes with their prices, and why some are not available: those of the running gateway, else those of the configuration.',
-    examples: ['gateway models list', `gateway models list --json | jq -r '.[] | select(.available) | .id'`],
+    examples: [
+      'gateway models list',
+      'gateway models list --vendor openai --mode chat --search gpt-6',
+      `gateway models list --json | jq -r '.[] | select(.available) | .id'`,
+    ],
   },
-  args: { plan: planArg, ...gatewayArgs },
+  args: {
+    vendor: { type: 'string', valueHint: 'NAME', description: 'Only models of this upstream, kind or owner' },
+    mode: {
+      type: 'string',
+      valueHint: 'OPERATION',
+      description: 'Only models that serve it, such as chat, embeddings or video',
+    },
+    search: {
+      type: 'string',
+      valueHint: 'TEXT',
+      description: "Only models with this in their id or the vendor's name",
+    },
+    plan: planArg,
+    ...gatewayArgs,
+  },
   async run({ args }) {
     const { config, ...available } = await offerFor(args)
     const plan = args.plan === undefined ? undefined : requirePlan(config, args.plan)
     const isShown = (id: string) => plan?.mayUse(id) ?? true
+    const isWanted = wantedBy(args)
     const models = listModels(config, available)
-      .filter(({ model }) => isShown(model.id))
+      .filter(({ model, forms }) => isShown(model.id) && isWanted(model, operationsOf(forms)))
       .map((listed) => atPlan(listed, plan))
-    const routes = listRoutes(config, available).filter(({ id }) => isShown(id))
+    const routes = listRoutes(config, available).filter(
+      ({ id, ownedBy, operations }) =>
+        isShown(id) &&
+        isWanted({ id, ownedBy, upstreamModel: id, upstream: { name: id, kind: 'route' } }, operations),
+    )
     if (args.json) {
       return printJson([
         ...models.map((listed) => modelJson(listed, config)),
         ...routes.map((route) => routeJson(route, config)),
       ])
     }
-    if (models.length === 0) return say('The configuration has no models.')
+    if (models.length + routes.length === 0)
+      return say(
+        (args.vendor ?? args.mode ?? args.search) ? 'No model matches.' : 'The configuration has no models.',
+      )
     const rows = [...models.map(modelRow), ...routes.map(routeRow)]
     const columns: Column[] = [
       { title: 'MODEL' },
       { title: 'SERVES', flexible: true, widthMin: wordsWidth(rows.map(([, serves = '']) => serves)) },
       { title: 'UPSTREAM', optional: true },
       { title: 'READY' },
+      { title: 'CONTEXT', optional: true, align: 'right' },
+      { title: 'ENDS', optional: true },
       { title: 'PRICE IN USD', flexible: true, widthMin: PRICE_WIDTH_MIN },
     ]
     print(renderTable(columns, rows))
-    const aliases = Object.entries(config.aliases ?? {})
+    const shown = new Set([...models.map(({ model }) => model.id), ...routes.map(({ id }) => id)])
+    const aliases = Object.entries(config.aliases ?? {}).filter(([, target]) => shown.has(target))
     if (aliases.length > 0) print(`\n${renderTable([{ title: 'ALIAS' }, { title: 'STANDS FOR' }], aliases)}`)
     const all = [...models.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]
     const hidden = all.filter(({ reason }) => reason !== null)
@@ -107,6 +136,21 @@ const price = defineCommand({
   },
 })
 
+type Wanted = Pick<ListedModel['model'], 'id' | 'ownedBy' | 'upstreamModel'> & {
+  upstream: { name: string; kind: string }
+}
+
+type Filters = { [name in 'vendor' | 'mode' | 'search']?: string | undefined }
+
+/** Whether a model is among those that the flags ask for. */
+function wantedBy({ vendor, mode, search }: Filters) {
+  return ({ id, ownedBy, upstreamModel, upstream }: Wanted, operations: readonly string[]): boolean =>
+    (vendor === undefined || [upstream.name, upstream.kind, ownedBy].includes(vendor)) &&
+    (mode === undefined || operations.includes(mode)) &&
+    (search === undefined ||
+      [id, upstreamModel].some((name) => name.toLowerCase().includes(search.toLowerCase())))
+}
+
 export const models = defineCommand({
   meta: { name: 'models', description: 'Models, their prices, and what a request would cost.' },
   subCommands: { list, price },
@@ -123,6 +167,10 @@ function modelJson({ model, forms, entry, reason }: ListedModel, config: Config)
     owned_by: model.ownedBy,
     available: reason === null,
     reason,
+    context_tokens: model.contextTokens ?? null,
+    max_output_tokens: model.maxOutputTokens ?? null,
+    retires: entry.retires ?? null,
+    successor: entry.successor ?? null,
     price: describePriceList(model.priceList),
     price_source: entry.price?.source ?? null,
     price_as_of: entry.price?.as_of ?? null,
@@ -140,6 +188,8 @@ function modelRow({ model, forms, entry, reason, plan }: PlannedModel): string[]
     operationsOf(forms).join(', '),
     upstreamText(entry),
     readyText(reason),
+    model.contextTokens === undefined ? '' : String(model.contextTokens),
+    entry.retires ?? '',
     priceText(price ? { ...entry, price: price as ModelConfig['price'] & object } : entry),
   ]
 }
@@ -172,6 +222,8 @@ function routeRow({ id, models, operations, reason }: ListedRoute): string[] {
     operations.join(', '),
     'route',
     readyText(reason),
+    '',
+    '',
     `that of the first model that answers: ${models.join(', ')}`,
   ]
 }

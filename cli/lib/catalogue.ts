@@ -2,7 +2,7 @@
 // Nothing here must call a vendor.
 
 import { outside } from '../../src/app/world'
-import { buildCatalogue, idOfName } from '../../src/catalogue/models'
+import { buildCatalogue, idOfExactName, idOfName } from '../../src/catalogue/models'
 import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
@@ -104,6 +104,13 @@ export function findModel(config: Config, name: string): ListedModel {
     throw noModel(config, [name])
   }
   return listed
+}
+
+/** A model by any of its names; undefined if the configuration has none, or a route. */
+export function findListed(config: Config, name: string): { id: string; entry: ModelConfig } | undefined {
+  const id = idOfExactName(buildCatalogue(withAllVendors(config), outside), name)
+  const entry = id === undefined ? undefined : config.models[id]
+  return id !== undefined && entry && !isRoute(entry) ? { id, entry } : undefined
 }
 
 /** Entries for a block: the available models, and the others by reason. */

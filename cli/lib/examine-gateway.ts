@@ -14,7 +14,7 @@ import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { askHealth } from './ask-health'
-import { listModels, modelsByUpstream } from './catalogue'
+import { type ListedModel, listModels, modelsByUpstream } from './catalogue'
 import { askServer } from './control'
 import { CommandFailed } from './errors'
 import type { OtherClock } from './examine-machine'
@@ -58,8 +58,10 @@ export async function examineConfiguration(flags: SettingsFlags): Promise<Examin
 
 function modelsFinding(config: Config, file: string | undefined, flags: SettingsFlags): Finding {
   const models = listModels(config, flags)
-  const usable = models.filter(({ reason }) => reason === null).length
-  const found = `${nameOfConfig(file)}: ${usable} of ${models.length} models can be used`
+  const available = models.filter(({ reason }) => reason === null)
+  const ended = available.filter(({ model: { retirement } }) => retirement && retirement.at <= Date.now())
+  const usable = available.length - ended.length
+  const found = `${nameOfConfig(file)}: ${usable} of ${models.length} models can be used${endedText(ended)}`
   if (usable > 0) return ok('configuration', found)
   const variables = modelsByUpstream(config).flatMap(({ variable }) => variable ?? [])
   return broken(
@@ -67,6 +69,11 @@ function modelsFinding(config: Config, file: string | undefined, flags: Settings
     found,
     `Set the API key of a vendor: ${variables.slice(0, 3).join(', ')}${variables.length > 3 ? ' …' : ''}.`,
   )
+}
+
+function endedText(ended: readonly ListedModel[]): string {
+  if (ended.length === 0) return ''
+  return `; ${ended.map(({ model }) => model.id).join(', ')} ${ended.length === 1 ? 'has' : 'have'} ended at the vendor`
 }
 
 export async function examineDatabase(

@@ -227,15 +227,26 @@ interface DatabaseState {
 }
 
 /** The state of the database of a configuration, without a change to it; undefined while there is none. */
-export async function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
-  if (!config.database) requireUnmoved(dataDir)
-  if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
-  const db = connect(config, dataDir, { readonly: true })
-  try {
+export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
+  return readDatabase(config, dataDir, async (db) => {
     const version = await schemaVersion(db)
     const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
     await requireWholeCopy(db)
     return { kind: db.kind, version, newest: migrations.length, timeMs }
+  })
+}
+
+/** Reads a database that may be in use, and never changes it. Undefined if there is none. Throws if it cannot be opened. */
+export async function readDatabase<Result>(
+  config: Config,
+  dataDir: string,
+  read: (db: Db) => Promise<Result>,
+): Promise<Result | undefined> {
+  if (!config.database) requireUnmoved(dataDir)
+  if (!config.database && !existsSync(databaseFile(dataDir))) return undefined
+  const db = connect(config, dataDir, { readonly: true })
+  try {
+    return await read(db)
   } finally {
     await db.close()
   }

@@ -224,11 +224,11 @@ function resolveListed(
   const isOpen = operation.modelIsOptional && (asked === undefined || asked === null)
   const named = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
   const route = catalogue.routes.get(named)
-  const id = route ? named : servingNow(catalogue, named, now)
+  const id = route ? named : servingNow(catalogue, named, operation, now)
   // Nearly every request names one model with one connection, so no lists are made for it.
   const only = route || !mayUse(key, named) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
   if (only) return [only]
-  const ids = route?.models.map((each) => servingNow(catalogue, each, now)) ?? [id]
+  const ids = route?.models.map((each) => servingNow(catalogue, each, operation, now)) ?? [id]
   const known = mayUse(key, named) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
   // A pattern leads only to models that serve the operation: `gpt-*` never leads to a voice.
@@ -253,11 +253,12 @@ function resolveListed(
 }
 
 /** The id of the model that serves a request for a model: itself, or a successor that has taken over. */
-function servingNow(catalogue: Catalogue, id: string, now: () => number): string {
+function servingNow(catalogue: Catalogue, id: string, operation: Operation, now: () => number): string {
   // The clock is only read for the few models that end.
   if (!catalogue.models.get(id)?.[0]?.retirement?.handsOver) return id
-  const formsOf = (each: string) => catalogue.models.get(each) ?? []
-  return servingId(id, now(), formsOf, (name) => idOfName(catalogue, name))
+  const formsOf = (each: string) =>
+    (catalogue.models.get(each) ?? []).filter(({ family }) => family.operation === operation.name)
+  return servingId(id, now(), formsOf, (name) => idOfExactName(catalogue, name))
 }
 
 /** Models that an error names before it refers to the list. */
@@ -342,6 +343,14 @@ export function idOfName(catalogue: Catalogue, asked: string): string {
   )
   if (alias?.name === asked) return alias.target
   return realNames.get(asked) ?? alias?.target ?? asked
+}
+
+/** The id of a model or a route that has exactly this name, by its id, an alias or the vendor; undefined if none has. */
+export function idOfExactName(catalogue: Catalogue, name: string): string | undefined {
+  const id = idOfName(catalogue, name)
+  const { models, routes, hidden } = catalogue
+  if (isMatchedByStar(catalogue, name)) return undefined
+  return models.has(id) || routes.has(id) || hidden.has(id) ? id : undefined
 }
 
 /** Whether only the star of an alias leads from a name to a model. */

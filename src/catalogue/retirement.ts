@@ -24,13 +24,13 @@ export function retirementOf(settings: RetirementSettings): Retirement | undefin
 
 /**
  * The id of the model that serves a request for `id`: the model itself, or the last of its successors that took over before
- * `now`. `formsOf` finds the forms of an id, and `idOf` the id of a name.
+ * `now`. `formsOf` finds the forms of an id that serve the operation, and `idOf` the id of a name.
  */
 export function servingId(
   id: string,
   now: number,
   formsOf: (id: string) => readonly Pick<Model, 'retirement'>[],
-  idOf: (name: string) => string,
+  idOf: (name: string) => string | undefined,
 ): string {
   const passed = new Set<string>()
   for (let serving = id; !passed.has(serving); ) {
@@ -39,7 +39,7 @@ export function servingId(
     if (!handsOver || successor === undefined || at > now) return serving
     const next = idOf(successor)
     // A successor that is not served here leaves the request with the vendor, whose refusal says why.
-    if (formsOf(next).length === 0) return serving
+    if (next === undefined || formsOf(next).length === 0) return serving
     serving = next
   }
   return id

@@ -1,12 +1,19 @@
 // Upstreams that serve a vendor's whole list (`listed`): the models and prices that ship with the gateway become entries of the
-// configuration. An entry that an operator wrote must win over the list, by its id and by the vendor's name of its model.
+// configuration. An entry that an operator wrote must win over the list, by its id and by the vendor's name of its model; it only takes
+// the date on which its vendor ends it.
 
 import { asObject, isObject } from '../lib/objects'
 import { markupOf } from './costs'
 import { type ModelList, settingsOf } from './model-lists'
 
+/** A list of models that ships with the gateway. */
+export interface VendorList extends ModelList {
+  /** The day from which the vendor no longer serves a model, and the model that it names in its place, by its name. */
+  ends: Readonly<Record<string, { retires: string; successor?: string }>>
+}
+
 /** The list of the vendor of a kind; undefined if none ships with the gateway. */
-export type VendorLists = (kind: string) => ModelList | undefined
+export type VendorLists = (kind: string) => VendorList | undefined
 
 /** The configuration with the models of its listed upstreams, and the faults of those settings. */
 export function withVendorLists(value: unknown, lists: VendorLists): { value: unknown; faults: string[] } {
@@ -32,12 +39,33 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
       // Two vendors may serve a model of one name, each at prices of its own: the first upstream has the plain name.
       all[id in all ? `${upstream}/${id}` : id] = {
         ...settingsOf(model, list, isMarkedUp),
+        ...list.ends[name],
         upstream,
         upstreamModel: name,
       }
     }
   }
-  return { value: { ...asObject(value), models: { ...all, ...asObject(models) } }, faults }
+  const own = Object.fromEntries(
+    Object.entries(asObject(models)).map(([id, entry]) => [
+      id,
+      withDates(id, entry, asObject(upstreams), lists),
+    ]),
+  )
+  return { value: { ...asObject(value), models: { ...all, ...own } }, faults }
+}
+
+/** An entry of the configuration with the end of its model, where a list knows it and the entry does not. */
+function withDates(
+  id: string,
+  entry: unknown,
+  upstreams: Record<string, unknown>,
+  lists: VendorLists,
+): unknown {
+  const { upstream, upstreamModel = id, retires } = asObject(entry)
+  const { kind, listed } = asObject(upstreams[String(upstream)])
+  if (retires !== undefined || !listed) return entry
+  const end = lists(String(kind))?.ends[String(upstreamModel)]
+  return end ? { ...end, ...asObject(entry) } : entry
 }
 
 /** The vendor's names of all models that the configuration has by itself, each behind the name of its upstream. */

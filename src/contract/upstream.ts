@@ -90,9 +90,6 @@ export interface ListedSettings {
   free?: true
   /** A price list in the form of the configuration. */
   price?: Readonly<Record<string, unknown>>
-  /** The day from which the vendor no longer serves it, and the model that it names in its place. */
-  retires?: string
-  successor?: string
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: string[]

@@ -176,3 +176,49 @@ describe('gateway health', () => {
     await server.stop(true)
   })
 })
+
+describe('gateway doctor --on', () => {
+  const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '1' }
+  const config = {
+    upstreams: { near: { kind: 'openai', baseUrl: 'http://127.0.0.1:9/v1', apiKey: null } },
+    models: {
+      early: { family: 'openai-chat', upstream: 'near', price, retires: '2030-01-01', successor: 'late' },
+      late: { family: 'openai-chat', upstream: 'near', price, retires: '2030-02-01', successor: 'nobody' },
+      staying: { family: 'openai-chat', upstream: 'near', price },
+    },
+  }
+  const ending = async (day: string) => {
+    writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(config))
+    return call(['doctor', '--on', day, '--json', '--data-dir', dataDir])
+  }
+
+  test('lists what ends by that day, with what takes its place', async () => {
+    const { code, stdout } = await ending('2030-01-31')
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toEqual([
+      {
+        model: 'early',
+        retires: '2030-01-01',
+        hands_over: false,
+        successor: 'late',
+        successor_model: 'late',
+        successor_price: price,
+        requests_30d: 0,
+        paid_30d_usd: '0.00',
+        accounts_30d: [],
+      },
+    ])
+    expect(JSON.parse((await ending('2029-12-31')).stdout)).toEqual([])
+    const last = JSON.parse((await ending('2030-02-01')).stdout)
+    expect(last.map(({ model, successor_model }: Json) => [model, successor_model])).toEqual([
+      ['early', 'late'],
+      ['late', null],
+    ])
+  })
+
+  test('says what is not a day', async () => {
+    const { code, stderr } = await ending('soon')
+    expect(code).toBe(1)
+    expect(stderr).toContain('--on: "soon" is not a day such as 2026-12-11.')
+  })
+})

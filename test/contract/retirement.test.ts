@@ -38,11 +38,15 @@ describe('a model that ends', () => {
         chained: { ...old, successor: 'leaving', onRetirement: 'successor' },
         circling: { ...old, successor: 'circled', onRetirement: 'successor' },
         circled: { ...old, successor: 'circling', onRetirement: 'successor' },
+        // Its name is one that only the star of an alias knows, which leads to another kind of model.
+        starred: { ...old, successor: 'gpt-image-9', onRetirement: 'successor' },
+        // A successor that does not serve the operation.
+        voiced: { ...old, successor: 'test-embedding', onRetirement: 'successor' },
         orphaned: { ...old, successor: 'nobody-serves-this', onRetirement: 'successor' },
         next,
         'by-route': { route: ['leaving', 'staying'] },
       },
-      config: { realNames: true },
+      config: { realNames: true, aliases: { 'gpt-*': 'next' } },
       outside: { now: () => clock.now },
     })
     narrow = (await gateway.makeKey('narrow', '10', { models: ['leaving'] })).secret
@@ -97,7 +101,8 @@ describe('a model that ends', () => {
     clock.now = ENDS
     expect(await ask('chained')).toMatchObject({ status: 200, charged: 'next' })
     expect(await ask('circling')).toMatchObject({ status: 200, charged: 'circling' })
-    expect(await ask('orphaned')).toMatchObject({ status: 200, charged: 'orphaned' })
+    for (const id of ['orphaned', 'starred', 'voiced'])
+      expect(await ask(id)).toMatchObject({ status: 200, charged: id })
   })
 
   test('goes to its vendor where it does not hand over', async () => {

@@ -63,7 +63,7 @@ for (const text of ['NaN', '-1', '1e400x', '', 'Infinity', '0x10', '1e-4000', nu
 }
 
 test('each price of a list comes from a field by its name', () => {
-  const { models } = listFrom({
+  const { models, ends } = listFrom({
     'gpt-x': {
       ...plain,
       cache_read_input_token_cost: 2.5e-8,
@@ -78,12 +78,11 @@ test('each price of a list comes from a field by its name', () => {
       successor_model: 'gpt-y',
     },
   })
+  expect(ends).toEqual({ 'gpt-x': { retires: '2026-12-11', successor: 'gpt-y' } })
   expect(models['gpt-x']).toEqual({
     family: ['openai-chat'],
     contextTokens: 272_000,
     inputModalities: ['image'],
-    retires: '2026-12-11',
-    successor: 'gpt-y',
     price: {
       per_1m_input_tokens: '0.25',
       per_1m_output_tokens: '2.00',
@@ -134,7 +133,7 @@ for (const [reason, entry] of Object.entries({
   'input_cost_per_token is {"a":"1"}, which is not an amount': { ...plain, input_cost_per_token: { a: 1 } },
 })) {
   test(`a model is left out: ${reason}`, () => {
-    expect(listFrom({ x: entry })).toEqual({ models: {}, refused: { x: reason } })
+    expect(listFrom({ x: entry })).toMatchObject({ models: {}, refused: { x: reason } })
   })
 }
 
@@ -177,12 +176,13 @@ test('a model on which the sources disagree is left out until a person has decid
   const price = models.x?.price as Price
   expect(disagreements(price, opinion)).toEqual({ per_1m_input_tokens: '0.25, or 0.3' })
   const check = (amounts: string) =>
-    withoutDisagreements('openai', { models, refused }, new Map([['x', opinion]]), {
+    withoutDisagreements('openai', { models, ends: {}, refused }, new Map([['x', opinion]]), {
       'openai/x': { prices: { per_1m_input_tokens: amounts }, because: 'a page' },
     })
   expect(Object.keys(check('0.25, or 0.3').models)).toEqual(['x'])
   // What was accepted was another difference.
   expect(check('0.25, or 0.4')).toEqual({
+    ends: {},
     models: {},
     refused: { x: 'the sources disagree: per_1m_input_tokens 0.25, or 0.3' },
   })
@@ -204,7 +204,7 @@ for (const kind of shippedKinds) {
 }
 
 test('models of the configuration win over the list, by id and by the name of the vendor', () => {
-  const own = { family: 'openai-chat', upstream: 'openai', free: true }
+  const own = { family: 'openai-chat', upstream: 'openai', free: true, retires: '2030-01-01' }
   const { value } = withVendorLists(
     {
       upstreams: { openai: { kind: 'openai', apiKey: 'k', listed: true } },
@@ -213,9 +213,35 @@ test('models of the configuration win over the list, by id and by the name of th
     shippedList,
   )
   const { models } = value as Config
-  expect(models['gpt-4.1']).toBe(own as never)
+  expect(models['gpt-4.1']).toEqual(own as never)
   expect(models['gpt-4.1-mini']).toBeUndefined()
   expect(models['gpt-5.5']).toMatchObject({ upstream: 'openai', upstreamModel: 'gpt-5.5' })
+})
+
+test('a model of the configuration takes its end from the list, unless it says one', () => {
+  const own = { family: 'openai-chat', upstream: 'openai', free: true }
+  const dated = Object.entries(shippedList('openai')?.ends ?? {}).find(([, { successor }]) => successor)
+  if (!dated) throw new Error('the list has a model that ends')
+  const [upstreamModel, { retires, successor }] = dated
+  const { value } = withVendorLists(
+    {
+      upstreams: {
+        openai: { kind: 'openai', apiKey: 'k', listed: true },
+        other: { kind: 'openai', apiKey: 'k' },
+      },
+      models: {
+        mine: { ...own, upstreamModel },
+        later: { ...own, upstreamModel, retires: '2030-01-01' },
+        elsewhere: { ...own, upstreamModel, upstream: 'other' },
+      },
+    },
+    shippedList,
+  )
+  const { mine, later, elsewhere } = (value as Config).models
+  expect(mine).toMatchObject({ retires, successor })
+  expect(later).toMatchObject({ retires: '2030-01-01' })
+  expect(later).not.toHaveProperty('successor')
+  expect(elsewhere).not.toHaveProperty('retires')
 })
 
 test('a list can have a prefix, and is the cost of what is sold with a markup', () => {

@@ -25,15 +25,18 @@ const MILLION = 1_000_000
 /** Prices by the field of the source, without what is appended for longer prompts and for tiers. */
 const rows: Readonly<Record<string, Row>> = {
   input_cost_per_token: { key: 'per_1m_input_tokens', times: MILLION },
-  output_cost_per_token: { key: 'per_1m_output_tokens', times: MILLION },
   cache_read_input_token_cost: { key: 'per_1m_cached_input_tokens', times: MILLION },
   cache_creation_input_token_cost: { key: 'per_1m_cache_write_tokens', times: MILLION },
   cache_creation_input_token_cost_above_1hr: { key: 'per_1m_cache_write_1h_tokens', times: MILLION },
   input_cost_per_audio_token: { key: 'per_1m_input_audio_tokens', times: MILLION },
+  output_cost_per_token: { key: 'per_1m_output_tokens', times: MILLION },
   output_cost_per_audio_token: { key: 'per_1m_output_audio_tokens', times: MILLION },
   input_cost_per_query: { key: 'per_1k_searches', times: 1_000 },
   input_cost_per_second: { key: 'per_audio_minute', times: 60 },
 }
+
+/** The order in which people read prices. */
+const ORDER = Object.values(rows).map(({ key }): string => key)
 
 /** Fields that say once more what another one says. If they differ, the model is left out. */
 const repeated: Readonly<Record<string, string>> = {
@@ -66,8 +69,15 @@ const FIELD = new RegExp(`^(.+?)(?:_above_(\\d+)k_tokens)?(?:_(${[...TIERS, ...O
 /** Thrown for an entry by which this gateway could not bill; the message is the reason. */
 export class Unbillable extends Error {}
 
+interface PriceOptions {
+  /** Prices that the list must have even if they are zero. */
+  needed: readonly string[]
+  /** True if web searches are billed at the price of the entry. */
+  searches?: boolean
+}
+
 /** The price list of an entry. Throws `Unbillable`. */
-export function priceOf(entry: Entry, bills: { searches?: boolean } = {}): Price {
+export function priceOf(entry: Entry, { needed, searches }: PriceOptions): Price {
   const tables = new Map<string, Amounts>()
   for (const [field, value] of Object.entries(entry)) {
     if (!/cost|pric/.test(field) || value === null || STRUCTURED.includes(field)) continue
@@ -82,7 +92,8 @@ export function priceOf(entry: Entry, bills: { searches?: boolean } = {}): Price
     else if (!isZero(value)) throw new Unbillable(`${field} has no unit here`)
   }
   readRanges(entry.tiered_pricing, tables)
-  return assembled(tables, bills.searches ? searchesOf(entry) : undefined)
+  const kept = new Map([...tables].map(([name, amounts]) => [name, readable(amounts, needed)]))
+  return assembled(kept, searches ? searchesOf(entry) : undefined)
 }
 
 /** Prices by the length of the prompt, as a list of ranges: the first one is that of short prompts. */
@@ -123,14 +134,14 @@ function assembled(tables: ReadonlyMap<string, Amounts>, searches: string | unde
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
 }
 
-/** The prices of a tier with those of longer prompts, shortest first. Prices of nothing that costs nothing are left out. */
+/** The prices of a tier with those of longer prompts, shortest first. */
 function withRanges(tables: ReadonlyMap<string, Amounts>, tier: string): Omit<Price, 'service_tiers'> {
-  const base = withoutZeros(tables.get(`/${tier}`) ?? {})
+  const base = tables.get(`/${tier}`) ?? {}
   const ranges = [...tables.keys()]
     .filter((name) => name.endsWith(`/${tier}`) && !name.startsWith('/'))
     .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
     .map((name) => {
-      const prices = withoutZeros(tables.get(name) ?? {})
+      const prices = tables.get(name) ?? {}
       if (!isLike(prices, base))
         throw new Unbillable(`prices above ${name.split('/')[0]}k are not of the same units`)
       return [`above_${name.split('/')[0]}k`, prices] as const
@@ -138,12 +149,10 @@ function withRanges(tables: ReadonlyMap<string, Amounts>, tier: string): Omit<Pr
   return { ...base, ...Object.fromEntries(ranges) }
 }
 
-/** Amounts above zero, and those of input and output, which a list must have. */
-function withoutZeros(amounts: Amounts): Amounts {
-  const needed = ['per_1m_input_tokens', 'per_1m_output_tokens']
-  return Object.fromEntries(
-    Object.entries(amounts).filter(([key, amount]) => needed.includes(key) || !isZero(amount)),
-  )
+/** Amounts in the order in which people read them, without zeros that no family needs. */
+function readable(amounts: Amounts, needed: readonly string[]): Amounts {
+  const listed = Object.entries(amounts).filter(([key, amount]) => needed.includes(key) || !isZero(amount))
+  return Object.fromEntries(listed.sort(([one], [other]) => ORDER.indexOf(one) - ORDER.indexOf(other)))
 }
 
 function isLike(prices: object, other: object): boolean {

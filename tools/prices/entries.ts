@@ -2,6 +2,7 @@
 // with its reason: nothing is guessed.
 
 import { priceFaults } from '../../src/config/prices'
+import { rowOf } from '../../src/contract/units'
 import { families as known } from '../../src/families'
 import { type Price, priceOf, Unbillable } from './cost-fields'
 import type { Entry } from './sources'
@@ -13,14 +14,19 @@ export interface ListedModel {
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: readonly string[]
-  /** The day from which the vendor no longer serves it, and the model that takes its place. */
-  retires?: string
-  successor?: string
   price: Price & { source?: string }
+}
+
+/** The day from which the vendor no longer serves a model, and the model that takes its place. */
+export interface ModelEnd {
+  retires: string
+  successor?: string
 }
 
 export interface VendorList {
   models: Record<string, ListedModel>
+  /** The end of each model that has one, also of those that are left out. */
+  ends: Record<string, ModelEnd>
   /** The reasons of the models that are left out. */
   refused: Record<string, string>
 }
@@ -33,10 +39,12 @@ const MODALITIES = { image: 'supports_vision', file: 'supports_pdf_input', audio
 
 /** The list of a vendor on a day such as `2026-11-24`. */
 export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day: string): VendorList {
-  const list: VendorList = { models: {}, refused: {} }
+  const list: VendorList = { models: {}, ends: {}, refused: {} }
   for (const [name, entry] of [...entries].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const id = idOf(vendor, name, entry)
     if (id === undefined) continue
+    const end = endOf(vendor, entry)
+    if (end) list.ends[id] = end
     try {
       list.models[id] = modelOf(vendor, entry, day)
     } catch (error) {
@@ -62,14 +70,13 @@ function idOf(
 
 function modelOf(vendor: Vendor, entry: Entry, day: string): ListedModel {
   const families = familiesOf(vendor, entry)
-  const retires = dayOf(entry.deprecation_date)
+  const { retires } = endOf(vendor, entry) ?? {}
   if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
   const read = withoutSound(entry)
-  const price = priceOf(read, vendor.bills)
-  const [fault] = priceFaults(
-    price,
-    families.flatMap((name) => known.get(name) ?? []),
-  )
+  const serving = families.flatMap((name) => known.get(name) ?? [])
+  const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
+  const price = priceOf(read, { needed, ...vendor.bills })
+  const [fault] = priceFaults(price, serving)
   if (fault !== undefined) throw new Unbillable(`its price${fault}`)
   const context = countOf(entry.max_input_tokens)
   const most = countOf(entry.max_output_tokens)
@@ -83,9 +90,6 @@ function modelOf(vendor: Vendor, entry: Entry, day: string): ListedModel {
     ...(context !== undefined && { contextTokens: context }),
     ...(most !== undefined && { maxOutputTokens: most }),
     ...(modalities.length > 0 && { inputModalities: modalities.map(([modality]) => modality) }),
-    ...(retires !== undefined && { retires }),
-    ...(retires !== undefined &&
-      typeof entry.successor_model === 'string' && { successor: successorOf(vendor, entry.successor_model) }),
     price: { ...price, ...sourceOf(entry) },
   }
 }
@@ -116,8 +120,11 @@ function withoutSound(entry: Entry): Entry {
   return { ...Object.fromEntries(others), supports_audio_input: false }
 }
 
-function successorOf({ prefix }: Vendor, name: string): string {
-  return name.startsWith(prefix) ? name.slice(prefix.length) : name
+function endOf({ prefix }: Vendor, entry: Entry): ModelEnd | undefined {
+  const { deprecation_date: retires, successor_model: successor } = entry
+  if (typeof retires !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(retires)) return undefined
+  if (typeof successor !== 'string') return { retires }
+  return { retires, successor: successor.startsWith(prefix) ? successor.slice(prefix.length) : successor }
 }
 
 /** The page of the vendor that the source names. */
@@ -128,8 +135,4 @@ function sourceOf({ source }: Entry): { source?: string } {
 function countOf(value: unknown): number | undefined {
   const count = Number(value)
   return value !== null && Number.isInteger(count) && count > 0 ? count : undefined
-}
-
-function dayOf(value: unknown): string | undefined {
-  return typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) ? value : undefined
 }

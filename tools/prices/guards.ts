@@ -55,7 +55,7 @@ export function withoutDisagreements(
   opinions: ReadonlyMap<string, Opinion>,
   accepted: Accepted,
 ): VendorList {
-  const checked: VendorList = { models: {}, refused: { ...list.refused } }
+  const checked: VendorList = { models: {}, ends: list.ends, refused: { ...list.refused } }
   for (const [id, model] of Object.entries(list.models)) {
     const opinion = opinions.get(id)
     const found = opinion ? disagreements(model.price, opinion) : {}

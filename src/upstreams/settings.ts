@@ -121,7 +121,7 @@ export const UpstreamEntry = Type.Object(
       Type.Integer({ minimum: 1, maximum: 7 * 86_400_000 }),
     ),
     listed: optionalSetting(
-      "`true` serves every model of the vendor's list that ships with the gateway (docs/models.md), by the vendor's names and at its prices; `'fast/*'` names them otherwise. Models of the configuration win. Default false.",
+      "`true` serves every model of the vendor's list that ships with the gateway (docs/catalogue.md), by the vendor's names and at its prices; `'fast/*'` names them otherwise. Models of the configuration win. Default false.",
       Type.Union([Type.Boolean(), Type.String({ pattern: '^[^*]*[*]$' })]),
     ),
     discover: optionalSetting(

@@ -25,7 +25,7 @@ const create = defineCommand({
     description: 'Make a key and print its secret, which is shown only this once.',
     examples: [
       'gateway keys create alice --balance 5',
-      'gateway keys create ci --account team --models pgt-5-mini,text-embedding-v4 --expires 30d',
+      'gateway keys create ci --account team --models pgt-6-luna,text-embedding-v4 --expires 30d',
       'gateway keys create intern --balance 20 --budget 1.50 --per day --rpm 60 --concurrency 4',
     ],
   },

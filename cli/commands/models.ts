@@ -103,12 +103,12 @@ const price = defineCommand({
     description:
       'Price a request: exactly for stated quantities, or the most that a text or a whole body can cost.',
     examples: [
-      'gateway models price pgt-5-mini --input-tokens 12000 --output-tokens 800',
+      'gateway models price pgt-6-luna --input-tokens 12000 --output-tokens 800',
       'gateway models price text-embedding-v4 --text "How much is this?"',
       'gateway models price gkx-imagine-image --n 2 --size 1024x1024',
       'gateway models price pgt-image-2 --operation image-edit --text "Paint it blue" --quality high',
-      `gateway models price pgt-5-mini --body '{"messages":[{"role":"user","content":"Hello"}],"max_tokens":100}'`,
-      'gateway models price pgt-5-mini --body request.json --json | jq -r .amount_usd',
+      `gateway models price pgt-6-luna --body '{"messages":[{"role":"user","content":"Hello"}],"max_tokens":100}'`,
+      'gateway models price pgt-6-luna --body request.json --json | jq -r .amount_usd',
     ],
   },
   args: {

@@ -53,7 +53,7 @@ const list = defineCommand({
     description: 'List requests, the last that ended first.',
     examples: [
       'gateway requests list --status failed --since 24h',
-      'gateway requests list --key alice --model pgt-5-mini --limit 100',
+      'gateway requests list --key alice --model pgt-6-luna --limit 100',
       'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
       'gateway requests list --json | jq -r .next',
     ],

@@ -43,8 +43,9 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
 function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
   const all = [...models.values()].flat()
   const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
-  // Preferably a model that needs no picture.
-  const model = usual.find(({ referenceImages }) => !referenceImages?.min) ?? usual[0]
+  // Preferably a model that needs no picture, and that its vendor does not end.
+  const textual = usual.filter(({ referenceImages }) => !referenceImages?.min)
+  const model = textual.find(({ retirement }) => !retirement) ?? textual[0] ?? usual[0]
   const plain = model?.family.plain
   if (!model || !plain) return undefined
   const { name, path } = operationOf(model.family.operation)

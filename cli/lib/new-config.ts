@@ -83,16 +83,16 @@ ${upstreams.flatMap(({ name }) => modelLines(name)).join('\n')}
     // 'my-model': {
     //   family: 'openai-chat',
     //   upstream: 'openai',
-    //   upstreamModel: 'gpt-5-mini',
+    //   upstreamModel: 'gpt-6-luna',
     //   price: { per_1m_input_tokens: '0.30', per_1m_output_tokens: '2.40' },
     // },
     // The next model where the first is down, busy or failing:
-    // smart: { route: ['claude-opus-5-5', 'pgt-5-mini'] },
+    // smart: { route: ['claude-opus-5-5', 'pgt-6-luna'] },
   },
 
   // Other names of models, as clients ask for by themselves:
   aliases: {
-    // 'small-*': 'pgt-5-mini',
+    // 'small-*': 'pgt-6-luna',
   },
 
   // Keeps pictures and videos that vendors delete after a day:

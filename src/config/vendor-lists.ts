@@ -51,7 +51,8 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
       withDates(id, entry, asObject(upstreams), lists),
     ]),
   )
-  return { value: { ...asObject(value), models: { ...all, ...own } }, faults }
+  // What is written comes first, in lists of models too.
+  return { value: { ...asObject(value), models: { ...own, ...all, ...own } }, faults }
 }
 
 /** An entry of the configuration with the end of its model, where a list knows it and the entry does not. */

@@ -49,7 +49,7 @@ export default {
       upstream: 'dashscope',
       price: { per_1m_input_tokens: '0.10' },
     },
-    'pgt-5-mini': null,
+    'pgt-6-luna': null,
   },
   aliases: { fast: 'llama-4' },
 }
@@ -133,7 +133,7 @@ aliases: { 'claude-haiku-*': 'fast' },
 
 Only the model that answers is paid. The next model is tried before the first byte, on connection errors, 429 and 5xx. A model
 that cannot take the request, or has no price for what it asks, is passed over. The header \`x-gateway-model\` names the model
-that answered. A name of a vendor's own (\`gpt-5-mini\` is \`pgt-5-mini\` in the built-in catalogue) leads to the model, and is not
+that answered. A name of a vendor's own (\`gpt-5-mini\` is \`pgt-6-luna\` in the built-in catalogue) leads to the model, and is not
 listed twice.
 
 The built-in catalogue has aliases for the names that clients of each vendor ask for by default, such as \`gpt-*\` and

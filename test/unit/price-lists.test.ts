@@ -3,8 +3,11 @@
 
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/lib/shipped-lists'
+import { type PriceConfig, priceListOf } from '../../src/config/prices'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { withVendorLists } from '../../src/config/vendor-lists'
+import { billByTariff, hasPrice, heldNano, tableNano, tariffOfVariant } from '../../src/contract/prices'
+import { addQuantities, type Quantities, rowOf, type Unit } from '../../src/contract/units'
 import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'
 import { listOf, type VendorList } from '../../tools/prices/entries'
 import { disagreements, leaps, withoutDisagreements } from '../../tools/prices/guards'
@@ -266,4 +269,51 @@ test('a kind without a list says so', () => {
   expect(faults).toEqual([
     'upstreams.own.listed: no list of the kind ollama ships with the gateway; fetch one (`gateway prices fetch`)',
   ])
+})
+
+test('whatever of a quote is used, in whatever units, a listed model never costs more than its hold', () => {
+  const seed = seedOf('PRICE_SEED')
+  const random = createRandom(seed)
+  const entries = shippedKinds.flatMap((kind) =>
+    Object.entries(shippedList(kind)?.models ?? {}).map(([id, { price }]) => ({
+      id: `${kind}/${id}`,
+      price,
+    })),
+  )
+  for (const { id, price } of entries) {
+    const list = priceListOf({ price: price as PriceConfig })
+    const tariff = tariffOfVariant(list, [])
+    if (!tariff) throw new Error(`${id} has variants`)
+    const tiers = [...new Set(list.tables.flatMap(({ tier }) => tier ?? []))]
+    for (let run = 0; run < 20; run++) {
+      const asked = random.pick([undefined, 'auto', 'default', ...tiers])
+      const quote = Object.fromEntries(
+        Object.entries({
+          input_token: random.below(1_000_000),
+          cache_write_token: random.below(100_000),
+          cache_write_1h_token: random.below(100_000),
+          output_token: random.below(200_000),
+          web_search: random.below(5),
+          search: random.below(5),
+          audio_second: random.below(4_000),
+          ...(hasPrice(list, 'input_audio_token') && { input_audio_token: random.below(10_000) }),
+          ...(hasPrice(list, 'output_audio_token') && { output_audio_token: random.below(10_000) }),
+        }).filter(([unit]) => hasPrice(list, unit as Unit)),
+      ) as Quantities
+      const held = heldNano(tariff, quote, asked)
+      // What was used is a part of each unit, and some of it is what the table of units says that it may become.
+      const used: Quantities = {}
+      for (const [unit, count] of Object.entries(quote) as [Unit, number][]) {
+        const turned = random.pick([unit, ...(rowOf(unit).becomes ?? [])])
+        const [kept, other] = [random.below(count + 1), random.below(2)]
+        addQuantities(used, { [unit]: other * kept })
+        addQuantities(used, { [turned]: count - kept })
+      }
+      const reported =
+        asked === undefined || asked === 'auto' ? random.pick([undefined, 'default', ...tiers]) : asked
+      const { table } = billByTariff(tariff, used, reported, asked)
+      const at = `PRICE_SEED=${seed} ${id}: ${JSON.stringify({ quote, used, asked, reported })}`
+      expect(tableNano(used, table), at).toBeLessThanOrEqual(held)
+    }
+  }
 })

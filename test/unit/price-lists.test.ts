@@ -3,6 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/lib/shipped-lists'
+import { leaps } from '../../src/config/price-leaps'
 import { type PriceConfig, priceListOf } from '../../src/config/prices'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { withVendorLists } from '../../src/config/vendor-lists'
@@ -10,7 +11,7 @@ import { billByTariff, hasPrice, heldNano, tableNano, tariffOfVariant } from '..
 import { addQuantities, type Quantities, rowOf, type Unit } from '../../src/contract/units'
 import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'
 import { listOf, type VendorList } from '../../tools/prices/entries'
-import { disagreements, leaps, withoutDisagreements } from '../../tools/prices/guards'
+import { disagreements, withoutDisagreements } from '../../tools/prices/guards'
 import { entriesIn } from '../../tools/prices/sources'
 import { type Vendor, vendors } from '../../tools/prices/vendors'
 import { createRandom, seedOf } from '../support/random'

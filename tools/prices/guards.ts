@@ -1,19 +1,14 @@
-// Guards of the price lists: what must be looked at by a person before a list is taken. A guard never changes a price; it says
-// why a model is left out, or stops the run.
+// Compares the two sources of prices: a model on which they disagree is left out until a person has decided. It must never choose
+// a price itself.
 
-import { type PriceKey, rowOf, units } from '../../src/contract/units'
-import { parseDecimal } from '../../src/lib/money'
-import { isObject } from '../../src/lib/objects'
+import { fineAmount } from '../../src/config/price-leaps'
+import type { PriceKey } from '../../src/contract/units'
 import type { Price } from './cost-fields'
 import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 
 /** Disagreements that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided. */
 export type Accepted = Readonly<Record<string, { prices: Readonly<Record<string, string>>; because: string }>>
-
-const MOST = 3n
-/** Decimals to which amounts are compared. */
-const DECIMALS = 18
 
 /** Our names of prices by those of the second source. */
 const SECOND_NAMES: Readonly<Record<string, PriceKey>> = {
@@ -67,52 +62,6 @@ export function withoutDisagreements(
   return checked
 }
 
-/** Changes of a list that no run may make by itself: a price that falls to zero, or is another by more than three times. */
-export function leaps(kind: string, before: VendorList, after: VendorList): string[] {
-  return Object.entries(after.models).flatMap(([id, { price }]) => {
-    const earlier = before.models[id]?.price
-    if (!earlier) return []
-    const amounts = amountsOf(earlier)
-    return [...amountsOf(price)].flatMap(([name, now]) => {
-      const was = amounts.get(name)
-      if (
-        was === undefined ||
-        was === now ||
-        (now * MOST >= was && now <= was * MOST && (now > 0n || was === 0n))
-      )
-        return []
-      return [`${kind}/${id}: ${name} was ${textAt(earlier, name)} and is ${textAt(price, name)}`]
-    })
-  })
-}
-
-/** Every amount of a price list by its place. */
-function amountsOf(price: object, place = ''): Map<string, bigint> {
-  return new Map(
-    Object.entries(price).flatMap(([key, value]): [string, bigint][] => {
-      const at = `${place}${key}`
-      if (isObject(value)) return [...amountsOf(value, `${at}.`)]
-      return isPriceKey(key) ? [[at, fine(String(value))]] : []
-    }),
-  )
-}
-
-function textAt(price: object, place: string): string {
-  return String(
-    place.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], price),
-  )
-}
-
-function isPriceKey(key: string): boolean {
-  return units.some((unit) => rowOf(unit).key === key)
-}
-
 function isEqual(one: string, other: string): boolean {
-  return fine(one) === fine(other)
-}
-
-function fine(text: string): bigint {
-  const parts = parseDecimal(text, DECIMALS)
-  if (typeof parts !== 'bigint') throw new Error(`${text} is not an amount`)
-  return parts
+  return fineAmount(one) === fineAmount(other)
 }

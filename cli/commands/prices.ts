@@ -4,19 +4,24 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { defineCommand } from 'citty'
+import { LIST_BYTES_MOST, readVendorList } from '../../src/config/list-faults'
 import type { ModelList } from '../../src/config/model-lists'
-import type { ListedModels, ListedSettings } from '../../src/contract/upstream'
+import { leaps } from '../../src/config/price-leaps'
+import type { ListedModels } from '../../src/contract/upstream'
 import { lineOf } from '../../src/lib/error-line'
 import { parseForeign } from '../../src/lib/json'
+import { isObject } from '../../src/lib/objects'
 import { baseUrlOf } from '../../src/upstreams/connection'
 import { fetchModelList } from '../../src/upstreams/listing'
 import { CommandFailed } from '../lib/errors'
-import { commandArgs, loadConfig } from '../lib/settings'
+import { commandArgs, loadConfig, openDataDir } from '../lib/settings'
+import { listInForce, takeBackList, takeList } from '../lib/updated-lists'
 import { openUpstream, within } from '../lib/upstreams'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
 
 const TIMEOUT_MS = 120_000
+const TOO_LARGE = `it has more than ${LIST_BYTES_MOST / 1024 / 1024} MiB`
 /** Changed models that are shown one by one. */
 const MOST_SHOWN = 40
 
@@ -69,6 +74,7 @@ const fetchPrices = defineCommand({
       return printJson({ file, models: Object.keys(list.models), refused: list.refused, ...changes })
     }
     show(file, list, changes, before === undefined)
+    showRefused(list)
     if (args.sandbox) say('These are the models and prices of a simulator.')
     say(`Review it. It is in force where an entry of models names it, once that is loaded:`)
     say(
@@ -111,23 +117,24 @@ function changesOf(before: ListedModels | undefined, { models }: ListedModels): 
     changed: Object.entries(models).flatMap(([model, settings]) => {
       const was = Object.hasOwn(old, model) ? old[model] : undefined
       if (!was || Bun.deepEquals(was, settings)) return []
-      return [{ model, before: textOf(was), now: textOf(settings) }]
+      const [before, now] = [placesIn(was), placesIn(settings)]
+      const places = [...new Set([...before.keys(), ...now.keys()])].filter(
+        (at) => before.get(at) !== now.get(at),
+      )
+      const shown = (all: ReadonlyMap<string, string>) =>
+        places.flatMap((at) => (all.has(at) ? `${at.replace(/^price\./, '')} ${all.get(at)}` : [])).join(', ')
+      return [{ model, before: shown(before), now: shown(now) }]
     }),
   }
 }
 
-/** Price and context of a model, in a few words. */
-function textOf({ free, price, contextTokens }: ListedSettings): string {
-  const words = wordsOf(price ?? {})
-  const context = contextTokens === undefined ? [] : [`context ${contextTokens}`]
-  return [...(free ? ['free'] : words), ...context].join(', ')
-}
-
-function wordsOf(price: NonNullable<ListedSettings['price']>): string[] {
-  return Object.entries(price).map(([key, amount]) =>
-    typeof amount === 'string'
-      ? `${key.replace(/^per_/, '')} ${amount}`
-      : `${key.replace('_', ' ')}: ${wordsOf(amount).join(', ')}`,
+/** Every single value of a model's settings by its place: `price.above_200k.per_1m_input_tokens`. */
+function placesIn(value: object, place = ''): Map<string, string> {
+  return new Map(
+    Object.entries(value).flatMap(([key, each]): [string, string][] => {
+      const at = place === '' ? key : `${place}.${key}`
+      return isObject(each) ? [...placesIn(each, at)] : [[at, String(each)]]
+    }),
   )
 }
 
@@ -138,9 +145,9 @@ function writeWhole(file: string, text: string): void {
   renameSync(part, file)
 }
 
-function show(file: string, list: ModelList, { added, removed, changed }: Changes, isNew: boolean): void {
+function show(name: string, list: ModelList, { added, removed, changed }: Changes, isNew: boolean): void {
   const count = Object.keys(list.models).length
-  print(`${file}: ${count} ${count === 1 ? 'model' : 'models'}`)
+  print(`${name}: ${count} ${count === 1 ? 'model' : 'models'}`)
   if (!isNew) print(`${added.length} new, ${removed.length} gone, ${changed.length} changed`)
   if (changed.length > 0) {
     const rows = changed.slice(0, MOST_SHOWN).map(({ model, before, now }) => [model, before, now])
@@ -152,6 +159,10 @@ function show(file: string, list: ModelList, { added, removed, changed }: Change
     print(`\n${renderTable(columns, rows)}`)
     if (changed.length > MOST_SHOWN) print(`and ${changed.length - MOST_SHOWN} more, see --json`)
   }
+}
+
+/** The models of a list that cannot be served. */
+function showRefused(list: ModelList): void {
   const refused = Object.entries(list.refused)
   if (refused.length > 0) {
     const rows = refused.slice(0, MOST_SHOWN)
@@ -160,7 +171,104 @@ function show(file: string, list: ModelList, { added, removed, changed }: Change
   }
 }
 
+const update = defineCommand({
+  meta: {
+    name: 'update',
+    description:
+      'Take a newer list of a vendor in place of the one that ships. Shows what would change; --yes takes it.',
+    examples: [
+      'gateway prices update --from openai.json',
+      'gateway prices update --from https://example.com/prices/openai.json --yes',
+      'gateway prices update --undo openai',
+    ],
+  },
+  args: {
+    from: {
+      type: 'string',
+      valueHint: 'FILE|URL',
+      description: 'The list, as prices/ of the source tree has it',
+    },
+    yes: { type: 'boolean', description: 'Take the list. It is in force at the next start or reload' },
+    'accept-leaps': {
+      type: 'boolean',
+      description: 'Take it even if a price falls to zero or changes by more than three times',
+    },
+    undo: {
+      type: 'string',
+      valueHint: 'KIND',
+      description: 'Take the last list of this kind of upstream back',
+    },
+    ...commandArgs,
+  },
+  async run({ args }) {
+    if ((args.from === undefined) === (args.undo === undefined))
+      throw new CommandFailed('Name a list with --from, or a kind with --undo.')
+    const dataDir = openDataDir(args)
+    if (args.undo !== undefined) return undo(dataDir, args.undo, args.json)
+    const text = await readList(args.from as string)
+    const read = readVendorList(text)
+    if ('faults' in read)
+      throw new CommandFailed(`${args.from} is not taken:`, read.faults.slice(0, MOST_SHOWN))
+    const { list } = read
+    const before = listInForce(dataDir, list.kind)
+    const changes = changesOf(before, list)
+    const leaping = before ? leaps(list.kind, before, list) : []
+    const isTaken = args.yes === true && (leaping.length === 0 || args['accept-leaps'] === true)
+    if (isTaken) takeList(dataDir, list)
+    if (args.json) {
+      printJson({
+        kind: list.kind,
+        taken: isTaken,
+        models: Object.keys(list.models),
+        ...changes,
+        leaps: leaping,
+      })
+    } else show(`${list.kind} of ${list.fetchedAt}`, list, changes, before === undefined)
+    if (leaping.length > 0 && !args['accept-leaps'])
+      throw new CommandFailed(
+        'Nothing was written. Check these prices at the vendor, then add --accept-leaps:',
+        leaping.slice(0, MOST_SHOWN),
+      )
+    if (!isTaken) return say('Nothing was written. Add --yes to take this list.')
+    say('Taken. It is in force after gateway config reload. Charges keep the prices by which they were made.')
+    say(`Take it back with: gateway prices update --undo ${list.kind}`)
+  },
+})
+
+function undo(dataDir: string, kind: string, json: boolean | undefined): void {
+  const isTakenBack = takeBackList(dataDir, kind)
+  if (!isTakenBack)
+    throw new CommandFailed(`No list of the kind ${kind} was taken: the one that ships is in force.`)
+  const { fetchedAt = null } = listInForce(dataDir, kind) ?? {}
+  if (json) printJson({ kind, fetched_at: fetchedAt })
+  else say(`Taken back: the list of ${fetchedAt ?? 'no vendor'} is in force after gateway config reload.`)
+}
+
+/** The text of a list, which is at most so large. */
+async function readList(from: string): Promise<string> {
+  if (!/^https?:\/\//.test(from)) {
+    const file = Bun.file(resolve(from))
+    if (!(await file.exists())) throw new CommandFailed(`${from} does not exist.`)
+    if (file.size > LIST_BYTES_MOST) throw new CommandFailed(`${from} is not taken: ${TOO_LARGE}.`)
+    return file.text()
+  }
+  try {
+    const response = await fetch(from, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    if (!response.ok) throw new Error(`HTTP ${response.status}`)
+    const pieces: Uint8Array[] = []
+    let bytes = 0
+    for await (const piece of response.body ?? []) {
+      bytes += piece.byteLength
+      if (bytes > LIST_BYTES_MOST) throw new Error(TOO_LARGE)
+      pieces.push(piece)
+    }
+    return Buffer.concat(pieces).toString('utf8')
+  } catch (error) {
+    throw new CommandFailed(`${from} cannot be read: ${lineOf(error)}.`)
+  }
+}
+
 export const prices = defineCommand({
-  meta: { name: 'prices', description: "Fetch vendors' prices into files." },
-  subCommands: { fetch: fetchPrices },
+  meta: { name: 'prices', description: "Fetch vendors' prices into files, and take newer lists of models." },
+  subCommands: { fetch: fetchPrices, update },
 })

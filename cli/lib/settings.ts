@@ -18,8 +18,8 @@ import { assertOnDatabase } from './contexts'
 import { markSandbox, requireKind } from './data-kind'
 import { CommandFailed, databaseLineOf } from './errors'
 import { mayName, withoutFaulty, withoutFile } from './faulty-config'
-import { shippedList } from './shipped-lists'
 import { homeFolder } from './system-user'
+import { listInForce } from './updated-lists'
 
 /** Flags that every command takes. */
 export const settingsArgs = {
@@ -78,9 +78,11 @@ export async function judgeConfig(
 ): Promise<JudgedConfig> {
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
-    file === undefined ? { value: builtInCatalogue(), faults: [] } : await readConfigFile(file)
-  const whole = extended(written, builtInCatalogue())
-  const shipped = withVendorLists(whole.value, shippedList)
+    file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
+  const lists = (kind: string) => listInForce(placeOfData(flags), kind)
+  const catalogue = withVendorLists(builtIn, lists).value as Config
+  const whole = file === undefined ? { value: catalogue, faults: [] } : extended(written, catalogue)
+  const shipped = withVendorLists(whole.value, lists)
   const listed = withListedModels(shipped.value, file === undefined ? process.cwd() : dirname(file))
   const sold = withMarkups(listed.value)
   const value = inForce(sold.value, flags)
@@ -97,11 +99,6 @@ export async function judgeConfig(
       ...faultsOf(value),
     ],
   }
-}
-
-/** The catalogue of the executable with the models of its listed upstreams. */
-function builtInCatalogue(): Config {
-  return withVendorLists(builtIn, shippedList).value as Config
 }
 
 /** Loads a configuration without faults, or fails with all its faults. */
@@ -219,17 +216,24 @@ export function nameOfConfig(file: string | undefined): string {
  * other kind.
  */
 export function dataDirOf(flags: SettingsFlags): string {
-  const usual = join(dataHome(), 'gateway-sandbox')
-  const dataDir = flags['data-dir'] ? resolve(flags['data-dir']) : usualDataDir(flags, usual)
-  requireKind(dataDir, flags.sandbox === true, usual)
+  const dataDir = placeOfData(flags)
+  requireKind(dataDir, flags.sandbox === true, usualOfSandbox())
   return dataDir
 }
 
+function placeOfData(flags: SettingsFlags): string {
+  return flags['data-dir'] ? resolve(flags['data-dir']) : usualDataDir(flags)
+}
+
+function usualOfSandbox(): string {
+  return join(dataHome(), 'gateway-sandbox')
+}
+
 /** The data directory where no flag names one. */
-function usualDataDir({ sandbox }: SettingsFlags, usualOfSandbox: string): string {
+function usualDataDir({ sandbox }: SettingsFlags): string {
   const { GATEWAY_DATA_DIR: named } = process.env
   if (named) return resolve(named, sandbox ? 'sandbox' : '')
-  return sandbox ? usualOfSandbox : join(dataHome(), 'gateway')
+  return sandbox ? usualOfSandbox() : join(dataHome(), 'gateway')
 }
 
 /** The data directory, created if absent. */

@@ -6,6 +6,7 @@ import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config
 import type { Model, Retirement } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'
+import type { Traits } from '../contract/traits'
 import { rowOf, type Unit, units } from '../contract/units'
 import { isoTime } from '../db/iso-time'
 import { canBeOff } from '../families/traits/efforts'
@@ -69,9 +70,6 @@ const PARAMETERS = [
   'top_p',
   'verbosity',
 ] as const
-
-/** Fields for models that think before they answer. */
-const OF_THINKING = ['reasoning_effort', 'verbosity']
 
 /** Operations whose input and output are tokens of a conversation. */
 const TALKS: readonly OperationName[] = ['chat', 'messages', 'completions', 'responses']
@@ -172,6 +170,11 @@ function amountsOf(price: number | { [variant: string]: number } | undefined): n
   return typeof price === 'number' ? [price] : Object.values(price)
 }
 
+/** Whether a model is known to take an effort. */
+function takesEffort({ thinking, efforts, thinkingForms }: Traits): boolean {
+  return thinking !== 'never' && (efforts ? efforts.length > 0 : thinkingForms.includes('effort'))
+}
+
 /** The fields that every chat model among the forms takes; undefined if there is none. */
 function parametersOf(forms: readonly Model[]): string[] | undefined {
   const chats = forms.filter(({ family }) => family.operation === 'chat')
@@ -191,8 +194,9 @@ function fieldsOf({ family, traits }: Model): Set<string> {
   const ignored = [
     ...(family.ignoredFor?.(traits) ?? []),
     ...(traits.parallelCalls ? [] : ['parallel_tool_calls']),
-    // Of a model that is not known to think, it is unknown whether it takes these.
-    ...(bridge || traits.thinking !== 'never' ? [] : OF_THINKING),
+    ...(bridge || takesEffort(traits) ? [] : ['reasoning_effort']),
+    // Of a model that takes the older limit, it is unknown whether it takes this newer field.
+    ...(bridge || !traits.maxTokens ? [] : ['verbosity']),
   ]
   return new Set(named.filter((name) => !ignored.includes(name)))
 }

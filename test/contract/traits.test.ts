@@ -103,6 +103,7 @@ beforeAll(async () => {
       'gpt-6.1-sol': onChat('gpt-6.1-sol'),
       'gpt-6-luna': onChat('gpt-6-luna'),
       o3: onChat('o3-2025-04-16'),
+      shorthand: { ...onChat('house-thinker'), reasoning: true },
     },
     upstreams: {
       claude: { kind: 'anthropic', baseUrl, apiKey: 'none' },
@@ -228,6 +229,17 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     }
     const { sent } = await ask(dialect, 'deepseek', withTools[dialect], stream)
     expect(sent).not.toHaveProperty('thinking')
+  })
+
+  test('`reasoning: true` stands for the traits of a model whose name is not known', async () => {
+    const { status, sent } = await ask(dialect, 'shorthand', { temperature: 0.5, top_p: 0.5 }, stream)
+    expect([status, 'temperature' in sent, 'top_p' in sent, 'max_tokens' in sent]).toEqual([
+      200,
+      false,
+      false,
+      false,
+    ])
+    if (dialect !== 'chat') expect(sent.max_completion_tokens).toBe(64_000)
   })
 
   test('o3 is not told how many tools it may call at a time', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { addCredit, hold } from '../../src/billing/ledger'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Family, Model } from '../../src/contract/family'
+import { plainTraits } from '../../src/contract/traits'
 import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
@@ -848,7 +849,8 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
         ? { isFree: false, tables: [{ listed }] }
         : { isFree: true, tables: [] }
       const upstream = { streamUsage: true }
-      const model = { upstreamModel: 'm', upstream, reserveOutputTokens: 1, priceList } as unknown as Model
+      const known = { family, traits: plainTraits, reserveOutputTokens: 1 }
+      const model = { upstreamModel: 'm', upstream, priceList, ...known } as unknown as Model
       const quote = family.quote({ body, byteLength, at: 0 }, model)
       const { image = 0, output_image_token: painted = 0, input_image_token: seen = 0 } = quote
       const output = outputTokensOf(quote) - painted

@@ -9,7 +9,7 @@ import { ignoredInChat } from '../../traits/ignored'
 import { ChatBody, plainChat, textsOfChat } from '../caller-side'
 import { checkAsMessage, outputAsMessage, quoteAsMessage } from '../via-messages/quote'
 import { completionOf } from '../via-messages/reply'
-import { messageRequest } from '../via-messages/request'
+import { unfittedRequest } from '../via-messages/request'
 import { createChunks } from '../via-messages/stream'
 import { chatOnConverseFieldRules, chatOnConverseFields } from './fields'
 
@@ -27,14 +27,14 @@ export const chatOnConverse: MadeFamily<ChatBody> = {
 
   check(body, model) {
     checkAsMessage(body, model)
-    converseRequest(messageRequest(body, model), model)
+    converseRequest(unfittedRequest(body, model), model)
   },
 
   quote: quoteAsMessage,
   output: outputAsMessage,
 
   call(parsed, model) {
-    const call = converseCall(messageRequest(parsed.body, model), model, parsed.outputTokens)
+    const call = converseCall(unfittedRequest(parsed.body, model), model, parsed.outputTokens)
     return Array.from({ length: parsed.body.n ?? 1 }, () => call)
   },
 

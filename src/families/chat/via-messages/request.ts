@@ -1,7 +1,6 @@
 // Translates a chat completion request to a messages request: turns, blocks, tools and limits. It must never drop a
 // field silently: what cannot be said is refused, and what is left out is in the table of fields.
 
-import type { Model } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
 import { parseForeign } from '../../../lib/json'
 import type { MessagesBody } from '../../messages/caller-side'
@@ -22,12 +21,12 @@ interface Turn {
 
 /** The body for the vendor. Throws 400 for what cannot be translated, with the field named. */
 export const messageRequest = translatedOnce((body: ChatBody, model): MessagesBody => {
-  const request = translated(body, model)
+  const request = unfittedRequest(body, model)
   return edited(request, messagesEdit(request, model))
 })
 
-/** The request as any model of messages might take it. */
-const translated = (body: ChatBody, model: Model): MessagesBody => {
+/** The body as any model of messages might take it, to be translated further. */
+export const unfittedRequest = translatedOnce((body: ChatBody, model): MessagesBody => {
   const system = systemOf(body)
   const { stop, reasoning_effort: effort } = body
   if (typeof effort === 'string') checkEffort(model, effort, 'reasoning_effort')
@@ -49,7 +48,7 @@ const translated = (body: ChatBody, model: Model): MessagesBody => {
     ...outputConfig(body),
     ...(body.stream && { stream: true }),
   }
-}
+})
 
 /** Fields of this vendor that callers write into a chat completion request. */
 interface Extras {

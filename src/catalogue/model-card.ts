@@ -3,9 +3,10 @@
 
 import type { Key } from '../accounts/keys'
 import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/prices'
-import type { Model, Retirement } from '../contract/family'
+import type { Model } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'
+import type { Retirement } from '../contract/retirement'
 import type { Traits } from '../contract/traits'
 import { rowOf, type Unit, units } from '../contract/units'
 import { isoTime } from '../db/iso-time'

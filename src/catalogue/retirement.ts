@@ -1,6 +1,7 @@
 // Models that their vendors end on a known day, and the models that take their place. Pure.
 
-import type { Model, Retirement } from '../contract/family'
+import type { Model } from '../contract/family'
+import type { Retirement } from '../contract/retirement'
 
 interface RetirementSettings {
   price?: { as_of?: string }

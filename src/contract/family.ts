@@ -9,13 +9,14 @@ import type { PcmFormat } from '../lib/wav'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
-import type { EarlierVideo, TaskContract } from './task'
+import type { Retirement } from './retirement'
+import type { Durations, EarlierVideo, TaskContract } from './task'
 import type { Traits } from './traits'
 import type { Quantities, Unit } from './units'
 import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
 
-export type { EarlierVideo, OwnTaskForm, PollContext, TaskOutcome } from './task'
+export type { Durations, EarlierVideo, OwnTaskForm, PollContext, TaskOutcome } from './task'
 export type { Quantities, Unit } from './units'
 export type { DataUrls, FormPart, Upload } from './upload'
 
@@ -490,25 +491,4 @@ export interface Model {
   durations: Durations | undefined
   /** Most seconds of all videos that a video is made from; undefined leaves it to the family. */
   maxInputSeconds: number | undefined
-}
-
-/** The end of a model at its vendor. */
-export interface Retirement {
-  /** Milliseconds since 1970 from which the vendor no longer serves the model. */
-  at: number
-  /** Milliseconds since 1970 at which its settings say so: the date of its prices. */
-  knownAt: number
-  /** The model that takes its place, by its id here or the vendor's name. */
-  successor?: string
-  /** True if requests for the model go to the successor from then on. */
-  handsOver: boolean
-}
-
-export interface Durations {
-  min: number
-  max: number
-  /** Seconds that are held and billed if the request names none. */
-  default: number
-  /** True if -1 lets the vendor choose: the most is held, and the reported seconds are billed. */
-  vendorMayChoose?: boolean
 }

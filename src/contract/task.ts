@@ -70,3 +70,13 @@ export type TaskOutcome =
   | { status: 'failed'; document: object; error: { code: string; message: string } }
   /** The vendor does not know the task, or no longer. */
   | { status: 'missing' }
+
+/** Seconds that the videos of a model may have. */
+export interface Durations {
+  min: number
+  max: number
+  /** Seconds that are held and billed if the request names none. */
+  default: number
+  /** True if -1 lets the vendor choose: the most is held, and the reported seconds are billed. */
+  vendorMayChoose?: boolean
+}

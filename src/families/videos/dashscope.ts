@@ -363,7 +363,7 @@ const VIDEO_FIELDS = [
 ]
 const PICTURE_FIELDS = [
   ...['img_url', 'image_url', 'first_frame_url', 'last_frame_url', 'mask_image_url'],
-  ...['ref_images_url', 'images_url'],
+  ...['ref_images_url', 'images_url', 'head_frame', 'tail_frame'],
 ]
 const PICTURE_ADDRESS = /^data:image\/|\.(?:png|jpe?g|webp|bmp|gif|tiff?)(?:[?#]|$)/i
 
@@ -374,7 +374,7 @@ const PICTURE_ADDRESS = /^data:image\/|\.(?:png|jpe?g|webp|bmp|gif|tiff?)(?:[?#]
 function filesIn({ input }: Body): { videos: number; pictures: number } {
   const fields = input as Record<string, unknown>
   const media = Array.isArray(fields.media) ? fields.media.map((item) => item?.type) : []
-  const mixed = [fields.reference_urls].flat().filter(given)
+  const mixed = [fields.reference_urls, fields.reference_url].flat().filter(given)
   const likePictures = mixed.filter((url) => PICTURE_ADDRESS.test(String(url))).length
   const count = (names: readonly string[]) => names.flatMap((name) => fields[name]).filter(given).length
   return {

@@ -136,3 +136,15 @@ test('how upstreams do, and one is tried at no cost', async () => {
   expect(await gateway.charges()).toHaveLength(charges.length)
   expect(visit.faults).toEqual([])
 })
+
+test('what a vendor refused is listed with its words', async () => {
+  const words = `'house_rule' is not supported with this model.`
+  const content = `[sandbox status=400 error_text="${words}"] Hello`
+  for (let count = 0; count < 2; count++)
+    await (await gateway.chat({ messages: [{ role: 'user', content }] })).text()
+  await visit.open('models')
+  await visit.open('upstreams')
+  await visit.page.getByRole('table', { name: 'Refused by vendors' }).waitFor()
+  const [row = []] = await cellsOf('Refused by vendors')
+  expect(row.slice(1).map((cell) => cell.trim())).toEqual(['openai', 'test-chat', 'house_rule', '2', words])
+})

@@ -1,0 +1,68 @@
+// What vendors refused, as others recorded it: test/vendors/<vendor>/<rule>.json. Each refusal has a source that nobody here wrote.
+// It must never hold a refusal without one, nor words that the source does not have.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { VendorName } from '../../src/sandbox'
+
+export type JsonObject = Record<string, unknown>
+
+/** One request that a vendor refused. */
+export interface Refusal {
+  source: string
+  /** The day of the source, or its month. */
+  date: string
+  /** The vendor's name of the model. */
+  model: string
+  /** The path below the vendor's base URL. */
+  path: string
+  headers?: Record<string, string>
+  /** The members that decide, besides the model and a prompt. */
+  request: JsonObject
+  /** The prompt, where a simulator must be told of a condition of the account. */
+  prompt?: string
+  status: number
+  /** The vendor's words, where the source has all of them. */
+  message?: string
+  /** The whole body, where the source has it. */
+  body?: unknown
+  /** What the source says, where it does not have the vendor's words. */
+  quote?: string
+  note?: string
+}
+
+export interface RecordedRule {
+  /** `<vendor>/<file>`. */
+  name: string
+  vendor: VendorName
+  /** The rule in a sentence. */
+  rule: string
+  refusals: readonly Refusal[]
+  /** Further sources, which bound the rule. */
+  pages?: readonly { source: string; date: string; quote: string }[]
+}
+
+/** All recorded rules, in the order of their names. */
+export function recordedRules(): RecordedRule[] {
+  const folders = readdirSync(import.meta.dir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return folders
+    .flatMap(({ name: vendor }) =>
+      readdirSync(join(import.meta.dir, vendor)).map((file) => ({
+        name: `${vendor}/${file.replace(/\.json$/, '')}`,
+        vendor: vendor as VendorName,
+        ...JSON.parse(readFileSync(join(import.meta.dir, vendor, file), 'utf8')),
+      })),
+    )
+    .sort((left, right) => left.name.localeCompare(right.name))
+}
+
+/** The whole request of a refusal. */
+export function requestOf({ path, model, request, prompt = 'Hello' }: Refusal): JsonObject {
+  // Bedrock has the model in the path alone.
+  const named = path.startsWith('/model/') ? { anthropic_version: 'bedrock-2023-05-31' } : { model }
+  if (path === '/responses') return { ...named, input: prompt, ...request }
+  if (path === '/rerank') return { ...named, ...request }
+  const messages = [{ role: 'user', content: prompt }]
+  const isClaude = path === '/messages' || path.startsWith('/model/')
+  return { ...named, ...(isClaude && { max_tokens: 20_000 }), messages, ...request }
+}

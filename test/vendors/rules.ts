@@ -170,7 +170,7 @@ const unknownToGoogle = [
   'top_k',
 ]
 const groqFields = ['store', 'metadata', 'reasoning', 'logprobs', 'logit_bias', 'top_logprobs']
-const mistralFields = ['max_completion_tokens', 'store', 'metadata']
+const mistralFields = ['max_completion_tokens', 'store']
 const bringsReasoning = ({ body }: Sent): boolean =>
   list(body.messages).some((message) => isGiven(object(message).reasoning_content))
 

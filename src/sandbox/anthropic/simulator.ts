@@ -5,8 +5,15 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { bearerToken, hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { countInput, messageReply } from './messages'
+import { findModelFault, findVersionFault } from './models'
 
-const listedModels = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-haiku-5-5', 'claude-haiku-4-5']
+const listedModels = [
+  'claude-fable-5-1',
+  'claude-opus-5-5',
+  'claude-sonnet-5-5',
+  'claude-haiku-5-5',
+  'claude-haiku-4-5',
+]
 const names = /^claude-[a-z0-9-]+$/
 const fields = [
   'model',
@@ -102,6 +109,8 @@ export const anthropic: Simulator = {
     if (fault !== undefined) return errorReply(400, fault)
     if (!names.test(asString(body.model) ?? '')) return errorReply(404, `model: ${String(body.model)}`)
     if (counts) return jsonReply(200, { input_tokens: countInput(body) }, headers())
+    const modelFault = findModelFault(body)
+    if (modelFault !== undefined) return errorReply(400, modelFault)
     return messageReply(request, headers())
   },
 }
@@ -162,6 +171,8 @@ function findFault(request: VendorRequest, body: JsonObject, counts: boolean): s
   if (!counts && budget !== undefined && budget >= (asNumber(body.max_tokens) ?? 0)) {
     return '`max_tokens` must be greater than `thinking.budget_tokens`.'
   }
+  const removed = findVersionFault(request.headers['anthropic-version'], body)
+  if (removed !== undefined) return removed
   const beta = request.headers['anthropic-beta'] ?? ''
   const unknown = Object.keys(body).find((field) => {
     const needed = betaFields.get(field)

@@ -1,6 +1,7 @@
 // Simulates Amazon Bedrock: Claude's messages by InvokeModel, other models by Converse, whole and as frames, and chat completions of the models that have
 // them. Every request must be signed. It must never take a body that names its model.
 
+import { isFrom47, WITHOUT_SAMPLING } from '../anthropic/models'
 import { anthropic } from '../anthropic/simulator'
 import { asArray, asObject, asString, type JsonObject, parseJson } from '../json'
 import { createLookalike } from '../openai/lookalike'
@@ -15,8 +16,8 @@ const credentials: Credentials = {
   secretAccessKey: 'sandbox/secret+access/key0000000000000001',
   sessionToken: 'sandbox//session+token==',
 }
-/** The older one, and the one that Anthropic's SDK sends since its bedrock-sdk 1.1 (client.mjs, 2026-11). */
-const VERSIONS = ['bedrock-2023-05-31', '2026-10-21']
+/** The older one. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
+const VERSION = 'bedrock-2023-05-31'
 const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
 const CONVERSE = /^\/model\/([^/]+)\/converse(-stream)?$/
 const CLAUDE = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
@@ -91,13 +92,15 @@ async function invoke(request: VendorRequest, id: string, isStreamed: boolean): 
   const extra = ['model', 'stream'].find((name) => name in fields)
   if (extra !== undefined)
     return refusal(400, 'ValidationException', `${extra}: Extra inputs are not permitted`)
-  if (!VERSIONS.includes(version as string))
+  const isNewest = version === WITHOUT_SAMPLING && isFrom47(model)
+  if (version !== VERSION && !isNewest) {
     return refusal(400, 'ValidationException', 'anthropic_version: Field required')
+  }
   const reply = await anthropic.answer({
     ...request,
     path: '/v1/messages',
     headers: {
-      'anthropic-version': '2023-06-01',
+      'anthropic-version': isNewest ? WITHOUT_SAMPLING : '2023-06-01',
       ...(betas !== undefined && { 'anthropic-beta': (asArray(betas) ?? []).join(',') }),
     },
     json: { ...fields, model, stream: isStreamed },

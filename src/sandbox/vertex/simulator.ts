@@ -1,6 +1,7 @@
 // Simulates Vertex AI: Gemini's chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the exchange of a
 // service account's assertions for tokens. It must never take a key where a token is wanted.
 
+import { WITHOUT_SAMPLING } from '../anthropic/models'
 import { anthropic } from '../anthropic/simulator'
 import { asObject, isGiven as isPresent, type JsonObject } from '../json'
 import { createLookalike } from '../openai/lookalike'
@@ -10,8 +11,8 @@ import { giveToken, isGiven, serviceAccount } from './tokens'
 
 const PLACE = /^\/v1\/projects\/sandbox-project\/locations\/([a-z0-9-]+)(\/.+)$/
 const CLAUDE = /^\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
-/** The older one, and the one that Anthropic's SDK sends to every vendor since 2026-10-21. */
-const VERSIONS = ['vertex-2023-10-16', '2026-10-21']
+/** The older one. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
+const VERSION = 'vertex-2023-10-16'
 const WORDS: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
@@ -81,7 +82,8 @@ async function predict(request: VendorRequest, below: string): Promise<Reply> {
   if (id === undefined || !body) return refusal(404, 'The requested URL was not found on this server.')
   const { anthropic_version: version, model: named, ...fields } = body
   const isCount = id === 'count-tokens'
-  if (!VERSIONS.includes(version as string)) return refusal(400, 'anthropic_version: Field required')
+  const isNewest = version === WITHOUT_SAMPLING
+  if (version !== VERSION && !isNewest) return refusal(400, 'anthropic_version: Field required')
   if (!isCount && named !== undefined) return refusal(400, 'model: Extra inputs are not permitted')
   if (isPresent(fields.stream) && (fields.stream === true) !== (verb === 'streamRawPredict')) {
     return refusal(400, 'stream: does not fit the method')
@@ -93,7 +95,7 @@ async function predict(request: VendorRequest, below: string): Promise<Reply> {
   return anthropic.answer({
     ...request,
     path: isCount ? '/v1/messages/count_tokens' : '/v1/messages',
-    headers: { ...request.headers, 'anthropic-version': '2023-06-01' },
+    headers: { ...request.headers, 'anthropic-version': isNewest ? WITHOUT_SAMPLING : '2023-06-01' },
     json: { ...fields, model },
   })
 }

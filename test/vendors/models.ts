@@ -1,0 +1,45 @@
+// The models that requests are tried on: those of the catalogue that the gateway starts with, and models as an operator names
+// them, with a vendor and a price only. They must never say what a model accepts.
+
+import config from '../../gateway.config'
+import type { ModelConfig } from '../../src/config/schema'
+
+const families = ['openai-chat', 'openai-responses', 'anthropic-messages']
+const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+
+const catalogue = Object.entries(config.models as Record<string, ModelConfig>).filter(
+  ([, { family }]) => family !== undefined && [family].flat().some((name) => families.includes(name)),
+)
+
+/** Names of vendors' models, by the upstream, and the families that an operator gives them. */
+const named: [upstream: string, family: string | string[], names: string[]][] = [
+  ['openai', 'openai-chat', ['gpt-5.6-luna', 'gpt-5.1', 'gpt-4o']],
+  ['openai', 'openai-responses', ['gpt-6-astra']],
+  ['openai', ['openai-chat', 'openai-responses'], ['gpt-6-sol', 'gpt-5.4']],
+  ['azure', 'openai-chat', ['gpt-5-mini']],
+  ['anthropic', 'anthropic-messages', ['claude-opus-5', 'claude-opus-4-8', 'claude-sonnet-4-6']],
+  [
+    'bedrock',
+    'anthropic-messages',
+    ['us.anthropic.claude-opus-5', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'],
+  ],
+  ['vertex', 'anthropic-messages', ['claude-opus-4-7', 'claude-haiku-4-5@20251001']],
+  ['google', 'openai-chat', ['gemini-3-flash-preview']],
+  ['groq', 'openai-chat', ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b']],
+  ['mistral', 'openai-chat', ['mistral-large-latest']],
+  ['xai', 'openai-chat', ['grok-4-0709', 'grok-4.5']],
+  ['deepseek', 'openai-chat', ['deepseek-v4-flash']],
+  ['moonshot', 'openai-chat', ['kimi-k2.6', 'kimi-k3']],
+  ['zai', 'openai-chat', ['glm-5.3-flash']],
+]
+const ofOperators = named.flatMap(([upstream, family, names]) =>
+  names.map((upstreamModel): [string, ModelConfig] => [
+    `${upstream}/${upstreamModel.replace(/@.*$/, '')}`,
+    { family, upstream, upstreamModel, price } as ModelConfig,
+  ]),
+)
+
+export const sweptModels: Readonly<Record<string, ModelConfig>> = Object.fromEntries([
+  ...catalogue,
+  ...ofOperators,
+])

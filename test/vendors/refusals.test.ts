@@ -1,0 +1,95 @@
+// Recorded refusals against the rules that were written from them, and against the simulated vendors: each request on record is
+// refused by both, by the vendor in the recorded words.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { sign } from 'aws4'
+import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { type RecordedRule, type Refusal, recordedRules, requestOf } from './recorded'
+import { forbiddenBy, readSent, rules } from './rules'
+
+const recorded = recordedRules()
+let sandbox: Sandbox
+
+beforeAll(() => {
+  sandbox = startSandbox()
+})
+afterAll(() => sandbox.stop())
+
+test('each rule has its records, each with a source, and each record its rule', () => {
+  expect(Object.keys(rules).sort()).toEqual(recorded.map(({ name }) => name).sort())
+  const unsourced = recorded.filter(
+    ({ refusals }) =>
+      refusals.length === 0 ||
+      refusals.some(({ source, date, message, quote }) => {
+        const isSourced = source.startsWith('https://') && /^20\d\d-\d\d/.test(date)
+        return !isSourced || (message ?? quote) === undefined
+      }),
+  )
+  expect(unsourced.map(({ name }) => name)).toEqual([])
+})
+
+describe.each(recorded)('$name', ({ name, vendor, refusals }) => {
+  const cases = refusals.map((refusal): [string, Refusal] => [titleOf(refusal), refusal])
+
+  test.each(cases)('%s is forbidden by its rule', (_title, refusal) => {
+    const { path, headers = {} } = refusal
+    const sent = readSent(vendor, path, headers, JSON.stringify(requestOf(refusal)))
+    expect(forbiddenBy(sent)).toContain(name)
+  })
+
+  test.each(cases)('%s is refused by the simulated vendor', async (_title, refusal) => {
+    const response = await send(vendor, refusal)
+    const body = await response.json()
+    const { status, message, body: whole } = refusal
+    const text = JSON.stringify(body)
+    expect([response.status, text]).toEqual([status, expect.stringContaining(inJson(message ?? ''))])
+    // Where the source leaves the words out, they name what is wrong.
+    if (message === undefined) expect(text).toMatch(new RegExp(namesIn(refusal).join('|'), 'i'))
+    if (whole !== undefined) expect(withoutIds(body)).toEqual(whole)
+  })
+})
+
+function titleOf({ model, request }: Refusal): string {
+  return `${model} ${JSON.stringify(request).slice(0, 90)}`
+}
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+function namesIn({ request }: Refusal): string[] {
+  return Object.keys(request).flatMap((field) => [field.replace(/s$/, ''), field.replace('_', '[ _.]')])
+}
+
+/** A body without what is new in each answer. */
+function withoutIds(body: unknown): unknown {
+  if (Array.isArray(body) || typeof body !== 'object' || body === null) return body
+  const { request_id: _, ...rest } = body as Record<string, unknown>
+  return rest
+}
+
+function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<Response> {
+  const url = new URL(sandbox.baseUrls[vendor] + refusal.path)
+  const body = JSON.stringify(requestOf(refusal))
+  const plain = { 'content-type': 'application/json', ...refusal.headers }
+  if (vendor === 'bedrock') {
+    const [accessKeyId = '', secretAccessKey = '', sessionToken = ''] = sandbox.secrets.bedrock.split(':')
+    const { headers } = sign(
+      {
+        host: url.host,
+        path: url.pathname,
+        method: 'POST',
+        headers: plain,
+        body,
+        service: 'bedrock',
+        region: 'us-east-1',
+      },
+      { accessKeyId, secretAccessKey, sessionToken },
+    )
+    return fetch(url, { method: 'POST', body, headers: headers as Record<string, string> })
+  }
+  const key = sandbox.secrets[vendor]
+  const proof =
+    vendor === 'anthropic'
+      ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' }
+      : { authorization: `Bearer ${key}` }
+  return fetch(url, { method: 'POST', body, headers: { ...proof, ...plain } })
+}

@@ -1,0 +1,88 @@
+// Every optional field of callers, on every built-in model and some of operators, in three dialects, whole and as a stream. What
+// the gateway sends is judged by the recorded rules, which are not its own, and by the simulated vendors. A request must be sent
+// in a form that the vendor accepts, or be refused here with 400 and the name of the field.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Sandbox, type SandboxCall, startSandbox } from '../../src/sandbox'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { casesOf, createRandom, isWholeRun, seedOf } from '../support/random'
+import { sweptModels } from './models'
+import { type Asked, dialectNames, requestsOf } from './requests'
+import { forbiddenBy, readSent } from './rules'
+
+const SEED = seedOf('SWEEP_SEED')
+/** Requests at the same time. */
+const LANES = 24
+
+let sandbox: Sandbox
+let gateway: TestGateway
+
+beforeAll(async () => {
+  sandbox = startSandbox({ record: true })
+  gateway = await startTestGateway({ sandbox, models: sweptModels, balance: '1000000' })
+})
+afterAll(async () => {
+  await gateway.close()
+  await sandbox.stop()
+})
+
+const requests = dialectNames.flatMap(requestsOf)
+/** The calls of each case, by its number. */
+const callsOf = new Map<string, SandboxCall[]>()
+let cases = 0
+
+test.each(Object.keys(sweptModels))('%s', async (model) => {
+  const random = createRandom(SEED + Object.keys(sweptModels).indexOf(model))
+  const share = casesOf(requests.length) / requests.length
+  const chosen = requests.filter(() => isWholeRun || random.chance(share)).values()
+  /** What went wrong, by the fields and the dialect: how often, and the first time. */
+  const failures = new Map<string, { times: number; first: string }>()
+  const lane = async () => {
+    for (const asked of chosen) {
+      for (const fault of await faultsOf(model, asked)) {
+        const kind = `${fault}: ${asked.dialect}, ${asked.fields.join(' with ')}`
+        const { times, first } = failures.get(kind) ?? { times: 0, first: asked.label }
+        failures.set(kind, { times: times + 1, first })
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  const shown = [...failures].map(([kind, { times, first }]) => `${kind} (${times} times: ${first})`)
+  expect({ failures: shown.sort(), SWEEP_SEED: SEED }).toEqual({ failures: [], SWEEP_SEED: SEED })
+})
+
+/** What is wrong with how a request is handled. */
+async function faultsOf(model: string, asked: Asked): Promise<string[]> {
+  const number = String(++cases)
+  const text = JSON.stringify({ model, ...asked.body }).replace(/"(Where\?|Hello)/, `"Case ${number}. $1`)
+  const response = await gateway.post(asked.path, text, asked.headers)
+  const answer = await response.text()
+  const calls = takeCalls(number)
+  const broken = calls.flatMap((call) => forbiddenBy(sentIn(call), asked.body))
+  if (broken.length > 0) return [...new Set(broken)]
+  if (response.status === 200) return []
+  const words = messageIn(answer)
+  if (response.status !== 400 || calls.length > 0) return [`status ${response.status}, ${words}`]
+  return namesField(answer, asked) ? [] : [`refused here without the field's name, ${words}`]
+}
+
+const messageIn = (answer: string): string =>
+  /"message":"((?:[^"\\]|\\.)*)"/.exec(answer)?.[1] ?? answer.slice(0, 200)
+
+const namesField = (answer: string, { fields }: Asked): boolean =>
+  fields.some((field) => answer.includes(field) || answer.includes(field.replace('output_config', 'effort')))
+
+function sentIn({ vendor, path, headers, body }: SandboxCall) {
+  return readSent(vendor, path, headers, body)
+}
+
+/** The calls of a case. All that have come are sorted by their cases first. */
+function takeCalls(number: string): SandboxCall[] {
+  for (const call of sandbox.calls.splice(0)) {
+    const [, found = ''] = /Case (\d+)\./.exec(call.body) ?? []
+    callsOf.set(found, [...(callsOf.get(found) ?? []), call])
+  }
+  const calls = callsOf.get(number) ?? []
+  callsOf.delete(number)
+  return calls
+}

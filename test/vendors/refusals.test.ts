@@ -62,7 +62,7 @@ function namesIn({ request }: Refusal): string[] {
 /** A body without what is new in each answer. */
 function withoutIds(body: unknown): unknown {
   if (Array.isArray(body) || typeof body !== 'object' || body === null) return body
-  const { request_id: _, ...rest } = body as Record<string, unknown>
+  const { request_id: _, id: __, ...rest } = body as Record<string, unknown>
   return rest
 }
 

@@ -4,6 +4,7 @@
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from '../openai/chat'
 import { countInputs, embeddingItems, embeddingList, readInputs } from '../openai/embeddings'
+import { forcedChoice } from '../openai/lookalike'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { errorReply, headers, internalError, invalid, unknownModel, wordsFor } from './errors'
@@ -158,10 +159,31 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
       'This model only support stream mode, please enable the stream parameter to access the model.',
     )
   }
-  const thinks = body.enable_thinking === true || /^(qwq|qvq)|-thinking/.test(model)
+  const thinks = thinksFor(model, body)
+  const refused = refusedWords(model, body, thinks)
+  if (refused !== undefined) return invalid(request, refused)
   const budget = asNumber(body.thinking_budget) ?? thinkingTokens
   const asked = readChat(request, thinks ? Math.min(thinkingTokens, budget) : 0)
   return chatReply(asked, { ...dialect, headers: headers() })
+}
+
+/** Whether a model thinks; Qwen 3.8 does unless it is told not to. */
+function thinksFor(model: string, { enable_thinking: asked }: JsonObject): boolean {
+  return asked === true || (/^qwen3\.8/.test(model) && asked !== false) || /^(qwq|qvq)|-thinking/.test(model)
+}
+
+/** The words are on record in test/vendors/dashscope. */
+function refusedWords(model: string, body: JsonObject, thinks: boolean): string | undefined {
+  if (/^qwen3-\d+b/.test(model) && body.stream !== true && body.enable_thinking !== false) {
+    return 'parameter.enable_thinking must be set to false for non-streaming calls'
+  }
+  if (thinks && forcedChoice(body)) {
+    return '<400> InternalError.Algo.InvalidParameter: The tool_choice parameter does not support being set to required or object in thinking mode'
+  }
+  const asksForJson = asObject(body.response_format)?.type === 'json_object'
+  return asksForJson && !/json/i.test(JSON.stringify(body.messages))
+    ? "<400> InternalError.Algo.InvalidParameter: 'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
+    : undefined
 }
 
 function embeddings(request: VendorRequest, body: JsonObject): Reply {

@@ -6,9 +6,9 @@
 // experientiallabs/experiential#890 (2026-09-10). In the words of qwersyk/Newelle#404 (2026-07-04) and
 // farion1231/cc-switch#2282 (2026-04-24).
 
-import type { JsonObject } from '../json'
+import { asObject, isGiven, type JsonObject } from '../json'
 import type { TokenCounts } from '../openai/chat'
-import { createLookalike } from '../openai/lookalike'
+import { createLookalike, forcedChoice, type Words } from '../openai/lookalike'
 import { spokenIn, thinkingIsOff } from '../openai/returned-reasoning'
 
 export const deepseek = createLookalike({
@@ -18,6 +18,7 @@ export const deepseek = createLookalike({
   messagesPath: '/anthropic/v1/messages',
   models: ['deepseek-chat', 'deepseek-reasoner', 'deepseek-v4-flash', 'deepseek-v4-pro'],
   thinks: (model, body) => (thinks(model, body) ? 16 : 0),
+  refusedField,
   refusedConversation(body, model) {
     const current = spokenIn(body, 'user')
     const isLooping = current.some(({ calls }) => calls === 'chat')
@@ -56,4 +57,24 @@ export const deepseek = createLookalike({
 
 function thinks(model: string, body: JsonObject): boolean {
   return model === 'deepseek-reasoner' || (model.startsWith('deepseek-v4') && !thinkingIsOff(body))
+}
+
+/** The words are on record in test/vendors/deepseek. */
+function refusedField(body: JsonObject, model: string, isMessages: boolean): Words | undefined {
+  const thinking = asObject(body.thinking)?.type
+  if (isMessages) {
+    const isRefused = thinking === 'disabled' && isGiven(asObject(body.output_config)?.effort)
+    return isRefused
+      ? {
+          status: 400,
+          message: 'thinking options type cannot be disabled when reasoning_effort is set',
+        }
+      : undefined
+  }
+  if (asObject(body.response_format)?.type === 'json_schema') {
+    return { status: 400, message: 'This response_format type is unavailable now' }
+  }
+  return (thinking === 'enabled' || thinks(model, body)) && forcedChoice(body)
+    ? { status: 400, message: 'Thinking mode does not support this tool_choice' }
+    : undefined
 }

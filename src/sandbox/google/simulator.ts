@@ -250,7 +250,7 @@ function compatible(request: VendorRequest): Reply {
     return googleError(request, 400, '* GenerateContentRequest.contents: contents is not specified\n')
   }
   // A null is refused too: the service reads its fields into a message of its own.
-  const unknown = refusedFields.filter((field) => field in body)
+  const unknown = Object.keys(body).filter((field) => refusedFields.includes(field))
   if (unknown.length > 0) return unknownFields(request, unknown, '')
   const fault = signatureFault(body, name)
   if (fault !== undefined) return googleError(request, 400, fault)

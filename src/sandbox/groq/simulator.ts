@@ -1,17 +1,18 @@
 // Simulates Groq: chat completions, with facts about its queue in every answer. It must never take another vendor's key.
 
-import { createLookalike } from '../openai/lookalike'
+import { asObjects, isGiven, type JsonObject } from '../json'
+import { createLookalike, type Words } from '../openai/lookalike'
 
 export const groq = createLookalike({
   secret: 'gsk_sandbox_0001',
   basePath: '/openai/v1',
   chatPath: '/openai/v1/chat/completions',
-  models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b'],
+  models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b', 'moonshotai/kimi-k2-instruct', 'qwen/qwen3-32b'],
   thinks: (model) => (model.includes('gpt-oss') ? 8 : 0),
-  // hass_local_openai_llm#59 on GitHub; https://console.groq.com/docs/openai; types of groq-sdk.
-  refusedFields: ['metadata', 'store', 'logit_bias', 'logprobs', 'top_logprobs'],
-  refusedField: (field) => ({ status: 400, message: `\`${field}\` is not supported with this model` }),
-  error: ({ message, code = null, type = 'invalid_request_error' }) => ({ error: { message, type, code } }),
+  refusedField,
+  error: ({ message, code, type = 'invalid_request_error', param }) => ({
+    error: { message, type, ...(param !== undefined && { param }), ...(code !== undefined && { code }) },
+  }),
   unauthorized: { status: 401, message: 'Invalid API Key', code: 'invalid_api_key' },
   missingModel: (model) => ({
     status: 404,
@@ -25,3 +26,30 @@ export const groq = createLookalike({
   },
   dialect: { envelope: { x_groq: { id: 'req_sandbox' }, system_fingerprint: 'fp_sandbox' } },
 })
+
+/**
+ * The words of most are on record in test/vendors/groq; that others are refused stands in https://console.groq.com/docs/openai and
+ * in the types of groq-sdk.
+ */
+function refusedField(body: JsonObject, model: string): Words | undefined {
+  const refused = (message: string, param?: string) => ({ status: 400, message, ...(param && { param }) })
+  if (isGiven(body.store)) return refused("property 'store' is unsupported, did you mean 'stop'?")
+  if (isGiven(body.reasoning)) return refused("property 'reasoning' is unsupported")
+  const field = ['metadata', 'logit_bias', 'logprobs', 'top_logprobs'].find((name) => isGiven(body[name]))
+  if (field) return refused(`\`${field}\` is not supported with this model`, field)
+  if (isGiven(body.n) && body.n !== 1) return refused('`n` must be 1', 'n')
+  const effort = body.reasoning_effort
+  if (/qwen3/.test(model) && isGiven(effort) && effort !== 'none' && effort !== 'default') {
+    return refused('`reasoning_effort` must be one of `none` or `default`')
+  }
+  for (const [index, message] of asObjects(body.messages).entries()) {
+    const unknown = ['reasoning_content', 'name'].find((name) => isGiven(message[name]))
+    if (unknown && message.role !== 'tool') {
+      const place = `'messages.${index}'`
+      return refused(
+        `${place} : for 'role:${String(message.role)}' the following must be satisfied[(${place} : property '${unknown}' is unsupported)]`,
+      )
+    }
+  }
+  return undefined
+}

@@ -1,38 +1,42 @@
 // Simulates Mistral AI: chat completions that refuse every field they do not know, and streams that report usage unasked. It must
 // never take a field by OpenAI's name for it.
 
+import { asObject, asObjects, type JsonObject } from '../json'
 import { createLookalike } from '../openai/lookalike'
+
+const UNKNOWN = [
+  'max_completion_tokens',
+  'seed',
+  'user',
+  'store',
+  'logit_bias',
+  'logprobs',
+  'top_logprobs',
+  'top_k',
+  'safety_identifier',
+  'prompt_cache_retention',
+  'verbosity',
+]
 
 export const mistral = createLookalike({
   secret: 'sandbox-mistral-0001',
   basePath: '/v1',
   chatPath: '/v1/chat/completions',
-  models: ['mistral-large-latest', 'mistral-small-latest'],
-  refusedFields: [
-    'stream_options',
-    'max_completion_tokens',
-    'seed',
-    'user',
-    'store',
-    'logit_bias',
-    'logprobs',
-    'top_logprobs',
-    'top_k',
-    'safety_identifier',
-    'prompt_cache_retention',
-    'verbosity',
+  models: [
+    'mistral-large-latest',
+    'mistral-small-latest',
+    'mistral-large-2512',
+    'labs-devstral-small-2512',
+    'codestral-2508',
   ],
-  refusedField: (field) => ({
-    status: 422,
-    message: `body.${field}: Extra inputs are not permitted`,
-    code: 'extra_forbidden',
-  }),
-  error({ status, message, code = null, type = 'invalid_request_error' }) {
-    if (code !== 'extra_forbidden') return { object: 'error', message, type, param: null, code }
-    const [place = '', msg] = message.split(': ')
-    const detail = [{ type: code, loc: place.split('.'), msg, input: null }]
-    return { object: 'error', message: { detail }, type, param: null, code: null, raw_status_code: status }
+  refusedField(body) {
+    const faults = faultsIn(body)
+    return faults.length > 0 ? { status: 422, message: '', faults } : undefined
   },
+  error: ({ message, code = null, type = 'invalid_request_error', faults }) =>
+    faults
+      ? { object: 'error', message: { detail: faults }, type, param: null, code: null }
+      : { object: 'error', message, type, param: null, code },
   unauthorized: { status: 401, message: 'Unauthorized' },
   missingModel: (model) => ({
     status: 400,
@@ -45,3 +49,25 @@ export const mistral = createLookalike({
   // UsageInfo is left out of chunks without it (@mistralai/mistralai 2.7, models/components/completionchunk).
   dialect: { nullUsage: false },
 })
+
+/** All fields that are not known, with their places, in the order of the body. */
+function faultsIn(body: JsonObject): JsonObject[] {
+  const fault = (loc: (string | number)[], input: unknown) => ({
+    type: 'extra_forbidden',
+    loc: ['body', ...loc],
+    msg: 'Extra inputs are not permitted',
+    input,
+  })
+  const atTop = Object.keys(body).filter((name) => UNKNOWN.includes(name))
+  const inOptions = Object.entries(asObject(body.stream_options) ?? {})
+  const inMessages = asObjects(body.messages).flatMap((message, index) =>
+    'reasoning_content' in message
+      ? [fault(['messages', index, String(message.role), 'reasoning_content'], message.reasoning_content)]
+      : [],
+  )
+  return [
+    ...atTop.map((name) => fault([name], body[name])),
+    ...inOptions.map(([name, value]) => fault(['stream_options', name], value)),
+    ...inMessages,
+  ]
+}

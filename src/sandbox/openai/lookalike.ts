@@ -7,11 +7,15 @@ import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
 
-interface Words {
+export interface Words {
   status: number
   message: string
   code?: string | null
   type?: string
+  /** The field at fault, for vendors who name it apart. */
+  param?: string
+  /** Single faults, for vendors who list them. */
+  faults?: readonly JsonObject[]
 }
 
 export interface Likeness {
@@ -26,9 +30,8 @@ export interface Likeness {
   thinks?(model: string, body: JsonObject): number
   /** The error for a conversation that the vendor refuses, of either dialect. */
   refusedConversation?(body: JsonObject, model: string): Words | undefined
-  /** Fields that are refused, each with the error for it. */
-  refusedFields?: readonly string[]
-  refusedField?(field: string): Words
+  /** The error for a field that the vendor or the model refuses. */
+  refusedField?(body: JsonObject, model: string, isMessages: boolean): Words | undefined
   error(words: Words): JsonObject
   unauthorized: Words
   missingModel(model: string): Words
@@ -87,14 +90,18 @@ export function createLookalike(like: Likeness): Simulator {
         return refusal({ status: 400, message: 'The request body is not valid.' })
       }
       if (!like.models.includes(model)) return refusal(like.missingModel(model))
-      const conversation = like.refusedConversation?.(body, model)
-      if (conversation) return refusal(conversation)
-      if (isMessages) return messageReply(request, {})
-      const refused = like.refusedFields?.find((field) => isGiven(body[field]))
-      if (refused !== undefined && like.refusedField) return refusal(like.refusedField(refused))
-      return chatOf(like, request, body, model)
+      const refused =
+        like.refusedField?.(body, model, isMessages) ?? like.refusedConversation?.(body, model)
+      if (refused) return refusal(refused)
+      return isMessages ? messageReply(request, {}) : chatOf(like, request, body, model)
     },
   }
+}
+
+/** How a chat completion forces a call: one of any tool, or of a certain one; undefined if it does not. */
+export function forcedChoice({ tool_choice: choice }: JsonObject): 'required' | 'specified' | undefined {
+  if (choice === 'required') return 'required'
+  return isGiven(asObject(choice)?.function) ? 'specified' : undefined
 }
 
 function modelList(ids: readonly string[]): Reply {

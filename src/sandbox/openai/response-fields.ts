@@ -13,7 +13,8 @@ import {
   object,
   text,
 } from './fields'
-import { findModelFault, isLenient } from './models'
+import { findResponseSettingFault } from './model-faults'
+import { isLenient } from './models'
 
 const fieldRules: Readonly<Record<string, FieldRule>> = {
   model: text,
@@ -121,13 +122,8 @@ export function findResponseModelFault(model: string, body: JsonObject, account:
 }
 
 function findSettingFault(body: JsonObject, model: string): Fault | undefined {
-  const { temperature, top_p } = body
-  const effort = asObject(body.reasoning)?.effort
-  const fault = findModelFault(model, { temperature, top_p, reasoning_effort: effort })
-  if (fault) {
-    const message = fault.message.replace('reasoning_effort', 'reasoning.effort')
-    return { ...fault, message, param: fault.param === 'reasoning_effort' ? 'reasoning.effort' : fault.param }
-  }
+  const fault = findResponseSettingFault(model, body)
+  if (fault) return fault
   const asksForSeal = asArray(body.include)?.includes('reasoning.encrypted_content')
   if (asksForSeal && !/^(o\d|gpt-[5-9])/.test(model)) {
     return badRequest('Encrypted content is not supported with this model.', 'include', null)

@@ -153,7 +153,7 @@ export class AskedResponse {
       choices: 1,
       stops: [],
       tokenLimit: limitOf(body),
-      reasoningTokens: directives.reasoning ?? reasoningTokens(model, { reasoning_effort: effort }),
+      reasoningTokens: directives.reasoning ?? reasoningTokens(model, effort),
       directives,
     }
   }

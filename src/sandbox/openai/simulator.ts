@@ -12,16 +12,8 @@ import { errorReply, headers, unknownModel, wordsFor } from './errors'
 import { badRequest, type Fault, findBodyFault, invalidValue, missingParameter } from './fields'
 import { imageModel } from './image-fields'
 import { answerImages, imageFile } from './images'
-import {
-  contextTokensMax,
-  datedName,
-  findModelFault,
-  findToolFault,
-  isChatModel,
-  isLenient,
-  listedModels,
-  reasoningTokens,
-} from './models'
+import { findModelFault } from './model-faults'
+import { contextTokensMax, datedName, isChatModel, isLenient, listedModels, reasoningTokens } from './models'
 import { answerModeration, moderationModels } from './moderations'
 import { answerRerank } from './rerank'
 import { answerResponse, countResponse } from './responses'
@@ -178,12 +170,12 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
     const bodyFault = findBodyFault(body)
     if (bodyFault) return errorReply(bodyFault)
     if (!isChatModel(model)) return unknownModel(model)
-    const modelFault = findModelFault(model, body) ?? findToolFault(model, body)
+    const modelFault = findModelFault(model, body)
     if (modelFault) return errorReply(modelFault)
   } else if (!Array.isArray(body.messages)) {
     return errorReply(missingParameter('messages'))
   }
-  const asked = readChat(request, reasoningTokens(model, body))
+  const asked = readChat(request, reasoningTokens(model, body.reasoning_effort))
   const max = contextTokensMax(model)
   // A prompt length set by a directive is only reported.
   if (asked.promptTokens > max && request.directives.promptTokens === undefined && !isLenient(model)) {

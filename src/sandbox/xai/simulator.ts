@@ -149,14 +149,27 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   if (asObjects(body.messages).length === 0) {
     return objectError(400, 'messages: at least one message is required.', 'messages')
   }
-  // Penalties by no model: NativeTavern#83 and uni-api#105 on GitHub.
-  const unsupported = ['presence_penalty', 'frequency_penalty', ...(reasons(model) ? ['stop'] : [])]
-  const refused = unsupported.find((name) => isGiven(body[name]))
-  if (refused !== undefined) {
-    return objectError(400, `Argument not supported on this model: ${refused}`, refused)
-  }
+  const refused = refusedField(model, body)
+  if (refused) return refused
   const thinking = reasons(model) ? tokensByEffort(body) : 0
   return chatReply(readChat(request, thinking), { ...dialect, headers: headers() })
+}
+
+/** The words are on record in test/vendors/xai: those of older models, and those of Grok 4.1 and later. */
+function refusedField(model: string, body: JsonObject): Reply | undefined {
+  const name = [...refusedNames(model)].find((field) => isGiven(body[field]))
+  if (name === undefined) return undefined
+  const shown = name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return /^grok-4[.-](?!0709|fast|latest)/.test(model)
+    ? codedError(400, 'invalid-argument', `Model ${model} does not support parameter ${shown}.`)
+    : codedError(400, codes.invalid, `Argument not supported on this model: ${shown}`)
+}
+
+/** Fields that a model refuses. Penalties are refused by all: NativeTavern#83 and uni-api#105 on GitHub. */
+function* refusedNames(model: string): Generator<string> {
+  yield* ['presence_penalty', 'frequency_penalty']
+  if (reasons(model)) yield 'stop'
+  if (/^grok-4(-0709|-latest|-fast|\.20|$)/.test(model)) yield 'reasoning_effort'
 }
 
 function tokensByEffort(body: JsonObject): number {

@@ -2,7 +2,7 @@
 // must never word an error without its number. Calls of tools without the reasoning that led to them are accepted
 // (openai/openai-agents-python#2669).
 
-import { createLookalike } from '../openai/lookalike'
+import { createLookalike, forcedChoice } from '../openai/lookalike'
 import { thinkingIsOff } from '../openai/returned-reasoning'
 
 export const zai = createLookalike({
@@ -10,9 +10,12 @@ export const zai = createLookalike({
   basePath: '',
   chatPath: '/api/paas/v4/chat/completions',
   messagesPath: '/api/anthropic/v1/messages',
-  models: ['glm-4.6', 'glm-4.5-air', 'glm-5'],
+  models: ['glm-4.6', 'glm-4.5-air', 'glm-5', 'glm-5.3-flash'],
   // https://docs.z.ai/guides/capabilities/thinking-mode
-  thinks: (model, body) => (model === 'glm-5' && !thinkingIsOff(body) ? 16 : 0),
+  thinks: (model, body) => (model.startsWith('glm-5') && !thinkingIsOff(body) ? 16 : 0),
+  // test/vendors/zai
+  refusedField: (body, _model, isMessages) =>
+    !isMessages && forcedChoice(body) ? { status: 400, message: 'Tool choice must be auto' } : undefined,
   error: ({ message, code = null, status }) => ({
     error: { code: code ?? (status === 429 ? '1302' : '1214'), message },
   }),

@@ -742,7 +742,8 @@ describe('xAI', () => {
   test.each([
     ['a wrong key', () => chat(xaiChat, 'hi', {}, { key: 'xai-other-key' }), 400, 'coded'],
     ['an unknown model', () => chat({ ...xaiChat, model: 'gpt-4o' }, 'hi'), 404, 'coded'],
-    ['stop to a thinking model', () => chat(thinker, 'hi', { stop: 'x' }), 400, 'object'],
+    ['stop to a thinking model', () => chat(thinker, 'hi', { stop: 'x' }), 400, 'coded'],
+    ['a chat without messages', () => chat(thinker, 'hi', { messages: [] }), 400, 'object'],
     ['a server error', () => chat(xaiChat, '[sandbox status=500]'), 500, 'text'],
     ['a body that does not parse', () => send('xai', '/chat/completions', '[]'), 422, 'text'],
   ])('answers %s in its shape', async (_name, ask, status, shape) => {

@@ -75,7 +75,10 @@ const openai: Record<string, Rule> = {
   },
   'openai/reasoning-fields'(sent) {
     if (!isOpenai(sent) || !reasoner.test(sent.model)) return false
-    if (isResponse(sent)) return doesReason(sent) && has(sent, 'top_logprobs')
+    if (isResponse(sent)) {
+      const isListed = list(sent.body.include).includes('message.output_text.logprobs')
+      return doesReason(sent) && (isListed || has(sent, 'top_logprobs'))
+    }
     if (has(sent, 'stop', 'logit_bias', 'prediction', 'modalities', 'audio', 'max_tokens')) return true
     if (!doesReason(sent)) return false
     return has(sent, 'presence_penalty', 'frequency_penalty', 'top_logprobs') || sent.body.logprobs === true
@@ -86,7 +89,8 @@ const openai: Record<string, Rule> = {
   },
   'openai/summary'(sent, asked) {
     if (!isOpenai(sent) || !isGiven(object(sent.body.reasoning).summary)) return false
-    return !isGiven(object(asked?.reasoning).summary)
+    const wanted = object(asked?.reasoning).summary ?? asked?.include_reasoning
+    return !isGiven(wanted) && object(asked?.thinking).display !== 'summarized'
   },
   'openai/search-with-minimal-effort'(sent) {
     const searches = list(sent.body.tools).some((tool) => String(object(tool).type).startsWith('web_search'))

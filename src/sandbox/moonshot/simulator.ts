@@ -69,7 +69,7 @@ function refusedWords(body: JsonObject, model: string): string | undefined {
     return 'invalid thinking: only type=enabled is allowed for this model'
   }
   if (!thinks(model, body) && !NEWER.test(model)) return undefined
-  const only = thinkingIsOff(body) ? 0.6 : 1
+  const only = thinking === 'disabled' ? 0.6 : 1
   if (NEWER.test(model) && isGiven(body.temperature) && body.temperature !== only) {
     return `invalid temperature: only ${only} is allowed for this model`
   }

@@ -10,8 +10,8 @@ import { prepareBrowser } from './support/browser'
 import { type PostgresServer, startPostgres } from './support/postgres'
 
 const ROOT = join(import.meta.dir, '..')
-const QUICK = ['architecture.test.ts', 'unit/', 'contract/']
-const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'scenario/', 'cli/']
+const QUICK = ['architecture.test.ts', 'unit/', 'contract/', 'vendors/']
+const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'vendors/', 'scenario/', 'cli/']
 /** Only computes, and takes as long as many others together: it runs where those that begin first wait much. */
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */

@@ -8,7 +8,7 @@ export type Dialect = 'chat' | 'messages' | 'responses'
 export interface Asked {
   dialect: Dialect
   path: string
-  /** What is asked for, in a few words. */
+  /** The request in a few words. */
   label: string
   /** The top-level fields that are asked for, without what they need beside them. */
   fields: readonly string[]

@@ -38,7 +38,7 @@ test.each(Object.keys(sweptModels))('%s', async (model) => {
   const random = createRandom(SEED + Object.keys(sweptModels).indexOf(model))
   const share = casesOf(requests.length) / requests.length
   const chosen = requests.filter(() => isWholeRun || random.chance(share)).values()
-  /** What went wrong, by the fields and the dialect: how often, and the first time. */
+  /** Failures by the fields and the dialect: how often, and the first time. */
   const failures = new Map<string, { times: number; first: string }>()
   const lane = async () => {
     for (const asked of chosen) {
@@ -54,7 +54,7 @@ test.each(Object.keys(sweptModels))('%s', async (model) => {
   expect({ failures: shown.sort(), SWEEP_SEED: SEED }).toEqual({ failures: [], SWEEP_SEED: SEED })
 })
 
-/** What is wrong with how a request is handled. */
+/** The faults in how a request is handled. */
 async function faultsOf(model: string, asked: Asked): Promise<string[]> {
   const number = String(++cases)
   const text = JSON.stringify({ model, ...asked.body }).replace(/"(Where\?|Hello)/, `"Case ${number}. $1`)

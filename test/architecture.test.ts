@@ -62,7 +62,8 @@ describe('the source keeps', () => {
   })
   test('tests in their folders, and a line for each file that they share', async () => {
     const tests = around.filter(({ path }) => path.endsWith('.test.ts')).map(({ path }) => path)
-    const folders = /^test\/((unit|contract|vendors|browser|scenario|cli|load)\/[^/]+|architecture)\.test\.ts$/
+    const folders =
+      /^test\/((unit|contract|vendors|browser|scenario|cli|load)\/[^/]+|architecture)\.test\.ts$/
     expect(tests.filter((path) => !folders.test(path))).toEqual([])
     // The quick run has no browser.
     const opening = around

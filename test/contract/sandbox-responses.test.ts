@@ -30,7 +30,12 @@ describe('refuses', () => {
     ['no input', { input: null }, 'input', "Missing required parameter: 'input'."],
     ['an unknown field', { max_tokens: 50 }, 'max_tokens', "Unknown parameter: 'max_tokens'."],
     ['a low limit', { max_output_tokens: 15 }, 'max_output_tokens', 'Expected a value >= 16'],
-    ['a temperature of a model that reasons', { temperature: 0.5 }, 'temperature', "Unsupported parameter: 'temperature'"],
+    [
+      'a temperature of a model that reasons',
+      { temperature: 0.5 },
+      'temperature',
+      "Unsupported parameter: 'temperature'",
+    ],
     [
       'an effort of another model',
       { reasoning: { effort: 'xhigh' } },

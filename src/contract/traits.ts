@@ -8,6 +8,7 @@ const TAKEN = ['always', 'unless_thinking', 'never'] as const
 const Taken = Type.Union(TAKEN.map((word) => Type.Literal(word)))
 /** When a model accepts something: in every request, only if it does not think, or never. */
 export type Taken = (typeof TAKEN)[number]
+const Forced = Type.Union([...Taken.anyOf, Type.Literal('unnamed')])
 
 const Thinking = Type.Union((['never', 'optional', 'always'] as const).map((word) => Type.Literal(word)))
 
@@ -47,6 +48,10 @@ export const Traits = Type.Object(
       ),
     ),
     sampling: requiredSetting('When it accepts `temperature`, `top_p` and `top_k`.', Taken),
+    bothSampling: requiredSetting(
+      'Whether it accepts `temperature` and `top_p` in one request.',
+      Type.Boolean(),
+    ),
     stop: requiredSetting('Whether it accepts stop sequences.', Type.Boolean()),
     penalties: requiredSetting(
       'Whether it accepts `frequency_penalty` and `presence_penalty`.',
@@ -56,12 +61,17 @@ export const Traits = Type.Object(
     logprobs: requiredSetting('Whether it returns probabilities of tokens.', Type.Boolean()),
     speech: requiredSetting('Whether it accepts `modalities` and `audio` of its answer.', Type.Boolean()),
     prediction: requiredSetting('Whether it accepts a predicted output.', Type.Boolean()),
+    verbosity: requiredSetting('Whether it accepts a `verbosity` of its answer.', Type.Boolean()),
+    schemas: requiredSetting('Whether it answers by a JSON schema.', Type.Boolean()),
     maxTokens: requiredSetting(
       'Whether chat completions accept `max_tokens`. If not, the limit is sent as `max_completion_tokens`.',
       Type.Boolean(),
     ),
     parallelCalls: requiredSetting('Whether it accepts `parallel_tool_calls`.', Type.Boolean()),
-    forcedToolChoice: requiredSetting('When a request may force a call of a tool.', Taken),
+    forcedToolChoice: requiredSetting(
+      'When a request may force a call of a tool. `unnamed`: always, but not of a certain tool.',
+      Forced,
+    ),
     toolsBesideEffort: requiredSetting(
       'Whether chat completions accept tools while it thinks. If not, such requests are sent to `responses`.',
       Type.Boolean(),
@@ -84,12 +94,15 @@ export const plainTraits: Traits = {
   thinksByDefault: false,
   thinkingForms: ['effort'],
   sampling: 'always',
+  bothSampling: true,
   stop: true,
   penalties: true,
   logitBias: true,
   logprobs: true,
   speech: true,
   prediction: true,
+  verbosity: true,
+  schemas: true,
   maxTokens: true,
   parallelCalls: true,
   forcedToolChoice: 'always',

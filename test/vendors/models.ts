@@ -13,7 +13,7 @@ const catalogue = Object.entries(config.models as Record<string, ModelConfig>).f
 
 /** Names of vendors' models, by the upstream, and the families that an operator gives them. */
 const named: [upstream: string, family: string | string[], names: string[]][] = [
-  ['openai', 'openai-chat', ['gpt-5.6-luna', 'gpt-5.1', 'gpt-4o']],
+  ['openai', 'openai-chat', ['gpt-5.6-luna', 'gpt-5.2', 'gpt-5.1', 'gpt-4o']],
   ['openai', 'openai-responses', ['gpt-6-astra']],
   ['openai', ['openai-chat', 'openai-responses'], ['gpt-6-sol', 'gpt-5.4']],
   ['azure', 'openai-chat', ['gpt-5-mini']],

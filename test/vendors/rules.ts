@@ -183,9 +183,8 @@ const others: Record<string, Rule> = {
     sent.vendor === 'google' && isChat(sent) && has(sent, ...unknownToGoogle),
   'groq/unknown-fields'(sent) {
     if (sent.vendor !== 'groq' || !isChat(sent)) return false
-    const { n, reasoning_effort: effort, messages } = sent.body
+    const { n, reasoning_effort: effort } = sent.body
     if (has(sent, ...groqFields) || bringsReasoning(sent) || (isGiven(n) && n !== 1)) return true
-    if (list(messages).some((message) => isGiven(object(message).name))) return true
     return /qwen3/.test(sent.model) && isGiven(effort) && !['none', 'default'].includes(String(effort))
   },
   'mistral/unknown-fields': (sent) =>
@@ -195,7 +194,8 @@ const others: Record<string, Rule> = {
       bringsReasoning(sent)),
   'xai/reasoning-fields'(sent) {
     if (sent.vendor !== 'xai' || !isChat(sent) || !/^grok-(3-mini|[4-9])/.test(sent.model)) return false
-    if (has(sent, 'stop', 'presence_penalty', 'frequency_penalty')) return true
+    if (has(sent, 'presence_penalty', 'frequency_penalty')) return true
+    if (has(sent, 'stop') && !sent.model.includes('non-reasoning')) return true
     return /^grok-4(-0709|-latest|-fast|\.20|$)/.test(sent.model) && has(sent, 'reasoning_effort')
   },
   'dashscope/forced-tool-choice-while-thinking'({ vendor, model, body }) {

@@ -6,9 +6,9 @@ import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'
 import { asObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
-import { canBeOff, nearestEffort } from './efforts'
+import { canBeOff, checkOwnEffort, nearestEffort } from './efforts'
 import { ignoredInChat } from './ignored'
-import { refusedPrefill, refusedToolChoice } from './refusals'
+import { refusedPrefill, refusedSchema, refusedToolChoice } from './refusals'
 
 type Fields = Record<string, unknown>
 
@@ -31,7 +31,11 @@ export function chatEdit(request: object, model: Model): OpenEdit {
     throw refusedPrefill(model, (messages as unknown[]).length - 1)
   }
   wordEffort(edit, request, model)
-  if (traits.forcedToolChoice !== 'always' && isForced(choice)) {
+  if (!traits.schemas && asObject((request as Fields).response_format).type === 'json_schema') {
+    throw refusedSchema(model)
+  }
+  if (traits.forcedToolChoice === 'unnamed') nameNone(edit, request, model)
+  else if (traits.forcedToolChoice !== 'always' && isForced(choice)) {
     const isOff = traits.forcedToolChoice === 'unless_thinking' && turnOff(edit, request, traits)
     if (!isOff) throw refusedToolChoice(model)
   }
@@ -41,23 +45,43 @@ export function chatEdit(request: object, model: Model): OpenEdit {
   return edit
 }
 
-/** An effort that a translation made, in the words of the model. One that a caller wrote is judged by the vendor. */
-function wordEffort(edit: OpenEdit, request: object, { traits, family }: Model): void {
-  const { reasoning_effort: effort } = request as Fields
-  if (family.operation === 'chat' || typeof effort !== 'string') return
+/** An effort in the words of the model, where a translation made it. One that a caller wrote must be one of the model's. */
+function wordEffort(edit: OpenEdit, request: object, model: Model): void {
+  const { traits, family } = model
+  const { reasoning_effort: effort, thinking: asked } = request as Fields
+  if (typeof effort !== 'string') return
   const { thinking, efforts, thinkingForms: forms } = traits
   const isForm = !forms.includes('effort')
+  const isOff = effort === 'none' && isForm && canBeOff(traits)
+  if (family.operation === 'chat' && !isOff) {
+    checkOwnEffort(model, effort, 'reasoning_effort')
+    // Of two that say the same, the one that is the model's.
+    if (thinking !== 'never' && asObject(asked).type !== undefined) {
+      if (forms[0] === 'effort') edit.drop.push('thinking')
+      else if (efforts === undefined) edit.drop.push('reasoning_effort')
+    }
+    return
+  }
   if (thinking === 'never' || (isForm && efforts === undefined && effort !== 'none')) {
     edit.drop.push('reasoning_effort')
     return
   }
-  if (effort === 'none' && isForm && canBeOff(traits)) {
+  if (isOff) {
     setOff(edit, traits)
     return
   }
   const meant = nearestEffort(traits, effort)
   if (meant === undefined) edit.drop.push('reasoning_effort')
   else if (meant !== effort) edit.set.reasoning_effort = JSON.stringify(meant)
+}
+
+/** A forced call of a certain tool as one of any, where there is no other. Throws 400 where there is. */
+function nameNone(edit: OpenEdit, request: object, model: Model): void {
+  const { tool_choice: choice, tools } = request as Fields
+  if (!isForced(choice) || choice === 'required') return
+  const isOnly = asObject(choice).type === 'function' && Array.isArray(tools) && tools.length === 1
+  if (!isOnly) throw refusedToolChoice(model)
+  edit.set.tool_choice = '"required"'
 }
 
 /** Turns thinking off for this request; false if it cannot be. */

@@ -73,6 +73,17 @@ export function checkEffort({ traits, id }: Model, effort: string, field: string
   throw unsupportedEffort(id, field, effort, canBeOff(traits) ? ['none', ...efforts] : efforts)
 }
 
+/** Checks an effort of a request in the model's own form. Throws 400 for one that the model is known to refuse. */
+export function checkOwnEffort({ traits: { efforts }, id }: Model, effort: unknown, field: string): void {
+  if (typeof effort !== 'string' || efforts === undefined || efforts.includes(effort)) return
+  if (efforts.length > 0) throw unsupportedEffort(id, field, effort, efforts)
+  throw invalidRequest(
+    field,
+    `Unsupported parameter: '${field}' is not supported with ${id}. Leave it out.`,
+    'unsupported_parameter',
+  )
+}
+
 function unsupportedEffort(
   id: string,
   field: string,

@@ -14,6 +14,7 @@ export const ignoredInChat = ignoredBy({
   logprobs: ['logprobs', 'top_logprobs'],
   speech: ['modalities', 'audio'],
   prediction: ['prediction'],
+  verbosity: ['verbosity'],
 })
 
 /** Fields of a message that have no effect. */

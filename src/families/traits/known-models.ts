@@ -64,6 +64,7 @@ const budgeted: Partial<Traits> = {
   thinkingForms: ['budget'],
   efforts: [],
   sampling: 'unless_thinking',
+  bothSampling: false,
   forcedToolChoice: 'unless_thinking',
   prefill: 'unless_thinking',
 }
@@ -172,6 +173,9 @@ const claude: readonly KnownModel[] = [
   { names: ['claude-*'], traits: { ...optional, thinkingForms: ['adaptive'] }, ...effortPage },
 ]
 
+/** Models of chat completions that do not reason, and say how long an answer is in no other way than the usual. */
+const plain: Partial<Traits> = { efforts: [], verbosity: false }
+
 const openai = 'https://developers.openai.com/api/docs'
 /**
  * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.4 openai/openai-openapi#541
@@ -222,7 +226,7 @@ const gpt: readonly KnownModel[] = [
   },
   {
     names: ['gpt-5.2', 'gpt-5.3'],
-    traits: { ...reasoning, ...offByDefault, efforts: ['none', ...UP_TO_XHIGH] },
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...medium,
     source: `${openai}/models/gpt-5.2`,
     asOf: '2026-11',
@@ -258,8 +262,16 @@ const gpt: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    names: ['gpt-4o', 'gpt-4o-mini'],
+    traits: plain,
+    contextTokens: 128_000,
+    maxOutputTokens: 16_384,
+    source: 'https://github.com/davidmigloz/langchain_dart/issues/712',
+    asOf: '2026-11',
+  },
+  {
     names: ['gpt-4.1'],
-    traits: {},
+    traits: plain,
     ...pictures,
     contextTokens: 1_047_576,
     maxOutputTokens: 32_768,
@@ -275,6 +287,7 @@ const others: readonly KnownModel[] = [
       ...optional,
       thinkingForms: ['switch'],
       efforts: ['minimal', ...UP_TO_MAX],
+      schemas: false,
       forcedToolChoice: 'unless_thinking',
     },
     contextTokens: 1_000_000,
@@ -297,6 +310,7 @@ const others: readonly KnownModel[] = [
       efforts: ['low', 'high', 'max'],
       sampling: 'never',
       penalties: false,
+      forcedToolChoice: 'unnamed',
     },
     contextTokens: 1_048_576,
     source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
@@ -304,21 +318,38 @@ const others: readonly KnownModel[] = [
   },
   {
     names: ['kimi-k2.7-code*'],
-    traits: { thinking: 'always', thinksByDefault: true, sampling: 'never', penalties: false },
+    traits: {
+      thinking: 'always',
+      thinksByDefault: true,
+      sampling: 'never',
+      penalties: false,
+      forcedToolChoice: 'never',
+    },
     contextTokens: 262_144,
     source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
     asOf: '2026-11',
   },
   {
     names: ['kimi-k2.5', 'kimi-k2.6'],
-    traits: { ...optional, thinkingForms: ['switch'], sampling: 'never', penalties: false },
+    traits: {
+      ...optional,
+      thinkingForms: ['switch'],
+      sampling: 'never',
+      penalties: false,
+      forcedToolChoice: 'unless_thinking',
+    },
     contextTokens: 262_144,
     source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
     asOf: '2026-11',
   },
   {
     names: ['glm-5.3*'],
-    traits: { thinking: 'always', thinksByDefault: true, efforts: ['low', 'high', 'max'] },
+    traits: {
+      thinking: 'always',
+      thinksByDefault: true,
+      efforts: ['low', 'high', 'max'],
+      forcedToolChoice: 'never',
+    },
     contextTokens: 1_048_576,
     maxOutputTokens: 131_072,
     source:
@@ -346,8 +377,26 @@ const others: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    names: ['grok-3-mini*'],
+    traits: { thinking: 'always', thinksByDefault: true, penalties: false, stop: false },
+    source: 'https://github.com/yym68686/uni-api/issues/105',
+    asOf: '2026-11',
+  },
+  {
+    names: [
+      'grok-4',
+      'grok-4-latest',
+      'grok-4-fast-reasoning*',
+      'grok-4.20-reasoning',
+      'grok-4.20-0309-reasoning',
+    ],
+    traits: { thinking: 'always', thinksByDefault: true, efforts: [], penalties: false, stop: false },
+    source: 'https://github.com/BerriAI/litellm/issues/12635',
+    asOf: '2026-11',
+  },
+  {
     names: ['gemini-2.5-flash*'],
-    traits: { ...optional, efforts: ['none', ...UP_TO_HIGH] },
+    traits: { ...optional, efforts: ['none', 'minimal', ...UP_TO_HIGH] },
     contextTokens: 1_048_576,
     maxOutputTokens: 65_536,
     source: 'https://ai.google.dev/gemini-api/docs/openai',

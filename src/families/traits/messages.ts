@@ -59,6 +59,10 @@ export function messagesEdit(request: Request, model: Model): OpenEdit {
     else edit.inside.output_config = { drop: ['effort'] }
   }
   if (traits.sampling === 'unless_thinking' && thinks(wanted, traits)) edit.drop.push(...sampled(request))
+  const { temperature, top_p: topP } = request as { temperature?: unknown; top_p?: unknown }
+  if (!traits.bothSampling && typeof temperature === 'number' && typeof topP === 'number') {
+    edit.drop.push('top_p')
+  }
   return edit
 }
 

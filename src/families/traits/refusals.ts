@@ -13,6 +13,22 @@ export function refusedToolChoice({ id }: Model): GatewayError {
   )
 }
 
+/** The fields of formats by the operation. */
+const FORMATS: Readonly<Record<string, string>> = {
+  messages: 'output_config.format',
+  responses: 'text.format',
+}
+
+/** An answer by a JSON schema, which the model does not make. */
+export function refusedSchema({ id, family }: Model): GatewayError {
+  const field = FORMATS[family.operation] ?? 'response_format'
+  return invalidRequest(
+    field,
+    `Unsupported value: '${field}' has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
+    'unsupported_value',
+  )
+}
+
 /** A last message that is the beginning of the answer. `index` counts the messages. */
 export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
   const field = family.operation === 'responses' ? 'input' : `messages[${index}]`

@@ -5,7 +5,7 @@
 import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
-import { nearestEffort } from './efforts'
+import { checkOwnEffort, nearestEffort } from './efforts'
 import { ignoredInResponses } from './ignored'
 import { refusedToolChoice } from './refusals'
 
@@ -20,7 +20,7 @@ const SEALED_REASONING = 'reasoning.encrypted_content'
  */
 export function responsesEdit(request: object, model: Model): OpenEdit {
   const { traits, family } = model
-  const { include, tool_choice: choice, reasoning } = request as Fields
+  const { include, tool_choice: choice, reasoning, text } = request as Fields
   const edit = openEdit()
   edit.drop.push(...ignoredInResponses(traits))
   if (!traits.parallelCalls) edit.drop.push('parallel_tool_calls')
@@ -32,7 +32,10 @@ export function responsesEdit(request: object, model: Model): OpenEdit {
     else edit.drop.push('include')
   }
   if (traits.forcedToolChoice === 'never' && isForced(choice)) throw refusedToolChoice(model)
-  // What a caller wrote is judged by the vendor.
+  if (!traits.verbosity && asObject(text).verbosity !== undefined) {
+    edit.inside.text = { drop: ['verbosity'] }
+  }
+  if (family.operation === 'responses') checkOwnEffort(model, asObject(reasoning).effort, 'reasoning.effort')
   if (family.operation === 'responses' || reasoning === undefined) return edit
   if (traits.thinking === 'never') {
     edit.drop.push('reasoning')

@@ -43,11 +43,10 @@ function refusedField(body: JsonObject, model: string): Words | undefined {
     return refused('`reasoning_effort` must be one of `none` or `default`')
   }
   for (const [index, message] of asObjects(body.messages).entries()) {
-    const unknown = ['reasoning_content', 'name'].find((name) => isGiven(message[name]))
-    if (unknown && message.role !== 'tool') {
+    if (isGiven(message.reasoning_content)) {
       const place = `'messages.${index}'`
       return refused(
-        `${place} : for 'role:${String(message.role)}' the following must be satisfied[(${place} : property '${unknown}' is unsupported)]`,
+        `${place} : for 'role:${String(message.role)}' the following must be satisfied[(${place} : property 'reasoning_content' is unsupported)]`,
       )
     }
   }

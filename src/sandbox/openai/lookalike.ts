@@ -90,8 +90,7 @@ export function createLookalike(like: Likeness): Simulator {
         return refusal({ status: 400, message: 'The request body is not valid.' })
       }
       if (!like.models.includes(model)) return refusal(like.missingModel(model))
-      const refused =
-        like.refusedField?.(body, model, isMessages) ?? like.refusedConversation?.(body, model)
+      const refused = like.refusedField?.(body, model, isMessages) ?? like.refusedConversation?.(body, model)
       if (refused) return refusal(refused)
       return isMessages ? messageReply(request, {}) : chatOf(like, request, body, model)
     },

@@ -24,6 +24,14 @@ export const groq: UpstreamKind = {
   // refusal of metadata is on record in hass_local_openai_llm#59 on GitHub.
   refused: [
     ...NO_PROBABILITIES,
+    {
+      field: 'reasoning',
+      why: 'the vendor of this model refuses it',
+      instead: "Use 'reasoning_effort' in its place.",
+      always: true,
+      // Of a responses request it is translated.
+      unless: ({ family }) => family.operation !== 'chat',
+    },
     { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },
   ],
   renamed: {

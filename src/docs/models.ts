@@ -11,12 +11,15 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
     '`sampling`: `never`, or `unless_thinking` while it thinks',
     'left out',
   ],
+  ['`top_p` beside `temperature`', '`bothSampling`: `false`', 'left out'],
   ['stop sequences', '`stop`: `false`', 'left out'],
   ['`frequency_penalty`, `presence_penalty`', '`penalties`: `false`', 'left out'],
   ['`logit_bias`', '`logitBias`: `false`', 'left out'],
   ['`logprobs`, `top_logprobs`', '`logprobs`: `false`', 'left out'],
   ['`modalities`, `audio`', '`speech`: `false`', 'left out'],
   ['`prediction`', '`prediction`: `false`', 'left out'],
+  ['`verbosity`', '`verbosity`: `false`', 'left out'],
+  ['an answer by a JSON schema', '`schemas`: `false`', 'refused with 400'],
   ['`parallel_tool_calls`', '`parallelCalls`: `false`', 'left out'],
   ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
   ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
@@ -29,17 +32,18 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
     'thinking is turned off for this request',
   ],
   ['a forced call of a tool', '`forcedToolChoice`: `never`', 'refused with 400'],
+  [
+    'a forced call of a certain tool of a chat completion',
+    '`forcedToolChoice`: `unnamed`',
+    'sent as `required` where there is no other tool, else refused with 400',
+  ],
   ['a last message of the assistant', '`prefill`: `never`', 'refused with 400'],
   [
     'tools of a chat completion or a message',
     '`toolsBesideEffort`: `false`, while it thinks',
     'sent to `responses`, where the model has this family too',
   ],
-  [
-    'an effort that is not in `efforts`',
-    '`efforts`',
-    'refused with 400, which lists those that are; by the vendor where it is asked in the same form',
-  ],
+  ['an effort that is not in `efforts`', '`efforts`', 'refused with 400, which lists those that are'],
 ]
 
 export function modelsPage(): string {

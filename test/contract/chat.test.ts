@@ -85,7 +85,7 @@ describe('every field of the spec', () => {
       expect(vendorBody(await chat(sent))).toEqual({ ...sent, model: 'local-model' })
       // What the gateway lets through by these names is also what the strict vendor knows by them.
       const strict = { ...sent, model: 'test-chat' }
-      if (field !== 'reasoning_effort') {
+      if (field !== 'reasoning_effort' && field !== 'verbosity') {
         expect(vendorBody(await chat(strict))).toEqual({ ...sent, model: 'gpt-4.1-mini' })
       }
     })
@@ -136,11 +136,21 @@ describe('every field of the spec', () => {
     await chat({ ...sent, model: 'test-reasoning' })
   })
 
-  test('a vendor that does not take a field says so itself, and nothing is charged', async () => {
+  test('an effort is refused for a model that takes none, and a verbosity left out', async () => {
     await chat(
       { model: 'test-chat', messages: say('Hello!'), reasoning_effort: 'low' },
-      { status: 400, error: { param: 'reasoning_effort', code: 'unsupported_parameter' } },
+      {
+        status: 400,
+        error: { param: 'reasoning_effort', code: 'unsupported_parameter' },
+        vendorCalls: 0,
+        charges: 0,
+      },
     )
+    const sent = { model: 'test-chat', messages: say('Hello!') }
+    expect(vendorBody(await chat({ ...sent, verbosity: 'low' }))).toEqual({ ...sent, model: 'gpt-4.1-mini' })
+  })
+
+  test('a vendor that does not take a field says so itself, and nothing is charged', async () => {
     const { charges } = await chat(
       { model: 'test-chat', messages: say('Hello!'), enable_thinking: true },
       {
@@ -463,16 +473,17 @@ describe('reasoning models', () => {
     })
   }
 
-  test('an unsupported effort is refused by the vendor, with the list of what it supports', async () => {
-    const { charges } = await chat(
+  test('an unsupported effort is refused, with the list of what the model supports, and nothing is held', async () => {
+    await chat(
       { ...ask, reasoning_effort: 'xhigh' },
       {
         status: 400,
         error: { param: 'reasoning_effort', code: 'unsupported_value', type: 'invalid_request_error' },
         words: ["'minimal', 'low', 'medium', and 'high'"],
+        vendorCalls: 0,
+        charges: 0,
       },
     )
-    expect(charges).toMatchObject([{ state: 'released', amount: 0 }])
   })
 
   test('thinking can use up the whole budget: empty text, `length`, and it is paid for', async () => {

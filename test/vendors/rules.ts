@@ -37,7 +37,8 @@ const isOpenai = ({ vendor }: Sent): boolean => vendor === 'openai' || vendor ==
 const reasoner = /^(?:gpt-(?:5|6)(?![\w.]*-chat)|o[134](?:-|$))/
 /** Those that do not reason unless an effort is asked for. */
 const quiet = /^gpt-5\.[124](?:-|$)/
-const effortIn = ({ body }: Sent): unknown => body.reasoning_effort ?? object(body.reasoning).effort
+const effortIn = (sent: Sent): unknown =>
+  isChat(sent) ? sent.body.reasoning_effort : object(sent.body.reasoning).effort
 const doesReason = (sent: Sent): boolean =>
   reasoner.test(sent.model) && (effortIn(sent) ?? (quiet.test(sent.model) ? 'none' : 'medium')) !== 'none'
 

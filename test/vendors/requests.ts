@@ -13,6 +13,8 @@ export interface Asked {
   /** The top-level fields that are asked for, without what they need beside them. */
   fields: readonly string[]
   headers: Record<string, string>
+  /** Whether two options are asked for. */
+  isPair: boolean
   /** The body without the model. */
   body: JsonObject
 }
@@ -320,6 +322,7 @@ export function requestsOf(dialect: Dialect): Asked[] {
         label: stream ? `${label} (stream)` : label,
         fields,
         headers: headers ?? {},
+        isPair: label.includes(' with '),
         body: { ...bodyOf(dialect, body), stream },
       })),
   )

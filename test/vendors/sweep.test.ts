@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Sandbox, type SandboxCall, startSandbox } from '../../src/sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { casesOf, createRandom, isWholeRun, seedOf } from '../support/random'
+import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
 import { sweptModels } from './models'
 import { type Asked, dialectNames, requestsOf } from './requests'
 import { forbiddenBy, readSent } from './rules'
@@ -36,8 +36,7 @@ let cases = 0
 
 test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => {
   const random = createRandom(seed + Object.keys(sweptModels).indexOf(model))
-  const share = casesOf(requests.length) / 2 / requests.length
-  const chosen = requests.filter(() => isWholeRun || random.chance(share)).values()
+  const chosen = requests.filter(isChosen(random)).values()
   /** Failures by the fields and the dialect: how often, and the first time. */
   const failures = new Map<string, { times: number; first: string }>()
   const lane = async () => {
@@ -53,6 +52,18 @@ test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => 
   const shown = [...failures].map(([kind, { times, first }]) => `${kind} (${times} times: ${first})`)
   expect(shown.sort()).toEqual([])
 })
+
+/** What this run tries: each option whole or as a stream, and a share of the pairs. The quick run tries fewer. */
+function isChosen({ chance }: Random): (asked: Asked) => boolean {
+  const share = casesOf(requests.length) / 4 / requests.length
+  let isNext = false
+  return ({ isPair, body }) => {
+    if (isWholeRun) return true
+    if (isPair) return chance(share)
+    if (body.stream !== true) isNext = chance(0.5)
+    return isNext === (body.stream === true) && (!isQuickRun || chance(0.25))
+  }
+}
 
 /** The faults in how a request is handled. */
 async function faultsOf(model: string, asked: Asked): Promise<string[]> {

@@ -53,7 +53,7 @@ test.each(Object.keys(sweptModels))(`%s (SWEEP_SEED=${seed})`, async (model) => 
   expect(shown.sort()).toEqual([])
 })
 
-/** What this run tries: each option whole or as a stream, and a share of the pairs. The quick run tries fewer. */
+/** Each option is tried whole or as a stream, and a share of the pairs. The quick run tries fewer. */
 function isChosen({ chance }: Random): (asked: Asked) => boolean {
   const share = casesOf(requests.length) / 4 / requests.length
   let isNext = false

@@ -13,9 +13,9 @@ const NEWEST = '2026-10-21'
 const served: [model: string, version: string][] = [
   ['claude-opus-5-5', NEWEST],
   ['claude-haiku-4-5', NEWEST],
-  ['bedrock/us.anthropic.claude-opus-5', 'bedrock-2023-05-31'],
+  ['bedrock/us.anthropic.claude-opus-5', NEWEST],
   ['bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0', 'bedrock-2023-05-31'],
-  ['vertex/claude-opus-4-7', 'vertex-2023-10-16'],
+  ['vertex/claude-opus-4-7', NEWEST],
 ]
 
 let sandbox: Sandbox

@@ -13,6 +13,8 @@ import { versionAsked } from './messages-version'
 
 /** The version for callers of Anthropic's first one, which Bedrock knows by a name of its own. */
 const VERSION = 'bedrock-2023-05-31'
+/** Models before Claude 4.7, which know no other version here: https://platform.claude.com/docs/en/api/versioning (November 2026). */
+const OLDER = /claude-(?:instant|v?[1-3]|(?:opus|sonnet|haiku)-4(?:-[0-6](?!\d))?(?![-.]?[7-9](?!\d)))/
 const DEFAULT_REGION = 'us-east-1'
 /** Credentials as one text: the id of an access key, its secret, and the token of a session. */
 const CREDENTIALS = /^((?:AKIA|ASIA)[A-Z0-9]{8,}):([^:]+)(?::(.+))?$/
@@ -97,7 +99,7 @@ function invocation(call: Call, model: string): Call {
   const { headers = {}, body, ...rest } = call
   const betas = (headers['anthropic-beta'] ?? '').split(',').flatMap((word) => word.trim() || [])
   const set: Record<string, string> = {
-    anthropic_version: JSON.stringify(versionAsked(headers) ?? VERSION),
+    anthropic_version: JSON.stringify((OLDER.test(model) ? undefined : versionAsked(headers)) ?? VERSION),
     ...(betas.length > 0 && { anthropic_beta: JSON.stringify(betas) }),
   }
   const drop = ['model', 'stream']

@@ -24,7 +24,8 @@ export interface VendorCase {
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const chat = { family: 'openai-chat', price }
 const messages = { family: 'anthropic-messages', price }
-const claude = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'
+// A model for which Bedrock knows the version that the SDK sends, and which thinks by itself.
+const claude = 'us.anthropic.claude-opus-5-v1:0'
 const nova = 'us.amazon.nova-lite-v1:0'
 
 /** Models under the vendors' own names, so that both requests name the same one. */
@@ -79,6 +80,7 @@ const thought = {
   tools: [{ name: 'get_weather', input_schema: weather }],
   thinking: { type: 'enabled' as const, budget_tokens: 1_024 },
 }
+const adaptive = { ...thought, thinking: { type: 'adaptive' as const } }
 const spoken = () => new File([new Uint8Array(32_044)], 'speech.mp3', { type: 'audio/mpeg' })
 const photo = () => new File([picture('png', 64, 64).bytes], 'photo.png', { type: 'image/png' })
 
@@ -245,15 +247,15 @@ export const vendorCases: readonly VendorCase[] = [
   {
     name: 'bedrock: messages',
     vendor: 'bedrock',
-    direct: (to) => to.bedrock().messages.create({ model: claude, ...thought }),
-    through: (to) => to.ownAnthropic().messages.create({ model: claude, ...thought }),
+    direct: (to) => to.bedrock().messages.create({ model: claude, ...adaptive }),
+    through: (to) => to.ownAnthropic().messages.create({ model: claude, ...adaptive }),
     returns: { type: 'message' },
   },
   {
     name: 'bedrock: streamed messages',
     vendor: 'bedrock',
-    direct: (to) => all(to.bedrock().messages.create({ model: claude, ...thought, stream: true })),
-    through: (to) => all(to.ownAnthropic().messages.create({ model: claude, ...thought, stream: true })),
+    direct: (to) => all(to.bedrock().messages.create({ model: claude, ...adaptive, stream: true })),
+    through: (to) => all(to.ownAnthropic().messages.create({ model: claude, ...adaptive, stream: true })),
   },
   {
     name: 'bedrock: converse',

@@ -60,7 +60,7 @@ describe.concurrent('a hold', () => {
   test('is never outlived by its request', async () => {
     const gateway = await startTestGateway({
       models,
-      upstreams: { openai: { maxDurationMs: 300, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
+      upstreams: { openai: { maxDurationMs: 1_500, timeoutMs: 60_000, idleTimeoutMs: 60_000 } },
     })
     const prompts = ['[sandbox delay_ms=20000]', '[sandbox hang]']
     for (const prompt of prompts) {

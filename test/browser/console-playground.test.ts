@@ -128,7 +128,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
 
 test('pictures go with a chat and with a picture to be changed, and what is no picture is refused', async () => {
   const { page, open, axe } = visit
-  await open('playground?kind=chat&model=test-messages')
+  await open('playground?kind=chat&model=test-local')
   expect(await page.getByLabel('Pictures').count()).toBe(0)
   await open('playground?kind=chat&model=test-chat')
   const files = page.getByLabel('Pictures')

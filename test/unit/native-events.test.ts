@@ -162,3 +162,38 @@ test('a vendor that says nothing but its end is answered in whole', () => {
   const { items, deltas } = readResponse(translated([end]))
   expect({ text: items[0].content[0].text, deltas }).toEqual({ text: 'Hi', deltas: ['Hi'] })
 })
+
+test('places of parts and items that a server leaves out are written into its events', () => {
+  // As llama.cpp's server sent them in 2026: no output_index, no content_index (ggml-org/llama.cpp, tools/server/server-task.cpp).
+  const part = { type: 'output_text', text: '', annotations: [] }
+  const told = { type: 'output_text', text: 'Hi', annotations: [] }
+  const item = { id: 'msg_1', type: 'message', role: 'assistant', content: [] }
+  const text = translated([
+    { type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress' } },
+    { type: ADDED, item: { ...item, status: 'in_progress' } },
+    { type: 'response.content_part.added', item_id: 'msg_1', part },
+    { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'H' },
+    { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'i' },
+    { type: 'response.output_text.done', item_id: 'msg_1', text: 'Hi' },
+    { type: 'response.content_part.done', item_id: 'msg_1', part: told },
+    { type: 'response.output_item.done', item: { ...item, status: 'completed', content: [told] } },
+    { type: 'response.completed', response: { id: 'resp_1', status: 'completed', output: [] } },
+  ])
+  const { events } = readResponse(text)
+  const places = events
+    .filter(({ type }) => /content_part|output_text|output_item/.test(type))
+    .map(({ type, output_index, content_index }) => [
+      type.replace('response.', ''),
+      output_index,
+      content_index,
+    ])
+  expect(places).toEqual([
+    ['output_item.added', 0, undefined],
+    ['content_part.added', 0, 0],
+    ['output_text.delta', 0, 0],
+    ['output_text.delta', 0, 0],
+    ['output_text.done', 0, 0],
+    ['content_part.done', 0, 0],
+    ['output_item.done', 0, undefined],
+  ])
+})

@@ -195,18 +195,23 @@ export class NativeItem {
   private takePart({ type }: Fields, fields: Fields): Fields[] {
     const form = formsByPart.get(type as string)
     const events = this.closePart()
-    if (form) this.openPart(form, this.placeIn(form, fields))
+    if (form) {
+      this.openPart(form, this.placeIn(form, fields))
+      fields.part = { ...form.more, ...asObject(fields.part) }
+    }
     return events
   }
 
   private takePartDone(part: Fields, fields: Fields): Fields[] {
     const form = formsByPart.get(part.type as string)
     const events: Fields[] = []
-    if (form && this.open?.form !== form) {
-      events.push(...this.closePart(), this.openPart(form, this.placeIn(form, fields)))
+    const place = form && this.placeIn(form, fields)
+    if (form && place !== undefined && this.open?.form !== form) {
+      events.push(...this.closePart(), this.openPart(form, place))
     }
     if (form) events.push(...this.closeText(part[form.member]))
-    this.count(part, form)
+    if (form) fields.part = { ...form.more, ...part }
+    this.count(asObject(fields.part), form)
     return events
   }
 
@@ -287,8 +292,10 @@ export class NativeItem {
     this.counts[form?.list ?? 'content']++
   }
 
+  /** The place of an event's part, which is written into the event where a vendor such as llama.cpp leaves it out. */
   private placeIn({ index, list }: PartForm, fields: Fields): number {
-    return Number.isSafeInteger(fields[index]) ? (fields[index] as number) : this.counts[list]
+    if (!Number.isSafeInteger(fields[index])) fields[index] = this.counts[list]
+    return fields[index] as number
   }
 
   private at(): Fields {

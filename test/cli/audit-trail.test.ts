@@ -111,6 +111,7 @@ const rows: Record<string, Row> = {
   health: { reads: 'health' },
   env: { reads: 'env codex' },
   'prices fetch': { apart: 'it writes a file beside the configuration' },
+  'prices update': { apart: 'it writes a file in the data directory' },
   init: { apart: 'it writes a configuration' },
   completions: { apart: 'it prints a script' },
   'contexts add': { apart: 'a file of the person who types' },

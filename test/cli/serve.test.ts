@@ -125,7 +125,7 @@ test('the lines that it prints work when they are pasted', async () => {
     usage = await paste(lines.find((line) => line.includes('requests list')))
     return usage.includes(' demo ')
   })
-  expect(usage).toMatch(/ demo +200 .* pgt-5-mini$/m)
+  expect(usage).toMatch(/ demo +200 .* pgt-5\.4-mini$/m)
   server.stop('SIGINT')
   expect(await server.ended).toMatchObject({ code: 0, stderr: expect.stringContaining('Stopping') })
 })
@@ -205,7 +205,7 @@ test('on a terminal of 80 columns no line is wider, and the command that comes f
   expect(command.split('\n').length).toBeGreaterThan(3)
   expect(others.join('\n\n')).not.toContain('curl')
   expect(await paste(command)).toEndWith('data: [DONE]\n\n')
-  expect(text).toMatch(/^ {2}models +dashscope \d+, openai \d+, /m)
+  expect(text).toMatch(/^ {2}models +openai \d+, dashscope \d+, /m)
   await stop()
 })
 
@@ -236,8 +236,10 @@ test('commands take effect while it runs', async () => {
     sandbox: true,
     config: null,
     hidden: [],
-    not_simulated: ['text-embedding-004'],
   })
+  // Models of vendors' lists may be newer than the simulators; those that are kept by hand are all simulated, except for one
+  // that its vendor has shut down.
+  expect(told.not_simulated.filter((id: string) => id in catalogue.models)).toEqual(['text-embedding-004'])
   const answer = await chat(told.url, told.key)
   expect(answer.status).toBe(200)
   expect(answer.headers.get('x-gateway-sandbox')).toBe('true')

@@ -351,7 +351,7 @@ describe('fields of a chat', () => {
     [{ parallel_tool_calls: 1 }, 'parallel_tool_calls', 'invalid_type', 'expected a boolean'],
     [{ logprobs: 5 }, 'logprobs', 'invalid_type', 'expected a boolean'],
     [{ reasoning_effort: 3 }, 'reasoning_effort', 'invalid_type', 'expected a string'],
-    [{ verbosity: 3 }, 'verbosity', 'invalid_type', 'expected a string'],
+    [{ verbosity: 3, model: 'test-local' }, 'verbosity', 'invalid_type', 'expected a string'],
     [{ modalities: 'text' }, 'modalities', 'invalid_type', 'expected an array'],
     [{ audio: 'alloy' }, 'audio', 'invalid_type', 'expected an object'],
     [{ prediction: [] }, 'prediction', 'invalid_type', 'expected an object'],

@@ -49,7 +49,7 @@ const signed = { kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }]
 const bridges = {
   'responses-on-chat': {
     family: responsesOnChat,
-    upstreamModel: 'deepseek-v4',
+    upstreamModel: 'kimi-k2.6',
     reasoning: { kind: 'chat', text: 'Hm.' } as const,
     samples: responsesOnChatSamples,
     isRight: isChat,

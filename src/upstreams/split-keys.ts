@@ -2,7 +2,6 @@
 // text that is not part of a whole key, nor hold back an event that does not end in the beginning of one.
 
 import { createEventSplitter, dataIn, eventsIn, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
-import { KeySieve } from './key-sieve'
 
 /** Most characters of a key's beginning that pass at once, such as `sk-`: a text that ends in them is not held back. */
 const MOST_OPEN_CHARACTERS = 7
@@ -14,7 +13,14 @@ const MOST_HELD_BYTES = 256 * 1024
 const MOST_HELD_EVENTS = 4_096
 /** Most places whose strings end in the beginning of a key at the same time. */
 const MOST_PLACES = 64
+const QUOTE = 34
+const COLON = 58
+const BACKSLASH = 92
 const NOTHING = Buffer.alloc(0)
+/** The beginnings of escapes that a character of a key may be written as. */
+const ESCAPES = [Buffer.from('\\u00'), Buffer.from('\\/')]
+/** Bytes of a key that are searched for: a search for all of a long one would take twenty times as long. */
+const SEARCHED_BYTES = 8
 const INDEX = /index$/
 
 interface HeldEvent {
@@ -48,6 +54,9 @@ interface Key {
   open: number
 }
 
+/** Whether the strings in bytes have to be read. */
+type Shares = (bytes: Buffer) => boolean
+
 export interface SplitMask {
   /** The bytes to pass on. Throws if an event is too long. */
   push(piece: Buffer): Buffer
@@ -57,25 +66,25 @@ export interface SplitMask {
 
 export class SplitKeys {
   private readonly keys: readonly Key[]
-  private readonly sieve: KeySieve
+  private readonly mayShare: Shares
 
   constructor(
     private readonly texts: readonly string[],
     private readonly mask: string,
   ) {
     this.keys = texts.map(keyOf)
-    this.sieve = new KeySieve(this.keys.map(({ text }) => Buffer.from(text)))
+    this.mayShare = sharesOf(this.keys.map(({ text }) => Buffer.from(text)))
   }
 
   /** A mask for one stream of events. */
   inStream(): SplitMask {
-    return new StreamMask(this.keys, this.mask, this.sieve.begin())
+    return new StreamMask(this.keys, this.mask, this.mayShare)
   }
 
   /** A mask for a JSON document. */
   inDocument(): SplitMask {
     const keys = this.texts.map((text) => ({ text, open: 0 }))
-    return new DocumentMask(keys, this.mask, this.sieve)
+    return new DocumentMask(keys, this.mask, this.mayShare)
   }
 }
 
@@ -99,7 +108,7 @@ class StreamMask implements SplitMask {
   constructor(
     keys: readonly Key[],
     mask: string,
-    private readonly mayShare: (bytes: Buffer) => boolean,
+    private readonly mayShare: Shares,
   ) {
     this.places = new Places(keys, mask)
   }
@@ -165,7 +174,7 @@ class DocumentMask implements SplitMask {
   constructor(
     keys: readonly Key[],
     mask: string,
-    private readonly sieve: KeySieve,
+    private readonly mayShare: Shares,
   ) {
     this.places = new Places(keys, mask)
   }
@@ -180,7 +189,7 @@ class DocumentMask implements SplitMask {
   end(): Buffer {
     if (this.length > MOST_HELD_BYTES) return this.take()
     const whole = this.take()
-    if (!this.sieve.holds(whole, 0, whole.length)) return whole
+    if (!this.mayShare(whole)) return whole
     const json = objectIn(whole.toString())
     if (!json) return whole
     const event = { text: '', json, isChanged: false, waiting: 0 }
@@ -325,4 +334,31 @@ function endOf(text: string, key: string): number {
     if (text.endsWith(key.slice(0, length))) return length
   }
   return 0
+}
+
+/** Whether a string in bytes may end in the beginning of one of the keys, or have all of it. Nearly none of a stream does. */
+function sharesOf(keys: readonly Buffer[]): Shares {
+  /** Lengths of the beginnings that end in a byte. */
+  const beginnings: { key: Buffer; length: number }[][] = Array.from({ length: 256 }, () => [])
+  for (const key of keys) {
+    for (let length = 1; length < key.length; length++) {
+      const others = beginnings[key[length - 1] as number]
+      if (
+        !others?.some((each) => each.length === length && each.key.compare(key, 0, length, 0, length) === 0)
+      )
+        others?.push({ key, length })
+    }
+  }
+  const starts = keys.map((key) => key.subarray(0, SEARCHED_BYTES))
+  const isLast = Uint8Array.from(beginnings, (each) => (each.length > 0 ? 1 : 0))
+  return (bytes) => {
+    for (let at = 1; at < bytes.length; at++) {
+      if (bytes[at] !== QUOTE || isLast[bytes[at - 1] as number] === 0 || bytes[at + 1] === COLON) continue
+      for (const { key, length } of beginnings[bytes[at - 1] as number] ?? []) {
+        if (length <= at && key.compare(bytes, at - length, at, 0, length) === 0) return true
+      }
+    }
+    if (starts.some((start) => bytes.includes(start))) return true
+    return bytes.includes(BACKSLASH) && ESCAPES.some((start) => bytes.includes(start))
+  }
 }

@@ -123,6 +123,14 @@ test('prices of longer prompts and of tiers are lists of their own', () => {
   } as Price)
 })
 
+test('a tier whose prices are all the same multiple is a factor', () => {
+  const half = { input_cost_per_token_flex: 1.25e-7, output_cost_per_token_flex: 1e-6 }
+  const third = { input_cost_per_token_priority: 8.3333e-8, output_cost_per_token_priority: 6.66667e-7 }
+  const { service_tiers: tiers } = listFrom({ x: { ...plain, ...half, ...third } }).models.x?.price ?? {}
+  expect(tiers?.flex).toBe('0.50')
+  expect(tiers?.priority).toEqual({ per_1m_input_tokens: '0.083333', per_1m_output_tokens: '0.666667' })
+})
+
 for (const [reason, entry] of Object.entries({
   'output_cost_per_song has no unit here': { ...plain, output_cost_per_song: 1 },
   'output_cost_per_reasoning_token differs from output_cost_per_token, and has no unit of its own here': {

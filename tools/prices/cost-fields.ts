@@ -1,6 +1,8 @@
 // Reads the cost fields of an entry of the first list as a price list of ours. Each field has a row here: the price that it
 // becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would under-bill.
 
+import { fineAmount } from '../../src/config/price-leaps'
+import { FACTOR_DECIMALS } from '../../src/contract/prices'
 import type { PriceKey } from '../../src/contract/units'
 import { formatDecimal } from '../../src/lib/money'
 import { isObject } from '../../src/lib/objects'
@@ -10,7 +12,8 @@ import type { Entry } from './sources'
 type Amounts = Partial<Record<PriceKey, string>>
 /** A price list in the form of the configuration. */
 export interface Price extends Amounts {
-  service_tiers?: Record<string, Amounts>
+  /** Prices of other tiers: a factor on those above, or a list of their own. */
+  service_tiers?: Record<string, string | Amounts>
   [above: `above_${string}`]: Amounts
 }
 
@@ -128,10 +131,25 @@ function assembled(tables: ReadonlyMap<string, Amounts>, searches: string | unde
   if (Object.keys(usual).length === 0) throw new Unbillable('the source has no price')
   const tiers = TIERS.flatMap((tier) => {
     const prices = withRanges(tables, tier)
-    return isLike(prices, usual) ? [[tier, prices] as const] : []
+    return isLike(prices, usual) ? [[tier, factorBetween(usual, prices) ?? prices] as const] : []
   })
   const first = searches === undefined ? usual : { ...usual, per_1k_web_searches: searches }
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
+}
+
+/** The factor by which all prices of one list are those of the other, such as `0.5`; undefined if there is none. */
+function factorBetween(one: object, other: object): string | undefined {
+  const factors = new Set(
+    Object.entries(one).map(([key, value]) => {
+      const times = (other as Record<string, unknown>)[key]
+      if (isObject(value) && isObject(times)) return factorBetween(value, times)
+      const [from, to] = [fineAmount(String(value)), fineAmount(String(times))]
+      const parts = to * 10n ** BigInt(FACTOR_DECIMALS)
+      return from > 0n && parts % from === 0n ? formatDecimal(parts / from, FACTOR_DECIMALS) : undefined
+    }),
+  )
+  const [factor] = factors
+  return factors.size === 1 ? factor : undefined
 }
 
 /** The prices of a tier with those of longer prompts, shortest first. */

@@ -7,7 +7,15 @@ import { rank, readRerank } from '../rerank'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { reportUsage } from '../usage'
 
-const models = ['rerank-v4.0-pro', 'rerank-v4.0-fast', 'rerank-v3.5', 'rerank-english-v3.0']
+const models = [
+  'rerank-v5.0-pro',
+  'rerank-v5.0-fast',
+  'rerank-v4.0-pro',
+  'rerank-v4.0-fast',
+  'rerank-v3.5',
+  'rerank-english-v3.0',
+  'rerank-multilingual-v3.0',
+]
 const documentsPerSearch = 100
 const documentsMax = 10_000
 

@@ -17,6 +17,7 @@ export const deepseek = createLookalike({
   chatPath: '/chat/completions',
   messagesPath: '/anthropic/v1/messages',
   models: ['deepseek-chat', 'deepseek-reasoner', 'deepseek-v4-flash', 'deepseek-v4-pro'],
+  names: /^deepseek-(?:v\d|r\d|coder|flash)[a-z0-9.-]*$/,
   thinks: (model, body) => (thinks(model, body) ? 16 : 0),
   refusedField,
   refusedConversation(body, model) {

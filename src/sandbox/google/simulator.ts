@@ -23,7 +23,7 @@ const embeddingModels = new Map<string, EmbeddingModel>([
   ['gemini-embedding-2-preview', { dimensions: 3072, normalised: true }],
 ])
 const chatModels = ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-flash-preview', 'gemini-3-pro-preview']
-const chatNames = /^gemini-(?!embedding)[a-z0-9.-]+$/
+const chatNames = /^(?:gemini-(?!embedding)|gemma-|learnlm-)[a-z0-9.-]+$/
 /**
  * Fields that were seen refused on the OpenAI-compatible path: page-assist#418, agents#45, SkyrimNet-GamePlugin#77,
  * cursor-byok#112 and openhanako#394 on GitHub.

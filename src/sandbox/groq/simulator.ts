@@ -8,6 +8,7 @@ export const groq = createLookalike({
   basePath: '/openai/v1',
   chatPath: '/openai/v1/chat/completions',
   models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b', 'moonshotai/kimi-k2-instruct', 'qwen/qwen3-32b'],
+  names: /^(?:meta-llama|openai|qwen)\/[a-z0-9.-]+$/,
   thinks: (model) => (model.includes('gpt-oss') ? 8 : 0),
   refusedField,
   error: ({ message, code, type = 'invalid_request_error', param }) => ({

@@ -29,6 +29,8 @@ export const mistral = createLookalike({
     'labs-devstral-small-2512',
     'codestral-2508',
   ],
+  names:
+    /^(?:mistral|ministral|codestral|devstral|magistral|pixtral|voxtral|labs|zai-glm|glm|deepseek)-[a-z0-9.-]+$/,
   refusedField(body) {
     const faults = faultsIn(body)
     return faults.length > 0 ? { status: 422, message: '', faults } : undefined

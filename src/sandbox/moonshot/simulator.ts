@@ -18,6 +18,7 @@ export const moonshot = createLookalike({
   chatPath: '/v1/chat/completions',
   messagesPath: '/anthropic/v1/messages',
   models: ['kimi-k2-0905-preview', 'kimi-k2-thinking', 'kimi-k2.5', 'kimi-k2.6', 'kimi-k2.7-code', 'kimi-k3'],
+  names: /^kimi-k\d[a-z0-9.-]*$/,
   thinks: (model, body) => (thinks(model, body) ? 16 : 0),
   refusedField: (body, model) => {
     const message = refusedWords(body, model)

@@ -24,8 +24,10 @@ export interface Likeness {
   chatPath: string
   /** Where messages are served too. */
   messagesPath?: string
-  /** Models that are there; the first stands in for others. */
+  /** Models that its list has; the first stands in for others. */
   models: readonly string[]
+  /** Names of the models that it serves besides. Absent: none. */
+  names?: RegExp
   /** Tokens that a model thinks before it answers. */
   thinks?(model: string, body: JsonObject): number
   /** The error for a conversation that the vendor refuses, of either dialect. */
@@ -58,6 +60,7 @@ export function plainUsage({ prompt, output, reasoning, cached }: TokenCounts): 
 
 export function createLookalike(like: Likeness): Simulator {
   const refusal = (words: Words, headers = {}): Reply => jsonReply(words.status, like.error(words), headers)
+  const knows = (model: string) => like.models.includes(model) || like.names?.test(model) === true
   const modelsPath = like.chatPath.replace('/chat/completions', '/models')
   return {
     secret: like.secret ?? 'none',
@@ -66,7 +69,7 @@ export function createLookalike(like: Likeness): Simulator {
       [like.chatPath, like.models[0] ?? ''],
       ['/messages', like.models[0] ?? ''],
     ],
-    knows: (model) => like.models.includes(model),
+    knows,
     refuse(request) {
       const key = request.headers['x-api-key'] ?? bearerToken(request)
       return like.secret === null || key === like.secret ? undefined : refusal(like.unauthorized)
@@ -89,7 +92,7 @@ export function createLookalike(like: Likeness): Simulator {
       if (!body || model === undefined || !asArray(body.messages)) {
         return refusal({ status: 400, message: 'The request body is not valid.' })
       }
-      if (!like.models.includes(model)) return refusal(like.missingModel(model))
+      if (!knows(model)) return refusal(like.missingModel(model))
       const refused = like.refusedField?.(body, model, isMessages) ?? like.refusedConversation?.(body, model)
       if (refused) return refusal(refused)
       return isMessages ? messageReply(request, {}) : chatOf(like, request, body, model)

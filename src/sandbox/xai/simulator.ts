@@ -10,7 +10,7 @@ import { imageModels, imageReply, imageResult } from './images'
 import { videoFile, videoNames, videoReply } from './video'
 
 const listedModels = ['grok-3', 'grok-3-mini', 'grok-4', 'grok-4-fast-non-reasoning', 'grok-4-fast-reasoning']
-const chatNames = /^grok-\d[a-z0-9.-]*$/
+const chatNames = /^grok-(?:\d|build-)[a-z0-9.-]*$/
 const reasoningByEffort = new Map<unknown, number>([
   ['low', 8],
   ['high', 32],

@@ -11,6 +11,7 @@ export const zai = createLookalike({
   chatPath: '/api/paas/v4/chat/completions',
   messagesPath: '/api/anthropic/v1/messages',
   models: ['glm-4.6', 'glm-4.5-air', 'glm-5', 'glm-5.3-flash'],
+  names: /^glm-\d[a-z0-9.-]*$/,
   // https://docs.z.ai/guides/capabilities/thinking-mode
   thinks: (model, body) => (model.startsWith('glm-5') && !thinkingIsOff(body) ? 16 : 0),
   // test/vendors/zai

@@ -33,6 +33,13 @@ const batchTokensMax = new Map([
   ['voyage-3.5-lite', 1_000_000],
   ['voyage-3-large', 120_000],
   ['voyage-code-3', 120_000],
+  // The next six: voyageai 0.4.0 on npm, EmbedRequest.input.
+  ['voyage-2', 320_000],
+  ['voyage-large-2', 120_000],
+  ['voyage-finance-2', 120_000],
+  ['voyage-multilingual-2', 120_000],
+  ['voyage-law-2', 120_000],
+  ['voyage-code-2', 120_000],
 ])
 
 export const voyage: Simulator = {

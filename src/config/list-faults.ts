@@ -48,12 +48,17 @@ export function readVendorList(text: string): { list: VendorList } | { faults: s
 
 function listFaults(list: VendorList): string[] {
   if (!upstreamKinds.has(list.kind)) return [`there is no kind of upstream "${list.kind}"`]
-  const ids = Object.keys(list.models).map((name) => name.toLowerCase())
+  const ids = new Set<string>()
   const faults = [
     ...[...Object.keys(list.models), ...Object.keys(list.ends)].flatMap((name) =>
       NAME.test(name) ? [] : [`${JSON.stringify(name)} cannot be the name of a model`],
     ),
-    ...ids.flatMap((id, place) => (ids.indexOf(id) === place ? [] : [`two models would be called "${id}"`])),
+    ...Object.keys(list.models).flatMap((name) => {
+      const id = name.toLowerCase()
+      if (ids.has(id)) return [`two models would be called "${id}"`]
+      ids.add(id)
+      return []
+    }),
   ]
   if (faults.length > 0) return faults
   // As if an upstream served it: every setting and every price is checked as in a configuration.

@@ -12,6 +12,7 @@ import { type Config, faultsOf } from '../../src/config/schema'
 import { withVendorLists } from '../../src/config/vendor-lists'
 import { type Db, tellingWrites } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
+import { asObject } from '../../src/lib/objects'
 import { say } from '../view/output'
 import { findConfig, NotLoaded, readConfigFile } from './config-file'
 import { assertOnDatabase } from './contexts'
@@ -19,7 +20,7 @@ import { markSandbox, requireKind } from './data-kind'
 import { CommandFailed, databaseLineOf } from './errors'
 import { mayName, withoutFaulty, withoutFile } from './faulty-config'
 import { homeFolder } from './system-user'
-import { listInForce } from './updated-lists'
+import { listsInForce } from './updated-lists'
 
 /** Flags that every command takes. */
 export const settingsArgs = {
@@ -79,8 +80,10 @@ export async function judgeConfig(
   const { file, lookedIn } = findConfig(flags.config)
   const { value: written, faults } =
     file === undefined ? { value: builtIn, faults: [] } : await readConfigFile(file)
-  const lists = (kind: string) => listInForce(placeOfData(flags), kind)
-  const catalogue = withVendorLists(builtIn, lists).value as Config
+  const lists = listsInForce(placeOfData(flags))
+  // A file that extends nothing does not wait for the lists of the catalogue.
+  const usesCatalogue = file === undefined || asObject(written).extends !== undefined
+  const catalogue = usesCatalogue ? (withVendorLists(builtIn, lists).value as Config) : builtIn
   const whole = file === undefined ? { value: catalogue, faults: [] } : extended(written, catalogue)
   const shipped = withVendorLists(whole.value, lists)
   const listed = withListedModels(shipped.value, file === undefined ? process.cwd() : dirname(file))

@@ -9,7 +9,7 @@ const lists = new Map<string, VendorList>()
 /** The kinds of upstream that have a list. */
 export const shippedKinds: readonly string[] = Object.keys(texts)
 
-/** The list of the vendor of a kind; undefined if there is none. */
+/** The list that ships for the vendor of a kind. Returns undefined if none does. */
 export function shippedList(kind: string): VendorList | undefined {
   const text = Object.hasOwn(texts, kind) ? texts[kind] : undefined
   if (text === undefined) return undefined

@@ -4,11 +4,20 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readVendorList } from '../../src/config/list-faults'
-import type { VendorList } from '../../src/config/vendor-lists'
+import type { VendorList, VendorLists } from '../../src/config/vendor-lists'
 import { CommandFailed } from './errors'
 import { shippedList } from './shipped-lists'
 
 const FOLDER = 'prices'
+
+/** The lists in force, each read once, when it is first requested. */
+export function listsInForce(dataDir: string): VendorLists {
+  const read = new Map<string, VendorList | undefined>()
+  return (kind) => {
+    if (!read.has(kind)) read.set(kind, listInForce(dataDir, kind))
+    return read.get(kind)
+  }
+}
 
 /** The list of a kind in force: the one that was taken, else the one that ships. Throws for a file that has faults. */
 export function listInForce(dataDir: string, kind: string): VendorList | undefined {

@@ -52,7 +52,8 @@ export function withVendorLists(value: unknown, lists: VendorLists): { value: un
     ]),
   )
   // What is written comes first, in lists of models too.
-  return { value: { ...asObject(value), models: { ...own, ...all, ...own } }, faults }
+  for (const id in own) delete all[id]
+  return { value: { ...asObject(value), models: { ...own, ...all } }, faults }
 }
 
 /** An entry of the configuration with the end of its model, where a list knows it and the entry does not. */

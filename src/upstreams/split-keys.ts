@@ -78,13 +78,13 @@ export class SplitKeys {
 
   /** A mask for one stream of events. */
   inStream(): SplitMask {
-    return new StreamMask(this.keys, this.mask, this.mayShare)
+    return new StreamMask(new Places(this.keys, this.mask), this.mayShare)
   }
 
   /** A mask for a JSON document. */
   inDocument(): SplitMask {
     const keys = this.texts.map((text) => ({ text, open: 0 }))
-    return new DocumentMask(keys, this.mask, this.mayShare)
+    return new DocumentMask(new Places(keys, this.mask), this.mayShare)
   }
 }
 
@@ -101,17 +101,13 @@ function keyOf(key: string): Key {
 
 class StreamMask implements SplitMask {
   private readonly splitter = createEventSplitter()
-  private readonly places: Places
   private held: HeldEvent[] = []
   private heldBytes = 0
 
   constructor(
-    keys: readonly Key[],
-    mask: string,
+    private readonly places: Places,
     private readonly mayShare: Shares,
-  ) {
-    this.places = new Places(keys, mask)
-  }
+  ) {}
 
   push(piece: Buffer): Buffer {
     const whole = this.splitter.push(piece)
@@ -167,17 +163,13 @@ function shownOf({ text, json, isChanged }: HeldEvent): string {
 }
 
 class DocumentMask implements SplitMask {
-  private readonly places: Places
   private pieces: Buffer[] = []
   private length = 0
 
   constructor(
-    keys: readonly Key[],
-    mask: string,
+    private readonly places: Places,
     private readonly mayShare: Shares,
-  ) {
-    this.places = new Places(keys, mask)
-  }
+  ) {}
 
   /** A document that is too large to be read here passes as it comes. */
   push(piece: Buffer): Buffer {

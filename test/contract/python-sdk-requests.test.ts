@@ -2,11 +2,10 @@
 // by them directly, and by the gateway for the same. xAI's SDK speaks gRPC, which is not the API that the gateway uses.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import type { ModelConfig } from '../../src/config/schema'
 import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { named, vendorPackages } from '../support/python-packages'
+import { named, runOverLines, vendorPackages } from '../support/python-packages'
 import { type Asked, asAsked, differencesOf } from '../support/wanted-differences'
 
 setDefaultTimeout(180_000)
@@ -171,18 +170,7 @@ describe('asked as its Python SDK asks it', () => {
         arguments: given,
       }),
     )
-    const program = join(import.meta.dir, '../support/vendor_calls.py')
-    const child = Bun.spawn([join(folder, 'bin/python'), program], {
-      stdin: new Response(`${asked.join('\n')}\n`),
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()])
-    if ((await child.exited) !== 0) throw new Error(errors)
-    return output
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    return runOverLines(folder, 'vendor_calls.py', asked)
   }
 })
 

@@ -2,10 +2,9 @@
 // the types do not have listed, in every dialect, whole and event by event.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { named, vendorPackages } from '../support/python-packages'
+import { named, runOverLines, vendorPackages } from '../support/python-packages'
 
 setDefaultTimeout(180_000)
 
@@ -250,17 +249,6 @@ function eventsIn(stream: string): string[] {
 }
 
 /** The faults of each line's value by its type. */
-async function strictly(lines: readonly string[]): Promise<string[][]> {
-  const program = join(import.meta.dir, '../support/strict_types.py')
-  const child = Bun.spawn([join(python.folder ?? '', 'bin/python'), program], {
-    stdin: new Response(`${lines.join('\n')}\n`),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()])
-  if ((await child.exited) !== 0) throw new Error(errors)
-  return output
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+function strictly(lines: readonly string[]): Promise<string[][]> {
+  return runOverLines(python.folder ?? '', 'strict_types.py', lines)
 }

@@ -59,3 +59,22 @@ export function vendorPackages(): Promise<Python> {
     'byteplus-python-sdk-v2==3.0.63',
   ])
 }
+
+/** Runs a program of test/support that reads lines and writes a line of JSON for each. Returns what it wrote. */
+export async function runOverLines<Answer>(
+  folder: string,
+  program: string,
+  lines: readonly string[],
+): Promise<Answer[]> {
+  const child = Bun.spawn([join(folder, 'bin/python'), join(import.meta.dir, program)], {
+    stdin: new Response(`${lines.join('\n')}\n`),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  if ((await child.exited) !== 0) throw new Error(errors)
+  return output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}

@@ -150,7 +150,7 @@ async function count(
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length
   // Without any text, as with inputs that are tokens already, or sound, the quote is the only figure there is.
-  // A family may count what stands beside the texts, such as pictures.
+  // A family may count what a request has in addition to its texts, such as pictures.
   const counted =
     texts.length > 0
       ? { input_token: (input?.tokens ?? 0) + (outcome.made?.input_token ?? 0) }

@@ -42,7 +42,7 @@ export interface ModelCard {
   reasoning?: {
     /** True if thinking cannot be turned off. */
     mandatory: boolean
-    /** True if the model thinks unless it is told not to. */
+    /** True if the model thinks unless a request turns it off. */
     default_enabled: boolean
     /** Efforts that may be requested, the highest first; null if every one may be. */
     supported_efforts: readonly string[] | null

@@ -186,8 +186,8 @@ function familiesFor(named: readonly Family[], modelOf: (family: Family) => Mode
   }
   named.forEach(addBridges)
   for (const native of named) {
-    const { beside } = native
-    const other = beside?.isNeeded(modelOf(native)) ? families.get(beside.family) : undefined
+    const { additional } = native
+    const other = additional?.isNeeded(modelOf(native)) ? families.get(additional.family) : undefined
     if (!other || named.includes(other)) continue
     add(other, native)
     addBridges(other)

@@ -188,7 +188,7 @@ interface Contract<Body> {
   /** Whether `takes` is ever true for a model. Absent: it is for each. */
   takesSome?(model: Model): boolean
   /** Another family of the vendor for requests that this one cannot serve. A model's configuration need not name it. */
-  beside?: { family: string; isNeeded(model: Model): boolean }
+  additional?: { family: string; isNeeded(model: Model): boolean }
   /** The schema. Objects are open: unknown fields pass. For a form: its fields by name, files as arrays of uploads. */
   body: TSchema
   /** Fields of the dialect that have no effect with a model of these traits, whatever their values. Absent: none. */

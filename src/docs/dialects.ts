@@ -15,7 +15,7 @@ export function dialectsPage(families: ReadonlyMap<string, Family>): string {
     '',
     'Made by `bun run docs` from the tables that requests are checked by; change those.',
     '',
-    'A model that speaks the dialect of the request gets the request as it was written, unknown fields too, but for fields that',
+    'A model that speaks the dialect of the request gets the request as it was written, unknown fields too, except fields that',
     'cost more than the plain price (below). With `strictFields: true` in its configuration it takes only fields that are described.',
     'A model that speaks the other dialect is asked in that one, and so is a model that refuses tools on chat completions while it',
     'thinks: its chat and messages requests with tools are those of a model of responses. A field that changes what the model is asked is then translated',
@@ -83,7 +83,7 @@ function nameOf(field: string): string {
 }
 
 function treatmentOf({ treatment, plain, unless }: BridgedField): string {
-  const values = plain === undefined ? '' : `, but for ${valuesOf(plain)}`
+  const values = plain === undefined ? '' : `, except ${valuesOf(plain)}`
   return `${TREATMENTS[treatment]}${values}${treatment === 'refused' && unless ? '; left out for models that reason' : ''}`
 }
 

@@ -1,5 +1,5 @@
-// The page of known models, docs/models.md, made from their table and from the schema of traits. What a trait means for a request is
-// told here once; the passes of traits decide it.
+// The page of known models, docs/models.md, made from their table and from the schema of traits. Explains once what each
+// trait means for a request; the passes of traits decide it.
 
 import { plainTraits, Traits } from '../contract/traits'
 import { type KnownModel, knownModels, reasoning } from '../families/traits/known-models'

@@ -33,7 +33,7 @@ export function reportedCount(value: unknown): number {
 }
 
 /**
- * The output where cached tokens stand beside the input: some models of xAI report 4,328 cached tokens with an input of 4,142
+ * The output where cached tokens are reported in addition to the input: some models of xAI report 4,328 cached tokens with an input of 4,142
  * (vercel/ai#12485). `rest` is the total without the input. Whether it has the cached tokens in it is not documented, so
  * thinking that is not in the output is taken from its own figure.
  */

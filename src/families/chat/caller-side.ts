@@ -327,7 +327,7 @@ function sourcesOf(body: ChatBody): number {
 }
 
 /**
- * OpenAI's usage in our units. Cached tokens are part of prompt_tokens, or stand beside them if they are more. Some vendors
+ * OpenAI's usage in our units. Cached tokens are part of prompt_tokens, or reported in addition if they are more. Some vendors
  * leave reasoning out of completion_tokens but not out of total_tokens, so output is the total without the prompt.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {

@@ -37,7 +37,7 @@ export const openaiChat: JsonFamily<ChatBody> = {
   fieldRules: chatFieldRules,
   fields: chatFields,
   ignored: emptyListsIn,
-  beside: { family: 'openai-responses', isNeeded: canUseBoth },
+  additional: { family: 'openai-responses', isNeeded: canUseBoth },
   check(body, model) {
     checkChat(body)
     checkParts(model, body.messages, 'messages', ['content'])

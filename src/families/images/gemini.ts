@@ -316,7 +316,7 @@ function readEvent(event: unknown): Reading {
   if (type === 'error' || isObject(error) || isFailure(status) || isFailure(interaction?.status)) {
     return { output, end: 'failed' }
   }
-  // The figures may stand in an update of the status alone (`InteractionStatusUpdate` of @google/genai 3.3).
+  // The figures may be in an update of the status only (`InteractionStatusUpdate` of @google/genai 3.3).
   const usage = interaction?.usage ?? (event as StreamEvent).usage
   const figures = usageOf(usage)
   const counted = figures && { kind: 'total' as const, figures, reported: usage }
@@ -334,7 +334,7 @@ function readEvent(event: unknown): Reading {
   return isError ? { end: 'failed-disguised' } : { output }
 }
 
-/** The output of parts. `counted` is what is paid, beside a count of the texts, if the vendor does not count. */
+/** The output of parts. `counted` is what is charged, with a count of the texts, if the vendor does not count. */
 function outputOf(parts: Record<string, unknown>[], usage: unknown, counted?: Quantities): Made | undefined {
   if (!parts.some(isOutput)) return thinks(usage) ? HIDDEN : undefined
   return counted ? { kind: 'shown', text: textsIn(parts).join(''), counted } : SHOWN

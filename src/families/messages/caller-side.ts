@@ -216,7 +216,7 @@ function nestedIn(contents: readonly unknown[]): Record<string, unknown>[] {
   const open = [...contents]
   // A list instead of a recursive call, which would walk deep blocks once for every level above them.
   for (let content = open.pop(); content !== undefined || open.length > 0; content = open.pop()) {
-    // What a tool of the vendor has fetched stands in a single block.
+    // What a tool of the vendor has fetched is a single block.
     for (const block of isObject(content) ? [content] : blocksIn(content)) {
       if (!isObject(block)) continue
       found.push(block)

@@ -82,7 +82,7 @@ function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
 }
 
 /**
- * The figures in our units. Tokens read from a cache or written to one are part of the input, or stand beside it if those read
+ * The figures in our units. Tokens read from a cache or written to one are part of the input, or reported in addition if those read
  * are more; thinking is part of the output, and some vendors leave it out of that but not out of the total.
  */
 function figuresOf(response: Fields): Quantities | 'invalid' | undefined {

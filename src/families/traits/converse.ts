@@ -41,7 +41,7 @@ export function converseEdit(request: object, model: Model): OpenEdit {
   return edit
 }
 
-/** An effort in the words of the model; undefined if it is sent none. There is no word for thinking that is turned off. */
+/** An effort in the words of the model; or undefined if no effort is sent. There is no word for thinking that is turned off. */
 function effortFor(effort: string, { traits }: Model): string | undefined {
   if (traits.thinking === 'never') return undefined
   if (effort !== 'none') return nearestEffort(traits, effort)

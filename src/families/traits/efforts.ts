@@ -8,7 +8,7 @@ import { invalidRequest } from '../../lib/errors'
 /** All efforts that vendors know, the lowest first. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 
-/** Tokens of thinking by effort, for models that are told a number. */
+/** Tokens of thinking by effort, for models that take a number. */
 const budgets: Readonly<Record<string, number>> = {
   minimal: 1_024,
   low: 4_096,
@@ -17,7 +17,7 @@ const budgets: Readonly<Record<string, number>> = {
   xhigh: 49_152,
   max: 65_536,
 }
-/** Budgets up to these are the efforts beside them. */
+/** The effort that each budget stands for, up to its number of tokens. */
 const LOW_EFFORT_TOKENS = 4_096
 const MEDIUM_EFFORT_TOKENS = 16_384
 const USUAL_EFFORT = 'high'
@@ -63,7 +63,7 @@ export function canBeOff({ thinking, efforts, thinkingForms }: Traits): boolean 
 export function checkEffort({ traits, id }: Model, effort: string, field: string): void {
   const { efforts, thinking, thinkingForms } = traits
   if (effort === 'none' && thinking === 'always') throw unsupportedEffort(id, field, effort, efforts)
-  // Any effort is a number of tokens for a model that is told one.
+  // Any effort is a number of tokens for a model that takes one.
   const isTold = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
   if (thinking === 'never' || efforts === undefined || isTold) return
   const isOff = effort === 'none' && canBeOff(traits)

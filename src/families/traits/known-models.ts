@@ -58,7 +58,7 @@ const alwaysAdaptive: Partial<Traits> = {
   logprobs: false,
   speech: false,
 }
-/** Models of messages that are told how many tokens to think, and refuse while they think what others always refuse. */
+/** Models of messages that take a number of tokens to think. What others always refuse, they refuse while they think. */
 const budgeted: Partial<Traits> = {
   ...offByDefault,
   thinkingForms: ['budget'],

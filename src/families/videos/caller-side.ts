@@ -97,7 +97,7 @@ export function quoteInput(
   }
 }
 
-/** A vendor's number; NaN, which counts as absurd, if it is none. */
+/** A vendor's number, or NaN, which is never believed, if it is not a number. */
 export function numberReported(value: unknown): number {
   return typeof value === 'number' ? value : Number.NaN
 }

@@ -167,7 +167,7 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   return chatReply(asked, { ...dialect, headers: headers() })
 }
 
-/** Whether a model thinks; Qwen 3.8 does unless it is told not to. */
+/** Whether a model thinks; Qwen 3.8 does unless a request turns it off. */
 function thinksFor(model: string, { enable_thinking: asked }: JsonObject): boolean {
   return asked === true || (/^qwen3\.8/.test(model) && asked !== false) || /^(qwq|qvq)|-thinking/.test(model)
 }

@@ -42,7 +42,7 @@ export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(cha
     'ignored',
     ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
     ['top_k', 'a hint of how words are chosen; what is asked is the same'],
-    ['user', 'the caller is not told to the vendor'],
+    ['user', 'the vendor does not learn who the caller is'],
     ['safety_identifier', 'as above'],
   ),
   ...bridgedFields(

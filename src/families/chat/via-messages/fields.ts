@@ -42,7 +42,7 @@ const translated = bridgedFields(
   ['response_format', '`output_config.format` for a schema; for `json_object` a sentence in `system`'],
   [
     'reasoning_effort',
-    '`output_config.effort`, with `minimal` as `low`, or a budget for models that are told one; `none` disables thinking',
+    '`output_config.effort`, with `minimal` as `low`, or a budget for models that take one; `none` disables thinking',
   ],
   ['thinking', '`thinking`, in the form that the model accepts'],
   ['verbosity', 'for `low` and `high` a sentence in `system`'],
@@ -64,7 +64,7 @@ const ignored = bridgedFields(
   ['prompt_cache_key', 'where a cache is looked for; the answer is the same'],
   ['prompt_cache_retention', 'as above'],
   ['prompt_cache_options', 'as above'],
-  ['usage', 'the usage is always told'],
+  ['usage', 'usage is always returned'],
   ['include_reasoning', 'what a model tells of its thinking is always shown'],
   ['response_format.json_schema.strict', 'answers always fit the schema'],
 )
@@ -72,8 +72,8 @@ const ignored = bridgedFields(
 const refused = bridgedFields(
   'refused',
   ['logit_bias', 'it weighs words by the numbers of another vocabulary', ['{}']],
-  ['logprobs', 'this model does not tell probabilities', [false]],
-  ['top_logprobs', 'this model does not tell probabilities', [0]],
+  ['logprobs', 'this model does not return probabilities', [false]],
+  ['top_logprobs', 'this model does not return probabilities', [0]],
   ['modalities[]', 'this model answers in text', ['text']],
   ['audio', 'this model answers in text'],
   ['functions', "tools have their place in 'tools'", ['[]']],

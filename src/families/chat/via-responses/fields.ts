@@ -64,7 +64,7 @@ const ignored = bridgedFields(
   ['prediction', 'it makes the same answer come faster'],
   ['store', 'nothing is kept at the vendor'],
   ['metadata', 'labels of what is kept'],
-  ['usage', 'the usage is always told'],
+  ['usage', 'usage is always returned'],
 )
 
 const refused = bridgedFields(

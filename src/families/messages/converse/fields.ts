@@ -41,7 +41,7 @@ const ignored = bridgedFields(
   'ignored',
   ['messages[].content[] thinking', 'only the vendor that made and signed it can read it'],
   ['messages[].content[] redacted_thinking', 'only the vendor that made it can read it'],
-  ['metadata', 'the caller is not told to the vendor'],
+  ['metadata', 'the vendor does not learn who the caller is'],
 )
 
 const refused = bridgedFields('refused', [

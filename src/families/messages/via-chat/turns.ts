@@ -1,5 +1,5 @@
 // Translates the turns of a messages request to chat messages: texts, pictures, documents, tool calls and their
-// results. Thinking that was sealed here stands beside its message, to be opened later; what only the vendor of messages
+// results. Thinking that was sealed here is kept next to its message, to be opened later; what only the vendor of messages
 // can read is left out. What chat cannot express is refused by the name of its field.
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'

@@ -7,7 +7,7 @@ import { responsesOnMessagesFields } from '../via-messages/fields'
 const PICTURES = 'pictures are taken as data URLs of PNG, JPEG, GIF or WebP'
 const ONLY_BYTES = 'files are taken as data URLs'
 const PICTURE = /^data:image\/(png|jpe?g|gif|webp)[;,]/i
-const NOT_TOLD = 'the caller is not told to the vendor'
+const NOT_TOLD = 'the vendor does not learn who the caller is'
 
 export const responsesOnConverseFields: readonly BridgedField[] = redefinedFields(responsesOnMessagesFields, [
   ...bridgedFields(

@@ -26,7 +26,7 @@ const translated = bridgedFields(
   ['parallel_tool_calls', '`disable_parallel_tool_use`'],
   [
     'reasoning.effort',
-    '`thinking` and `output_config.effort`, with `minimal` as `low`; models that are told one get a budget; `none` disables thinking, and so does a tool that must be called where the two exclude each other',
+    '`thinking` and `output_config.effort`, with `minimal` as `low`; models that take one get a budget; `none` disables thinking, and so does a tool that must be called where the two exclude each other',
   ],
   ['reasoning.summary', '`thinking.display`'],
   ['prompt_cache_key', '`cache_control` of the whole request'],
@@ -45,7 +45,7 @@ const ignored = bridgedFields(
 
 const refused = bridgedFields(
   'refused',
-  ['top_logprobs', 'this model does not tell probabilities', [0]],
+  ['top_logprobs', 'this model does not return probabilities', [0]],
   ['input[].content[].type', 'this model reads texts, pictures and documents', /^(?!input_audio$)/],
 )
 

@@ -21,6 +21,12 @@ export interface ListedModel {
   reason: string | null
 }
 
+/** A model by its id, with its settings. */
+export interface NamedModel {
+  id: string
+  entry: ModelConfig
+}
+
 /** An id that stands for a list of models which are tried in order. */
 export interface ListedRoute {
   id: string
@@ -106,11 +112,14 @@ export function findModel(config: Config, name: string): ListedModel {
   return listed
 }
 
-/** A model by any of its names; undefined if the configuration has none, or a route. */
-export function findListed(config: Config, name: string): { id: string; entry: ModelConfig } | undefined {
-  const id = idOfExactName(buildCatalogue(withAllVendors(config), outside), name)
-  const entry = id === undefined ? undefined : config.models[id]
-  return id !== undefined && entry && !isRoute(entry) ? { id, entry } : undefined
+/** A finder of models by any of their names. It returns undefined for an unknown name and for a route. */
+export function modelFinder(config: Config): (name: string) => NamedModel | undefined {
+  const catalogue = buildCatalogue(withAllVendors(config), outside)
+  return (name) => {
+    const id = idOfExactName(catalogue, name)
+    const entry = id === undefined ? undefined : config.models[id]
+    return id !== undefined && entry && !isRoute(entry) ? { id, entry } : undefined
+  }
 }
 
 /** Entries for a block: the available models, and the others by reason. */

@@ -4,10 +4,10 @@
 import { readDatabase } from '../../src/app/world'
 import { type Usage, usageBy } from '../../src/billing/usage-report'
 import { DAY_MS } from '../../src/billing/usage-totals'
-import type { Config, ModelConfig } from '../../src/config/schema'
+import type { Config } from '../../src/config/schema'
 import type { Retirement } from '../../src/contract/retirement'
 import { formatUsd } from '../../src/lib/money'
-import { findListed, listModels } from './catalogue'
+import { listModels, modelFinder, type NamedModel } from './catalogue'
 import { type Finding, ok, warning } from './findings'
 import type { SettingsFlags } from './settings'
 
@@ -19,7 +19,7 @@ export interface EndingModel {
   id: string
   retirement: Retirement
   /** The entry of the model that takes its place; undefined if none is named, or none of that name is served here. */
-  successor: { id: string; entry: ModelConfig } | undefined
+  successor: NamedModel | undefined
   requests: number
   amountNano: number
   accounts: readonly string[]
@@ -36,6 +36,7 @@ export async function endingModels(
     reason === null && retirement && retirement.at < before ? [{ id, retirement }] : [],
   )
   if (ending.length === 0) return []
+  const find = modelFinder(config)
   const used = await usesSince(config, dataDir, now - DAYS * DAY_MS)
   return ending
     .map(({ id, retirement }) => {
@@ -43,7 +44,7 @@ export async function endingModels(
       return {
         id,
         retirement,
-        successor: retirement.successor === undefined ? undefined : findListed(config, retirement.successor),
+        successor: retirement.successor === undefined ? undefined : find(retirement.successor),
         requests: own.reduce((sum, { requests }) => sum + requests, 0),
         amountNano: own.reduce((sum, { amountNano }) => sum + amountNano, 0),
         accounts: own.flatMap(({ second }) => second ?? []),

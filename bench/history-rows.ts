@@ -1,7 +1,7 @@
 // Rows of a long history for measurements: accounts, keys and models, and charges of all of them in turn; and the processor
 // time of work on them.
 
-import { addToTotals, highestPosition } from '../src/billing/usage-totals'
+import { addToTotals, highestPosition } from '../src/billing/reports/usage-totals'
 import { makeChargePartitions } from '../src/db/charge-partitions'
 import { apply, type Db } from '../src/db/db'
 

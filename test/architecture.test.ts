@@ -28,10 +28,10 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/scenario/ledger.test.ts endTests': 80,
   'test/scenario/ledger.test.ts counterTests': 80,
   'test/scenario/money.test.ts idempotencyTests': 150,
-  'test/support/bookkeeper.ts createBookkeeper': 100,
+  'test/support/bookkeepers/bookkeeper.ts createBookkeeper': 100,
   'test/support/gateway.ts startTestGateway': 90,
-  'test/support/ledger-fuzz.ts createLedgerFuzz': 100,
-  'test/support/simulation-time.ts createVirtualTime': 90,
+  'test/support/bookkeepers/ledger-fuzz.ts createLedgerFuzz': 100,
+  'test/support/simulation/time.ts createVirtualTime': 90,
   'test/unit/field-names.test.ts readSlowly': 80,
 }
 
@@ -228,8 +228,8 @@ const breaches: readonly Breach[] = [
   {
     title: 'process in the sandbox',
     find: wordingFaults,
-    good: { 'src/sandbox/a.ts': 'export const a = Date.now()' },
-    bad: { 'src/sandbox/a.ts': 'export const a = () => process.exit(1)' },
+    good: { 'sandbox/a.ts': 'export const a = Date.now()' },
+    bad: { 'sandbox/a.ts': 'export const a = () => process.exit(1)' },
   },
   {
     title: 'the clock in a family',
@@ -271,7 +271,7 @@ const breaches: readonly Breach[] = [
     good: {
       'src/a.ts': 'export const SIZE = 1\nexport type SIZE = 1',
       'src/b.ts': 'const SIZE = 2',
-      'src/sandbox/c.ts': 'export const SIZE = 3',
+      'sandbox/c.ts': 'export const SIZE = 3',
     },
     bad: { 'src/b.ts': 'export type A = 2', 'src/a.ts': 'export const A = 1' },
   },

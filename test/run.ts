@@ -6,8 +6,8 @@
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { prepareBrowser } from './support/browser'
-import { type PostgresServer, startPostgres } from './support/postgres'
+import { prepareBrowser } from './support/browser/browser'
+import { type PostgresServer, startPostgres } from './support/databases/postgres'
 
 const ROOT = join(import.meta.dir, '..')
 const QUICK = ['architecture.test.ts', 'unit/', 'contract/', 'vendors/']

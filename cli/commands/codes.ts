@@ -2,7 +2,7 @@
 // and must never be printed again.
 
 import { defineCommand } from 'citty'
-import { MOST_NEW_CODES } from '../../src/billing/codes'
+import { MOST_NEW_CODES } from '../../src/billing/selling/codes'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { WrongUsage } from '../lib/errors'

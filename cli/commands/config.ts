@@ -6,18 +6,24 @@ import type { Reloaded } from '../../src/app/reload'
 import { encryptionOf } from '../../src/app/world'
 import type { Change } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
-import { CLEAR } from '../../src/db/codec'
-import type { Encryption } from '../../src/db/encryption-keys'
+import { CLEAR } from '../../src/db/encryption/codec'
+import type { Encryption } from '../../src/db/encryption/keys'
 import { lineOf } from '../../src/lib/error-line'
+import { builtInJson, builtInText } from '../configuration/built-in'
+import { availability, listModels, listRoutes } from '../configuration/catalogue'
+import { describeSearch } from '../configuration/config-file'
+import {
+  commandArgs,
+  dataDirOf,
+  judgeConfig,
+  nameOfConfig,
+  type SettingsFlags,
+} from '../configuration/settings'
 import { commandLineActor } from '../lib/actor'
-import { builtInJson, builtInText } from '../lib/built-in'
-import { availability, listModels, listRoutes } from '../lib/catalogue'
-import { describeSearch } from '../lib/config-file'
-import { needServer } from '../lib/control'
 import { CommandFailed } from '../lib/errors'
 import { remoteGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
-import { commandArgs, dataDirOf, judgeConfig, nameOfConfig, type SettingsFlags } from '../lib/settings'
+import { needServer } from '../process/control'
 import { describeChanges } from '../view/changes'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock } from '../view/table'

@@ -2,9 +2,10 @@
 // nor ask a vendor for what is billed.
 
 import { defineCommand } from 'citty'
-import { DAY_MS } from '../../src/billing/usage-totals'
+import { DAY_MS } from '../../src/billing/reports/usage-totals'
 import { formatUsd } from '../../src/lib/money'
-import { CommandFailed } from '../lib/errors'
+import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
+import { broken, type Finding } from '../doctor/findings'
 import {
   clockOfVendor,
   examineConfiguration,
@@ -13,7 +14,7 @@ import {
   examineServer,
   examineUpstreams,
   examineVersions,
-} from '../lib/examine-gateway'
+} from '../doctor/gateway'
 import {
   examineCertificate,
   examineClock,
@@ -21,11 +22,10 @@ import {
   examineFiles,
   examinePendingEnds,
   examinePermissions,
-} from '../lib/examine-machine'
-import { dayOf, type EndingModel, endingJson, endingModels, examineRetirements } from '../lib/examine-models'
-import { examineStorage } from '../lib/examine-storage'
-import { broken, type Finding } from '../lib/findings'
-import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../lib/settings'
+} from '../doctor/machine'
+import { dayOf, type EndingModel, endingJson, endingModels, examineRetirements } from '../doctor/models'
+import { examineStorage } from '../doctor/storage'
+import { CommandFailed } from '../lib/errors'
 import { paint, print, printJson, say } from '../view/output'
 import { priceText } from '../view/price'
 import { renderTable } from '../view/table'

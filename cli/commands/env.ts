@@ -4,7 +4,6 @@
 
 import { defineCommand } from 'citty'
 import { isSecret } from '../../src/accounts/keys'
-import type { Config } from '../../src/config/schema'
 import {
   assignment,
   type ClientName,
@@ -13,13 +12,14 @@ import {
   MODEL_PLACEHOLDER,
   type Shell,
   shells,
-} from '../../src/docs/clients'
-import { idOf, listModels, noModel } from '../lib/catalogue'
-import { askServer } from '../lib/control'
+} from '../../src/api-document/clients'
+import type { Config } from '../../src/config/schema'
+import { idOf, listModels, noModel } from '../configuration/catalogue'
+import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
 import { WrongUsage } from '../lib/errors'
-import { callable, listeningAddress } from '../lib/server-address'
-import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../lib/settings'
 import { parseWord } from '../lib/values'
+import { askServer } from '../process/control'
+import { callable, listeningAddress } from '../process/server-address'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
 

@@ -2,10 +2,10 @@
 // vendor or need a key.
 
 import { defineCommand } from 'citty'
-import { askHealth } from '../lib/ask-health'
+import { commandArgs } from '../configuration/settings'
 import { CommandFailed } from '../lib/errors'
-import { serverAddress } from '../lib/server-address'
-import { commandArgs } from '../lib/settings'
+import { askHealth } from '../process/ask-health'
+import { serverAddress } from '../process/server-address'
 import { print, printJson } from '../view/output'
 import { renderBlock } from '../view/table'
 

@@ -6,9 +6,7 @@ import { dirname, extname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { defineCommand } from 'citty'
 import { lineOf } from '../../src/lib/error-line'
-import { findConfig, surroundings } from '../lib/config-file'
-import { CommandFailed, WrongUsage } from '../lib/errors'
-import { didYouMean } from '../lib/near-names'
+import { findConfig, surroundings } from '../configuration/config-file'
 import {
   choosableKinds,
   configText,
@@ -16,8 +14,10 @@ import {
   type NewConfig,
   type NewUpstream,
   usualUrlOf,
-} from '../lib/new-config'
-import { judgeConfig } from '../lib/settings'
+} from '../configuration/new-config'
+import { judgeConfig } from '../configuration/settings'
+import { CommandFailed, WrongUsage } from '../lib/errors'
+import { didYouMean } from '../lib/near-names'
 import { commandLineOf } from '../program'
 import { paint, print, printJson, say } from '../view/output'
 import { renderBlock, wrap } from '../view/table'

@@ -2,9 +2,9 @@
 // a request. It must never call a vendor.
 
 import { defineCommand } from 'citty'
-import { describeCosts } from '../../src/config/costs'
-import type { Plan } from '../../src/config/plans'
-import { describePriceList } from '../../src/config/prices'
+import { describeCosts } from '../../src/config/models/costs'
+import type { Plan } from '../../src/config/models/plans'
+import { describePriceList } from '../../src/config/models/prices'
 import { type Config, type ModelConfig, sharesOf } from '../../src/config/schema'
 import {
   aliasesOf,
@@ -14,9 +14,9 @@ import {
   type ListedRoute,
   listModels,
   listRoutes,
-} from '../lib/catalogue'
+} from '../configuration/catalogue'
+import { offerFor } from '../configuration/offered-config'
 import { CommandFailed } from '../lib/errors'
-import { offerFor } from '../lib/offered-config'
 import { planArg, requirePlan } from '../lib/plan'
 import { questionArgs, readQuestion } from '../lib/price-question'
 import { answerQuestion } from '../lib/price-request'

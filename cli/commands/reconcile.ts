@@ -9,7 +9,7 @@ import {
   summedUsage,
   type UsageColumns,
   type VendorUsage,
-} from '../../src/billing/vendor-usage'
+} from '../../src/billing/proofs/vendor-usage'
 import { lineOf } from '../../src/lib/error-line'
 import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, WrongUsage } from '../lib/errors'

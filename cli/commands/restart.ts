@@ -2,11 +2,11 @@
 // nobody serving: a successor that does not start changes nothing.
 
 import { defineCommand } from 'citty'
+import { commandArgs, dataDirOf, type SettingsFlags } from '../configuration/settings'
 import { commandLineActor } from '../lib/actor'
-import { askServer, needServer } from '../lib/control'
-import type { Status } from '../lib/control-channel'
 import { CommandFailed } from '../lib/errors'
-import { commandArgs, dataDirOf, type SettingsFlags } from '../lib/settings'
+import { askServer, needServer } from '../process/control'
+import type { Status } from '../process/control-channel'
 import { paint, print, printJson } from '../view/output'
 
 /** How long the new process may take to open its control channel once it serves. */

@@ -9,10 +9,10 @@ import { restore as restoreBackup, TargetFilled } from '../../src/backup/restore
 import { openPlace, placeOf } from '../../src/backup/schedule'
 import type { Config } from '../../src/config/schema'
 import { withScratchFolder } from '../../src/db/scratch-folder'
+import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../configuration/settings'
 import { noteHere } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
-import { lockDataDir } from '../lib/serve-lock'
-import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../lib/settings'
+import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
 import { createStatus, print, printJson } from '../view/output'
 

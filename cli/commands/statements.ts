@@ -2,8 +2,8 @@
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
-import { statementHtml } from '../../src/billing/statement-page'
-import type { StatementContent } from '../../src/billing/statements'
+import { statementHtml } from '../../src/billing/reports/statement-page'
+import type { StatementContent } from '../../src/billing/reports/statements'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'

@@ -3,8 +3,12 @@
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
-import { type UsageDimension, usageDimensionOf, usageDimensions } from '../../src/billing/usage-report'
-import { rebuildTotals } from '../../src/billing/usage-totals'
+import {
+  type UsageDimension,
+  usageDimensionOf,
+  usageDimensions,
+} from '../../src/billing/reports/usage-report'
+import { rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { isoTime } from '../../src/db/iso-time'
 import { needDatabase, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'

@@ -2,7 +2,7 @@
 // program and not in its database.
 
 import builtIn from '../../gateway.config'
-import type { PriceConfig } from '../../src/config/prices'
+import type { PriceConfig } from '../../src/config/models/prices'
 import { type Config, isRoute } from '../../src/config/schema'
 
 const catalogue: Config = builtIn

@@ -3,8 +3,8 @@
 
 import { introduceAccount } from '../../src/accounts/accounts'
 import { importKey } from '../../src/accounts/keys'
-import { addCredit, openAccount } from '../../src/billing/ledger'
-import { transferId } from '../../src/billing/transfers'
+import { addCredit, openAccount } from '../../src/billing/ledger/ledger'
+import { transferId } from '../../src/billing/ledger/transfers'
 import { apply, type Db } from '../../src/db/db'
 import { formatUsd } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'

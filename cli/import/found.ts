@@ -3,7 +3,7 @@
 
 import type { KeySettings } from '../../src/accounts/keys'
 import { isName } from '../../src/accounts/names'
-import type { PriceConfig } from '../../src/config/prices'
+import type { PriceConfig } from '../../src/config/models/prices'
 
 export interface FoundAccount {
   /** Their id of it, which names its opening credit for ever. */

@@ -1,7 +1,7 @@
 // Makes models of what the upstreams of another gateway offer: several upstreams for one name become shares where they are
 // equal, and a route where one is tried after another.
 
-import type { PriceConfig } from '../../src/config/prices'
+import type { PriceConfig } from '../../src/config/models/prices'
 import { type Found, type FoundModel, modelIdOf } from './found'
 
 /** A model as one upstream serves it. */

@@ -2,7 +2,7 @@
 // stand there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
 
 import { hashSecret, hintOf, isImportableSecret, unlimited } from '../../src/accounts/keys'
-import type { PriceConfig } from '../../src/config/prices'
+import type { PriceConfig } from '../../src/config/models/prices'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { asObject } from '../../src/lib/objects'
 import { builtInOutputRatio, builtInPrice } from './built-in-prices'

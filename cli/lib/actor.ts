@@ -8,8 +8,8 @@ import { inspectDatabase, newId, openDatabase } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
+import { userName } from '../process/system-user'
 import { say } from '../view/output'
-import { userName } from './system-user'
 
 /** The user of the system, and the machine: `cli:ada@rack1`. No admin can have such a name. */
 export function commandLineActor(): Actor {

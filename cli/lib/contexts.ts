@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from 'node:path'
 import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
-import { ownFolders, surroundings } from './config-file'
+import { ownFolders, surroundings } from '../configuration/config-file'
 import { CommandFailed } from './errors'
 
 /** A gateway somewhere else. */

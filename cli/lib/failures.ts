@@ -1,9 +1,9 @@
 // Tells people of errors of operations, with the command that helps. Texts that fit as they are stay as they are.
 
 import type { CallFailed } from '../../src/admin/client'
+import type { SettingsFlags } from '../configuration/settings'
 import { commandLineOf } from '../program'
 import { CommandFailed, WrongUsage } from './errors'
-import type { SettingsFlags } from './settings'
 
 /** Texts by codes; `name` is what the command was asked about. */
 const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {

@@ -1,6 +1,6 @@
 // Plans as commands name them.
 
-import { type Plan, plansOf } from '../../src/config/plans'
+import { type Plan, plansOf } from '../../src/config/models/plans'
 import type { Config } from '../../src/config/schema'
 import { CommandFailed } from './errors'
 

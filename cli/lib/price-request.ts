@@ -2,7 +2,7 @@
 // compute prices by itself: it calls the functions that bill real requests.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/metering'
+import { askedTier, quoteNano, quoteOf, tariffOf } from '../../src/billing/ledger/metering'
 import type { Model, ParsedRequest, Upload } from '../../src/contract/family'
 import { type OperationName, operationOf } from '../../src/contract/operations'
 import {
@@ -20,7 +20,7 @@ import {
 import type { Quantities, Unit } from '../../src/contract/units'
 import { GatewayError } from '../../src/lib/errors'
 import { createValidator } from '../../src/lib/validate'
-import type { ListedModel } from './catalogue'
+import type { ListedModel } from '../configuration/catalogue'
 import { CommandFailed, WrongUsage } from './errors'
 import { flagOfOption, type Options, type Question, wordsOf } from './price-question'
 

@@ -6,9 +6,9 @@ import { version } from '../../package.json'
 import { type AdminClient, createRemoteClient } from '../../src/admin/client'
 import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
+import { commandArgs, type SettingsFlags } from '../configuration/settings'
 import { type Context, namesDatabase, readContexts } from './contexts'
 import { CommandFailed, WrongUsage } from './errors'
-import { commandArgs, type SettingsFlags } from './settings'
 
 /** Flags of commands that can work on a gateway somewhere else. */
 export const gatewayArgs = {

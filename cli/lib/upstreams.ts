@@ -1,21 +1,21 @@
 // One upstream of the configuration, opened to be asked by a command. It must never be asked but for the command that its operator
 // has typed.
 
+import { startSandbox } from '../../sandbox'
 import { type Outside, outside } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Upstream, UpstreamKind } from '../../src/contract/upstream'
 import { transportBehind } from '../../src/http-client/environment-proxies'
 import { CancelToken } from '../../src/lib/cancel-token'
 import { lineOf } from '../../src/lib/error-line'
-import { startSandbox } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { type Probed, probeUpstream } from '../../src/upstreams/probe'
 import { keysOfUpstream, keyVariableOf } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
+import { simulated } from '../configuration/simulated'
 import { CommandFailed } from './errors'
 import { didYouMean } from './near-names'
-import { simulated } from './simulated'
 
 export interface OpenUpstream {
   name: string

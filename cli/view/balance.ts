@@ -1,7 +1,7 @@
 // Shows the money of an account. Amounts must be decimal strings of dollars, never floating-point numbers.
 
-import type { entryJson } from '../../src/billing/account-ledger'
-import type { balanceJson } from '../../src/billing/balances'
+import type { entryJson } from '../../src/billing/ledger/account-ledger'
+import type { balanceJson } from '../../src/billing/ledger/balances'
 import { formatUsd } from '../../src/lib/money'
 import { type Column, renderTable } from './table'
 import { shortTime } from './times'

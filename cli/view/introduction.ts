@@ -1,7 +1,7 @@
 // The text that a starting gateway prints for people: first what they can do at once, then where it listens and what it
 // serves. No line must be wider than a terminal of 80 columns, except long addresses, paths and command lines.
 
-import type { UpstreamModels } from '../lib/catalogue'
+import type { UpstreamModels } from '../configuration/catalogue'
 import type { Demonstration } from '../lib/demonstration'
 import { paint } from './output'
 import { type Entry, renderBlock, wrap } from './table'

@@ -1,7 +1,7 @@
 // Shows a key to people. It must never show the secret: only its hint.
 
 import type { ReplyOf } from '../../src/admin/client'
-import { periodOf } from '../../src/billing/limits'
+import { periodOf } from '../../src/billing/ledger/limits'
 import { dollarsOf } from './balance'
 import { paint } from './output'
 import { type Column, renderBlock } from './table'

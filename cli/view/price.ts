@@ -1,12 +1,12 @@
 // Shows prices to people and in JSON: those of a model, and that of a request. It must never compute a price: it shows
 // what the gateway would charge.
 
-import { quantityLines } from '../../src/config/price-lines'
-import { aboveKey, describePrices, dollarsOfOne } from '../../src/config/prices'
+import { quantityLines } from '../../src/billing/reports/bill-lines'
+import { aboveKey, describePrices, dollarsOfOne } from '../../src/config/models/prices'
 import type { ModelConfig } from '../../src/config/schema'
 import { pluralOf, type Unit } from '../../src/contract/units'
 import { formatUsd } from '../../src/lib/money'
-import type { ListedModel } from '../lib/catalogue'
+import type { ListedModel } from '../configuration/catalogue'
 import { wordsOf } from '../lib/price-question'
 import type { PriceAnswer } from '../lib/price-request'
 import { print, say } from './output'

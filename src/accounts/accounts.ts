@@ -1,7 +1,7 @@
 // Accounts besides their money: what they are called, what is noted of them, and whether they are open. The name of an
 // account stands in the ledger and must never change; what it is shown as may.
 
-import { type Balance, balanceJson } from '../billing/balances'
+import { type Balance, balanceJson } from '../billing/ledger/balances'
 import type { Config } from '../config/schema'
 import type { Budget } from '../contract/budgets'
 import { Conditions } from '../db/conditions'

@@ -1,6 +1,6 @@
 // Shows keys as JSON, to their operators and to who holds them. It must never show a secret: only its hint.
 
-import { type Balance, balanceJson } from '../billing/balances'
+import { type Balance, balanceJson } from '../billing/ledger/balances'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { Key } from './keys'

@@ -1,9 +1,9 @@
 // Keys: bearer tokens of accounts. Only the SHA-256 of a secret is stored, and the secret is shown once, when it is
 // made. A key must never be looked up or compared by a part of its secret.
 
-import { openAccount } from '../billing/ledger'
-import type { KeyLimits } from '../billing/limits'
-import type { Plan } from '../config/plans'
+import { openAccount } from '../billing/ledger/ledger'
+import type { KeyLimits } from '../billing/ledger/limits'
+import type { Plan } from '../config/models/plans'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'

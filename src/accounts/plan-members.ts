@@ -1,8 +1,8 @@
 // Accounts of a plan: what each may still spend in its period, and what is left of its allowance. It must never write.
 
-import { bookOf } from '../billing/balances'
-import { calendarPeriod } from '../billing/limits'
-import { usageBy } from '../billing/usage-report'
+import { bookOf } from '../billing/ledger/balances'
+import { calendarPeriod } from '../billing/ledger/limits'
+import { usageBy } from '../billing/reports/usage-report'
 import { BUDGET_PERIODS, type Budget } from '../contract/budgets'
 import type { Db } from '../db/db'
 import { type Account, listAccounts } from './accounts'

@@ -1,7 +1,7 @@
 // Tables as comma-separated values, sent as they are read, so that a large one takes no memory. A value must never be
 // read as a formula by a program for tables.
 
-import { entryJson, type LedgerEntry } from '../billing/account-ledger'
+import { entryJson, type LedgerEntry } from '../billing/ledger/account-ledger'
 import type { requestJson } from '../request-log/request-json'
 
 export const LEDGER_TITLES = ['id', 'at', 'kind', 'amount_usd', 'balance_after_usd', 'charge', 'note']

@@ -1,8 +1,8 @@
 // The OpenAPI document of the admin API, made from the schemas that requests are checked with, and its page. Pure but for
 // the page.
 
-import { errorSchemas } from '../docs/errors'
-import { plainSchema, schemaOf } from '../docs/schema'
+import { errorSchemas } from '../api-document/error-pages'
+import { plainSchema, schemaOf } from '../api-document/schema'
 import { createPage, type DocsPage } from '../http/routes/docs-page'
 import type { ErrorCode } from '../lib/error-codes'
 import { errorBody, GatewayError } from '../lib/errors'

@@ -11,8 +11,8 @@ import { errorResponse } from '../http/errors'
 import { checkHost, pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
 import { inBrackets } from '../lib/url-host'
+import { isLocal, notHere } from '../listen/this-machine'
 import type { ConsoleAtPort } from './console-entrance'
-import { isLocal, notHere } from './this-machine'
 import type { World } from './world'
 
 export interface AdminListener {

@@ -9,7 +9,7 @@ import { exempt, type Listener } from '../http/connection'
 import { errorResponse } from '../http/errors'
 import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
-import { isLocal, notHere } from './this-machine'
+import { isLocal, notHere } from '../listen/this-machine'
 import type { World } from './world'
 
 const SESSION_PATH = '/console/session'
@@ -95,7 +95,7 @@ export class ConsoleEntrance {
 }
 
 async function readFiles(): Promise<(request: Request) => Response | undefined> {
-  const { consoleFileAnswer, readConsoleFiles } = await import('../http/console-files')
+  const { consoleFileAnswer, readConsoleFiles } = await import('../console-server/files')
   const files = await readConsoleFiles()
   return (request) => consoleFileAnswer(files, request)
 }

@@ -1,13 +1,13 @@
 // Asks the operator's own servers for their models, at the start, after a reload and every minute, where their upstream says so.
 // One that does not answer must leave its last list in force, and never hold up the start.
 
-import type { DiscoveredModels } from '../config/discovered'
+import type { DiscoveredModels } from '../config/models/discovered'
 import type { ListedModels } from '../contract/upstream'
 import { CancelToken } from '../lib/cancel-token'
 import type { After, Log } from '../lib/system'
 import { upstreamKinds } from '../upstreams/kinds'
 import { fetchModelList } from '../upstreams/listing'
-import type { InForce } from './running'
+import type { InForce } from './in-force'
 
 interface DiscoveryWorld extends Pick<InForce, 'config' | 'catalogue' | 'discovered'> {
   after: After

@@ -2,7 +2,7 @@
 // file that is not whole, or larger than all artifacts together may be.
 
 import type { HttpResponse } from '../http-client/response'
-import { safeTypeOf } from '../lib/media-types'
+import { safeTypeOf } from '../lib/file-formats/media-types'
 import { createSemaphore } from '../lib/semaphore'
 import { watchWhileNeeded } from '../lib/ticker'
 import type { SavedFile } from '../media/uploads'

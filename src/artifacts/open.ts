@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { artifactLimitsOf } from '../config/artifacts'
 import type { Config } from '../config/schema'
-import { secretOf } from '../db/secrets'
+import { secretOf } from '../db/encryption/secrets'
 import { createAddresses } from './addresses'
 import { type Artifacts, type ArtifactsWorld, createArtifacts } from './artifacts'
 import { type BlobStore, type BucketNetwork, openBucket, openFolder } from './blob-store'

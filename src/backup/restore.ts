@@ -3,13 +3,13 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { audit } from '../billing/audit'
+import { audit } from '../billing/proofs/audit'
 import type { Db } from '../db/db'
+import { openPostgres } from '../db/drivers/postgres'
+import { openSqlite } from '../db/drivers/sqlite'
+import { fileFault } from '../db/drivers/sqlite-file'
 import { migrate } from '../db/migrations'
-import { openPostgres } from '../db/postgres'
 import { withScratchFolder } from '../db/scratch-folder'
-import { openSqlite } from '../db/sqlite'
-import { fileFault } from '../db/sqlite-file'
 import {
   copyFromSqlite,
   differencesOf,

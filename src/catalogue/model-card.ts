@@ -2,7 +2,7 @@
 // it costs, in the fields that clients of model lists read. It must never tell what the upstream is called or is paid.
 
 import type { Key } from '../accounts/keys'
-import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/prices'
+import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/models/prices'
 import type { Model } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import type { PriceList } from '../contract/prices'

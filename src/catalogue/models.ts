@@ -2,8 +2,8 @@
 // not use it.
 
 import { type Key, mayUse } from '../accounts/keys'
-import { costListOf } from '../config/costs'
-import { priceListOf } from '../config/prices'
+import { costListOf } from '../config/models/costs'
+import { priceListOf } from '../config/models/prices'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'

@@ -5,8 +5,8 @@
 import type { Call, Family, Model } from '../contract/family'
 import type { OperatorFields, UpstreamKind } from '../contract/upstream'
 import { stepsOf } from '../lib/field-names'
-import type { Edit } from '../lib/json'
-import type { JsonBody } from '../lib/json-body'
+import type { JsonBody } from '../lib/json/body'
+import type { Edit } from '../lib/json/json'
 
 /** Names of one thing in several APIs: the most tokens of an answer. */
 const OUTPUT_LIMITS = ['max_completion_tokens', 'max_tokens', 'max_output_tokens']

@@ -2,7 +2,7 @@
 // catalogue, win over them, or remove them. It must never mix two entries of one name.
 
 import { isObject } from '../lib/objects'
-import { markupOf } from './costs'
+import { markupOf } from './models/costs'
 
 /** Parts of the catalogue, each by names. */
 const PARTS = ['upstreams', 'models', 'aliases'] as const

@@ -2,7 +2,7 @@
 
 import type { System } from '../lib/system'
 import { Live } from './live'
-import type { LiveWorld } from './live-books'
+import type { LiveWorld } from './live-balances'
 import { type ConsolePlace, type ConsoleWorld, SignIn } from './sign-in'
 
 export class ConsoleServer {

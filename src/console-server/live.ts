@@ -6,7 +6,7 @@ import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'
 import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
-import { LiveBooks, type LiveEvent, type LiveWorld } from './live-books'
+import { LiveBooks, type LiveEvent, type LiveWorld } from './live-balances'
 import type { ConsolePlace, SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100

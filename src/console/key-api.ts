@@ -2,8 +2,8 @@
 // through `send`, with the session.
 
 import type { keyWithMoneyJson } from '../accounts/key-json'
-import type { usageJson } from '../billing/usage-report'
-import type { DescribedPrices } from '../config/prices'
+import type { usageJson } from '../billing/reports/usage-report'
+import type { DescribedPrices } from '../config/models/prices'
 import type { OperationName } from '../contract/operations'
 import type { ownRequestJson } from '../request-log/own-request'
 import { type PageOf, type QueryValues, send, withQuery } from './api'

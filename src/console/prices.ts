@@ -1,6 +1,6 @@
 // Price lists in plain words, and what something usual costs by them. An example is rounded and says so; a price never is.
 
-import type { DescribedPrices } from '../config/prices'
+import type { DescribedPrices } from '../config/models/prices'
 import type { PricedModel } from './key-api'
 import { keyTexts } from './texts'
 

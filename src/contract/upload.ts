@@ -1,7 +1,7 @@
 // A file that a caller sent, and the parts of a form. Types only. Nothing here must hold the bytes of a file in memory by
 // itself: they stay where they are until somebody reads them.
 
-import type { PictureSize } from '../lib/picture'
+import type { PictureSize } from '../lib/file-formats/picture'
 
 /** One part of a form: a text, or a file that the caller sent. */
 export type FormPart = { name: string; value: string } | { name: string; upload: Upload }

@@ -1,7 +1,7 @@
 // The step that gave accounts plans, budgets and allowances. Part of the migrations: it must never change once it has been
 // released.
 
-import { MOVEMENT_FUNCTIONS_WITH_ACCOUNT_BUDGETS } from './movement-functions'
+import { MOVEMENT_FUNCTIONS_WITH_ACCOUNT_BUDGETS } from './movements/functions'
 
 export const ACCOUNT_PLANS = [
   'alter table account_details add column plan text',

@@ -1,7 +1,7 @@
 // The step that gave charges and the totals of usage the cost at the vendor. Part of the migrations: it must never change
 // once it has been released.
 
-import { MOVEMENT_FUNCTIONS_WITH_COST } from './movement-functions'
+import { MOVEMENT_FUNCTIONS_WITH_COST } from './movements/functions'
 
 export const CHARGE_COSTS = [
   // Null where the vendor's prices are not known.

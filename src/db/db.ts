@@ -2,7 +2,7 @@
 // SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters in
 // order, `returning` only where the rows are wanted, because they cost time.
 
-import type { RowCodec } from './codec'
+import type { RowCodec } from './encryption/codec'
 
 export type Value = string | number | null
 export type Row = Record<string, Value>

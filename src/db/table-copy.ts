@@ -2,8 +2,8 @@
 // SQLite, whose catalogue says what tables there are. It must never interpret what it copies, nor write a row twice.
 
 import { apply, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
+import { openSqlite } from './drivers/sqlite'
 import { migrate } from './migrations'
-import { openSqlite } from './sqlite'
 
 /** A database as something to read from: all that is read belongs to one moment. */
 export type TableSource = Pick<Db, 'kind' | 'query'>

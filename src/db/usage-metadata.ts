@@ -2,7 +2,7 @@
 // released.
 
 import { CLOSING_TABLES } from './closing-tables'
-import { MOVEMENT_FUNCTIONS_WITH_METADATA } from './movement-functions'
+import { MOVEMENT_FUNCTIONS_WITH_METADATA } from './movements/functions'
 
 /** A view of the closings as it was made there, with a column more. */
 function viewWith(name: string, before: string, column: string): string {

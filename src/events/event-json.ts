@@ -2,8 +2,8 @@
 // be in it.
 
 import type { EventBody } from '../contract/events'
-import { UnreadableText } from '../db/codec'
 import type { Db } from '../db/db'
+import { UnreadableText } from '../db/encryption/codec'
 import { isoTime } from '../db/iso-time'
 import { bodyOfWebhook, type SentEvent } from '../webhooks/rows'
 import type { StoredCondition } from './conditions'

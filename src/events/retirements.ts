@@ -1,7 +1,7 @@
 // Models that requests still name and that their vendors end soon: an event 30 days, 7 days and one day before. It reads totals;
 // requests must never wait for it.
 
-import { DAY_MS } from '../billing/usage-totals'
+import { DAY_MS } from '../billing/reports/usage-totals'
 import type { Model } from '../contract/family'
 import { apply, type Db, type Statement } from '../db/db'
 import { isoTime } from '../db/iso-time'

@@ -10,10 +10,9 @@ import type { Model } from '../contract/family'
 import type { Upstream } from '../contract/upstream'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { takeTurn } from '../db/turns'
+import { takeTurn } from '../db/job-locks'
 import type { System } from '../lib/system'
 import { insertEvent } from '../webhooks/rows'
-import { lookAtBooks, withEndFigures } from './books'
 import {
   type DueCondition,
   dueConditions,
@@ -24,6 +23,7 @@ import {
   see,
   UNTIL_OVER,
 } from './conditions'
+import { lookAtBooks, withEndFigures } from './ledger-conditions'
 import type { Notices } from './notices'
 import { watchRetirements } from './retirements'
 

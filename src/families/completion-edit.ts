@@ -2,7 +2,7 @@
 // model is asked.
 
 import type { Model } from '../contract/family'
-import type { Edit } from '../lib/json'
+import type { Edit } from '../lib/json/json'
 
 interface Streamable {
   model: string

@@ -1,6 +1,6 @@
 // Sends errors over HTTP. A thrown value must always go through the one catcher before it becomes a response.
 
-import { answerOfError } from '../contract/caught'
+import { answerOfError } from '../contract/error-answer'
 import type { Dialect } from '../lib/errors'
 import type { Log } from '../lib/system'
 

@@ -4,7 +4,7 @@
 import type { Upload } from '../contract/family'
 import type { Form } from '../contract/form'
 import { GatewayError, invalidRequest } from '../lib/errors'
-import { pictureOf } from '../lib/picture'
+import { pictureOf } from '../lib/file-formats/picture'
 import type { AudioReader } from '../media/audio'
 import type { SavedFile, Uploads } from '../media/uploads'
 import { boundaryOf, invalidForm, type Part, readParts } from './multipart-parts'

@@ -1,8 +1,8 @@
 // Reads which page of a list of items a request asks for.
 
+import type { Item } from '../kept-responses/content'
+import type { ItemPage } from '../kept-responses/conversation-rows'
 import { invalidRequest } from '../lib/errors'
-import type { Item } from '../responses/content'
-import type { ItemPage } from '../responses/conversation-rows'
 import { limitOfQuery } from './query-limit'
 
 /** Items on a page, and the most that may be requested. */

@@ -4,7 +4,7 @@
 // schemas, may use any names, but none twice.
 
 import type { TSchema } from '@sinclair/typebox'
-import { decodeKey, skipString } from './json'
+import { decodeKey, skipString } from './json/json'
 
 /** The number of members of all objects in a parsed value. Fewer than in the text means that a name stands twice. */
 export function countMembers(value: unknown): number {

@@ -1,7 +1,7 @@
 // Splits a server-sent event stream into whole events, wherever the network cut it, and reads the data of an event. It
 // must never change a byte, nor keep more than one unfinished event.
 
-import { parseForeign } from './json'
+import { parseForeign } from './json/json'
 
 /** A comment, sent when a stream has been silent for `KEEP_ALIVE_MS`, so that no proxy takes it for dead. */
 export const KEEP_ALIVE = ': keep-alive\n\n'

@@ -3,10 +3,10 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../accounts/keys'
-import { balanceOf } from '../billing/balances'
-import { quoteOf } from '../billing/metering'
+import { balanceOf } from '../billing/ledger/balances'
+import { quoteOf } from '../billing/ledger/metering'
 import { formsFor, idOfName, type ListedModel, modelsOf } from '../catalogue/models'
-import { describePriceList } from '../config/prices'
+import { describePriceList } from '../config/models/prices'
 import type { Model } from '../contract/family'
 import type { OperationName } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'

@@ -4,7 +4,7 @@
 import type { Model, Upload } from '../contract/family'
 import type { Form } from '../contract/form'
 import { invalidRequest } from '../lib/errors'
-import { pictureOf } from '../lib/picture'
+import { pictureOf } from '../lib/file-formats/picture'
 import { checkedOptions, rewordPlain } from './fields'
 
 /** A form to edit images, for models that edit uploaded files. */

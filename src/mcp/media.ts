@@ -1,7 +1,7 @@
 // Pictures and audio in the answers of tools: small ones inline, others as links. A result that was paid for must never
 // be lost because it could not be stored.
 
-import { safeTypeOf, UNKNOWN_TYPE } from '../lib/media-types'
+import { safeTypeOf, UNKNOWN_TYPE } from '../lib/file-formats/media-types'
 import { fileOf } from '../upstreams/result-file'
 import type { ToolCall, ToolContent, ToolWorld } from './tool'
 

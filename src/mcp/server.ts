@@ -13,7 +13,7 @@ import {
   type ServerNotification,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js'
-import { answerOfError } from '../contract/caught'
+import { answerOfError } from '../contract/error-answer'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
 import type { Tool, ToolCall, ToolResult, ToolWorld } from './tool'

@@ -2,7 +2,7 @@
 // not its header. A malicious file may keep it busy for ever, so callers must never wait for it without a limit.
 
 import { ADTS, BlobSource, FLAC, Input, MATROSKA, MP3, MP4, OGG, QTFF, WAVE, WEBM } from 'mediabunny'
-import { hasTrueFrames, MAX_HEADER_BYTES } from '../lib/wav'
+import { hasTrueFrames, MAX_HEADER_BYTES } from '../lib/file-formats/wav'
 
 const formats = [WAVE, MP3, MP4, QTFF, OGG, FLAC, WEBM, MATROSKA, ADTS]
 

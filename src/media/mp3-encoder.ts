@@ -2,7 +2,7 @@
 // second of audio, which must never be taken from the event loop. The number of MP3s made at a time is limited.
 
 import { GatewayError } from '../lib/errors'
-import type { PcmFormat } from '../lib/wav'
+import type { PcmFormat } from '../lib/file-formats/wav'
 
 const IDLE_MS = 10_000
 /** MP3s made at a time; each needs some two megabytes in the worker. */

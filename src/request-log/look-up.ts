@@ -1,9 +1,9 @@
 // Looks requests up: lists of rows, and everything that is known of one, with its money and its task. For commands and
 // for pages alike. It must never write, and never show a body or a secret.
 
-import { type Closing, closingAt } from '../billing/closings'
-import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/usage-report'
-import { firstPositionSince, lastPositionUntil } from '../billing/usage-totals'
+import { type Closing, closingAt } from '../billing/proofs/closings'
+import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/reports/usage-report'
+import { firstPositionSince, lastPositionUntil } from '../billing/reports/usage-totals'
 import type { Db } from '../db/db'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'

@@ -2,7 +2,7 @@
 // here knows is seen on its first day. Lost with a crash is a minute at most. Nothing of a caller may be kept besides those words.
 
 import type { Db, Statement } from '../db/db'
-import type { EncodedTable } from '../db/reencryption'
+import type { EncodedTable } from '../db/encryption/reencryption'
 import type { RequestLogRow, VendorRefusal } from './row'
 
 export interface CountedRefusal extends VendorRefusal {

@@ -1,8 +1,8 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
-import type { ChargeView } from '../billing/usage-report'
-import { vendorCostNano } from '../billing/vendor-cost'
-import { chargeLinesJson } from '../config/price-lines'
+import { vendorCostNano } from '../billing/proofs/vendor-cost'
+import { chargeLinesJson } from '../billing/reports/bill-lines'
+import type { ChargeView } from '../billing/reports/usage-report'
 import { operations } from '../contract/operations'
 import type { Quantities } from '../contract/units'
 import { isoTime } from '../db/iso-time'

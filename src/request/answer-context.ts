@@ -3,12 +3,16 @@
 
 import type { AnswerContext } from '../contract/family'
 import { SUMMARY_REQUEST_BYTES, summaryRequestOf } from '../families/responses/compaction'
+import { continuedItems, userMessagesOf, withReadableSummaries } from '../kept-responses/compaction'
+import type { Item } from '../kept-responses/content'
+import {
+  type ConversationToContinue,
+  conversationIn,
+  recallConversation,
+} from '../kept-responses/conversations'
+import { makeRoomForResponse, type ResponseToKeep } from '../kept-responses/keep'
+import { itemsOfInput, recall } from '../kept-responses/recall'
 import { type GatewayError, invalidRequest } from '../lib/errors'
-import { continuedItems, userMessagesOf, withReadableSummaries } from '../responses/compaction'
-import type { Item } from '../responses/content'
-import { type ConversationToContinue, conversationIn, recallConversation } from '../responses/conversations'
-import { makeRoomForResponse, type ResponseToKeep } from '../responses/keep'
-import { itemsOfInput, recall } from '../responses/recall'
 import type { CheckedRequest, ReadRequest } from './check'
 import { checkSealed, openFor, sealFor } from './sealed-items'
 import type { RequestWorld } from './world'

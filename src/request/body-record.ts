@@ -2,7 +2,7 @@
 // then. It must never change an answer, nor hold it up.
 
 import type { Key } from '../accounts/keys'
-import { knownError } from '../contract/caught'
+import { knownError } from '../contract/error-answer'
 import type { Form } from '../contract/form'
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'
 import type { BodyLog } from '../request-log/bodies'

@@ -2,9 +2,9 @@
 // is written. Answers that continue after the request was handled, as streams do, must call back into it before their
 // last byte.
 
-import type { SavedAnswer } from '../billing/idempotency'
-import { aboveQuote, type Measure, measure, type Outcome } from '../billing/metering'
-import { knownError } from '../contract/caught'
+import type { SavedAnswer } from '../billing/ledger/idempotency'
+import { aboveQuote, type Measure, measure, type Outcome } from '../billing/ledger/metering'
+import { knownError } from '../contract/error-answer'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
@@ -16,9 +16,9 @@ import {
   noteUpstreamEnd,
   type RequestLogRow,
 } from '../request-log/row'
-import type { Backlog } from './backlog'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
+import type { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
 
 /** The parts that every step of the line uses. */

@@ -6,7 +6,7 @@ import type { DataUrls, Model, Upload } from '../contract/family'
 import { BodyTooLarge } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
-import { pictureOf } from '../lib/picture'
+import { pictureOf } from '../lib/file-formats/picture'
 
 /** Most bytes of one fetched file: a picture of 2048x2048 pixels without compression, and more. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024

@@ -1,9 +1,9 @@
 // Finds a smaller hold for a request whose account cannot pay for the usual one: it counts the tokens of the texts, which
 // are otherwise held by their bytes, and holds a shorter first part of a stream. It must never change what is sent or charged.
 
-import { balanceOf } from '../billing/balances'
-import type { Charge } from '../billing/ledger'
-import { budgetLeftNano } from '../billing/limits'
+import { balanceOf } from '../billing/ledger/balances'
+import type { Charge } from '../billing/ledger/ledger'
+import { budgetLeftNano } from '../billing/ledger/limits'
 import { callerLeft } from '../contract/failures'
 import type { LeanHold, ParsedRequest } from '../contract/family'
 import type { Db } from '../db/db'

@@ -3,9 +3,9 @@
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
 import { type Authorization, assertAwake, type Key } from '../accounts/keys'
-import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/idempotency'
-import type { Charge } from '../billing/ledger'
-import { rateHeadersOf } from '../billing/limits'
+import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/ledger/idempotency'
+import type { Charge } from '../billing/ledger/ledger'
+import { rateHeadersOf } from '../billing/ledger/limits'
 import { resolveModels } from '../catalogue/models'
 import { retirementHeaders } from '../catalogue/retirement'
 import { endedByOf, shuttingDown } from '../contract/failures'
@@ -26,11 +26,12 @@ import {
   type StreamAnswer,
   type TaskBegun,
   type WholeAnswer,
-} from './answer'
-import { answerInBackground, begunResponse, NOBODY } from './answer-background'
+} from './answer/answer'
+import { answerInBackground, begunResponse, NOBODY } from './answer/background'
+import { keepResults } from './answer/kept'
+import { findEarlierTasks } from './answer/submit-task'
+import { endOfTask } from './answer/task'
 import { beginAnswer, beginSealing } from './answer-context'
-import { endOfTask } from './answer-task'
-import { Backlog } from './backlog'
 import { BodyRecord } from './body-record'
 import {
   type CheckedRequest,
@@ -41,13 +42,12 @@ import {
   readRequest,
 } from './check'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
-import { keepResults } from './kept-answer'
 import { metadataOf } from './metadata'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
 import { checkSealed } from './sealed-items'
-import { findEarlierTasks } from './submit-task'
+import { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
 
 /** A caller's request, free of HTTP. */

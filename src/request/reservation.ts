@@ -2,24 +2,30 @@
 // settled, released or handed over exactly once, whatever happens. A charge that the database cannot end now is ended
 // later: its end is on this machine's disk before the last byte of the answer is sent, or that byte is not sent.
 
-import { type ChargeEnd, type Ended, endCharge, lateFields } from '../billing/charge-ends'
-import { freeKey, type IdempotencyKey, retakeKey, type SavedAnswer, saveAnswer } from '../billing/idempotency'
-import type { Charge } from '../billing/ledger'
-import { billOf, type Measure, type Outcome } from '../billing/metering'
+import { type ChargeEnd, type Ended, endCharge, lateFields } from '../billing/ledger/charge-ends'
+import {
+  freeKey,
+  type IdempotencyKey,
+  retakeKey,
+  type SavedAnswer,
+  saveAnswer,
+} from '../billing/ledger/idempotency'
+import type { Charge } from '../billing/ledger/ledger'
+import { billOf, type Measure, type Outcome } from '../billing/ledger/metering'
 import { type EndedBy, endsAtHold, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
+import { endStatements, type ResponseToKeep } from '../kept-responses/keep'
 import { CancelToken } from '../lib/cancel-token'
 import type { ErrorCode } from '../lib/error-codes'
 import type { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
 import { noteFailedAttempt, noteRefusal, type RequestLogRow } from '../request-log/row'
-import { endStatements, type ResponseToKeep } from '../responses/keep'
 import { deleteTask, type NewTask } from '../tasks/rows'
-import { releaseInBackground, settlementInBackground } from './answer-background'
+import { releaseInBackground, settlementInBackground } from './answer/background'
 import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
 import type { RunningRequests } from './running-requests'

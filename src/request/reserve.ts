@@ -1,9 +1,9 @@
 // Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
-import { balanceOf } from '../billing/balances'
-import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/idempotency'
-import { type Charge, hold } from '../billing/ledger'
+import { balanceOf } from '../billing/ledger/balances'
+import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/ledger/idempotency'
+import { type Charge, hold } from '../billing/ledger/ledger'
 import {
   accountPeriodOf,
   budgetPeriodOf,
@@ -11,28 +11,28 @@ import {
   isCounted,
   refusalOf,
   windowMinuteOf,
-} from '../billing/limits'
-import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/metering'
-import { referencesOf } from '../billing/references'
+} from '../billing/ledger/limits'
+import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/ledger/metering'
+import { referencesOf } from '../billing/ledger/shared-rows'
 import { DEFAULT_MOST_METADATA } from '../config/usage'
 import { notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { inputTokensOf, outputTokensOf } from '../contract/units'
 import type { Db, Statement } from '../db/db'
+import { insertBackground } from '../kept-responses/background-rows'
 import { CancelToken } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { lastCutOf } from '../request-log/own-request'
 import type { RequestLogRow } from '../request-log/row'
-import { insertBackground } from '../responses/background-rows'
 import { insertTask, type NewTask } from '../tasks/rows'
-import { begunResponse } from './answer-background'
+import { begunResponse } from './answer/background'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import { availableNanoOf, leanerHold } from './lean-hold'
 import type { Reservation } from './reservation'
-import { extendCharge, firstTokens, withOutput } from './stream-hold'
+import { extendCharge, firstTokens, withOutput } from './stream/hold'
 import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */

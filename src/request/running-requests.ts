@@ -2,7 +2,7 @@
 // way hold memory and connections too. A request that was entered must leave exactly once.
 
 import type { Key } from '../accounts/keys'
-import { tooManyRunning } from '../billing/limits'
+import { tooManyRunning } from '../billing/ledger/limits'
 import type { Config } from '../config/schema'
 
 /** Most requests of one key in this process. The key's own limit is in the database, exact on any number of nodes. */

@@ -6,7 +6,7 @@ import { callerLeft, garbage, holdExpired, timedOut } from '../contract/failures
 import type { Call, Model } from '../contract/family'
 import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
-import { editObject } from '../lib/json'
+import { editObject } from '../lib/json/json'
 import { type TraceContext, traceHeaders } from '../lib/trace-context'
 import { noteFailedAttempt, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'

@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { join } from 'node:path'
 import type { BackupPlace } from '../backup/place'
-import { archivedCharge, pagesOfCharges, RowsHash, readReferences } from '../billing/charge-rows'
+import { archivedCharge, pagesOfCharges, RowsHash, readReferences } from '../billing/ledger/charge-rows'
 import {
   areSigned,
   type Checkpoint,
@@ -13,7 +13,7 @@ import {
   readCharges,
   type Sums,
   writeClosing,
-} from '../billing/checkpoint'
+} from '../billing/proofs/checkpoint'
 import {
   type Closing,
   type ClosingEntry,
@@ -21,9 +21,9 @@ import {
   closedSums,
   closingsOf,
   hashOfEntries,
-} from '../billing/closings'
-import { FIGURES } from '../billing/usage-figures'
-import { verify } from '../billing/verify'
+} from '../billing/proofs/closings'
+import { verify } from '../billing/proofs/verify'
+import { FIGURES } from '../billing/reports/usage-figures'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { withScratchFolder } from '../db/scratch-folder'

@@ -1,9 +1,9 @@
 // Adds charges up to the entries of a closing, from the lines of an archive: by whom they belong to, as it stands there in
 // words. It must not know the database.
 
-import type { ArchivedCharge } from '../billing/charge-rows'
-import type { ClosingEntry, ClosingFigures } from '../billing/closings'
-import { FIGURES } from '../billing/usage-figures'
+import type { ArchivedCharge } from '../billing/ledger/charge-rows'
+import type { ClosingEntry, ClosingFigures } from '../billing/proofs/closings'
+import { FIGURES } from '../billing/reports/usage-figures'
 
 const NO_FIGURES: ClosingFigures = {
   requests: 0,

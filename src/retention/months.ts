@@ -1,9 +1,9 @@
 // Which months can be closed: those that are wholly older than charges stay, from the first that has charges on. The last
 // charge of all stays open, because positions go on after it. It must never write.
 
-import { closedPart } from '../billing/closings'
-import { calendarPeriod } from '../billing/limits'
-import { addToTotals, DAY_MS, firstPositionSince } from '../billing/usage-totals'
+import { calendarPeriod } from '../billing/ledger/limits'
+import { closedPart } from '../billing/proofs/closings'
+import { addToTotals, DAY_MS, firstPositionSince } from '../billing/reports/usage-totals'
 import type { Db } from '../db/db'
 
 /** A month that is to be closed. */

@@ -2,7 +2,7 @@
 // books. It must never write.
 
 import type { BackupPlace } from '../backup/place'
-import { type Closing, closingsOf } from '../billing/closings'
+import { type Closing, closingsOf } from '../billing/proofs/closings'
 import type { Db } from '../db/db'
 import { archiveFault } from './archive'
 

@@ -2,7 +2,7 @@
 // before its archive was found in place, and none that stands behind the closed part.
 
 import type { BackupPlace } from '../backup/place'
-import { type Closing, closedPart, closingsOf } from '../billing/closings'
+import { type Closing, closedPart, closingsOf } from '../billing/proofs/closings'
 import { dropClosedPartitions } from '../db/charge-partitions'
 import { type Db, type Statement, tryApply } from '../db/db'
 import { archiveFault } from './archive'

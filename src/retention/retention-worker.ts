@@ -2,12 +2,12 @@
 // keep anything between two runs.
 
 import { openPlace } from '../backup/schedule'
-import { signingKey } from '../billing/checkpoint'
+import { signingKey } from '../billing/proofs/checkpoint'
 import { masterKeysOf } from '../config/secrets'
-import { createCodec } from '../db/codec'
 import type { Db } from '../db/db'
-import { openPostgres } from '../db/postgres'
-import { openSqlite } from '../db/sqlite'
+import { openPostgres } from '../db/drivers/postgres'
+import { openSqlite } from '../db/drivers/sqlite'
+import { createCodec } from '../db/encryption/codec'
 import { runRetention } from './run'
 import { type RetentionAnswer, type RetentionTask, STOP } from './schedule'
 

@@ -1,7 +1,7 @@
 // One run of retention: closes the months that are old enough, oldest first, and removes what is closed, also what an
 // earlier run has left. It must stop at the first fault.
 
-import type { Closing } from '../billing/closings'
+import type { Closing } from '../billing/proofs/closings'
 import { type ClosingParts, closeMonth } from './close'
 import { monthsToClose } from './months'
 import { removeClosed } from './remove'

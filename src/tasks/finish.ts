@@ -8,7 +8,7 @@ import {
   type Settled,
   settle,
   type UsageSource,
-} from '../billing/ledger'
+} from '../billing/ledger/ledger'
 import { billByTariff, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'

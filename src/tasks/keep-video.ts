@@ -4,7 +4,7 @@
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Model } from '../contract/family'
 import type { Db } from '../db/db'
-import { replaceStrings } from '../lib/json'
+import { replaceStrings } from '../lib/json/json'
 import type { System } from '../lib/system'
 import type { Success } from './finish'
 import { extendLease } from './leases'

@@ -2,8 +2,8 @@
 // further charge at the prices of the hold takes only what is available. A success must be charged once, however often
 // it is reported, and a task that was stopped on purpose must never be charged.
 
-import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger'
-import { countedPeriods } from '../billing/limits'
+import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger/ledger'
+import { countedPeriods } from '../billing/ledger/limits'
 import { type Db, tryApply } from '../db/db'
 import { findTask } from './find'
 import { type EndOptions, type Success, succeed } from './finish'

@@ -1,10 +1,10 @@
 // The rows of video tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A
 // task must never be sent to a vendor twice, and its hold must never come or go without it.
 
-import { freeKey } from '../billing/idempotency'
-import { findOpenCharge, release } from '../billing/ledger'
+import { freeKey } from '../billing/ledger/idempotency'
+import { findOpenCharge, release } from '../billing/ledger/ledger'
 import { type Db, type Statement, tryApply } from '../db/db'
-import type { EncodedTable } from '../db/reencryption'
+import type { EncodedTable } from '../db/encryption/reencryption'
 import { type Task, taskTextPlace } from './task'
 import { UNKNOWN } from './transitions'
 

@@ -1,7 +1,7 @@
 // Handles tasks that nobody submits or polls any more: those of a process that died around its submit, and those past
 // their deadline. A task that may have reached its vendor must never be sent again.
 
-import { saveAnswer } from '../billing/idempotency'
+import { saveAnswer } from '../billing/ledger/idempotency'
 import { taskOf } from '../contract/family'
 import { apply, DatabaseUnavailable } from '../db/db'
 import { modelOf } from './ask-upstream'

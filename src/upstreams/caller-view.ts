@@ -1,7 +1,7 @@
 // Removes from a vendor's answer what it cost the operator, and the operator's account with the vendor. It must never
 // change an answer that has neither, nor what a model has written.
 
-import { editObject, scanObject } from '../lib/json'
+import { editObject, scanObject } from '../lib/json/json'
 import { dataOfEvent, fromLatin1, objectIn, toLatin1 } from '../lib/sse'
 
 type Members = Record<string, unknown>

@@ -4,7 +4,7 @@
 import type { Call } from '../contract/family'
 import type { ListedModels, Upstream, UpstreamKind } from '../contract/upstream'
 import type { CancelSignal } from '../lib/cancel-token'
-import { parseForeign } from '../lib/json'
+import { parseForeign } from '../lib/json/json'
 
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 const MAX_DETAILS_BYTES = 4 * 1024 * 1024

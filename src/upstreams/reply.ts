@@ -6,7 +6,7 @@ import type { Model } from '../contract/family'
 import { BodyTooLarge, type HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
-import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json'
+import { editObject, parseForeign, scanObject, TooDeep } from '../lib/json/json'
 import { objectIn } from '../lib/sse'
 import { callerText } from './caller-view'
 

@@ -4,7 +4,7 @@
 
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
-import type { EncodedTable } from '../db/reencryption'
+import type { EncodedTable } from '../db/encryption/reencryption'
 
 /** How a delivery stands. */
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const

@@ -1,10 +1,10 @@
 // The secrets that sign webhooks: one for each key, shown once, and replaced with a period in which both are in force.
 // They are stored so that they can be read, because signing needs them; they must never be shown again or logged.
 
-import { UnreadableText } from '../db/codec'
 import { type Db, tryApply, type Value } from '../db/db'
-import { trustedText } from '../db/encryption-keys'
-import type { EncodedTable } from '../db/reencryption'
+import { UnreadableText } from '../db/encryption/codec'
+import { trustedText } from '../db/encryption/keys'
+import type { EncodedTable } from '../db/encryption/reencryption'
 
 /** How long the old secret signs too, in milliseconds. */
 export const OVERLAP_MS = 24 * 3_600_000

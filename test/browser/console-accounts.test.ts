@@ -3,9 +3,9 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { askAs, type Journey, journeyAs, makeAdminToken } from '../support/console-visit'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { askAs, type Journey, journeyAs, makeAdminToken } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)

@@ -3,13 +3,13 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { clientNames, clients } from '../../src/docs/clients'
+import { clientNames, clients } from '../../src/api-document/clients'
 import { formatUsd } from '../../src/lib/money'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { type Visit, visitConsole } from '../support/console-visit'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { type Visit, visitConsole } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { type HeldVendor, startHeldVendor } from '../support/held-vendor'
+import { type HeldVendor, startHeldVendor } from '../support/vendors/held'
 
 setDefaultTimeout(180_000)
 

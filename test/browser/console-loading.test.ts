@@ -3,11 +3,11 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { makeAdminToken, visitConsole } from '../support/console-visit'
-import { emptyFolder, install, stopWell } from '../support/executable'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { makeAdminToken, visitConsole } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { emptyFolder, install, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(120_000)
 

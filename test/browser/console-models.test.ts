@@ -3,10 +3,10 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { type Visit, visitConsole } from '../support/console-visit'
+import { type Sandbox, startSandbox } from '../../sandbox'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { type Visit, visitConsole } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
 
 setDefaultTimeout(180_000)

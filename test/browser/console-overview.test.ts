@@ -3,16 +3,16 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { adjust } from '../../src/billing/ledger'
+import { adjust } from '../../src/billing/ledger/ledger'
 import { formatUsd } from '../../src/lib/money'
 import { markUnknown } from '../../src/tasks/rows'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { askAs, makeAdminToken, type Visit, visitConsole } from '../support/console-visit'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { askAs, makeAdminToken, type Visit, visitConsole } from '../support/browser/console-visit'
+import { readTask, sendTask } from '../support/databases/task-rows'
 import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { readTask, sendTask } from '../support/task-rows'
-import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/task-vendor'
-import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
+import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
+import { startTaskVendor, succeeded, type TaskVendor, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -4,9 +4,15 @@
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { adminOperations } from '../../src/admin/operations'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { askAs, type Journey, journeyAs, makeAdminToken, visitConsole } from '../support/console-visit'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import {
+  askAs,
+  type Journey,
+  journeyAs,
+  makeAdminToken,
+  visitConsole,
+} from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)

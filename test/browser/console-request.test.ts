@@ -4,11 +4,11 @@
 import { expect, setDefaultTimeout } from 'bun:test'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { adjust } from '../../src/billing/ledger'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { type Visit, visitConsole } from '../support/console-visit'
+import { type Sandbox, startSandbox } from '../../sandbox'
+import { adjust } from '../../src/billing/ledger/ledger'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { type Visit, visitConsole } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)

@@ -3,10 +3,10 @@
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
-import { calendarPeriod } from '../../src/billing/limits'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
-import { type Visit, visitConsole } from '../support/console-visit'
+import { calendarPeriod } from '../../src/billing/ledger/limits'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { type Visit, visitConsole } from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)

@@ -2,8 +2,8 @@
 
 import { describe, expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)

@@ -5,8 +5,8 @@ import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser, Page } from 'playwright-core'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
-import { openBrowser } from '../support/browser'
-import { afterAll, beforeAll, test } from '../support/browser-test'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 setDefaultTimeout(180_000)

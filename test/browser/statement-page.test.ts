@@ -1,9 +1,9 @@
 // The page of a statement, as a browser shows it.
 
 import { expect, setDefaultTimeout } from 'bun:test'
-import { statementHtml } from '../../src/billing/statement-page'
-import { openBrowser } from '../support/browser'
-import { test } from '../support/browser-test'
+import { statementHtml } from '../../src/billing/reports/statement-page'
+import { openBrowser } from '../support/browser/browser'
+import { test } from '../support/browser/browser-test'
 
 setDefaultTimeout(120_000)
 

@@ -12,10 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
-import { freePort } from '../support/free-port'
-import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/object-store'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
+import { freePort } from '../support/processes/free-port'
+import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/servers/object-store'
 
 setDefaultTimeout(180_000)
 

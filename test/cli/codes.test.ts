@@ -1,8 +1,8 @@
 // gateway codes as a shell sees it: what is printed once, what is listed, and what is refused.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { createCommandLine, WRITTEN } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine, WRITTEN } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)

@@ -6,14 +6,14 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findConfig, readConfigFile, type Surroundings } from '../../cli/lib/config-file'
+import { findConfig, readConfigFile, type Surroundings } from '../../cli/configuration/config-file'
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
 import { KEY_VARIABLE } from '../../src/upstreams/settings'
-import { createCommandLine, PROGRAM } from '../support/command-line'
-import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
-import { startTaskVendor, videoBody } from '../support/task-vendor'
-import { completion, startVendor } from '../support/vendor'
+import { createCommandLine, PROGRAM } from '../support/processes/command-line'
+import { startTaskVendor, videoBody } from '../support/vendors/task'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -4,9 +4,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Ran } from '../support/command-line'
-import { type CommandShell, openCommandShell } from '../support/command-shell'
-import { type Serving, startServing } from '../support/serving'
+import type { Ran } from '../support/processes/command-line'
+import { type CommandShell, openCommandShell } from '../support/processes/command-shell'
+import { type Serving, startServing } from '../support/processes/serving'
 
 setDefaultTimeout(180_000)
 

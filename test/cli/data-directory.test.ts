@@ -13,11 +13,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { lockDataDir } from '../../cli/lib/serve-lock'
-import { openSqlite } from '../../src/db/sqlite'
-import { createCommandLine, PROGRAM } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { lockDataDir } from '../../cli/process/serve-lock'
+import { openSqlite } from '../../src/db/drivers/sqlite'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
+import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 
 setDefaultTimeout(180_000)
 

@@ -7,8 +7,8 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { moveToPostgres } from '../../src/backup/restore'
 import { migrate } from '../../src/db/migrations'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)

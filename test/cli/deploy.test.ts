@@ -4,8 +4,8 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../../package.json'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)

@@ -4,10 +4,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { examineCertificate, examineClock, examineFiles } from '../../cli/lib/examine-machine'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
-import { freePort } from '../support/free-port'
+import { examineCertificate, examineClock, examineFiles } from '../../cli/doctor/machine'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
+import { freePort } from '../support/processes/free-port'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)

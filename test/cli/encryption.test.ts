@@ -4,9 +4,9 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandLine, createCommandLine, PROGRAM, type Ran } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
-import { foundIn, idOf, masterKeys, spellingsOf } from '../support/encrypted-gateway'
+import { temporaryFolder } from '../support/databases/databases'
+import { foundIn, idOf, masterKeys, spellingsOf } from '../support/databases/encrypted-gateway'
+import { type CommandLine, createCommandLine, PROGRAM, type Ran } from '../support/processes/command-line'
 
 setDefaultTimeout(180_000)
 

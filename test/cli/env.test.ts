@@ -7,10 +7,10 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import { addressOf, env } from '../../cli/commands/env'
 import { makeSecret } from '../../src/accounts/keys'
-import { assignment } from '../../src/docs/clients'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { assignment } from '../../src/api-document/clients'
+import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway } from '../support/gateway'
+import { createCommandLine } from '../support/processes/command-line'
 
 setDefaultTimeout(180_000)
 

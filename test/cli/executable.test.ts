@@ -7,8 +7,15 @@ import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { version } from '../../package.json'
 import { audioFile } from '../support/audio-files'
-import { ask, emptyFolder, executable, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
+import {
+  ask,
+  emptyFolder,
+  executable,
+  install,
+  type Running,
+  stopWell,
+} from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

@@ -6,14 +6,13 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import { openSource, type SourceRow } from '../../cli/import/source'
+import { startSandbox } from '../../sandbox'
 import { startServer } from '../../src/app/server'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { audit } from '../../src/billing/proofs/audit'
 import { type Config, faultsOf } from '../../src/config/schema'
-import { startSandbox } from '../../src/sandbox'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
-import { dumpMysql, hasMariadb } from '../support/mariadb'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { dumpMysql, hasMariadb } from '../support/databases/mariadb'
 import {
   emptyDatabase,
   litellmConfig,
@@ -22,7 +21,8 @@ import {
   runAll,
   type TheirDatabase,
   theirSecrets,
-} from '../support/other-gateways'
+} from '../support/databases/other-gateways'
+import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
 

@@ -4,12 +4,12 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { choosableKinds } from '../../cli/lib/new-config'
+import { choosableKinds } from '../../cli/configuration/new-config'
 import shipped from '../../gateway.config'
 import { extended } from '../../src/config/extension'
 import { type Config, faultsOf } from '../../src/config/schema'
-import { createCommandLine, PROGRAM } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 
 setDefaultTimeout(60_000)
 

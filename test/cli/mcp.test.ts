@@ -3,8 +3,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { version } from '../../package.json'
 import { tools } from '../../src/mcp/tools'
-import { emptyFolder, install, stopWell } from '../support/executable'
 import { connect, nano, toolModels } from '../support/mcp'
+import { emptyFolder, install, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

@@ -4,8 +4,8 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(120_000)

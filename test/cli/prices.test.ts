@@ -4,12 +4,12 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import { operations } from '../../src/contract/operations'
-import { picture } from '../../src/sandbox/pictures'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, testConfig } from '../support/gateway'
+import { createCommandLine } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)

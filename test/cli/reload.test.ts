@@ -4,8 +4,8 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ask, type Installation, install, stopWell } from '../support/executable'
 import { waitFor } from '../support/gateway'
+import { ask, type Installation, install, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

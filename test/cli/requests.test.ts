@@ -3,13 +3,13 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { testEvent } from '../../src/events/send'
 import { insertEvent } from '../../src/webhooks/rows'
-import { createCommandLine, PROGRAM } from '../support/command-line'
-import { makeAdminToken } from '../support/console-visit'
-import { temporaryFolder } from '../support/databases'
+import { makeAdminToken } from '../support/browser/console-visit'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway } from '../support/gateway'
 import { TERMINAL_CONTROL } from '../support/hostile-text'
+import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
-import { completion, eventStream, startVendor } from '../support/vendor'
+import { completion, eventStream, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

@@ -18,7 +18,8 @@ import { Agent, get } from 'node:https'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../src/config/schema'
 import { migrations } from '../../src/db/migrations'
-import { openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { say, startTestGateway, waitFor } from '../support/gateway'
 import {
   ask,
   executable,
@@ -28,11 +29,10 @@ import {
   type Running,
   type StartOptions,
   stopWell,
-} from '../support/executable'
-import { freePort } from '../support/free-port'
-import { say, startTestGateway, waitFor } from '../support/gateway'
+} from '../support/processes/executable'
+import { freePort } from '../support/processes/free-port'
 import { casesOf, createRandom, seedOf } from '../support/random'
-import { chatRequest, RawCaller } from '../support/raw-caller'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 

@@ -4,16 +4,16 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { notSimulated, simulated } from '../../cli/lib/simulated'
+import { notSimulated, simulated } from '../../cli/configuration/simulated'
 import builtIn from '../../gateway.config'
+import { type Sandbox, startSandbox } from '../../sandbox'
 import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import { operationOf } from '../../src/contract/operations'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { createCommandLine, PROGRAM } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 
 setDefaultTimeout(180_000)
 

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import catalogue from '../../gateway.config'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { PROGRAM, WRITTEN } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { waitFor } from '../support/gateway'
+import { PROGRAM, WRITTEN } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
-import { completion } from '../support/vendor'
+import { completion } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

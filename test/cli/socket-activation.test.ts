@@ -3,8 +3,8 @@
 
 import { dlopen, ptr } from 'bun:ffi'
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { C_LIBRARIES } from '../../cli/lib/sockets'
-import { ask, install, type StartOptions, stopWell } from '../support/executable'
+import { C_LIBRARIES } from '../../cli/process/sockets'
+import { ask, install, type StartOptions, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

@@ -4,11 +4,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { addCredit, hold, settle } from '../../src/billing/ledger'
+import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
 import { migrate } from '../../src/db/migrations'
-import { createCommandLine } from '../support/command-line'
-import { openAddress, temporaryFolder } from '../support/databases'
-import { makeCharge, makeSettlement } from '../support/ledger-rows'
+import { openAddress, temporaryFolder } from '../support/databases/databases'
+import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
+import { createCommandLine } from '../support/processes/command-line'
 
 setDefaultTimeout(120_000)
 

@@ -4,16 +4,16 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockDataDir } from '../../cli/lib/serve-lock'
+import { lockDataDir } from '../../cli/process/serve-lock'
+import { jobId } from '../../sandbox/video-jobs'
 import type { Config } from '../../src/config/schema'
-import { jobId } from '../../src/sandbox/video-jobs'
-import { type CommandLine, createCommandLine, PROGRAM, WRITTEN } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, testModels, videoModels, waitFor } from '../support/gateway'
+import { type CommandLine, createCommandLine, PROGRAM, WRITTEN } from '../support/processes/command-line'
+import { type Serving, startServing } from '../support/processes/serving'
 import type { Json } from '../support/scenario'
-import { type Serving, startServing } from '../support/serving'
-import { heldBack, startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
-import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
+import { RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
+import { heldBack, startTaskVendor, succeeded, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -2,11 +2,11 @@
 // variables of OpenTelemetry name.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { attributeOf, startCollector } from '../support/collector'
-import { ask, install, stopWell } from '../support/executable'
-import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
 import { parseMetrics } from '../support/metrics'
+import { ask, install, stopWell } from '../support/processes/executable'
+import { freePort } from '../support/processes/free-port'
+import { attributeOf, startCollector } from '../support/servers/collector'
 
 setDefaultTimeout(180_000)
 

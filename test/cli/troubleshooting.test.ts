@@ -1,8 +1,8 @@
 // Every command that the pages of troubleshooting, error codes and events name, against a gateway that serves.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { createCommandLine } from '../support/command-line'
-import { startServing } from '../support/serving'
+import { createCommandLine } from '../support/processes/command-line'
+import { startServing } from '../support/processes/serving'
 
 setDefaultTimeout(180_000)
 

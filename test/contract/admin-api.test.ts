@@ -7,14 +7,14 @@ import { createAdmin, makeToken, ROLES, type Role } from '../../src/admin/admins
 import { createAdminDocument } from '../../src/admin/document'
 import { adminOperations as operations } from '../../src/admin/operations'
 import { newId, randomBytes } from '../../src/app/world'
-import { audit } from '../../src/billing/audit'
+import { audit } from '../../src/billing/proofs/audit'
 import { endTask, STOPPED } from '../../src/tasks/finish'
-import { OF_OTHERS } from '../support/console-visit'
-import { databaseKinds } from '../support/databases'
+import { misfits } from '../support/answers/json-schema'
+import { OF_OTHERS } from '../support/browser/console-visit'
+import { databaseKinds } from '../support/databases/databases'
+import { followTask, readTask, sendTask } from '../support/databases/task-rows'
 import { imageModel, startTestGateway, type TestGateway } from '../support/gateway'
-import { misfits } from '../support/json-schema'
-import { startObjectStore, storeKey } from '../support/object-store'
-import { followTask, readTask, sendTask } from '../support/task-rows'
+import { startObjectStore, storeKey } from '../support/servers/object-store'
 
 interface Reply {
   status: number

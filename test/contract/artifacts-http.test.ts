@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestGateway, waitFor } from '../support/gateway'
+import { RawCaller } from '../support/servers/raw-caller'
 import {
   bytesOf,
   drawnUrl,
@@ -14,8 +15,7 @@ import {
   resultUrl,
   startKeeper,
   startPictureVendor,
-} from '../support/picture-vendor'
-import { RawCaller } from '../support/raw-caller'
+} from '../support/vendors/picture'
 
 const bytes = bytesOf('the picture', 100_000)
 const sha256 = new Bun.CryptoHasher('sha256').update(bytes)

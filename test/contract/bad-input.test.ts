@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { makeSecret, revokeKey, rollKey } from '../../src/accounts/keys'
 import { createApp } from '../../src/app/routes'
 import { createGateway } from '../../src/request/line'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { type Json, play, type Scenario } from '../support/scenario'
 

@@ -6,10 +6,10 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { BodyReader, bodyLimitsOf } from '../../src/http/body'
 import { GatewayError } from '../../src/lib/errors'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { chatRequest, RawCaller } from '../support/raw-caller'
-import { rawForm, typeOf } from '../support/raw-form'
 import { createHandClock } from '../support/relaying'
 import { play, type Scenario } from '../support/scenario'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
+import { rawForm, typeOf } from '../support/servers/raw-form'
 
 setDefaultTimeout(180_000)
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import type { ModelConfig } from '../../src/config/schema'
 import { callerEvent, callerText, callerView, callerWords } from '../../src/upstreams/caller-view'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { startTaskVendor, type TaskVendor, videoBody } from '../support/task-vendor'
-import { chunk, completion, DONE, type OddVendor, startVendor } from '../support/vendor'
+import { startTaskVendor, type TaskVendor, videoBody } from '../support/vendors/task'
+import { chunk, completion, DONE, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -2,8 +2,8 @@
 // has no effect on the answer is left out, and what would change it is refused here, by its name, before anything is held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
-import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 

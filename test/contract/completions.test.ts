@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
-import { withWholeUsage } from '../../src/billing/usage-form'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { Row } from '../../src/db/db'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -1,10 +1,10 @@
 // The files of the console as they are sent: how large, with which policy and how long they are kept.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { readConsoleFiles } from '../../src/http/console-files'
-import { temporaryFolder } from '../support/databases'
+import { readConsoleFiles } from '../../src/console-server/files'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { modulesLoaded } from '../support/modules-loaded'
+import { modulesLoaded } from '../support/processes/modules-loaded'
 
 setDefaultTimeout(120_000)
 
@@ -34,7 +34,7 @@ test('nothing of it is loaded before its first request', async () => {
   expect(whileServing.length).toBeGreaterThan(100)
   expect(ofConsole(whileServing)).toEqual([])
   // What is looked for is there once somebody asks.
-  for (const name of ['src/console/index.html', 'src/http/console-files.ts', 'console-server.ts'])
+  for (const name of ['src/console/index.html', 'src/console-server/files.ts', 'console-server.ts'])
     expect(ofConsole(byConsole)).toContainEqual(expect.stringContaining(name))
 })
 

@@ -7,8 +7,8 @@ import { pauseKey, revokeKey, rollKey } from '../../src/accounts/keys'
 import { createLink, makeSessionToken, type SessionKind, subjectOfRole } from '../../src/accounts/sessions'
 import { createAdmin, makeToken, type Role, revokeAdmin } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
-import { OF_OTHERS } from '../support/console-visit'
-import { type DatabaseKind, databaseKinds } from '../support/databases'
+import { OF_OTHERS } from '../support/browser/console-visit'
+import { type DatabaseKind, databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 const MINUTE_MS = 60_000

@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
-import { sweepResponses } from '../../src/responses/keep'
-import { keptBytes } from '../../src/responses/rows'
-import type { SandboxCall } from '../../src/sandbox'
-import { databaseKinds } from '../support/databases'
+import type { SandboxCall } from '../../sandbox'
+import { sweepResponses } from '../../src/kept-responses/keep'
+import { keptBytes } from '../../src/kept-responses/rows'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }

@@ -7,12 +7,12 @@ import { families } from '../../src/families'
 import { ignoredInChat } from '../../src/families/traits/ignored'
 import { knownModel, traitsOf } from '../../src/families/traits/known-models'
 import { pathsOf } from '../../src/request/fields'
-import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import {
   responsesOnChatSamples,
   responsesOnConverseSamples,
   responsesOnMessagesSamples,
-} from '../support/response-samples'
+} from '../support/answers/response-samples'
+import { say, startTestGateway, type TestGateway, testModels } from '../support/gateway'
 
 type Json = Record<string, unknown>
 

@@ -4,10 +4,10 @@ import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Glob } from 'bun'
+import { pages } from '../../src/api-document/pages'
 import { settingTables } from '../../src/config/schema'
 import { largestBodies } from '../../src/contract/operations'
 import { units } from '../../src/contract/units'
-import { pages } from '../../src/docs/pages'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 
 const root = `${import.meta.dir}/../..`
@@ -38,7 +38,7 @@ test('each variable of the environment that the program reads is in the referenc
     /\b(?:process\.env|environment|env)\.([A-Z][A-Z_]+)\b|'((?:GATEWAY|HTTPS?|NO|XDG|NODE_EXTRA)_[A-Z_]+)'/g
   const names = new Set<string>()
   for await (const path of new Glob('{cli,src}/**/*.ts').scan(root)) {
-    if (path.startsWith('src/docs/')) continue
+    if (path.startsWith('src/api-document/')) continue
     const text = await Bun.file(`${root}/${path}`).text()
     for (const [, one, other] of text.matchAll(read)) names.add(one ?? other ?? '')
   }

@@ -2,7 +2,7 @@
 // id, and the operator finds it in the log once.
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { answerOfError, type ErrorForm } from '../../src/contract/caught'
+import { answerOfError, type ErrorForm } from '../../src/contract/error-answer'
 import { DatabaseUnavailable } from '../../src/db/db'
 import { GatewayError } from '../../src/lib/errors'
 import { startTestGateway, type TestGateway } from '../support/gateway'

@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { Glob } from 'bun'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import {
   type Family,
@@ -16,17 +17,16 @@ import { operationOf, operations } from '../../src/contract/operations'
 import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
-import { wavOf } from '../../src/lib/wav'
-import { picture } from '../../src/sandbox/pictures'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
-import { familyRows } from '../support/family-rows'
-import { type Fixture, fixtures } from '../support/fixtures'
+import { familyRows } from '../support/answers/family-rows'
+import { type Fixture, fixtures } from '../support/answers/fixtures'
+import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../support/answers/json-paths'
+import { mutatedAnswer } from '../support/answers/mutated-answers'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../support/json-paths'
-import { mutatedAnswer } from '../support/mutated-answers'
 import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
-import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
+import { type RecordedVendor, startRecordedVendor } from '../support/vendors/recorded'
 
 setDefaultTimeout(180_000)
 

@@ -11,12 +11,12 @@ import { families } from '../../src/families'
 import { GatewayError } from '../../src/lib/errors'
 import { stepsOf } from '../../src/lib/field-names'
 import { checkFields } from '../../src/request/fields'
-import { familyRows } from '../support/family-rows'
-import { fixtures } from '../support/fixtures'
+import { familyRows } from '../support/answers/family-rows'
+import { fixtures } from '../support/answers/fixtures'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { callTool, connect, dataUrl, toolModels } from '../support/mcp'
 import { createRandom, seedOf } from '../support/random'
-import { startVendor } from '../support/vendor'
+import { startVendor } from '../support/vendors/vendor'
 
 type Json = Record<string, unknown>
 

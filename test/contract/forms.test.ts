@@ -5,13 +5,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI, { toFile } from 'openai'
+import { picture } from '../../sandbox/pictures'
 import { openOrigin } from '../../src/http-client/origin'
-import { picture } from '../../src/sandbox/pictures'
-import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from '../support/form-vendor'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { type Leaving, RawCaller } from '../support/raw-caller'
-import { type RawPart, rawForm, typeOf } from '../support/raw-form'
 import { type Played, play, type Scenario } from '../support/scenario'
+import { type Leaving, RawCaller } from '../support/servers/raw-caller'
+import { type RawPart, rawForm, typeOf } from '../support/servers/raw-form'
+import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from '../support/vendors/form'
 
 setDefaultTimeout(180_000)
 

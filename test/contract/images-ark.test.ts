@@ -7,7 +7,7 @@ import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
-import { eventStream, startVendor } from '../support/vendor'
+import { eventStream, startVendor } from '../support/vendors/vendor'
 
 const PATH = '/v1/images/generations'
 const CENT = 10_000_000

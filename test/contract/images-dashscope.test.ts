@@ -6,7 +6,7 @@ import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway, withinOneMinute } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
-import { startVendor } from '../support/vendor'
+import { startVendor } from '../support/vendors/vendor'
 
 const PATH = '/v1/images/generations'
 const CENT = 10_000_000

@@ -3,13 +3,13 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
+import { picture as pictureOf } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
-import { picture as pictureOf } from '../../src/sandbox/pictures'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { createRandom, seedOf } from '../support/random'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
-import { eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

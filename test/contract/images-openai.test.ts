@@ -4,11 +4,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import shipped from '../../gateway.config'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
-import { picture } from '../../src/sandbox/pictures'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
-import { eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 /** Nano-dollars for a token, as the catalogue has them for `pgt-image-2`. */
 const TEXT_IN = 5_000

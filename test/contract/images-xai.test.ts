@@ -7,7 +7,7 @@ import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'
+import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
-import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'

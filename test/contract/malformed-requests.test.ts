@@ -6,9 +6,9 @@
 // that the application runs on.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { waitFor } from '../support/gateway'
-import { RawCaller } from '../support/raw-caller'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
+import { RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { wavOf } from '../../src/lib/wav'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import { startTestGateway, type TestGateway, videoModels, waitFor, withinOneMinute } from '../support/gateway'
 import { callTool, connect, dataUrl, nano, toolModels } from '../support/mcp'
 import { rejection } from '../support/rejection'

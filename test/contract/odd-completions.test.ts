@@ -2,12 +2,12 @@
 // that is a list, and reasons for the end that are failures. The caller gets what the contract says, and is shown what is paid.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { vendorCostNano } from '../../src/billing/vendor-cost'
+import { vendorCostNano } from '../../src/billing/proofs/vendor-cost'
 import { findRequest } from '../../src/request-log/look-up'
 import { detailsJson } from '../../src/request-log/request-json'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { DONE, eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { DONE, eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

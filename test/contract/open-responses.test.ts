@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
+import { readResponse } from '../support/answers/response-events'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
-import { startTrilingualVendor } from '../support/trilingual-vendor'
+import { startTrilingualVendor } from '../support/vendors/trilingual'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 const models = {

@@ -7,11 +7,11 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI, { toFile } from 'openai'
 import shipped from '../../gateway.config'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
-import { picture } from '../../src/sandbox/pictures'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type PictureVendor, pictureReply, resultUrl, startPictureVendor } from '../support/picture-vendor'
 import { type Json, type Played, play, type Scenario } from '../support/scenario'
+import { type PictureVendor, pictureReply, resultUrl, startPictureVendor } from '../support/vendors/picture'
 
 setDefaultTimeout(60_000)
 

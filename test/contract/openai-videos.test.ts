@@ -3,14 +3,14 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'
+import { picture } from '../../sandbox/pictures'
+import { VIDEO_FILE } from '../../sandbox/video-jobs'
 import type { Model } from '../../src/contract/family'
 import { reword } from '../../src/http/routes/video-request'
-import { picture } from '../../src/sandbox/pictures'
-import { VIDEO_FILE } from '../../src/sandbox/video-jobs'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play, type Scenario } from '../support/scenario'
-import { startTaskVendor, succeeded } from '../support/task-vendor'
+import { startTaskVendor, succeeded } from '../support/vendors/task'
 import { endAll, endOf, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

@@ -4,12 +4,12 @@
 import { afterAll, expect, test } from 'bun:test'
 import { closeAccount, describeAccount, freezeAccount, unfreezeAccount } from '../../src/accounts/accounts'
 import { pauseKey, resumeKey } from '../../src/accounts/keys'
-import { adjust, hold, release } from '../../src/billing/ledger'
-import { addToTotals } from '../../src/billing/usage-totals'
+import { adjust, hold, release } from '../../src/billing/ledger/ledger'
+import { addToTotals } from '../../src/billing/reports/usage-totals'
 import { parseUsd } from '../../src/lib/money'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
+import { makeCharge } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { makeCharge } from '../support/ledger-rows'
 
 interface Answer {
   error: { code: string }

@@ -5,11 +5,11 @@ import { afterAll, expect, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { beginArtifact, finishArtifact } from '../../src/artifacts/rows'
-import { hold, release } from '../../src/billing/ledger'
-import { databaseKinds } from '../support/databases'
+import { hold, release } from '../../src/billing/ledger/ledger'
+import { databaseKinds } from '../support/databases/databases'
+import { makeCharge } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { makeCharge } from '../support/ledger-rows'
-import { startObjectStore, storeKey } from '../support/object-store'
+import { startObjectStore, storeKey } from '../support/servers/object-store'
 
 const gateways = new Map<string, TestGateway>()
 const store = startObjectStore()

@@ -3,7 +3,7 @@
 // that the model can hold on top, or 2,000,000 tokens. What is more than was quoted is told.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { plausible, quoteOf } from '../../src/billing/metering'
+import { plausible, quoteOf } from '../../src/billing/ledger/metering'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Quantities } from '../../src/contract/family'
 import { Notices } from '../../src/events/notices'
@@ -19,7 +19,7 @@ import {
   type OddVendor,
   startVendor,
   usageChunk,
-} from '../support/vendor'
+} from '../support/vendors/vendor'
 
 const inputTokensOf = ({ input_token = 0, cached_input_token = 0, cache_write_token = 0 }: Quantities) =>
   input_token + cached_input_token + cache_write_token

@@ -8,12 +8,12 @@ import { openaiChat } from '../../src/families/chat/openai'
 import { chatUsage } from '../../src/families/chat/usage'
 import { readMessage, readMessageEvent } from '../../src/families/messages/caller-side'
 import { endTask } from '../../src/tasks/finish'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { START } from '../support/databases/ledger-rows'
+import { followTask, fund, readTask } from '../support/databases/task-rows'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { START } from '../support/ledger-rows'
-import { followTask, fund, readTask } from '../support/task-rows'
-import { VIDEO_NANO } from '../support/task-vendor'
-import { chunk, completion, DONE, eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { VIDEO_NANO } from '../support/vendors/task'
+import { chunk, completion, DONE, eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

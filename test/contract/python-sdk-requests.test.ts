@@ -2,11 +2,11 @@
 // by them directly, and by the gateway for the same. xAI's SDK speaks gRPC, which is not the API that the gateway uses.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { type Sandbox, startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { named, runOverLines, vendorPackages } from '../support/python-packages'
-import { type Asked, asAsked, differencesOf } from '../support/wanted-differences'
+import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
+import { type Asked, asAsked, differencesOf } from '../support/vendors/wanted-differences'
 
 setDefaultTimeout(180_000)
 

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { named, runOverLines, vendorPackages } from '../support/python-packages'
+import { named, runOverLines, vendorPackages } from '../support/processes/python-packages'
 
 setDefaultTimeout(180_000)
 

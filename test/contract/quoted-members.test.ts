@@ -10,7 +10,7 @@ import { families } from '../../src/families'
 import { GatewayError } from '../../src/lib/errors'
 import { createValidator } from '../../src/lib/validate'
 import { checkFields } from '../../src/request/fields'
-import { familyRows } from '../support/family-rows'
+import { familyRows } from '../support/answers/family-rows'
 import type { Json } from '../support/scenario'
 
 /** Size of every request: a member must count by itself, not by the bytes that it has. */

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { llamaPackages, startLlama } from '../support/llama-server'
-import { named } from '../support/python-packages'
+import { named } from '../support/processes/python-packages'
+import { llamaPackages, startLlama } from '../support/vendors/llama-server'
 
 setDefaultTimeout(180_000)
 

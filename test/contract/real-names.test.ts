@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'
 import { extended } from '../../src/config/extension'
-import { describePriceList, priceListOf } from '../../src/config/prices'
+import { describePriceList, priceListOf } from '../../src/config/models/prices'
 import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import { hasServiceTier, heldNano, tariffOfVariant } from '../../src/contract/prices'
 import { knownModel } from '../../src/families/traits/known-models'

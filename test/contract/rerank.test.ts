@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import catalogue from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { tryApply } from '../../src/db/db'
-import { BackgroundResponses } from '../../src/responses/background'
+import { BackgroundResponses } from '../../src/kept-responses/background'
 import {
   deleteBackground,
   endBackground,
@@ -12,8 +12,8 @@ import {
   forgetBegun,
   insertBackground,
   insertEvents,
-} from '../../src/responses/background-rows'
-import { databaseKinds } from '../support/databases'
+} from '../../src/kept-responses/background-rows'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }

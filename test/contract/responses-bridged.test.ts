@@ -5,8 +5,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { ModelConfig } from '../../src/config/schema'
+import { newestCodex } from '../support/answers/response-requests'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { newestCodex } from '../support/response-requests'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(60_000)

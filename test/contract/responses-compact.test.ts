@@ -4,11 +4,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { ModelConfig } from '../../src/config/schema'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
-import { startTrilingualVendor } from '../support/trilingual-vendor'
+import { startTrilingualVendor } from '../support/vendors/trilingual'
 
 const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
 const models: Record<string, ModelConfig> = {

@@ -4,11 +4,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { ModelConfig } from '../../src/config/schema'
-import { databaseKinds } from '../support/databases'
+import { outlineOf, readResponse } from '../support/answers/response-events'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { outlineOf, readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
-import { startTrilingualVendor, USED } from '../support/trilingual-vendor'
+import { startTrilingualVendor, USED } from '../support/vendors/trilingual'
 
 const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
 const models: Record<string, ModelConfig> = {

@@ -2,10 +2,10 @@
 // is named by the project where it was seen.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readResponse } from '../support/answers/response-events'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 let gateway: TestGateway
 let odd: OddVendor

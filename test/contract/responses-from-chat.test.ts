@@ -8,11 +8,16 @@ import { responseOfCompletion } from '../../src/families/responses/via-chat/repl
 import { createEventsOfChat } from '../../src/families/responses/via-chat/stream'
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
-import { chatStream } from '../support/chat-streams'
+import { chatStream } from '../support/answers/chat-streams'
+import {
+  bridgedModel,
+  openSeals,
+  responseStream,
+  responsesRequest,
+} from '../support/answers/response-bridges'
+import { outlineOf, type ReadResponse, readResponse } from '../support/answers/response-events'
+import { accumulatedResponse } from '../support/answers/response-reader'
 import { casesOf, createRandom, interleavings, MIXTURE_STEP, type Random, seedOf } from '../support/random'
-import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
-import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
-import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')

@@ -8,11 +8,16 @@ import { createEventsOfMessages } from '../../src/families/responses/via-message
 import { openReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
-import { messageStream } from '../support/message-streams'
+import { messageStream } from '../support/answers/message-streams'
+import {
+  bridgedModel,
+  openSeals,
+  responseStream,
+  responsesRequest,
+} from '../support/answers/response-bridges'
+import { outlineOf, type ReadResponse, readResponse } from '../support/answers/response-events'
+import { accumulatedResponse } from '../support/answers/response-reader'
 import { casesOf, createRandom, interleavings, MIXTURE_STEP, type Random, seedOf } from '../support/random'
-import { bridgedModel, openSeals, responseStream, responsesRequest } from '../support/response-bridges'
-import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
-import { accumulatedResponse } from '../support/response-reader'
 import type { Json } from '../support/scenario'
 
 const seed = seedOf('RESPONSES_SEED')

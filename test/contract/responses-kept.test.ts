@@ -2,8 +2,8 @@
 // always sent the whole conversation and is asked to keep nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { SandboxCall } from '../../src/sandbox'
-import { databaseKinds } from '../support/databases'
+import type { SandboxCall } from '../../sandbox'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 type Fields = Record<string, unknown>

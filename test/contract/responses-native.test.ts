@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
+import { readResponse } from '../support/answers/response-events'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { readResponse } from '../support/response-events'
 import { type Played, play, type Scenario } from '../support/scenario'
-import { eventStream, startVendor } from '../support/vendor'
+import { eventStream, startVendor } from '../support/vendors/vendor'
 
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
 

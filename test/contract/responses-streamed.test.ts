@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Row } from '../../src/db/db'
+import { outlineOf, type ReadResponse, readResponse } from '../support/answers/response-events'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { outlineOf, type ReadResponse, readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
 
 setDefaultTimeout(180_000)

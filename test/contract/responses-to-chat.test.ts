@@ -8,9 +8,9 @@ import { chatRequestOf } from '../../src/families/responses/via-chat/request'
 import { sealReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { checkFields } from '../../src/request/fields'
-import { fixtures } from '../support/fixtures'
-import { bridgedModel, responsesRequest } from '../support/response-bridges'
-import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
+import { fixtures } from '../support/answers/fixtures'
+import { bridgedModel, responsesRequest } from '../support/answers/response-bridges'
+import { agents, aiSdk, codex, langchain, newestCodex } from '../support/answers/response-requests'
 import type { Json } from '../support/scenario'
 
 const local = bridgedModel('chat', 'local-model')

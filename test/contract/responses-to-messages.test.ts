@@ -10,9 +10,9 @@ import { messageRequestOf } from '../../src/families/responses/via-messages/requ
 import { sealReasoning, type ThinkingBlock } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { checkFields } from '../../src/request/fields'
-import { fixtures } from '../support/fixtures'
-import { bridgedModel, openSeals, responsesRequest } from '../support/response-bridges'
-import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
+import { fixtures } from '../support/answers/fixtures'
+import { bridgedModel, openSeals, responsesRequest } from '../support/answers/response-bridges'
+import { agents, aiSdk, codex, langchain, newestCodex } from '../support/answers/response-requests'
 import type { Json } from '../support/scenario'
 
 const older = bridgedModel('messages', 'claude-sonnet-4-5', { maxOutputTokens: 64_000 })

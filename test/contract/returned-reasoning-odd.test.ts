@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Traits } from '../../src/contract/traits'
+import { readEvents } from '../support/answers/message-events'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { readEvents } from '../support/message-events'
 import type { Json } from '../support/scenario'
-import { eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

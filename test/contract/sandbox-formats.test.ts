@@ -7,8 +7,8 @@ import { generateObject, jsonSchema } from 'ai'
 import Ajv2020 from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
 import OpenAI from 'openai'
+import { readEvents } from '../support/answers/message-events'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { readEvents } from '../support/message-events'
 import type { Json } from '../support/scenario'
 
 globalThis.AI_SDK_LOG_WARNINGS = false

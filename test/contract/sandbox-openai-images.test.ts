@@ -2,8 +2,8 @@
 // that sends such things would pass its tests.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { startSandbox } from '../../src/sandbox'
-import { picture } from '../../src/sandbox/pictures'
+import { startSandbox } from '../../sandbox'
+import { picture } from '../../sandbox/pictures'
 import type { Json } from '../support/scenario'
 
 const sandbox = startSandbox()

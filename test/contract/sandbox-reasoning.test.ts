@@ -2,7 +2,7 @@
 // those that they take.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { type Sandbox, startSandbox } from '../../sandbox'
 import type { Json } from '../support/scenario'
 
 type Vendor = 'google' | 'deepseek' | 'moonshot' | 'zai'

@@ -1,8 +1,8 @@
 // The simulated responses of OpenAI: as strict as the service in what it takes, and in the recorded order in what it sends.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { readResponse } from '../support/response-events'
+import { type Sandbox, startSandbox } from '../../sandbox'
+import { readResponse } from '../support/answers/response-events'
 import type { Json } from '../support/scenario'
 
 let sandbox: Sandbox

@@ -2,8 +2,8 @@
 // the refusals of the true one.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { samplesPerSecond, toneFile } from '../../src/sandbox/sounds'
+import { type Sandbox, startSandbox } from '../../sandbox'
+import { samplesPerSecond, toneFile } from '../../sandbox/sounds'
 import type { Json } from '../support/scenario'
 
 let sandbox: Sandbox

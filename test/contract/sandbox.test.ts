@@ -2,11 +2,11 @@
 // other test can notice.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
-import { deliver } from '../../src/sandbox/delivery'
-import { directiveHelp, promptText, readDirectives, withoutDirectives } from '../../src/sandbox/directives'
-import { countTokens, cutIntoPieces } from '../../src/sandbox/pieces'
-import { exampleOf } from '../../src/sandbox/schema-example'
+import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
+import { deliver } from '../../sandbox/delivery'
+import { directiveHelp, promptText, readDirectives, withoutDirectives } from '../../sandbox/directives'
+import { countTokens, cutIntoPieces } from '../../sandbox/pieces'
+import { exampleOf } from '../../sandbox/schema-example'
 import { waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
 

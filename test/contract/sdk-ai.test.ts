@@ -18,8 +18,8 @@ import {
 } from 'ai'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { withinOneMinute } from '../support/gateway'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

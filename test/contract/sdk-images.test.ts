@@ -6,10 +6,10 @@ import { createReadStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI, { toFile } from 'openai'
 import shipped from '../../gateway.config'
+import { type PictureFormat, picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
-import { type PictureFormat, picture } from '../../src/sandbox/pictures'
-import { temporaryFolder } from '../support/databases'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
+import { temporaryFolder } from '../support/databases/databases'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

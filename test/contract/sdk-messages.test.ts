@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor } from '../support/gateway'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

@@ -9,7 +9,7 @@ import OpenAI from 'openai'
 import { z } from 'zod'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 setTracingDisabled(true)

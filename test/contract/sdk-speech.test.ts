@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 import { rejection } from '../support/rejection'
 import { pitchOf, readMp3, readWav } from '../support/sounds'
 import { speechModels } from '../support/speech'

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
-import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, waitFor, withinOneMinute } from '../support/gateway'
+import { ask, type Installation, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

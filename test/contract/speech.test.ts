@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
-import { samplesPerSecond, toneFile } from '../../src/sandbox/sounds'
+import { samplesPerSecond, toneFile } from '../../sandbox/sounds'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { play, type Scenario } from '../support/scenario'
 import { pitchOf, readMp3, readWav } from '../support/sounds'

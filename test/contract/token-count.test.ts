@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor, withinOneMinute } from '../support/gateway'
 import { type Played, play, type Scenario } from '../support/scenario'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 let gateway: TestGateway
 let odd: OddVendor

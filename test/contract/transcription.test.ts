@@ -4,13 +4,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'
 import catalogue from '../../gateway.config'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
-import { wavOf } from '../../src/lib/wav'
-import { picture } from '../../src/sandbox/pictures'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import { audioFile, audioFileFormats, recordedWebm } from '../support/audio-files'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

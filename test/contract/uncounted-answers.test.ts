@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { BESIDE, type OddFigures, startTrilingualVendor, USED } from '../support/trilingual-vendor'
+import { BESIDE, type OddFigures, startTrilingualVendor, USED } from '../support/vendors/trilingual'
 
 const INPUT = 1_000
 const OUTPUT = 2_000

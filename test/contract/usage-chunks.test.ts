@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

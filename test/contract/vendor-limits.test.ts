@@ -12,7 +12,7 @@ import {
   type OddVendor,
   startVendor,
   usageChunk,
-} from '../support/vendor'
+} from '../support/vendors/vendor'
 
 const MEBIBYTE = 1024 * 1024
 const LEVELS = 50_000

@@ -3,11 +3,17 @@
 // Each SDK reads the simulator's answer too, and those that validate it accept it.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
+import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { vendorCases, vendorModels } from '../support/vendor-cases'
-import { VendorClients } from '../support/vendor-clients'
-import { type Asked, asAsked, differencesOf, judge, wantedDifferences } from '../support/wanted-differences'
+import { vendorCases, vendorModels } from '../support/vendors/cases'
+import { VendorClients } from '../support/vendors/clients'
+import {
+  type Asked,
+  asAsked,
+  differencesOf,
+  judge,
+  wantedDifferences,
+} from '../support/vendors/wanted-differences'
 
 setDefaultTimeout(120_000)
 

@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import shipped from '../../gateway.config'
+import { startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
-import { startSandbox } from '../../src/sandbox'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { callTool, connect } from '../support/mcp'
 import type { Json } from '../support/scenario'

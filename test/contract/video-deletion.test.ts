@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { videoBody } from '../support/task-vendor'
+import { videoBody } from '../support/vendors/task'
 import { type Clock, endAll, endOf, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

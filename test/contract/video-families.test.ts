@@ -13,10 +13,10 @@ import {
 } from '../../src/contract/family'
 import { families } from '../../src/families'
 import { parseUsd } from '../../src/lib/money'
+import { branchesOf, withValue } from '../support/answers/json-paths'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { branchesOf, withValue } from '../support/json-paths'
 import type { Json } from '../support/scenario'
-import { videoVendors } from '../support/video-replies'
+import { videoVendors } from '../support/vendors/video-replies'
 import { endAll, endOf, makeClock, readTask, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

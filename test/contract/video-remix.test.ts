@@ -3,10 +3,10 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import OpenAI from 'openai'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { videoBody } from '../support/task-vendor'
+import { videoBody } from '../support/vendors/task'
 import { type Clock, endAll, endOf, makeClock, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

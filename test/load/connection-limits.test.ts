@@ -3,9 +3,9 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Config } from '../../src/config/schema'
-import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
-import { askSteadily, Flood, watchCpu } from '../support/flood'
 import { say, waitFor } from '../support/gateway'
+import { ask, type Installation, install, type Running, stopWell } from '../support/processes/executable'
+import { askSteadily, Flood, watchCpu } from '../support/servers/flood'
 
 setDefaultTimeout(180_000)
 

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { rssMb } from '../../bench/process-meter'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
-import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from '../support/form-vendor'
 import { waitFor } from '../support/gateway'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
+import { CERTIFICATE_FILE, type FormVendor, startFormVendor } from '../support/vendors/form'
 
 setDefaultTimeout(180_000)
 

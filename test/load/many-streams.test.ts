@@ -5,10 +5,10 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Socket } from 'bun'
 import type { ModelConfig } from '../../src/config/schema'
 import { say, testModels, videoModels, waitFor } from '../support/gateway'
-import { chatRequest } from '../support/raw-caller'
-import { type Serving, startServing } from '../support/serving'
-import { videoBody } from '../support/task-vendor'
-import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
+import { type Serving, startServing } from '../support/processes/serving'
+import { chatRequest } from '../support/servers/raw-caller'
+import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
+import { videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(400_000)
 

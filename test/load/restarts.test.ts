@@ -4,9 +4,9 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
-import { ask, type Installation, install, type Running, stopWell } from '../support/executable'
-import { freePort } from '../support/free-port'
 import { say, waitFor } from '../support/gateway'
+import { ask, type Installation, install, type Running, stopWell } from '../support/processes/executable'
+import { freePort } from '../support/processes/free-port'
 import { isWholeRun } from '../support/random'
 
 setDefaultTimeout(300_000)

@@ -6,15 +6,20 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseKind } from '../support/databases'
-import { openAddress, temporaryFolder } from '../support/databases'
+import type { DatabaseKind } from '../support/databases/databases'
+import { openAddress, temporaryFolder } from '../support/databases/databases'
+import { type PostgresServer, startPostgres } from '../support/databases/postgres'
 import { whenTestsEnd } from '../support/ending'
-import { ask, executable, type Installation, install, type Running } from '../support/executable'
-import { freePort } from '../support/free-port'
 import { say, waitFor } from '../support/gateway'
-import { type PostgresServer, startPostgres } from '../support/postgres'
-import { videoBody } from '../support/task-vendor'
-import { idsOf, RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
+import { ask, executable, type Installation, install, type Running } from '../support/processes/executable'
+import { freePort } from '../support/processes/free-port'
+import {
+  idsOf,
+  RECEIVER_NETWORK,
+  startReceiver,
+  type WebhookReceiver,
+} from '../support/servers/webhook-receiver'
+import { videoBody } from '../support/vendors/task'
 
 const MINUTES = Number(process.env.SOAK_MINUTES ?? 0)
 const LONGEST_END_MS = 300_000

@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import { createTokenCounter } from '../../src/media/token-counter'
 import { say, startTestGateway, testModels } from '../support/gateway'
-import { completion, startVendor } from '../support/vendor'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

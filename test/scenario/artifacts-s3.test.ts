@@ -3,7 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type TestGateway, waitFor } from '../support/gateway'
-import { type ObjectStore, startObjectStore, storeKey } from '../support/object-store'
+import { type ObjectStore, startObjectStore, storeKey } from '../support/servers/object-store'
+import { RawCaller } from '../support/servers/raw-caller'
 import {
   bytesOf,
   drawnUrl,
@@ -13,8 +14,7 @@ import {
   resultUrl,
   startKeeper,
   startPictureVendor,
-} from '../support/picture-vendor'
-import { RawCaller } from '../support/raw-caller'
+} from '../support/vendors/picture'
 
 const CENT = 10_000_000
 const HOUR_MS = 3_600_000

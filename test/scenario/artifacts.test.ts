@@ -6,9 +6,10 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } f
 import { join } from 'node:path'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { restart } from '../support/nodes'
+import type { Json } from '../support/scenario'
 import {
   bytesOf,
   draw,
@@ -19,8 +20,7 @@ import {
   resultUrl,
   startKeeper,
   startPictureVendor,
-} from '../support/picture-vendor'
-import type { Json } from '../support/scenario'
+} from '../support/vendors/picture'
 
 const CENT = 10_000_000
 const HOUR_MS = 3_600_000

@@ -8,12 +8,13 @@ import { BackupDamaged, type BackupSource, makeBackup } from '../../src/backup/b
 import { bucketPlace, folderPlace, nameOfBackup, timeOfBackup } from '../../src/backup/place'
 import { moveToPostgres, restore, TargetFilled } from '../../src/backup/restore'
 import { createBackupSchedule } from '../../src/backup/schedule'
-import { audit } from '../../src/billing/audit'
-import { addCredit } from '../../src/billing/ledger'
+import { addCredit } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { differencesOf, tablesOf } from '../../src/db/table-copy'
+import { createLedgerFuzz } from '../support/bookkeepers/ledger-fuzz'
 import {
   type DatabaseKind,
   databaseAddress,
@@ -21,12 +22,11 @@ import {
   openAddress,
   postgresUrl,
   temporaryFolder,
-} from '../support/databases'
-import { freePort } from '../support/free-port'
-import { createLedgerFuzz } from '../support/ledger-fuzz'
-import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/object-store'
+} from '../support/databases/databases'
+import { freePort } from '../support/processes/free-port'
 import { createRandom, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
+import { MISSING_BUCKET, startObjectStore, storeKey } from '../support/servers/object-store'
 
 setDefaultTimeout(180_000)
 

@@ -4,11 +4,11 @@
 import { heapStats } from 'bun:jsc'
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import type { SandboxCall } from '../../sandbox'
 import type { Row } from '../../src/db/db'
-import type { SandboxCall } from '../../src/sandbox'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { chatRequest, type Leaving, RawCaller } from '../support/raw-caller'
+import { chatRequest, type Leaving, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 

@@ -15,14 +15,14 @@ import {
 import type { Outside } from '../../src/app/world'
 import type { ModelConfig } from '../../src/config/schema'
 import { directTransport } from '../../src/http-client/origin'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
 import { say, startTestGateway, testModels, waitFor } from '../support/gateway'
 import { closeNodes, restart, startTwin } from '../support/nodes'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
-import { startTaskVendor, succeeded, videoBody, working } from '../support/task-vendor'
-import { completion, startVendor } from '../support/vendor'
+import { startTaskVendor, succeeded, videoBody, working } from '../support/vendors/task'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -2,11 +2,11 @@
 // with both ways in which PostgreSQL moves money. Wrong codes are counted, and nothing of a code is stored in clear.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { ledgerOf } from '../../src/billing/account-ledger'
-import { CODE_ATTEMPTS, createCodes, makeCode, revokeCode } from '../../src/billing/codes'
-import { MOVE_MONEY } from '../../src/db/movement-records'
+import { ledgerOf } from '../../src/billing/ledger/account-ledger'
+import { CODE_ATTEMPTS, createCodes, makeCode, revokeCode } from '../../src/billing/selling/codes'
+import { MOVE_MONEY } from '../../src/db/movements/records'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 const randomBytes = (count: number) => crypto.getRandomValues(new Uint8Array(count))

@@ -2,17 +2,17 @@
 // disk.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../../src/billing/audit'
-import { findOpenCharge, settle } from '../../src/billing/ledger'
-import { withWholeUsage } from '../../src/billing/usage-form'
-import { DAY_MS } from '../../src/billing/usage-totals'
+import { findOpenCharge, settle } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
+import { DAY_MS } from '../../src/billing/reports/usage-totals'
 import { makeChargePartitions, tableOfCharges } from '../../src/db/charge-partitions'
 import { COMPACT_CHARGES } from '../../src/db/compact-charges'
 import { apply, type Db, type Statement, type Value } from '../../src/db/db'
 import { migrate, migrations } from '../../src/db/migrations'
 import { STORED_CHARGES } from '../../src/db/stored-charges'
-import { databaseAddress, databaseKinds, openAddress, openTestDatabase } from '../support/databases'
-import { makeSettlement, START } from '../support/ledger-rows'
+import { databaseAddress, databaseKinds, openAddress, openTestDatabase } from '../support/databases/databases'
+import { makeSettlement, START } from '../support/databases/ledger-rows'
 
 setDefaultTimeout(120_000)
 

@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { chatRequest, RawCaller } from '../support/raw-caller'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 

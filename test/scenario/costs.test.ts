@@ -4,13 +4,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
-import { usageBy } from '../../src/billing/usage-report'
-import { addToTotals, rebuildTotals } from '../../src/billing/usage-totals'
-import { verify } from '../../src/billing/verify'
+import { verify } from '../../src/billing/proofs/verify'
+import { usageBy } from '../../src/billing/reports/usage-report'
+import { addToTotals, rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { tariffOfJson } from '../../src/contract/prices'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '../support/vendor'
+import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

@@ -7,8 +7,15 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Row } from '../../src/db/db'
-import { ask, type Finished, type Installation, install, type Running, stopWell } from '../support/executable'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import {
+  ask,
+  type Finished,
+  type Installation,
+  install,
+  type Running,
+  stopWell,
+} from '../support/processes/executable'
 import { isWholeRun } from '../support/random'
 
 setDefaultTimeout(180_000)

@@ -12,9 +12,9 @@ import {
   type Statement,
   type Value,
 } from '../../src/db/db'
+import { openPostgres } from '../../src/db/drivers/postgres'
+import { openSqlite } from '../../src/db/drivers/sqlite'
 import { migrate, migrations } from '../../src/db/migrations'
-import { openPostgres } from '../../src/db/postgres'
-import { openSqlite } from '../../src/db/sqlite'
 import {
   type DatabaseKind,
   databaseAddress,
@@ -23,9 +23,9 @@ import {
   openTestDatabase,
   postgresUrl,
   temporaryFolder,
-} from '../support/databases'
-import { freePort } from '../support/free-port'
+} from '../support/databases/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(180_000)
@@ -192,7 +192,7 @@ function durabilityContract(kind: DatabaseKind): void {
     const db = openAddress(address)
     await db.batch([{ sql: THINGS }])
     const child = Bun.spawn(
-      [process.execPath, join(import.meta.dir, '../support/write-until-killed.ts'), address],
+      [process.execPath, join(import.meta.dir, '../support/processes/write-until-killed.ts'), address],
       {
         stdout: 'pipe',
         stderr: 'inherit',

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { completion } from '../support/vendor'
+import { completion } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

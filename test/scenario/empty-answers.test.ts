@@ -2,13 +2,13 @@
 // of tools and refusals are output. Every row counts what it left behind: calls, charges, and what is missing on the account.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { picture } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
-import { picture } from '../../src/sandbox/pictures'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
-import { familyRows } from '../support/family-rows'
+import { familyRows } from '../support/answers/family-rows'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type RecordedVendor, startRecordedVendor } from '../support/recorded-vendor'
 import type { Json } from '../support/scenario'
+import { type RecordedVendor, startRecordedVendor } from '../support/vendors/recorded'
 
 setDefaultTimeout(180_000)
 

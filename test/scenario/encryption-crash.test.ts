@@ -4,12 +4,12 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { randomBytes } from '../../src/app/world'
-import { answerAgain, saveAnswer, takeKey } from '../../src/billing/idempotency'
+import { answerAgain, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
 import { masterKeysOf } from '../../src/config/secrets'
-import { createCodec } from '../../src/db/codec'
+import { createCodec } from '../../src/db/encryption/codec'
 import { migrate } from '../../src/db/migrations'
-import { databaseAddress, databaseKinds, openAddress } from '../support/databases'
-import { idOf, keysOfTexts, masterKeys } from '../support/encrypted-gateway'
+import { databaseAddress, databaseKinds, openAddress } from '../support/databases/databases'
+import { idOf, keysOfTexts, masterKeys } from '../support/databases/encrypted-gateway'
 import { createRandom, seedOf } from '../support/random'
 
 setDefaultTimeout(180_000)
@@ -17,7 +17,7 @@ setDefaultTimeout(180_000)
 const [first, second] = masterKeys
 
 /** Rows of a database that a process brings under a key, until it is killed. */
-const WORKER = join(import.meta.dir, '../support/reencrypt-until-killed.ts')
+const WORKER = join(import.meta.dir, '../support/processes/reencrypt-until-killed.ts')
 const ROWS = 1_000
 
 /** Runs it, and kills it after a number of changes. True if it came to its end before. */

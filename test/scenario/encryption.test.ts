@@ -7,15 +7,14 @@ import { join } from 'node:path'
 import { encodedTables } from '../../src/app/encoded-tables'
 import { randomBytes } from '../../src/app/world'
 import { masterKeysOf } from '../../src/config/secrets'
-import { LiveBooks, type LiveEvent } from '../../src/console-server/live-books'
-import { createCodec, storedBy } from '../../src/db/codec'
+import { LiveBooks, type LiveEvent } from '../../src/console-server/live-balances'
 import { apply, type Db } from '../../src/db/db'
-import { registerKey, usedKeys } from '../../src/db/encryption-keys'
-import { secretOf } from '../../src/db/secrets'
-import { insertBackground } from '../../src/responses/background-rows'
+import { createCodec, storedBy } from '../../src/db/encryption/codec'
+import { registerKey, usedKeys } from '../../src/db/encryption/keys'
+import { secretOf } from '../../src/db/encryption/secrets'
+import { insertBackground } from '../../src/kept-responses/background-rows'
 import { rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, openAddress, temporaryFolder } from '../support/databases'
+import { databaseKinds, openAddress, temporaryFolder } from '../support/databases/databases'
 import {
   bytesOf,
   encryptedOptions,
@@ -29,9 +28,10 @@ import {
   reencryptInTurn,
   spellingsOf,
   storeTexts,
-} from '../support/encrypted-gateway'
+} from '../support/databases/encrypted-gateway'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { closeNodes, restart, startTwin } from '../support/nodes'
+import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(120_000)

@@ -6,7 +6,7 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { createKey, unlimited } from '../../src/accounts/keys'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { outside, randomBytes } from '../../src/app/world'
-import { addCredit } from '../../src/billing/ledger'
+import { addCredit } from '../../src/billing/ledger/ledger'
 import { type EventsEntry, eventSettingsOf } from '../../src/config/events'
 import { faultsOf } from '../../src/config/schema'
 import type { EventBody } from '../../src/contract/events'
@@ -18,12 +18,17 @@ import { watchEvents } from '../../src/events/watch'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { Receivers } from '../../src/webhooks/receivers'
 import { bodyOfWebhook, insertEvent, listEvents } from '../../src/webhooks/rows'
-import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
-import { freePort } from '../support/free-port'
+import {
+  type DatabaseKind,
+  databaseKinds,
+  openTestDatabase,
+  temporaryFolder,
+} from '../support/databases/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
-import { AUTHORITY_FILE, MAIL_PASSWORD, MAIL_USER, startMailServer } from '../support/mail-server'
-import { completion } from '../support/vendor'
-import { HERE, openSending, openSite, SECRET, START } from '../support/webhook-sending'
+import { freePort } from '../support/processes/free-port'
+import { AUTHORITY_FILE, MAIL_PASSWORD, MAIL_USER, startMailServer } from '../support/servers/mail-server'
+import { HERE, openSending, openSite, SECRET, START } from '../support/servers/webhook-sending'
+import { completion } from '../support/vendors/vendor'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -3,15 +3,15 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { addCredit, releaseExpired } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { addCredit, releaseExpired } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
-import { databaseAddress, databaseKinds, openAddress, temporaryFolder } from '../support/databases'
+import { databaseAddress, databaseKinds, openAddress, temporaryFolder } from '../support/databases/databases'
+import { START } from '../support/databases/ledger-rows'
+import { startPostgres } from '../support/databases/postgres'
 import { waitFor } from '../support/gateway'
-import { START } from '../support/ledger-rows'
-import { startPostgres } from '../support/postgres'
 
 setDefaultTimeout(300_000)
 
@@ -96,7 +96,7 @@ async function openFunded(address: string): Promise<Db> {
 }
 
 function startMover(address: string, name: string): Mover {
-  const script = join(import.meta.dir, '../support/move-until-killed.ts')
+  const script = join(import.meta.dir, '../support/processes/move-until-killed.ts')
   const child = Bun.spawn([process.execPath, script, address, name], { stdout: 'pipe', stderr: 'inherit' })
   const [held, settled]: [string[], string[]] = [[], []]
   const read = (async () => {

@@ -2,13 +2,13 @@
 // copy is made once and in time, and a video that cannot be kept is still paid for and has the vendor's address.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { VIDEO_FILE } from '../../src/sandbox/video-jobs'
+import { VIDEO_FILE } from '../../sandbox/video-jobs'
 import { startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
 import { restart } from '../support/nodes'
 import type { Json } from '../support/scenario'
-import { startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
+import { RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
+import { startTaskVendor, succeeded, videoBody } from '../support/vendors/task'
 import { type Clock, endOf, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
-import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
 
 setDefaultTimeout(180_000)
 

@@ -4,18 +4,18 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Controlled, openControl } from '../../cli/lib/control-channel'
-import { registerProcess } from '../../cli/lib/processes'
+import { type Controlled, openControl } from '../../cli/process/control-channel'
+import { registerProcess } from '../../cli/process/processes'
 import { newId } from '../../src/app/world'
 import { folderPlace } from '../../src/backup/place'
 import { removeAbandoned, withScratchFolder } from '../../src/db/scratch-folder'
 import { openUploads } from '../../src/media/uploads'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
-const WORKER = join(import.meta.dir, '../support/stay-until-killed.ts')
+const WORKER = join(import.meta.dir, '../support/processes/stay-until-killed.ts')
 const running: Bun.Subprocess[] = []
 afterEach(async () => {
   for (const child of running.splice(0)) await kill(child)

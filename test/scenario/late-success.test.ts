@@ -3,22 +3,30 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createKey } from '../../src/accounts/keys'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { hold } from '../../src/billing/ledger'
-import { conditionsOf } from '../../src/billing/limits'
-import { withWholeUsage } from '../../src/billing/usage-form'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { hold } from '../../src/billing/ledger/ledger'
+import { conditionsOf } from '../../src/billing/ledger/limits'
+import { audit } from '../../src/billing/proofs/audit'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { Db } from '../../src/db/db'
 import { endTask, type Success, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
 import { acceptTask, insertTask, markSent } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
 import { redeliver, webhookOf } from '../../src/webhooks/rows'
-import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
+import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { countersOf, makeCharge, makeKey } from '../support/databases/ledger-rows'
+import {
+  chargeOf,
+  followTask,
+  fund,
+  makeTask,
+  readTask,
+  SECOND_NANO,
+  sendTask,
+} from '../support/databases/task-rows'
 import { waitFor } from '../support/gateway'
-import { countersOf, makeCharge, makeKey } from '../support/ledger-rows'
 import { pollHeldBack, START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
-import { chargeOf, followTask, fund, makeTask, readTask, SECOND_NANO, sendTask } from '../support/task-rows'
 import {
   failed,
   heldBack,
@@ -27,7 +35,7 @@ import {
   type TaskVendor,
   VIDEO_NANO,
   working,
-} from '../support/task-vendor'
+} from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -3,11 +3,9 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { encodedTables } from '../../src/app/encoded-tables'
-import { ledgerOf } from '../../src/billing/account-ledger'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { signingKey } from '../../src/billing/checkpoint'
-import { takeKey } from '../../src/billing/idempotency'
+import { ledgerOf } from '../../src/billing/ledger/account-ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { takeKey } from '../../src/billing/ledger/idempotency'
 import {
   addCredit,
   adjust,
@@ -18,18 +16,20 @@ import {
   release,
   releaseExpired,
   settle,
-} from '../../src/billing/ledger'
-import { conditionsOf, forgetWindows, periodOf } from '../../src/billing/limits'
-import { referencesOf } from '../../src/billing/references'
-import { withWholeUsage } from '../../src/billing/usage-form'
-import { verify } from '../../src/billing/verify'
-import { createCodec } from '../../src/db/codec'
+} from '../../src/billing/ledger/ledger'
+import { conditionsOf, forgetWindows, periodOf } from '../../src/billing/ledger/limits'
+import { referencesOf } from '../../src/billing/ledger/shared-rows'
+import { audit } from '../../src/billing/proofs/audit'
+import { signingKey } from '../../src/billing/proofs/checkpoint'
+import { verify } from '../../src/billing/proofs/verify'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { Db, Statement, Value } from '../../src/db/db'
-import { Reencryption } from '../../src/db/reencryption'
+import { createCodec } from '../../src/db/encryption/codec'
+import { Reencryption } from '../../src/db/encryption/reencryption'
 import { formatUsd, MAX_NANO } from '../../src/lib/money'
-import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
-import { createLedgerFuzz } from '../support/ledger-fuzz'
-import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
+import { createLedgerFuzz } from '../support/bookkeepers/ledger-fuzz'
+import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/databases/ledger-rows'
 import { createRandom, isWholeRun, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
 

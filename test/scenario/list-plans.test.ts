@@ -5,13 +5,13 @@ import { expect, test } from 'bun:test'
 import { listAccounts } from '../../src/accounts/accounts'
 import { listKeysAfter } from '../../src/accounts/keys'
 import { listAudit } from '../../src/admin/audit-trail'
-import { accountsAtLimit, keysAtLimit, openNow } from '../../src/admin/overview'
+import { accountsAtLimit, keysAtLimit, openNow } from '../../src/admin/overview-figures'
 import { listArtifacts } from '../../src/artifacts/rows'
-import { usageBy } from '../../src/billing/usage-report'
+import { usageBy } from '../../src/billing/reports/usage-report'
 import type { Db, Statement } from '../../src/db/db'
 import { listTasks } from '../../src/tasks/find'
 import { listEvents, listWebhooks } from '../../src/webhooks/rows'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
 
 /** Each list with a filter or a cursor that few rows fit. */
 const lists: Record<string, (db: Db) => Promise<unknown>> = {

@@ -9,7 +9,7 @@ import { outside } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import { clientAddressOf } from '../../src/http/client-address'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
 

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { type Extra, extras, type Framing, framings, startLooseVendor } from '../support/loose-vendor'
 import { createRandom } from '../support/random'
-import { type ScriptedServer, startScriptedServer } from '../support/scripted-server'
-import { chunk, completion, DONE, usageChunk } from '../support/vendor'
+import { type Extra, extras, type Framing, framings, startLooseVendor } from '../support/vendors/loose'
+import { type ScriptedServer, startScriptedServer } from '../support/vendors/scripted-server'
+import { chunk, completion, DONE, usageChunk } from '../support/vendors/vendor'
 
 const REQUESTS = 10
 const CUSTOMERS = ['alice', 'bob'] as const

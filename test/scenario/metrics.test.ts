@@ -14,7 +14,7 @@ import { RequestMetrics } from '../../src/telemetry/request-metrics'
 import { startTestGateway, type TestGateway, videoModels, waitFor } from '../support/gateway'
 import { toolModels } from '../support/mcp'
 import { parseMetrics, type Scraped } from '../support/metrics'
-import { startVendor } from '../support/vendor'
+import { startVendor } from '../support/vendors/vendor'
 import { endOf, makeClock, requestFor } from '../support/video-requests'
 
 setDefaultTimeout(60_000)

@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { addCredit, hold } from '../../src/billing/ledger'
+import { addCredit, hold } from '../../src/billing/ledger/ledger'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Family, Model } from '../../src/contract/family'
 import { plainTraits } from '../../src/contract/traits'
@@ -11,14 +11,14 @@ import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
 import { formatUsd, MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
-import { type DatabaseKind, databaseKinds, openAddress } from '../support/databases'
+import { generators } from '../support/answers/generated-bodies'
+import { type DatabaseKind, databaseKinds, openAddress } from '../support/databases/databases'
+import { makeCharge } from '../support/databases/ledger-rows'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { generators } from '../support/generated-bodies'
-import { type HeldVendor, startHeldVendor } from '../support/held-vendor'
-import { makeCharge } from '../support/ledger-rows'
 import { closeNodes, flood, restart, startNodes, startTwin, statusesOf } from '../support/nodes'
 import { createRandom, isWholeRun, seedOf } from '../support/random'
-import { completion } from '../support/vendor'
+import { type HeldVendor, startHeldVendor } from '../support/vendors/held'
+import { completion } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -2,16 +2,16 @@
 // SQLite, in the order that the function promises, and leave the same rows behind. Faults stay with the one that has them.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../../src/billing/audit'
-import { freeKey, saveAnswer, takeKey } from '../../src/billing/idempotency'
-import { addCredit, type Charge, extendHold, hold, release, settle } from '../../src/billing/ledger'
-import { conditionsOf, conditionsToExtend } from '../../src/billing/limits'
-import { referencesOf } from '../../src/billing/references'
-import { clearCodec } from '../../src/db/codec'
+import { freeKey, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
+import { addCredit, type Charge, extendHold, hold, release, settle } from '../../src/billing/ledger/ledger'
+import { conditionsOf, conditionsToExtend } from '../../src/billing/ledger/limits'
+import { referencesOf } from '../../src/billing/ledger/shared-rows'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Db, Statement } from '../../src/db/db'
+import { clearCodec } from '../../src/db/encryption/codec'
 import { migrate } from '../../src/db/migrations'
-import { databaseKinds, openAddress, openTestDatabase, postgresUrl } from '../support/databases'
-import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
+import { databaseKinds, openAddress, openTestDatabase, postgresUrl } from '../support/databases/databases'
+import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/databases/ledger-rows'
 import { createRandom, type Random, seedOf } from '../support/random'
 
 setDefaultTimeout(300_000)

@@ -3,12 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Stripe from 'stripe'
-import { ledgerOf } from '../../src/billing/account-ledger'
+import { ledgerOf } from '../../src/billing/ledger/account-ledger'
 import { faultsOf } from '../../src/config/schema'
 import { NANO_PER_USD } from '../../src/lib/money'
 import { readCheckout } from '../../src/payments/checkout'
 import { signatureFault } from '../../src/payments/signature'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 
 const SECRET = 'whsec_test_0123456789abcdef'

@@ -2,16 +2,16 @@
 // end. What was delivered whole is paid once, and what is not paid was not delivered whole.
 
 import { afterEach, describe, expect, mock, setDefaultTimeout, spyOn, test } from 'bun:test'
-import { makePendingEnd } from '../../src/app/left-behind'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { type ChargeEnd, endCharge } from '../../src/billing/charge-ends'
-import { addCredit, hold, releaseExpired } from '../../src/billing/ledger'
-import { budgetPeriodOf, conditionsOf, windowMinuteOf } from '../../src/billing/limits'
+import { makePendingEnd } from '../../src/app/takeover'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { type ChargeEnd, endCharge } from '../../src/billing/ledger/charge-ends'
+import { addCredit, hold, releaseExpired } from '../../src/billing/ledger/ledger'
+import { budgetPeriodOf, conditionsOf, windowMinuteOf } from '../../src/billing/ledger/limits'
+import { audit } from '../../src/billing/proofs/audit'
 import { DatabaseUnavailable } from '../../src/db/db'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { makeCharge, makeKey, makeSettlement, START } from '../support/databases/ledger-rows'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { makeCharge, makeKey, makeSettlement, START } from '../support/ledger-rows'
 import { rejection } from '../support/rejection'
 
 setDefaultTimeout(120_000)

@@ -5,15 +5,15 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { describeAccount } from '../../src/accounts/accounts'
 import { membersOf } from '../../src/accounts/plan-members'
 import { outside } from '../../src/app/world'
-import { allowanceOf, renewAllowances } from '../../src/billing/allowances'
-import { addCredit, hold, settle } from '../../src/billing/ledger'
-import { plansOf } from '../../src/config/plans'
+import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
+import { allowanceOf, renewAllowances } from '../../src/billing/selling/allowances'
+import { plansOf } from '../../src/config/models/plans'
 import { faultsOf } from '../../src/config/schema'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway, waitFor, withinOneMinute } from '../support/gateway'
-import { makeCharge, makeSettlement } from '../support/ledger-rows'
 import { closeNodes, flood, startNodes } from '../support/nodes'
-import { completion, startVendor } from '../support/vendor'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(120_000)
 
@@ -296,7 +296,7 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
       { kind: 'allowance', count: 8, sum: 40e9 },
       { kind: 'allowance_end', count: 3, sum: 7.5e9 },
     ])
-    const { audit } = await import('../../src/billing/audit')
+    const { audit } = await import('../../src/billing/proofs/audit')
     expect((await audit(db, december)).problems).toEqual([])
     await db.close()
   })

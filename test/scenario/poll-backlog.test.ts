@@ -2,11 +2,11 @@
 // next, within the vendor's limit. The clock stands still, so nothing here depends on how fast the machine is.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
+import { followTask } from '../support/databases/task-rows'
 import { waitFor } from '../support/gateway'
 import { START, startTaskNodes } from '../support/task-nodes'
-import { followTask } from '../support/task-rows'
-import { heldBack, startTaskVendor, succeeded } from '../support/task-vendor'
+import { heldBack, startTaskVendor, succeeded } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

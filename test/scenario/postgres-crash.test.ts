@@ -5,10 +5,10 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases'
-import { ask, install, type Running, stopWell } from '../support/executable'
+import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { startPostgres, TABLES } from '../support/databases/postgres'
 import { say, waitFor } from '../support/gateway'
-import { startPostgres, TABLES } from '../support/postgres'
+import { ask, install, type Running, stopWell } from '../support/processes/executable'
 
 setDefaultTimeout(180_000)
 

@@ -3,7 +3,7 @@
 // the charge is exact, and never more than what was held.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { describePriceList, type PriceConfig, priceListOf } from '../../src/config/prices'
+import { describePriceList, type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import {
   billedTable,
@@ -18,11 +18,11 @@ import {
 } from '../../src/contract/prices'
 import { type Quantities, rowOf, units } from '../../src/contract/units'
 import { MAX_NANO } from '../../src/lib/money'
-import { type DatabaseKind, databaseKinds } from '../support/databases'
+import { costOf, randomPrice } from '../support/bookkeepers/price-lists'
+import { type DatabaseKind, databaseKinds } from '../support/databases/databases'
 import { startTestGateway } from '../support/gateway'
-import { costOf, randomPrice } from '../support/price-lists'
 import { createRandom, type Random, seedOf } from '../support/random'
-import { chunk, completion, DONE, eventStream, startVendor } from '../support/vendor'
+import { chunk, completion, DONE, eventStream, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -2,14 +2,14 @@
 // differences of each day and model, on every database.
 
 import { expect, test } from 'bun:test'
-import { addCredit, hold, settle } from '../../src/billing/ledger'
-import { reconcile } from '../../src/billing/reconciliation'
-import { addToTotals } from '../../src/billing/usage-totals'
-import { readVendorUsage } from '../../src/billing/vendor-usage'
+import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
+import { reconcile } from '../../src/billing/proofs/reconciliation'
+import { readVendorUsage } from '../../src/billing/proofs/vendor-usage'
+import { addToTotals } from '../../src/billing/reports/usage-totals'
 import type { Db } from '../../src/db/db'
 import { NANO_PER_USD } from '../../src/lib/money'
-import { databaseKinds, openTestDatabase } from '../support/databases'
-import { makeCharge, makeSettlement } from '../support/ledger-rows'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
 
 const [OCTOBER, NOVEMBER] = [Date.UTC(2026, 9), Date.UTC(2026, 10)]
 const DAY_MS = 86_400_000

@@ -7,8 +7,8 @@ import { listAudit } from '../../src/admin/audit-trail'
 import { randomBytes } from '../../src/app/world'
 import type { Config, ModelConfig } from '../../src/config/schema'
 import { BREAKER_FAILURES } from '../../src/upstreams/breaker'
-import { freePort } from '../support/free-port'
 import { say, startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 
 setDefaultTimeout(60_000)
 

@@ -5,17 +5,22 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { noteTime } from '../../src/app/clock'
 import { createLiveness } from '../../src/app/readiness'
-import { openReports, type Reports } from '../../src/app/reports'
+import { openReports, type Reports } from '../../src/app/report-database'
 import { newId, outside, randomBytes } from '../../src/app/world'
 import { faultsOf } from '../../src/config/schema'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
-import { openPostgres } from '../../src/db/postgres'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, temporaryFolder } from '../support/databases'
+import { openPostgres } from '../../src/db/drivers/postgres'
+import { databaseKinds, temporaryFolder } from '../support/databases/databases'
+import {
+  type PostgresReplica,
+  type PostgresServer,
+  startPostgres,
+  TABLES,
+} from '../support/databases/postgres'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { type PostgresReplica, type PostgresServer, startPostgres, TABLES } from '../support/postgres'
+import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
-import { startTaskVendor, succeeded, VIDEO_NANO, videoBody } from '../support/task-vendor'
+import { startTaskVendor, succeeded, VIDEO_NANO, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

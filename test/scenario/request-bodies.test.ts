@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openBodies, readBodies } from '../../src/app/request-store'
 import type { Config } from '../../src/config/schema'
 import { newLogRow } from '../../src/request-log/row'
-import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases'
+import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)

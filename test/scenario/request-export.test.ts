@@ -4,15 +4,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
-import { addCredit, hold, release, settle } from '../../src/billing/ledger'
-import { addToTotals, DAY_MS } from '../../src/billing/usage-totals'
+import { addCredit, hold, release, settle } from '../../src/billing/ledger/ledger'
+import { addToTotals, DAY_MS } from '../../src/billing/reports/usage-totals'
 import type { Db } from '../../src/db/db'
 import type { RequestFilter } from '../../src/request-log/filter'
 import { exportRequests, listRequests } from '../../src/request-log/look-up'
 import type { LoggedRequest } from '../../src/request-log/row'
-import { databaseKinds, openTestDatabase } from '../support/databases'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { makeCharge, makeSettlement, START } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
 
 setDefaultTimeout(120_000)
 

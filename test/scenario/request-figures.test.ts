@@ -2,12 +2,12 @@
 // several processes. The overview of the admin API is what they and the charges say.
 
 import { expect, test } from 'bun:test'
-import { lowBalances } from '../../src/admin/overview'
-import { adjust } from '../../src/billing/ledger'
+import { lowBalances } from '../../src/admin/overview-figures'
+import { adjust } from '../../src/billing/ledger/ledger'
 import { DurationCounts, FigureKeeper, figuresBetween } from '../../src/request-log/figures'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
-import { makeAdminToken } from '../support/console-visit'
-import { databaseKinds } from '../support/databases'
+import { makeAdminToken } from '../support/browser/console-visit'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway } from '../support/gateway'
 
 const HOUR_MS = 3_600_000

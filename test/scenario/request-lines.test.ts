@@ -1,8 +1,8 @@
 // The lines of a price over the admin API, for requests of all kinds: each charge has them, and they add up to what was paid.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { makeAdminToken } from '../support/console-visit'
-import { databaseKinds } from '../support/databases'
+import { makeAdminToken } from '../support/browser/console-visit'
+import { databaseKinds } from '../support/databases/databases'
 import { imageModel, startTestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(60_000)

@@ -3,7 +3,7 @@
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'
-import { openSqlite } from '../../src/db/sqlite'
+import { openSqlite } from '../../src/db/drivers/sqlite'
 import { directTransport } from '../../src/http-client/origin'
 import { openClickHouse } from '../../src/request-log/clickhouse'
 import { matches, type RequestFilter, UnknownCursor } from '../../src/request-log/filter'
@@ -18,7 +18,7 @@ import {
   valuesOf,
 } from '../../src/request-log/row'
 import { startClickHouse } from '../support/click-house'
-import { openAddress, postgresUrl } from '../support/databases'
+import { openAddress, postgresUrl } from '../support/databases/databases'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
 

@@ -3,7 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { chatRequest, RawCaller } from '../support/raw-caller'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
 
 setDefaultTimeout(180_000)
 

@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { makeBackup } from '../../src/backup/backup'
 import { folderPlace } from '../../src/backup/place'
 import { moveToPostgres, restore } from '../../src/backup/restore'
-import { pageOfLedger } from '../../src/billing/account-ledger'
-import { signingKey } from '../../src/billing/checkpoint'
-import { closingsOf } from '../../src/billing/closings'
-import { usageBy } from '../../src/billing/usage-report'
-import { addToTotals, DAY_MS, rebuildTotals } from '../../src/billing/usage-totals'
-import { verify } from '../../src/billing/verify'
+import { pageOfLedger } from '../../src/billing/ledger/account-ledger'
+import { signingKey } from '../../src/billing/proofs/checkpoint'
+import { closingsOf } from '../../src/billing/proofs/closings'
+import { verify } from '../../src/billing/proofs/verify'
+import { usageBy } from '../../src/billing/reports/usage-report'
+import { addToTotals, DAY_MS, rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { makeChargePartitions } from '../../src/db/charge-partitions'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
@@ -28,8 +28,8 @@ import {
   openAddress,
   postgresUrl,
   temporaryFolder,
-} from '../support/databases'
-import { LongHistory } from '../support/long-history'
+} from '../support/databases/databases'
+import { LongHistory } from '../support/databases/long-history'
 import { createRandom, seedOf } from '../support/random'
 
 setDefaultTimeout(240_000)
@@ -37,7 +37,7 @@ setDefaultTimeout(240_000)
 const seed = seedOf('RETENTION_SEED')
 const MONTHS = 5
 const NOW = Date.UTC(2025, MONTHS)
-const WORKER = join(import.meta.dir, '../support/close-until-killed.ts')
+const WORKER = join(import.meta.dir, '../support/processes/close-until-killed.ts')
 
 const open: Db[] = []
 afterEach(async () => {

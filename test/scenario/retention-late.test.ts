@@ -3,21 +3,26 @@
 
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { folderPlace } from '../../src/backup/place'
-import { balanceOf } from '../../src/billing/balances'
-import { signingKey } from '../../src/billing/checkpoint'
-import { closingsOf } from '../../src/billing/closings'
-import { answerAgain, saveAnswer, takeKey } from '../../src/billing/idempotency'
-import { hold, settle } from '../../src/billing/ledger'
-import { verify } from '../../src/billing/verify'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { answerAgain, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
+import { hold, settle } from '../../src/billing/ledger/ledger'
+import { signingKey } from '../../src/billing/proofs/checkpoint'
+import { closingsOf } from '../../src/billing/proofs/closings'
+import { verify } from '../../src/billing/proofs/verify'
 import type { Db } from '../../src/db/db'
 import { findRequest } from '../../src/request-log/look-up'
 import { runRetention } from '../../src/retention/run'
 import { endTask, type Success } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
-import { type DatabaseKind, databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
-import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
-import { followTask, fund, readTask } from '../support/task-rows'
-import { VIDEO_NANO } from '../support/task-vendor'
+import {
+  type DatabaseKind,
+  databaseKinds,
+  openTestDatabase,
+  temporaryFolder,
+} from '../support/databases/databases'
+import { makeCharge, makeSettlement, START } from '../support/databases/ledger-rows'
+import { followTask, fund, readTask } from '../support/databases/task-rows'
+import { VIDEO_NANO } from '../support/vendors/task'
 
 setDefaultTimeout(120_000)
 

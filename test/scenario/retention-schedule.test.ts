@@ -4,15 +4,15 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { randomBytes } from '../../src/app/world'
 import { openPlace } from '../../src/backup/schedule'
-import { signingKey } from '../../src/billing/checkpoint'
-import { closingsOf } from '../../src/billing/closings'
-import { DAY_MS } from '../../src/billing/usage-totals'
-import { verify } from '../../src/billing/verify'
+import { signingKey } from '../../src/billing/proofs/checkpoint'
+import { closingsOf } from '../../src/billing/proofs/closings'
+import { verify } from '../../src/billing/proofs/verify'
+import { DAY_MS } from '../../src/billing/reports/usage-totals'
 import type { Config } from '../../src/config/schema'
 import { masterKeysOf } from '../../src/config/secrets'
-import { createCodec } from '../../src/db/codec'
 import type { Db } from '../../src/db/db'
-import { registerKey } from '../../src/db/encryption-keys'
+import { createCodec } from '../../src/db/encryption/codec'
+import { registerKey } from '../../src/db/encryption/keys'
 import { migrate } from '../../src/db/migrations'
 import { placeOfArchives } from '../../src/retention/archive-place'
 import { faultsOfArchives } from '../../src/retention/prove'
@@ -23,13 +23,13 @@ import {
   databaseKinds,
   openAddress,
   temporaryFolder,
-} from '../support/databases'
-import { masterKeys } from '../support/encrypted-gateway'
+} from '../support/databases/databases'
+import { masterKeys } from '../support/databases/encrypted-gateway'
+import { LongHistory } from '../support/databases/long-history'
 import { waitFor } from '../support/gateway'
-import { LongHistory } from '../support/long-history'
-import { startObjectStore, storeKey } from '../support/object-store'
 import { createRandom, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
+import { startObjectStore, storeKey } from '../support/servers/object-store'
 
 setDefaultTimeout(180_000)
 

@@ -9,12 +9,12 @@ import { resolveModels } from '../../src/catalogue/models'
 import { faultsOf, type ModelConfig, type RouteConfig } from '../../src/config/schema'
 import { operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
-import { startBreakingVendor } from '../support/breaking-vendor'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
+import { createCommandLine } from '../support/processes/command-line'
 import { createRandom } from '../support/random'
 import type { Json } from '../support/scenario'
+import { startBreakingVendor } from '../support/vendors/breaking'
 import {
   chunk,
   completion,
@@ -23,7 +23,7 @@ import {
   type OddVendor,
   startVendor,
   usageChunk,
-} from '../support/vendor'
+} from '../support/vendors/vendor'
 import { makeClock } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

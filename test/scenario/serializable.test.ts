@@ -2,14 +2,14 @@
 // limit, by whatever it was asked, and the money stays exact.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { addCredit, hold, settle } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import { DatabaseUnavailable, type Db, type Statement } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
-import { databaseKinds, openAddress, postgresUrl } from '../support/databases'
-import { createLedgerFuzz } from '../support/ledger-fuzz'
-import { makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { createLedgerFuzz } from '../support/bookkeepers/ledger-fuzz'
+import { databaseKinds, openAddress, postgresUrl } from '../support/databases/databases'
+import { makeCharge, makeSettlement, START } from '../support/databases/ledger-rows'
 import { createRandom, seedOf } from '../support/random'
 
 setDefaultTimeout(180_000)

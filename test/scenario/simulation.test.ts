@@ -6,13 +6,13 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { relative } from 'node:path'
-import { databaseKinds, postgresUrl } from '../support/databases'
-import { TABLES } from '../support/postgres'
+import { databaseKinds, postgresUrl } from '../support/databases/databases'
+import { TABLES } from '../support/databases/postgres'
 import { isWholeRun } from '../support/random'
-import { simulate } from '../support/simulation'
-import { kinds } from '../support/simulation-callers'
-import { classInName } from '../support/simulation-database'
-import type { SeedResult, Wish } from '../support/simulation-worker'
+import { kinds } from '../support/simulation/callers'
+import { classInName } from '../support/simulation/database'
+import { simulate } from '../support/simulation/simulation'
+import type { SeedResult, Wish } from '../support/simulation/worker'
 
 const DAY_MS = 86_400_000
 const SEEDS = isWholeRun ? 2_000 : 600
@@ -168,7 +168,7 @@ function uncrashed(counts: ReadonlyMap<string, number>): string[] {
 }
 
 function startWorker(): Worker {
-  return new Worker(new URL('../support/simulation-worker.ts', import.meta.url).href)
+  return new Worker(new URL('../support/simulation/worker.ts', import.meta.url).href)
 }
 
 function runSeed(worker: Worker, wish: Wish): Promise<SeedResult> {

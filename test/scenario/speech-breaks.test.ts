@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { RawCaller } from '../support/raw-caller'
 import { rejection } from '../support/rejection'
+import { RawCaller } from '../support/servers/raw-caller'
 import {
   CHARACTER,
   endOf,
@@ -20,7 +20,7 @@ import {
   toneSamples,
   whole,
 } from '../support/speech'
-import { eventStream } from '../support/vendor'
+import { eventStream } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -5,11 +5,11 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { folderPlace } from '../../src/backup/place'
-import { pageOfLedger } from '../../src/billing/account-ledger'
-import { balances } from '../../src/billing/balances'
-import { signingKey } from '../../src/billing/checkpoint'
-import { addCredit, adjust, hold, release, releaseExpired, settle } from '../../src/billing/ledger'
-import { statementLines } from '../../src/billing/statement-page'
+import { pageOfLedger } from '../../src/billing/ledger/account-ledger'
+import { balances } from '../../src/billing/ledger/balances'
+import { addCredit, adjust, hold, release, releaseExpired, settle } from '../../src/billing/ledger/ledger'
+import { signingKey } from '../../src/billing/proofs/checkpoint'
+import { statementLines } from '../../src/billing/reports/statement-page'
 import {
   draftStatements,
   faultsOfStatements,
@@ -19,15 +19,15 @@ import {
   listStatements,
   monthOf,
   taxOf,
-} from '../../src/billing/statements'
-import { addToTotals } from '../../src/billing/usage-totals'
+} from '../../src/billing/reports/statements'
+import { addToTotals } from '../../src/billing/reports/usage-totals'
 import { faultsOf } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { parseUsd } from '../../src/lib/money'
 import { runRetention } from '../../src/retention/run'
-import { databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases'
+import { databaseKinds, openTestDatabase, temporaryFolder } from '../support/databases/databases'
+import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
 import { startTestGateway } from '../support/gateway'
-import { makeCharge, makeSettlement } from '../support/ledger-rows'
 import { createRandom, type Random, seedOf } from '../support/random'
 
 setDefaultTimeout(120_000)

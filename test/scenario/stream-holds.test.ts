@@ -3,18 +3,18 @@
 // stops.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { addCredit } from '../../src/billing/ledger'
+import { addCredit } from '../../src/billing/ledger/ledger'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { formatUsd, NANO_PER_USD } from '../../src/lib/money'
 import { createTokenCounter } from '../../src/media/token-counter'
-import { chunksOf, readChunks } from '../support/chat-chunks'
-import { databaseKinds } from '../support/databases'
+import { chunksOf, readChunks } from '../support/answers/chat-chunks'
+import { readEvents } from '../support/answers/message-events'
+import { readResponse } from '../support/answers/response-events'
+import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { readEvents } from '../support/message-events'
-import { readResponse } from '../support/response-events'
 import type { Json } from '../support/scenario'
-import { chunk, DONE, eventStream, startVendor, usageChunk } from '../support/vendor'
+import { chunk, DONE, eventStream, startVendor, usageChunk } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -10,10 +10,8 @@ import { HttpBody } from '../../src/http-client/response'
 import { formatUsd } from '../../src/lib/money'
 import { MAX_EVENT_BYTES } from '../../src/lib/sse'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { startHeldVendor } from '../support/held-vendor'
-import { chatRequest, RawCaller } from '../support/raw-caller'
 import { rejection } from '../support/rejection'
 import {
   createHandClock,
@@ -24,7 +22,9 @@ import {
   startRelaying,
 } from '../support/relaying'
 import type { Json } from '../support/scenario'
-import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '../support/vendor'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
+import { startHeldVendor } from '../support/vendors/held'
+import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

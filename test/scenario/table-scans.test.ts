@@ -3,12 +3,12 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { batchOf, type Db, type Row, type Statement } from '../../src/db/db'
+import { openPostgres } from '../../src/db/drivers/postgres'
 import { LIST_INDEXES } from '../../src/db/list-indexes'
-import { openPostgres } from '../../src/db/postgres'
-import { databaseKinds, postgresUrl } from '../support/databases'
+import { databaseKinds, postgresUrl } from '../support/databases/databases'
+import { TABLES } from '../support/databases/postgres'
 import { say, startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
-import { TABLES } from '../support/postgres'
-import { startTaskVendor, succeeded, videoBody } from '../support/task-vendor'
+import { startTaskVendor, succeeded, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

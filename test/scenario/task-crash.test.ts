@@ -5,10 +5,16 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createServer, type Socket } from 'node:net'
 import type { Row } from '../../src/db/db'
-import { type Installation, install, type Running, stopWell } from '../support/executable'
+import { lockDatabase, type Stall, stallAt } from '../support/databases/stalled-database'
 import { waitFor } from '../support/gateway'
+import { type Installation, install, type Running, stopWell } from '../support/processes/executable'
 import { isWholeRun } from '../support/random'
-import { lockDatabase, type Stall, stallAt } from '../support/stalled-database'
+import {
+  idsOf,
+  RECEIVER_NETWORK,
+  startReceiver,
+  type WebhookReceiver,
+} from '../support/servers/webhook-receiver'
 import {
   failed,
   heldBack,
@@ -17,8 +23,7 @@ import {
   type TaskVendor,
   VIDEO_NANO,
   videoBody,
-} from '../support/task-vendor'
-import { idsOf, RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/webhook-receiver'
+} from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

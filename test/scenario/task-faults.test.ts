@@ -2,14 +2,14 @@
 // the faulty one is asked after again ever later, and its deadline ends it with its hold given back.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Db } from '../../src/db/db'
-import { type DatabaseKind, databaseKinds } from '../support/databases'
+import { type DatabaseKind, databaseKinds } from '../support/databases/databases'
+import { followTask, readTask, sendTask } from '../support/databases/task-rows'
 import { waitFor } from '../support/gateway'
 import { START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
-import { followTask, readTask, sendTask } from '../support/task-rows'
-import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, working } from '../support/task-vendor'
+import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, working } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -3,8 +3,8 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Db } from '../../src/db/db'
 import { claimDue } from '../../src/tasks/leases'
 import {
@@ -13,12 +13,13 @@ import {
   databaseKinds,
   openAddress,
   postgresUrl,
-} from '../support/databases'
-import { install } from '../support/executable'
+} from '../support/databases/databases'
+import { TABLES } from '../support/databases/postgres'
+import { followTask, fund, readTask } from '../support/databases/task-rows'
 import { startTestGateway, waitFor } from '../support/gateway'
-import { TABLES } from '../support/postgres'
+import { install } from '../support/processes/executable'
+import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
 import { LEASE_MS, pollHeldBack, START, startTaskNodes, type TaskNodes } from '../support/task-nodes'
-import { followTask, fund, readTask } from '../support/task-rows'
 import {
   failed,
   heldBack,
@@ -28,8 +29,7 @@ import {
   taken,
   VIDEO_NANO,
   videoBody,
-} from '../support/task-vendor'
-import { idsOf, RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
+} from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -3,26 +3,26 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { release } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { release } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { endTask, type TaskEnding } from '../../src/tasks/finish'
 import { claimDue } from '../../src/tasks/leases'
 import { acceptTask, deleteTask, voidTask } from '../../src/tasks/rows'
+import { TaskFuzz } from '../support/bookkeepers/task-fuzz'
 import {
   type DatabaseKind,
   databaseKinds,
   openAddress,
   openTestDatabase,
   postgresUrl,
-} from '../support/databases'
+} from '../support/databases/databases'
+import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from '../support/databases/task-rows'
 import { waitFor } from '../support/gateway'
 import { createRandom, isWholeRun, seedOf } from '../support/random'
-import { TaskFuzz } from '../support/task-fuzz'
-import { chargeOf, followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
-import { VIDEO_NANO } from '../support/task-vendor'
+import { VIDEO_NANO } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -3,10 +3,10 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { takeKey } from '../../src/billing/idempotency'
-import { hold, releaseExpired } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { takeKey } from '../../src/billing/ledger/idempotency'
+import { hold, releaseExpired } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { endTask } from '../../src/tasks/finish'
@@ -18,12 +18,12 @@ import {
   openAddress,
   postgresUrl,
   temporaryFolder,
-} from '../support/databases'
+} from '../support/databases/databases'
+import { makeCharge } from '../support/databases/ledger-rows'
+import { followTask, fund, holdTask, readTask, sendTask } from '../support/databases/task-rows'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { makeCharge } from '../support/ledger-rows'
 import { START, startTaskNodes } from '../support/task-nodes'
-import { followTask, fund, holdTask, readTask, sendTask } from '../support/task-rows'
-import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, videoBody } from '../support/task-vendor'
+import { startTaskVendor, succeeded, type TaskVendor, VIDEO_NANO, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

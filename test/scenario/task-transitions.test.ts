@@ -5,9 +5,9 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join, resolve } from 'node:path'
 import { Glob } from 'bun'
-import { audit } from '../../src/billing/audit'
-import { balanceOf } from '../../src/billing/balances'
-import { hold, release } from '../../src/billing/ledger'
+import { balanceOf } from '../../src/billing/ledger/balances'
+import { hold, release } from '../../src/billing/ledger/ledger'
+import { audit } from '../../src/billing/proofs/audit'
 import { batchOf, type Db, type Row } from '../../src/db/db'
 import { findOverdue, findStranded, findTask } from '../../src/tasks/find'
 import { endNotBegun, endTask, type TaskEnding } from '../../src/tasks/finish'
@@ -25,9 +25,9 @@ import {
 } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
 import { type Effect, type Stage, stageOf, type Transition, transitions } from '../../src/tasks/transitions'
-import { databaseKinds, openTestDatabase } from '../support/databases'
-import { chargeOf, fund, makeTask } from '../support/task-rows'
-import { VIDEO_NANO } from '../support/task-vendor'
+import { databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { chargeOf, fund, makeTask } from '../support/databases/task-rows'
+import { VIDEO_NANO } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 

@@ -3,10 +3,10 @@
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { beginTrace, traceHeaders } from '../../src/lib/trace-context'
-import { attributeOf, startCollector } from '../support/collector'
 import { startTestGateway, waitFor } from '../support/gateway'
 import { postMessage, toolMessage, toolModels } from '../support/mcp'
-import { completion, startVendor } from '../support/vendor'
+import { attributeOf, startCollector } from '../support/servers/collector'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

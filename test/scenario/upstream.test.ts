@@ -3,16 +3,16 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type AddressInfo, createServer, type Server } from 'node:net'
+import { startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
 import { openOrigin } from '../../src/http-client/origin'
-import { startSandbox } from '../../src/sandbox'
-import { freePort } from '../support/free-port'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
-import { startHeldVendor } from '../support/held-vendor'
-import { chatRequest, RawCaller } from '../support/raw-caller'
+import { freePort } from '../support/processes/free-port'
+import { startServing } from '../support/processes/serving'
 import { type Played, play, type Scenario } from '../support/scenario'
-import { startServing } from '../support/serving'
-import { completion, eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { chatRequest, RawCaller } from '../support/servers/raw-caller'
+import { startHeldVendor } from '../support/vendors/held'
+import { completion, eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 import { makeClock } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

@@ -2,12 +2,12 @@
 // to a vendor that the caller did not send it to.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { chargesOf, totalUsage, usageBy } from '../../src/billing/usage-report'
-import { addToTotals } from '../../src/billing/usage-totals'
+import { chargesOf, totalUsage, usageBy } from '../../src/billing/reports/usage-report'
+import { addToTotals } from '../../src/billing/reports/usage-totals'
 import { metadataOf } from '../../src/request/metadata'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
-import { completion, startVendor } from '../support/vendor'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(60_000)
 

@@ -2,15 +2,15 @@
 // in the totals already.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { ledgerOf } from '../../src/billing/account-ledger'
-import { addCredit, type Charge, hold, release, settle } from '../../src/billing/ledger'
+import { ledgerOf } from '../../src/billing/ledger/account-ledger'
+import { addCredit, type Charge, hold, release, settle } from '../../src/billing/ledger/ledger'
 import {
   chargesOf,
   type UsageDimension,
   type UsagePeriod,
   usageBy,
   usageDimensions,
-} from '../../src/billing/usage-report'
+} from '../../src/billing/reports/usage-report'
 import {
   addToTotals,
   DAY_MS,
@@ -20,14 +20,14 @@ import {
   markOf,
   positionsBetween,
   rebuildTotals,
-} from '../../src/billing/usage-totals'
+} from '../../src/billing/reports/usage-totals'
 import type { Db } from '../../src/db/db'
 import { findRequest } from '../../src/request-log/look-up'
 import type { LoggedRequest } from '../../src/request-log/row'
-import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases'
-import { ledgerFromItsEnd, makeCharge, makeSettlement, START } from '../support/ledger-rows'
+import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases/databases'
+import { ledgerFromItsEnd, makeCharge, makeSettlement, START } from '../support/databases/ledger-rows'
+import { holdTask } from '../support/databases/task-rows'
 import { createRandom, type Random, seedOf } from '../support/random'
-import { holdTask } from '../support/task-rows'
 
 setDefaultTimeout(120_000)
 

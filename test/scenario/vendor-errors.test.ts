@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { audioFile } from '../support/audio-files'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
-import { chunk, DONE, eventStream, type OddVendor, startVendor } from '../support/vendor'
+import { chunk, DONE, eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

@@ -9,9 +9,9 @@ import { HttpBody, HttpResponse } from '../../src/http-client/response'
 import { createMask } from '../../src/upstreams/key-mask'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { createRandom, type Random, seedOf } from '../support/random'
-import { startTaskVendor, type TaskVendor, taken, videoBody } from '../support/task-vendor'
-import { chunk, completion, DONE, type OddVendor, startVendor, usageChunk } from '../support/vendor'
-import { RECEIVER_NETWORK, startReceiver } from '../support/webhook-receiver'
+import { RECEIVER_NETWORK, startReceiver } from '../support/servers/webhook-receiver'
+import { startTaskVendor, type TaskVendor, taken, videoBody } from '../support/vendors/task'
+import { chunk, completion, DONE, type OddVendor, startVendor, usageChunk } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 

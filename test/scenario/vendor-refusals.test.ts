@@ -4,10 +4,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { listRefusals, RefusalKeeper } from '../../src/request-log/refusals'
 import { newLogRow } from '../../src/request-log/row'
-import { makeAdminToken } from '../support/console-visit'
-import { databaseKinds } from '../support/databases'
+import { makeAdminToken } from '../support/browser/console-visit'
+import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
-import { type OddVendor, startVendor } from '../support/vendor'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
 
 const KEY = 'sk-the-operators-key-000042'
 const WORDS = "Unsupported parameter: 'house_rule' is not supported with this model."

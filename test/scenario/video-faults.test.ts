@@ -3,12 +3,12 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createPoller } from '../../src/tasks/poller'
-import { type Break, startBreakingVendor } from '../support/breaking-vendor'
-import { freePort } from '../support/free-port'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 import type { Json } from '../support/scenario'
-import { type OddVendor, startVendor } from '../support/vendor'
-import { videoVendors } from '../support/video-replies'
+import { type Break, startBreakingVendor } from '../support/vendors/breaking'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
+import { videoVendors } from '../support/vendors/video-replies'
 import { endAll, makeClock, passUntil, readTask, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

@@ -6,8 +6,8 @@ import { families } from '../../src/families'
 import { requestCancel } from '../../src/tasks/leases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play } from '../support/scenario'
-import { type OddVendor, startVendor } from '../support/vendor'
-import { type VideoRow, type VideoVendorForm, videoVendors } from '../support/video-replies'
+import { type OddVendor, startVendor } from '../support/vendors/vendor'
+import { type VideoRow, type VideoVendorForm, videoVendors } from '../support/vendors/video-replies'
 import { endAll, endOf, makeClock, passUntil, readTask, requestFor, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)

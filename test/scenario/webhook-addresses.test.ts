@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { faultsOf } from '../../src/config/schema'
 import { openOrigin } from '../../src/http-client/origin'
 import { type Lookup, resolveTarget } from '../../src/webhooks/address'
-import { freePort } from '../support/free-port'
 import { startTestGateway, type TestGateway } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 import { play } from '../support/scenario'
 import {
   AUTHORITY,
@@ -16,7 +16,7 @@ import {
   openSite,
   type SendingOptions,
   watchAddress,
-} from '../support/webhook-sending'
+} from '../support/servers/webhook-sending'
 
 const PRIVATE = 'points to a private network'
 const NO_URL = 'is not an http or https address'

@@ -5,11 +5,11 @@ import { describe, expect, test } from 'bun:test'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { apply } from '../../src/db/db'
 import { insertWebhook } from '../../src/webhooks/rows'
-import { createCommandLine } from '../support/command-line'
-import { databaseKinds, temporaryFolder } from '../support/databases'
+import { databaseKinds, temporaryFolder } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
 import { restart } from '../support/nodes'
-import { type Delivered, HERE, openSite } from '../support/webhook-sending'
+import { createCommandLine } from '../support/processes/command-line'
+import { type Delivered, HERE, openSite } from '../support/servers/webhook-sending'
 
 const MINUTE_MS = 60_000
 const config = { webhooks: { allow: [HERE] } }

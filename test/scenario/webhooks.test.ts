@@ -9,7 +9,7 @@ import type { Lookup } from '../../src/webhooks/address'
 import { signatureHeaders } from '../../src/webhooks/attempt'
 import { claimWebhooks, redeliver } from '../../src/webhooks/rows'
 import { makeWebhookSecret, rollWebhookSecret, webhookSecretsOf } from '../../src/webhooks/secrets'
-import { databaseKinds } from '../support/databases'
+import { databaseKinds } from '../support/databases/databases'
 import { waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
 import type { Json } from '../support/scenario'
@@ -22,7 +22,7 @@ import {
   SECRET,
   type Sending,
   START,
-} from '../support/webhook-sending'
+} from '../support/servers/webhook-sending'
 
 const SECOND = 1_000
 const HOUR = 3_600_000

@@ -2,25 +2,31 @@
 // Closing it audits the books, so that every test is a test of the money too.
 
 import { expect } from 'bun:test'
+import { type Sandbox, startSandbox } from '../../sandbox'
 import { createKey, type KeySettings, makeSecret, unlimited } from '../../src/accounts/keys'
 import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { databaseFile, type MediaWorkers, newId, type Outside, outside } from '../../src/app/world'
-import { type Audit, audit } from '../../src/billing/audit'
-import { type Balance, balanceOf } from '../../src/billing/balances'
-import { addCredit } from '../../src/billing/ledger'
-import { withWholeUsage } from '../../src/billing/usage-form'
+import { type Balance, balanceOf } from '../../src/billing/ledger/balances'
+import { addCredit } from '../../src/billing/ledger/ledger'
+import { type Audit, audit } from '../../src/billing/proofs/audit'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { Config, ModelConfig, RouteConfig } from '../../src/config/schema'
 import { faultsOf } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
 import { parseUsd } from '../../src/lib/money'
 import { AudioReader } from '../../src/media/audio'
 import { createTokenCounter } from '../../src/media/token-counter'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
-import { copyTables, type DatabaseKind, postgresUrl, temporaryFolder, withFewConnections } from './databases'
-import { TABLES } from './postgres'
+import {
+  copyTables,
+  type DatabaseKind,
+  postgresUrl,
+  temporaryFolder,
+  withFewConnections,
+} from './databases/databases'
+import { TABLES } from './databases/postgres'
 
 export interface TestGatewayOptions {
   database?: DatabaseKind

@@ -1,6 +1,6 @@
 // Several gateways as nodes of one: they share a database, a vendor and, if wanted, a clock.
 
-import type { DatabaseKind } from './databases'
+import type { DatabaseKind } from './databases/databases'
 import { startTestGateway, type TestGateway, type TestGatewayOptions } from './gateway'
 
 /** On SQLite there is one node, whatever is asked for: two processes never share its file. */

@@ -2,8 +2,8 @@
 // Every row counts its side effects (calls to vendors, charges, log rows): a right status alone proves little.
 
 import { expect } from 'bun:test'
+import type { SandboxCall } from '../../sandbox'
 import type { Row } from '../../src/db/db'
-import type { SandboxCall } from '../../src/sandbox'
 import type { TestGateway } from './gateway'
 
 // biome-ignore lint/suspicious/noExplicitAny: replies have any shape, and tests read them by path

@@ -15,7 +15,14 @@ const levels: readonly (readonly string[])[] = [
   ['src/lib', 'src/db'],
   ['src/http-client', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
-  ['src/artifacts', 'src/responses', 'src/accounts', 'src/catalogue', 'src/docs', 'src/payments'],
+  [
+    'src/artifacts',
+    'src/kept-responses',
+    'src/accounts',
+    'src/catalogue',
+    'src/api-document',
+    'src/payments',
+  ],
   ['src/tasks', 'src/backup'],
   ['src/events', 'src/retention'],
   ['src/request-log', 'src/telemetry'],
@@ -27,7 +34,7 @@ const levels: readonly (readonly string[])[] = [
   ['src/console-server'],
   ['src/app'],
   // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
-  ['src/sandbox', 'gateway.config.ts'],
+  ['sandbox', 'gateway.config.ts'],
   ['cli'],
 ]
 const folders = levels.flat()
@@ -43,7 +50,7 @@ const narrower: Record<string, readonly string[]> = {
   'src/upstreams/kinds': ['src/lib', 'src/contract'],
   'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds', 'src/upstreams'],
   'src/payments': ['src/lib'],
-  'src/docs': [
+  'src/api-document': [
     'src/lib',
     'src/contract',
     'src/families',
@@ -51,7 +58,7 @@ const narrower: Record<string, readonly string[]> = {
     'src/config',
     'src/upstreams/kinds',
   ],
-  'src/sandbox': [],
+  sandbox: [],
   'gateway.config.ts': ['src/config'],
 }
 

@@ -1,14 +1,14 @@
 // What tests of speech share: models at prices that are easy to add up, one request with all that it left behind, and
 // a vendor that sends sound in whatever way a test wants.
 
+import type { SandboxCall } from '../../sandbox'
+import { samplesPerSecond, type Tone, toneBytes } from '../../sandbox/sounds'
 import type { ModelConfig } from '../../src/config/schema'
 import type { Row } from '../../src/db/db'
-import type { SandboxCall } from '../../src/sandbox'
-import { samplesPerSecond, type Tone, toneBytes } from '../../src/sandbox/sounds'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { type TestGateway, waitFor } from './gateway'
 import type { Json } from './scenario'
-import { eventStream, type OddVendor, startVendor } from './vendor'
+import { eventStream, type OddVendor, startVendor } from './vendors/vendor'
 
 /** Nano-dollars a character. */
 export const CHARACTER = 1_000

@@ -1,15 +1,15 @@
 // Nodes that do nothing but follow tasks, on a clock that stands still until a test moves it. Nothing happens by itself:
 // a node whose poller is not called any more is a node that died.
 
+import { type Sandbox, startSandbox } from '../../sandbox'
 import { openWorld, outside, type World } from '../../src/app/world'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
 import { createPoller, type Poller } from '../../src/tasks/poller'
-import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases/databases'
+import { TABLES } from './databases/postgres'
+import { fund } from './databases/task-rows'
 import { whenTestsEnd } from './ending'
 import { clocksOf, type TestGatewayOptions, testConfig, waitFor } from './gateway'
-import { TABLES } from './postgres'
-import { fund } from './task-rows'
-import { heldBack, type TaskVendor } from './task-vendor'
+import { heldBack, type TaskVendor } from './vendors/task'
 
 export interface TaskNode {
   world: World

@@ -3,7 +3,7 @@
 
 import { BEAT_MS, REST_MS } from '../../src/app/scheduler'
 import { outside } from '../../src/app/world'
-import { withWholeUsage } from '../../src/billing/usage-form'
+import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 

@@ -5,10 +5,10 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { faultsOf } from '../../src/config/schema'
 import { parseBytes, parseDurationMs } from '../../src/lib/durations'
-import { replaceStrings } from '../../src/lib/json'
+import { replaceStrings } from '../../src/lib/json/json'
 import { createSemaphore } from '../../src/lib/semaphore'
-import { createCommandLine } from '../support/command-line'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
+import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
 
 const HOUR_MS = 3_600_000

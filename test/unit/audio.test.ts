@@ -1,7 +1,7 @@
 // How long audio lasts, as its own packets say it, in every format; and files that were made to hurt.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { wavOf } from '../../src/lib/wav'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import { AudioReader } from '../../src/media/audio'
 import { audioFile, audioFileFormats, recordedWebm } from '../support/audio-files'
 import { waitFor } from '../support/gateway'

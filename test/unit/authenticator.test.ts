@@ -10,7 +10,7 @@ import {
   revokeKey,
 } from '../../src/accounts/keys'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
-import { openTestDatabase } from '../support/databases'
+import { openTestDatabase } from '../support/databases/databases'
 import { rejection } from '../support/rejection'
 
 const CACHE_MS = 500

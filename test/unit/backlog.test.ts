@@ -1,10 +1,10 @@
 // What waits for slow callers is bounded for all of them together, and the slowest is cut first.
 
 import { expect, test } from 'bun:test'
-import { Backlog } from '../../src/request/backlog'
+import { Backlog } from '../../src/request/stream/backlog'
 import { rejection } from '../support/rejection'
 import { sourceOf, startRelaying } from '../support/relaying'
-import { chunk, DONE, usageChunk } from '../support/vendor'
+import { chunk, DONE, usageChunk } from '../support/vendors/vendor'
 
 const PIECE = Buffer.from(chunk('x'.repeat(40_000)))
 const END = Buffer.from(usageChunk(1, 2) + DONE)

@@ -5,9 +5,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { faultsOf } from '../../src/config/schema'
 import { masterKeysOf } from '../../src/config/secrets'
-import { createCodec, storedBy, UnreadableText } from '../../src/db/codec'
+import { createCodec, storedBy, UnreadableText } from '../../src/db/encryption/codec'
 import { KEY_BYTES, sealingKeyId } from '../../src/lib/sealing'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { createRandom, seedOf } from '../support/random'
 
 const random = createRandom(seedOf('CODEC_SEED'))

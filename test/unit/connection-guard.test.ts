@@ -2,14 +2,14 @@
 // real sockets is in test/load/connection-limits.test.ts.
 
 import { describe, expect, test } from 'bun:test'
+import type { Config } from '../../src/config/schema'
 import {
   type Caller,
   type Door,
   guardConnections,
   mostConnections,
   type Sockets,
-} from '../../src/app/connection-guard'
-import type { Config } from '../../src/config/schema'
+} from '../../src/listen/connection-guard'
 import { waitFor } from '../support/gateway'
 
 describe('the guard by itself', () => {

@@ -1,9 +1,9 @@
 // Costs and markups in the configuration: what they may say, and the prices that a markup makes.
 
 import { describe, expect, test } from 'bun:test'
-import { withMarkups } from '../../src/config/costs'
 import { extended } from '../../src/config/extension'
-import { type PriceConfig, priceListOf } from '../../src/config/prices'
+import { withMarkups } from '../../src/config/models/costs'
+import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import { tariffOfJson, tariffOfVariant } from '../../src/contract/prices'
 import { createRandom, seedOf } from '../support/random'

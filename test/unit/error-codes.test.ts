@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { Glob } from 'bun'
-import { pages } from '../../src/docs/pages'
+import { pages } from '../../src/api-document/pages'
 import { errorCodes } from '../../src/lib/error-codes'
 import { logEvents } from '../../src/lib/log-events'
 

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'bun:test'
 import { streamOf } from '../../src/contract/family'
 import { hasFailed, type Reading } from '../../src/contract/reading'
 import { families } from '../../src/families'
-import { mayReport, startOfReport } from '../../src/request/event-search'
-import { chunk } from '../support/vendor'
+import { mayReport, startOfReport } from '../../src/request/stream/event-search'
+import { chunk } from '../support/vendors/vendor'
 
 const forms: Record<string, object> = {
   'an object': { error: { message: 'It broke.', code: 'x' } },

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'bun:test'
 import { Type } from '@sinclair/typebox'
 import { countMembers, findDuplicate, findVariant, fold, knownNamesOf } from '../../src/lib/field-names'
-import { type JsonLimit, type JsonLimits, MAX_DEPTH, scanObject } from '../../src/lib/json'
-import { JsonCounter } from '../../src/lib/json-counter'
+import { JsonCounter } from '../../src/lib/json/counter'
+import { type JsonLimit, type JsonLimits, MAX_DEPTH, scanObject } from '../../src/lib/json/json'
 import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
 const ROUNDS = casesOf(3_000)

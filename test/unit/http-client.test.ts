@@ -13,10 +13,15 @@ import { BodyTooLarge, type HttpResponse } from '../../src/http-client/response'
 import { MalformedResponse } from '../../src/http-client/response-parser'
 import { type HttpRequest, NotConnected, type Origin } from '../../src/http-client/transport'
 import { CancelToken } from '../../src/lib/cancel-token'
-import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 import { rejection } from '../support/rejection'
-import { type Certificate, OK, type ScriptedServer, startScriptedServer } from '../support/scripted-server'
+import {
+  type Certificate,
+  OK,
+  type ScriptedServer,
+  startScriptedServer,
+} from '../support/vendors/scripted-server'
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
 const MEBIBYTE = 1024 * 1024

@@ -12,7 +12,7 @@ import {
   MAX_DEPTH,
   type ScannedObject,
   scanObject,
-} from '../../src/lib/json'
+} from '../../src/lib/json/json'
 import { createValidator } from '../../src/lib/validate'
 import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 

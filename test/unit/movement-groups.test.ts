@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import type { Movement } from '../../src/db/db'
-import { MovementGroups } from '../../src/db/movement-groups'
+import { MovementGroups } from '../../src/db/movements/groups'
 
 const movement: Movement = {
   kind: 'hold',

@@ -6,8 +6,8 @@ import type { Model, ParsedRequest, Translator } from '../../src/contract/family
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { createNativeEvents } from '../../src/families/responses/native-events'
 import { GatewayError } from '../../src/lib/errors'
-import { fixtures } from '../support/fixtures'
-import { readResponse } from '../support/response-events'
+import { fixtures } from '../support/answers/fixtures'
+import { readResponse } from '../support/answers/response-events'
 import type { Json } from '../support/scenario'
 
 const model = { id: 'known-here' } as Model

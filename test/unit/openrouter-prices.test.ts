@@ -2,7 +2,7 @@
 // its reason.
 
 import { describe, expect, test } from 'bun:test'
-import { type PriceConfig, priceFaults, priceListOf } from '../../src/config/prices'
+import { type PriceConfig, priceFaults, priceListOf } from '../../src/config/models/prices'
 import type { Family } from '../../src/contract/family'
 import { billedTable, type Tariff, tableNano, tariffOfVariant } from '../../src/contract/prices'
 import type { Quantities } from '../../src/contract/units'

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readdirSync, statSync, truncateSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { deletePending, markPending, PendingFile, pendingFiles, readPending } from '../../src/db/pending-file'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 import { createRandom } from '../support/random'
 
 const NAME = 'one'

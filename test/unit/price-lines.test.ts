@@ -1,8 +1,8 @@
 // The lines of a price: whatever was counted and at whatever prices, they sum to the charge, to the nano-dollar.
 
 import { expect, test } from 'bun:test'
-import { chargeLinesJson } from '../../src/config/price-lines'
-import { type PriceConfig, priceListOf } from '../../src/config/prices'
+import { chargeLinesJson } from '../../src/billing/reports/bill-lines'
+import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { type BilledTable, tableNano, tariffOfJson, tariffOfVariant } from '../../src/contract/prices'
 import { type Quantities, rowOf, type Unit, units } from '../../src/contract/units'
 import { createRandom } from '../support/random'

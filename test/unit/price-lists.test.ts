@@ -2,11 +2,11 @@
 // guesses, and guards that a person has to overrule.
 
 import { expect, test } from 'bun:test'
-import { shippedKinds, shippedList } from '../../cli/lib/shipped-lists'
-import { leaps } from '../../src/config/price-leaps'
-import { type PriceConfig, priceListOf } from '../../src/config/prices'
+import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
+import { leaps } from '../../src/config/models/price-leaps'
+import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
+import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
-import { withVendorLists } from '../../src/config/vendor-lists'
 import { billByTariff, hasPrice, heldNano, tableNano, tariffOfVariant } from '../../src/contract/prices'
 import { addQuantities, type Quantities, rowOf, type Unit } from '../../src/contract/units'
 import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'

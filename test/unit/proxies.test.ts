@@ -11,11 +11,11 @@ import { readProxy } from '../../src/http-client/proxy'
 import type { HttpResponse } from '../../src/http-client/response'
 import { type HttpRequest, NotConnected } from '../../src/http-client/transport'
 import { CancelToken } from '../../src/lib/cancel-token'
-import { startConnectProxy } from '../support/connect-proxy'
-import { freePort } from '../support/free-port'
 import { waitFor } from '../support/gateway'
+import { freePort } from '../support/processes/free-port'
 import { rejection } from '../support/rejection'
-import { OK, startScriptedServer } from '../support/scripted-server'
+import { startConnectProxy } from '../support/servers/connect-proxy'
+import { OK, startScriptedServer } from '../support/vendors/scripted-server'
 
 const pem = (name: string) => readFileSync(join(import.meta.dir, `../fixtures/tls/${name}.pem`), 'utf8')
 const certificate = { cert: pem('certificate'), key: pem('key') }

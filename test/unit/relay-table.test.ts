@@ -8,7 +8,7 @@ import {
   type RelayState,
   type RelayStep,
   relayStep,
-} from '../../src/request/relay-table'
+} from '../../src/request/stream/relay-table'
 
 /** All events, in the order of the rows below. */
 const events = Object.keys({

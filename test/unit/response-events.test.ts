@@ -1,8 +1,8 @@
 // The second reader of streamed responses: it takes a good stream, and none that lacks, repeats or changes anything.
 
 import { describe, expect, test } from 'bun:test'
-import { bridgedModel, responseStream, responsesRequest } from '../support/response-bridges'
-import { readResponse, responseEventsOf } from '../support/response-events'
+import { bridgedModel, responseStream, responsesRequest } from '../support/answers/response-bridges'
+import { readResponse, responseEventsOf } from '../support/answers/response-events'
 import type { Json } from '../support/scenario'
 
 const piece = (index: number, text: string, name?: string) => ({

@@ -5,9 +5,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { MalformedResponse, ResponseParser } from '../../src/http-client/response-parser'
-import { readByLlhttp } from '../support/llhttp'
-import { mutatedResponse } from '../support/mutated-responses'
+import { mutatedResponse } from '../support/answers/mutated-responses'
 import { createRandom, type Random, seedOf } from '../support/random'
+import { readByLlhttp } from '../support/servers/llhttp'
 
 const MUTATIONS = Number(process.env.RESPONSE_MUTATIONS ?? 20_000)
 

@@ -13,16 +13,16 @@ import { sealReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { createValidator } from '../../src/lib/validate'
 import { checkFields } from '../../src/request/fields'
-import { fixtures } from '../support/fixtures'
-import { branchesOf, withValue } from '../support/json-paths'
-import { casesOf, createRandom, isWholeRun, type Random, seedOf } from '../support/random'
-import { bridgedModel, responsesRequest } from '../support/response-bridges'
-import { agents, aiSdk, codex, langchain, newestCodex } from '../support/response-requests'
+import { fixtures } from '../support/answers/fixtures'
+import { branchesOf, withValue } from '../support/answers/json-paths'
+import { bridgedModel, responsesRequest } from '../support/answers/response-bridges'
+import { agents, aiSdk, codex, langchain, newestCodex } from '../support/answers/response-requests'
 import {
   responsesOnChatSamples,
   responsesOnConverseSamples,
   responsesOnMessagesSamples,
-} from '../support/response-samples'
+} from '../support/answers/response-samples'
+import { casesOf, createRandom, isWholeRun, type Random, seedOf } from '../support/random'
 import type { Json } from '../support/scenario'
 
 const ALL_ODD = [

@@ -5,13 +5,13 @@ import { createKey, unlimited } from '../../src/accounts/keys'
 import { startScheduler } from '../../src/app/scheduler'
 import { openWorld, outside, type World } from '../../src/app/world'
 import type { BackupSchedule } from '../../src/backup/schedule'
-import type { Reencryption } from '../../src/db/reencryption'
+import type { Reencryption } from '../../src/db/encryption/reencryption'
 import type { Transport } from '../../src/http-client/transport'
 import type { Gateway } from '../../src/request/line'
 import { createPoller, type Poller } from '../../src/tasks/poller'
 import { insertTask } from '../../src/tasks/rows'
 import { insertWebhook } from '../../src/webhooks/rows'
-import { temporaryFolder } from '../support/databases'
+import { temporaryFolder } from '../support/databases/databases'
 
 const START = Date.parse('2026-01-02T03:04:05Z')
 

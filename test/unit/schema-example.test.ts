@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import Ajv2020 from 'ajv/dist/2020'
 import addFormats from 'ajv-formats'
-import { exampleOf } from '../../src/sandbox/schema-example'
+import { exampleOf } from '../../sandbox/schema-example'
 import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
 const seed = seedOf('SCHEMA_SEED')

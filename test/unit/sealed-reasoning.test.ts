@@ -4,7 +4,7 @@
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'
 import { openReasoning, sealReasoning } from '../../src/families/sealed-reasoning'
-import { openSeals } from '../support/response-bridges'
+import { openSeals } from '../support/answers/response-bridges'
 
 const parsed = { answer: openSeals } as ParsedRequest
 const modelOf = (name: string): Model => {

@@ -2,9 +2,9 @@
 // the same tone. Many sounds at once are made as one alone, away from the event loop.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { createPcmReader, type PcmFormat, wavOf } from '../../src/lib/wav'
+import { samplesPerSecond, toneBytes, toneFile } from '../../sandbox/sounds'
+import { createPcmReader, type PcmFormat, wavOf } from '../../src/lib/file-formats/wav'
 import { createMp3Encoder, type Mp3Encoder } from '../../src/media/mp3-encoder'
-import { samplesPerSecond, toneBytes, toneFile } from '../../src/sandbox/sounds'
 import { createRandom, type Random, seedOf } from '../support/random'
 import { rejection } from '../support/rejection'
 import { pitchOf, readMp3, readWav } from '../support/sounds'

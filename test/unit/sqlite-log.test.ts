@@ -4,8 +4,8 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { logFault } from '../../src/db/sqlite-file'
-import { temporaryFolder } from '../support/databases'
+import { logFault } from '../../src/db/drivers/sqlite-file'
+import { temporaryFolder } from '../support/databases/databases'
 import { createRandom, seedOf } from '../support/random'
 
 const seed = seedOf('LOG_SEED')

@@ -2,10 +2,10 @@
 // simulated vendors, cut and ended at every byte.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { measure, type Outcome } from '../../src/billing/metering'
+import { type Sandbox, startSandbox, type VendorName } from '../../sandbox'
+import { measure, type Outcome } from '../../src/billing/ledger/metering'
 import { createEventSplitter, dataOfEvent, eventsIn, MAX_EVENT_BYTES, splitEvents } from '../../src/lib/sse'
 import type { TokenCounter } from '../../src/media/token-counter'
-import { type Sandbox, startSandbox, type VendorName } from '../../src/sandbox'
 import { say } from '../support/gateway'
 import { createRandom, isWholeRun, type Random, seedOf } from '../support/random'
 import { earlyEnd, modelForRelay, readAll, type Source, sourceOf, startRelaying } from '../support/relaying'

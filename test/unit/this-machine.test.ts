@@ -2,8 +2,8 @@
 // that asks for somebody else.
 
 import { expect, test } from 'bun:test'
-import { isLocal } from '../../src/app/this-machine'
 import type { Listener } from '../../src/http/connection'
+import { isLocal } from '../../src/listen/this-machine'
 
 const HERE = '127.0.0.1'
 

@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { birthplaceOf, madeAt, place, remove } from '../../src/app/unix-socket'
-import { temporaryFolder } from '../support/databases'
+import { birthplaceOf, madeAt, place, remove } from '../../src/listen/unix-socket'
+import { temporaryFolder } from '../support/databases/databases'
 
 test('a socket that comes while another one leaves stays', () => {
   const rounds = 300
@@ -43,7 +43,7 @@ test('a socket is reached at its place until it is removed', async () => {
 })
 
 function startWorker(work: object) {
-  const worker = new Worker(`${import.meta.dir}/../support/socket-maker.ts`)
+  const worker = new Worker(`${import.meta.dir}/../support/processes/socket-maker.ts`)
   worker.postMessage(work)
   let spun = 0
   return { spin: () => spun++, [Symbol.dispose]: () => worker.terminate() }

@@ -1,7 +1,7 @@
 // What is kept of streams until it is read: each stream gets its own back, although they use the same memory in turn.
 
 import { expect, test } from 'bun:test'
-import { UnreadEvents } from '../../src/request/unread-events'
+import { UnreadEvents } from '../../src/request/stream/unread-events'
 import { createRandom } from '../support/random'
 
 test('streams side by side and one after another never see what another has kept', () => {

@@ -2,16 +2,16 @@
 // it was taken back, and no key in what is said of a failure.
 
 import { afterAll, beforeEach, expect, test } from 'bun:test'
+import { startSandbox } from '../../sandbox'
+import { takeTokensBack } from '../../sandbox/vertex/tokens'
 import type { TokenExchange } from '../../src/contract/upstream'
 import { directTransport } from '../../src/http-client/origin'
-import { startSandbox } from '../../src/sandbox'
-import { takeTokensBack } from '../../src/sandbox/vertex/tokens'
 import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
 import { vertex } from '../../src/upstreams/kinds/vertex'
 import { exchanged, NoToken, Tokens } from '../../src/upstreams/tokens'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
-import { completion, startVendor } from '../support/vendor'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 const sandbox = startSandbox({ record: true })
 afterAll(() => sandbox.stop())

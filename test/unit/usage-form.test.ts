@@ -1,7 +1,7 @@
 // The short form of usage objects gives back what a vendor wrote, character by character, and is shared by requests of one kind.
 
 import { expect, test } from 'bun:test'
-import { shortUsageOf, wholeUsageOf } from '../../src/billing/usage-form'
+import { shortUsageOf, wholeUsageOf } from '../../src/billing/reports/usage-form'
 import { createRandom, seedOf } from '../support/random'
 
 const chat = (input: number, output: number) =>

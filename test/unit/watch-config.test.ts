@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { watchConfig } from '../../cli/lib/watch-config'
-import { temporaryFolder } from '../support/databases'
+import { watchConfig } from '../../cli/process/watch-config'
+import { temporaryFolder } from '../support/databases/databases'
 import { waitFor } from '../support/gateway'
 
 test('a change in the middle of a reload has a reload of its own, and no change has none', async () => {

@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { VendorName } from '../../src/sandbox'
+import type { VendorName } from '../../sandbox'
 
 export type JsonObject = Record<string, unknown>
 

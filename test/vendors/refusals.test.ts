@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { sign } from 'aws4'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
+import { type Sandbox, startSandbox } from '../../sandbox'
 import { type RecordedRule, type Refusal, recordedRules, requestOf } from './recorded'
 import { forbiddenBy, readSent, rules } from './rules'
 

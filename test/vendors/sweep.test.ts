@@ -3,7 +3,7 @@
 // in a form that the vendor accepts, or be refused here with 400 and the name of the field.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type Sandbox, type SandboxCall, startSandbox } from '../../src/sandbox'
+import { type Sandbox, type SandboxCall, startSandbox } from '../../sandbox'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
 import { sweptModels } from './models'

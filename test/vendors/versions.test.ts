@@ -2,10 +2,10 @@
 // to every vendor that serves Claude, and at the simulated clouds themselves.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Sandbox, startSandbox } from '../../src/sandbox'
-import { bedrock } from '../../src/sandbox/bedrock/simulator'
-import type { Simulator, VendorRequest } from '../../src/sandbox/simulator'
-import { vertex } from '../../src/sandbox/vertex/simulator'
+import { type Sandbox, startSandbox } from '../../sandbox'
+import { bedrock } from '../../sandbox/bedrock/simulator'
+import type { Simulator, VendorRequest } from '../../sandbox/simulator'
+import { vertex } from '../../sandbox/vertex/simulator'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { sweptModels } from './models'
 

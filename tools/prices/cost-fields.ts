@@ -1,7 +1,7 @@
 // Reads the cost fields of an entry of the first list as a price list of ours. Each field has a row here: the price that it
 // becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would under-bill.
 
-import { fineAmount } from '../../src/config/price-leaps'
+import { fineAmount } from '../../src/config/models/price-leaps'
 import { FACTOR_DECIMALS } from '../../src/contract/prices'
 import type { PriceKey } from '../../src/contract/units'
 import { formatDecimal } from '../../src/lib/money'

@@ -1,7 +1,7 @@
 // Makes the list of a vendor from the entries of the first source. A model that cannot be billed, or that has ended, is left out
 // with its reason: nothing is guessed.
 
-import { priceFaults } from '../../src/config/prices'
+import { priceFaults } from '../../src/config/models/prices'
 import { rowOf } from '../../src/contract/units'
 import { families as known } from '../../src/families'
 import { type Price, priceOf, Unbillable } from './cost-fields'

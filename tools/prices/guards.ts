@@ -1,7 +1,7 @@
 // Compares the two sources of prices: a model on which they disagree is left out until a person has decided. It must never choose
 // a price itself.
 
-import { fineAmount } from '../../src/config/price-leaps'
+import { fineAmount } from '../../src/config/models/price-leaps'
 import type { PriceKey } from '../../src/contract/units'
 import type { Price } from './cost-fields'
 import type { VendorList } from './entries'

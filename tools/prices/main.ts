@@ -2,7 +2,7 @@
 // `bun run prices`, and review what changed with `git diff prices`. It must never write a list of which a guard says no.
 
 import { join } from 'node:path'
-import { leaps } from '../../src/config/price-leaps'
+import { leaps } from '../../src/config/models/price-leaps'
 import { listOf, type VendorList } from './entries'
 import { type Accepted, withoutDisagreements } from './guards'
 import { FIRST, type Opinion, readFirst, readSecond, SECOND } from './sources'

@@ -18,9 +18,9 @@ import {
   requireAccount,
   unfreezeAccount,
 } from '../../accounts/accounts'
-import { entryJson, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/account-ledger'
-import { balanceJson } from '../../billing/balances'
-import { moveMoney, type Transfer, transferId } from '../../billing/transfers'
+import { entryJson, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/ledger/account-ledger'
+import { balanceJson } from '../../billing/ledger/balances'
+import { moveMoney, type Transfer, transferId } from '../../billing/ledger/transfers'
 import { BUDGET_PERIODS } from '../../contract/budgets'
 import type { Db } from '../../db/db'
 import { periodOfQuery } from '../../http/query-time'

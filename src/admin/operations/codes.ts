@@ -12,7 +12,7 @@ import {
   makeCode,
   requireCode,
   revokeOpenCode,
-} from '../../billing/codes'
+} from '../../billing/selling/codes'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { formatUsd } from '../../lib/money'

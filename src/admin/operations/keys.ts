@@ -24,9 +24,9 @@ import {
   updateKey,
 } from '../../accounts/keys'
 import { NAME_RULE } from '../../accounts/names'
-import { balanceOf } from '../../billing/balances'
-import { assertRoom } from '../../billing/transfers'
-import { budgetUsedNano } from '../../billing/usage-report'
+import { balanceOf } from '../../billing/ledger/balances'
+import { assertRoom } from '../../billing/ledger/transfers'
+import { budgetUsedNano } from '../../billing/reports/usage-report'
 import { BUDGET_PERIODS } from '../../contract/budgets'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'

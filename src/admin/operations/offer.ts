@@ -3,8 +3,8 @@
 
 import { Type } from '@sinclair/typebox'
 import { listUpstreams } from '../../catalogue/upstream-list'
-import { describeCosts } from '../../config/costs'
-import { describePriceList, priceListOf } from '../../config/prices'
+import { describeCosts } from '../../config/models/costs'
+import { describePriceList, priceListOf } from '../../config/models/prices'
 import { isRoute, type ModelConfig, type RouteConfig, sharesOf } from '../../config/schema'
 import { type PriceList, variantsOf } from '../../contract/prices'
 import { type Unit, units } from '../../contract/units'

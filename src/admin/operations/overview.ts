@@ -1,7 +1,7 @@
 // The overview and the search of the console. It must never write, nor call a vendor.
 
 import { Type } from '@sinclair/typebox'
-import { budgetsOf } from '../../config/plans'
+import { budgetsOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
@@ -21,7 +21,7 @@ import {
   speedOf,
   speedsOf,
   spendOf,
-} from '../overview'
+} from '../overview-figures'
 import { search } from '../search'
 
 const DAY_MS = 86_400_000

@@ -4,7 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { accountJson } from '../../accounts/accounts'
 import { membersOf, type PlanMember, planSizes } from '../../accounts/plan-members'
-import { type PlanEntry, plansOf } from '../../config/plans'
+import { type PlanEntry, plansOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'

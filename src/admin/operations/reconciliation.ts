@@ -1,10 +1,14 @@
 // What a vendor says was used beside the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { closingAt } from '../../billing/closings'
-import { reconcile as compareUsage, type Difference, type Reconciliation } from '../../billing/reconciliation'
-import { monthOf } from '../../billing/statements'
-import type { FigureName, UsageFigures, VendorUsage } from '../../billing/vendor-usage'
+import { closingAt } from '../../billing/proofs/closings'
+import {
+  reconcile as compareUsage,
+  type Difference,
+  type Reconciliation,
+} from '../../billing/proofs/reconciliation'
+import type { FigureName, UsageFigures, VendorUsage } from '../../billing/proofs/vendor-usage'
+import { monthOf } from '../../billing/reports/statements'
 import { type Config, isRoute, sharesOf } from '../../config/schema'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'

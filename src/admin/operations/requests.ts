@@ -12,9 +12,9 @@ import {
   usageDimensionOf,
   usageDimensions,
   usageWithCostJson,
-} from '../../billing/usage-report'
+} from '../../billing/reports/usage-report'
 import { METADATA_NAME } from '../../config/usage'
-import { UnreadableText } from '../../db/codec'
+import { UnreadableText } from '../../db/encryption/codec'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'

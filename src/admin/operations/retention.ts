@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { openPlace } from '../../backup/schedule'
-import { type Closing, closedTotals, closingsOf } from '../../billing/closings'
+import { type Closing, closedTotals, closingsOf } from '../../billing/proofs/closings'
 import { MONTHS, parseMonths } from '../../config/retention'
 import { isoTime } from '../../db/iso-time'
 import { conflict } from '../../lib/errors'

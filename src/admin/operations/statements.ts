@@ -2,7 +2,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
-import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/statement-page'
+import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/reports/statement-page'
 import {
   draftStatements,
   faultsOfStatements,
@@ -12,7 +12,7 @@ import {
   issueStatement,
   listStatements,
   monthOf,
-} from '../../billing/statements'
+} from '../../billing/reports/statements'
 import { isoTime } from '../../db/iso-time'
 import { invalidRequest, notFound } from '../../lib/errors'
 import { csvResponse } from '../csv'

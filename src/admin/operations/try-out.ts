@@ -2,8 +2,8 @@
 // anything at a vendor, nor change anything: the audit trail has none of them.
 
 import { Type } from '@sinclair/typebox'
-import { costListOf } from '../../config/costs'
-import { priceListOf } from '../../config/prices'
+import { costListOf } from '../../config/models/costs'
+import { priceListOf } from '../../config/models/prices'
 import { isRoute, sharesOf } from '../../config/schema'
 import { billByTariff, tableNano, tariffOfVariant } from '../../contract/prices'
 import { type Quantities, type Unit, units } from '../../contract/units'

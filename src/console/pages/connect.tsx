@@ -2,7 +2,14 @@
 // the key itself is known to nobody here, so a placeholder stands for it.
 
 import { useState } from 'preact/hooks'
-import { assignment, type ClientName, clientNames, clients, type Shell, shells } from '../../docs/clients'
+import {
+  assignment,
+  type ClientName,
+  clientNames,
+  clients,
+  type Shell,
+  shells,
+} from '../../api-document/clients'
 import { address } from '../address'
 import { urlOf } from '../api'
 import { askKey, askPrices, type PricedModel, rollKey, rollWebhookSecret } from '../key-api'

@@ -1,7 +1,7 @@
 // A request of the playground as programs: curl, Python and TypeScript with exactly that request. The key is left out.
 
 import { useState } from 'preact/hooks'
-import { SAMPLE_KEY, samplesOf } from '../../docs/samples'
+import { SAMPLE_KEY, samplesOf } from '../../api-document/samples'
 import { urlOf } from '../api'
 import type { Kind, PlaygroundRequest } from '../playground-request'
 import { keyTexts } from '../texts'

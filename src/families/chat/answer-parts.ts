@@ -1,7 +1,7 @@
 // Reads the parts of a chat vendor's answer, whole or in pieces, for all translations: texts, thinking and calls of
 // tools. It must never throw: vendors leave out, repeat and misspell what they send.
 
-import { parseForeign } from '../../lib/json'
+import { parseForeign } from '../../lib/json/json'
 import { asObject, isObject } from '../../lib/objects'
 
 /** A vendor's message, or a piece of it in a stream. */

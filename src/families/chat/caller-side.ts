@@ -15,7 +15,7 @@ import {
   quotedOutput,
   reportedCount,
   USEFUL_OUTPUT_TOKENS,
-} from '../body'
+} from '../shared-schemas'
 import { partIn, usageIn } from './answer-parts'
 
 const open = { additionalProperties: true }

@@ -13,12 +13,12 @@ import type {
 import { hasPrice } from '../../contract/prices'
 import { SHOWN } from '../../contract/reading'
 import { asObject } from '../../lib/objects'
-import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
 import { CHAT_END, readChunk, readCompletion } from '../chat/caller-side'
 import { SEARCHES_AND_TOOLS } from '../chat/fields'
 import { ChunkFollower } from '../chat/follower'
 import { shownChatUsage } from '../chat/usage'
 import { completionEdit } from '../completion-edit'
+import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
 import { dearerModes, laterAnswers, localServerFields, otherModels, serviceTier, speed } from '../surcharges'
 
 /** Most prompts in a request. */

@@ -5,7 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Model, ParsedRequest, PlainForm, Quantities } from '../../contract/family'
 import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
-import { optionalField } from '../body'
+import { optionalField } from '../shared-schemas'
 import { toBase64 } from './vectors'
 
 /**

@@ -6,7 +6,7 @@ import type { Call, JsonFamily, Model, Quantities } from '../../contract/family'
 import type { Reading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
-import { optionalField } from '../body'
+import { optionalField } from '../shared-schemas'
 import { linksIn, picturesIn } from './picture-list'
 import { checkUploads, formOf } from './uploads'
 

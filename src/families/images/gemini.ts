@@ -7,9 +7,9 @@ import { bridgedFields, type FieldRule, type JsonFamily, type Quantities } from 
 import { HIDDEN, type Made, type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
+import { pictureInBase64 } from '../../lib/file-formats/picture'
 import { holdsText, isObject } from '../../lib/objects'
-import { pictureInBase64 } from '../../lib/picture'
-import { ABSURD_FIGURE, optionalField, reportedCount } from '../body'
+import { ABSURD_FIGURE, optionalField, reportedCount } from '../shared-schemas'
 import { laterAnswers, otherModels, serviceTier } from '../surcharges'
 import { addresses, documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 import {

@@ -19,9 +19,9 @@ import {
 } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { invalidRequest } from '../../lib/errors'
-import type { Edit } from '../../lib/json'
-import { optionalField } from '../body'
+import type { Edit } from '../../lib/json/json'
 import { uploadsIn } from '../forms'
+import { optionalField } from '../shared-schemas'
 import { addresses } from '../vendor-state'
 import { checkUploads } from './uploads'
 

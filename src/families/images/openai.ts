@@ -4,7 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
-import { parseSize } from '../../lib/pixel-size'
+import { parseSize } from '../../lib/file-formats/pixel-size'
 import {
   checkBackground,
   gptImageFieldRules,

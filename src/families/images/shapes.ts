@@ -2,7 +2,7 @@
 // that would be another picture.
 
 import { invalidRequest } from '../../lib/errors'
-import { parseSize, type Size } from '../../lib/pixel-size'
+import { parseSize, type Size } from '../../lib/file-formats/pixel-size'
 
 /** Largest factor between a size and the nearest shape; beyond it the picture would be another one. */
 const MAX_RATIO_FACTOR = 1.25

@@ -3,7 +3,7 @@
 // the gateway.
 
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
-import { countedTokens } from '../body'
+import { countedTokens } from '../shared-schemas'
 import { addEdit, edited, openEdit } from '../traits/edit'
 import { ignoredInMessages } from '../traits/ignored'
 import { messagesEdit } from '../traits/messages'

@@ -6,7 +6,7 @@ import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '
 import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../contract/reading'
 import { isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
+import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
 
 const open = { additionalProperties: true }
 

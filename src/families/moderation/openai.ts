@@ -8,7 +8,7 @@ import { SHOWN, usageReading } from '../../contract/reading'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { asObject } from '../../lib/objects'
-import { countedFigure, optionalField } from '../body'
+import { countedFigure, optionalField } from '../shared-schemas'
 import { otherModels } from '../surcharges'
 import { addresses, fileIds } from '../vendor-state'
 

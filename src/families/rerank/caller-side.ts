@@ -8,7 +8,7 @@ import { type Reading, SHOWN, usageReading } from '../../contract/reading'
 import { inputTokensOf } from '../../contract/units'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
-import { countedFigure, optionalField } from '../body'
+import { countedFigure, optionalField } from '../shared-schemas'
 
 const MAX_DOCUMENTS = 10_000
 

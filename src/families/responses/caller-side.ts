@@ -6,7 +6,7 @@ import type { Model, OutputTokens, ParsedRequest, PlainForm, Quantities } from '
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
-import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../body'
+import { optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
 
 const open = { additionalProperties: true }
 const anyObject = Type.Object({}, open)

@@ -3,7 +3,7 @@
 
 import type { MadeFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
 import { asObject } from '../../lib/objects'
-import { countedTokens } from '../body'
+import { countedTokens } from '../shared-schemas'
 import { ignoredInResponses } from '../traits/ignored'
 import { responsesEdit } from '../traits/responses'
 import {

@@ -5,7 +5,7 @@ import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contrac
 import type { Quantities } from '../../contract/units'
 import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, outputBeside, reportedCount } from '../body'
+import { ABSURD_FIGURE, outputBeside, reportedCount } from '../shared-schemas'
 
 type Fields = Record<string, unknown>
 

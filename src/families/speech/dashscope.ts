@@ -6,7 +6,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import type { Call, Model, SpeechFamily } from '../../contract/family'
 import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
-import { optionalField } from '../body'
+import { optionalField } from '../shared-schemas'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
 import { isForeignVoice } from './foreign-voices'
 

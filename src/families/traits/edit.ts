@@ -1,7 +1,7 @@
 // An edit of a finished request as a value: the passes of traits return one, which is made in the caller's own text, or in a request
 // that a translation made. It must never change what it does not name.
 
-import type { Edit } from '../../lib/json'
+import type { Edit } from '../../lib/json/json'
 import { isObject } from '../../lib/objects'
 
 type Fields = Record<string, unknown>

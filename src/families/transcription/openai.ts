@@ -4,8 +4,8 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
-import { optionalField } from '../body'
 import { fileParts, textParts } from '../forms'
+import { optionalField } from '../shared-schemas'
 import {
   audioFields,
   audioRules,

@@ -12,7 +12,7 @@ import type {
   TaskOutcome,
 } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
-import { optionalField } from '../body'
+import { optionalField } from '../shared-schemas'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses } from '../vendor-state'
 import {

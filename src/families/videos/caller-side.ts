@@ -6,8 +6,8 @@ import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '..
 import { hasPrice } from '../../contract/prices'
 import type { ErrorCode } from '../../lib/error-codes'
 import { invalidRequest } from '../../lib/errors'
-import { parseSize, type Size } from '../../lib/pixel-size'
-import { optionalField } from '../body'
+import { parseSize, type Size } from '../../lib/file-formats/pixel-size'
+import { optionalField } from '../shared-schemas'
 
 /** Fields of the gateway that no vendor is sent. */
 export const OWN_FIELDS = ['webhook_url', 'wait'] as const

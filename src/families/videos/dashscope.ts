@@ -14,8 +14,8 @@ import type {
   TaskOutcome,
 } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
-import { parseSize } from '../../lib/pixel-size'
-import { optionalField } from '../body'
+import { parseSize } from '../../lib/file-formats/pixel-size'
+import { optionalField } from '../shared-schemas'
 import { addresses } from '../vendor-state'
 import {
   checkDuration,

@@ -6,7 +6,7 @@ import type { Call, EarlierVideo, Model, OwnTaskForm, TaskFamily, TaskOutcome } 
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
 import { asObject } from '../../lib/objects'
-import { optionalField } from '../body'
+import { optionalField } from '../shared-schemas'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, clonedVoices, fileIds } from '../vendor-state'
 import {

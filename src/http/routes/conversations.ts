@@ -2,12 +2,9 @@
 // exactly as one that does not exist.
 
 import { Elysia } from 'elysia'
-import { countFreeRequest } from '../../billing/limits'
+import { countFreeRequest } from '../../billing/ledger/limits'
 import { apply, tryApply } from '../../db/db'
-import { GatewayError, invalidRequest } from '../../lib/errors'
-import { parseBody, scanBody } from '../../lib/json-body'
-import { isObject } from '../../lib/objects'
-import type { Item } from '../../responses/content'
+import type { Item } from '../../kept-responses/content'
 import {
   type ConversationHead,
   deleteConversation,
@@ -17,16 +14,19 @@ import {
   insertItems,
   itemsOnPage,
   updateMetadata,
-} from '../../responses/conversation-rows'
+} from '../../kept-responses/conversation-rows'
 import {
   type ConversationWorld,
   checkLength,
   conversationNotFound,
   requireConversation,
   storedItems,
-} from '../../responses/conversations'
-import { makeRoomForResponse } from '../../responses/keep'
-import { recall } from '../../responses/recall'
+} from '../../kept-responses/conversations'
+import { makeRoomForResponse } from '../../kept-responses/keep'
+import { recall } from '../../kept-responses/recall'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import { parseBody, scanBody } from '../../lib/json/body'
+import { isObject } from '../../lib/objects'
 import type { BodyReader } from '../body'
 import { exempt, type Listener, rest } from '../connection'
 import { itemList, itemPageOf, noSuchPlace } from '../item-page'

@@ -2,9 +2,9 @@
 // foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'
-import { answerOfError } from '../../contract/caught'
+import { answerOfError } from '../../contract/error-answer'
 import { GatewayError, invalidRequest } from '../../lib/errors'
-import { parseBody, scanBody } from '../../lib/json-body'
+import { parseBody, scanBody } from '../../lib/json/body'
 import { callerTraceOf } from '../../lib/trace-context'
 import type { ToolWorld } from '../../mcp/tool'
 import type { Gateway } from '../../request/line'

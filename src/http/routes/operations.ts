@@ -14,7 +14,7 @@ import {
   operations,
 } from '../../contract/operations'
 import { GatewayError, invalidRequest } from '../../lib/errors'
-import { fieldOf, scanBody } from '../../lib/json-body'
+import { fieldOf, scanBody } from '../../lib/json/body'
 import type { System } from '../../lib/system'
 import { type CallerTrace, callerTraceOf } from '../../lib/trace-context'
 import { waitOfRequest } from '../../lib/waiting'

@@ -6,9 +6,8 @@ import { Elysia } from 'elysia'
 import { findAccount } from '../../accounts/accounts'
 import { keyStatusOf, keyWithMoneyJson } from '../../accounts/key-json'
 import { type Key, mayUse } from '../../accounts/keys'
-import { allowanceOf } from '../../billing/allowances'
-import { type Balance, bookOf } from '../../billing/balances'
-import { accountPeriodOf, committedNano, periodOf } from '../../billing/limits'
+import { type Balance, bookOf } from '../../billing/ledger/balances'
+import { accountPeriodOf, committedNano, periodOf } from '../../billing/ledger/limits'
 import {
   budgetUsedNano,
   nameOfUsage,
@@ -17,7 +16,8 @@ import {
   usageBy,
   usageDimensionOf,
   usageJson,
-} from '../../billing/usage-report'
+} from '../../billing/reports/usage-report'
+import { allowanceOf } from '../../billing/selling/allowances'
 import { cardOf } from '../../catalogue/model-card'
 import { type Catalogue, formsFor, modelsOf } from '../../catalogue/models'
 import type { Config } from '../../config/schema'

@@ -2,8 +2,8 @@
 // signing secret. A payment must never be credited before its signature is verified, nor twice.
 
 import { Elysia } from 'elysia'
-import { balanceOf } from '../../billing/balances'
-import { addCredit } from '../../billing/ledger'
+import { balanceOf } from '../../billing/ledger/balances'
+import { addCredit } from '../../billing/ledger/ledger'
 import type { Config } from '../../config/schema'
 import type { Db } from '../../db/db'
 import { GatewayError } from '../../lib/errors'

@@ -2,12 +2,12 @@
 // as one that does not exist.
 
 import { Elysia } from 'elysia'
+import type { BackgroundResponses } from '../../kept-responses/background'
+import { type ContentWorld, chainOf, contentsOf, type Item } from '../../kept-responses/content'
+import { itemsOfInput, recall } from '../../kept-responses/recall'
+import { deleteResponse, type KeptHead } from '../../kept-responses/rows'
 import { GatewayError, invalidRequest } from '../../lib/errors'
-import { streamOfEvents } from '../../request/answer-background'
-import type { BackgroundResponses } from '../../responses/background'
-import { type ContentWorld, chainOf, contentsOf, type Item } from '../../responses/content'
-import { itemsOfInput, recall } from '../../responses/recall'
-import { deleteResponse, type KeptHead } from '../../responses/rows'
+import { streamOfEvents } from '../../request/answer/background'
 import { itemList, itemPageOf, noSuchPlace } from '../item-page'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'

@@ -3,8 +3,8 @@
 
 import type { Model, OutputTokens, ParsedRequest, Quantities } from '../../../contract/family'
 import { invalidRequest } from '../../../lib/errors'
-import { quotedOutput } from '../../body'
 import { leastOutput, quoteMessages } from '../../messages/caller-side'
+import { quotedOutput } from '../../shared-schemas'
 import { type ChatBody, checkChat } from '../caller-side'
 import { messageRequest } from './request'
 

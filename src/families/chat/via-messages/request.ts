@@ -2,7 +2,7 @@
 // field silently: what cannot be said is refused, and what is left out is in the table of fields.
 
 import { invalidRequest } from '../../../lib/errors'
-import { parseForeign } from '../../../lib/json'
+import { parseForeign } from '../../../lib/json/json'
 import type { MessagesBody } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'

@@ -2,9 +2,9 @@
 // field silently: what cannot be said is refused, and what is left out is in the table of fields.
 
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
-import { quotedOutput } from '../../body'
 import { type MessagesBody, quoteMessages } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
+import { quotedOutput } from '../../shared-schemas'
 import { edited } from '../../traits/edit'
 import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'

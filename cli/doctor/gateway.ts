@@ -1,0 +1,247 @@
+// What `gateway doctor` looks at of the gateway: configuration, database, upstreams, the running server, versions, log. It must
+// never change anything, nor ask a vendor for what is billed.
+
+import { createServer } from 'node:net'
+import { version } from '../../package.json'
+import { inspectDatabase } from '../../src/app/world'
+import { logFaults } from '../../src/config/log'
+import type { Config } from '../../src/config/schema'
+import { lineOf } from '../../src/lib/error-line'
+import { withoutBrackets } from '../../src/lib/url-host'
+import { baseUrlOf } from '../../src/upstreams/connection'
+import { isMaskable } from '../../src/upstreams/key-mask'
+import { upstreamKinds } from '../../src/upstreams/kinds'
+import { keysOfUpstream } from '../../src/upstreams/secrets'
+import type { UpstreamConfig } from '../../src/upstreams/settings'
+import { type ListedModel, listModels, modelsByUpstream } from '../configuration/catalogue'
+import { judgeConfig, nameOfConfig, nameOfDatabase, type SettingsFlags } from '../configuration/settings'
+import { CommandFailed } from '../lib/errors'
+import { tryUpstream } from '../lib/upstreams'
+import { askHealth } from '../process/ask-health'
+import { askServer } from '../process/control'
+import { callable, listeningAddress } from '../process/server-address'
+import { broken, type Finding, ok, warning } from './findings'
+import type { OtherClock } from './machine'
+
+const ASK_TIMEOUT_MS = 5_000
+const KEY_NOT_MASKED = 'its key can be a word of an answer, so it is not masked in answers and logs'
+
+interface Examined {
+  finding: Finding
+  /** Undefined if it has faults. */
+  config: Config | undefined
+  file: string | undefined
+}
+
+export async function examineConfiguration(flags: SettingsFlags): Promise<Examined> {
+  const check = 'configuration'
+  try {
+    const { value, file, faults } = await judgeConfig(flags)
+    if (faults.length > 0) {
+      const found = `${nameOfConfig(file)}: ${faults[0]}${faults.length > 1 ? `, and ${faults.length - 1} more faults` : ''}`
+      return {
+        finding: broken(check, found, 'gateway config check lists all faults.'),
+        config: undefined,
+        file,
+      }
+    }
+    return { finding: modelsFinding(value as Config, file, flags), config: value as Config, file }
+  } catch (error) {
+    const finding = broken(
+      check,
+      error instanceof CommandFailed ? error.message : lineOf(error),
+      'Mend the file, or name another with --config.',
+    )
+    return { finding, config: undefined, file: undefined }
+  }
+}
+
+function modelsFinding(config: Config, file: string | undefined, flags: SettingsFlags): Finding {
+  const models = listModels(config, flags)
+  const available = models.filter(({ reason }) => reason === null)
+  const ended = available.filter(({ model: { retirement } }) => retirement && retirement.at <= Date.now())
+  const usable = available.length - ended.length
+  const found = `${nameOfConfig(file)}: ${usable} of ${models.length} models can be used${endedText(ended)}`
+  if (usable > 0) return ok('configuration', found)
+  const variables = modelsByUpstream(config).flatMap(({ variable }) => variable ?? [])
+  return broken(
+    'configuration',
+    found,
+    `Set the API key of a vendor: ${variables.slice(0, 3).join(', ')}${variables.length > 3 ? ' …' : ''}.`,
+  )
+}
+
+function endedText(ended: readonly ListedModel[]): string {
+  if (ended.length === 0) return ''
+  return `; ${ended.map(({ model }) => model.id).join(', ')} ${ended.length === 1 ? 'has' : 'have'} ended at the vendor`
+}
+
+export async function examineDatabase(
+  config: Config,
+  dataDir: string,
+): Promise<{ finding: Finding; clock: OtherClock | undefined }> {
+  const name = nameOfDatabase(config, dataDir)
+  const at = performance.now()
+  try {
+    const state = await inspectDatabase(config, dataDir)
+    const milliseconds = Math.round(performance.now() - at)
+    if (!state) return { finding: ok('database', `${name}: made at the first start`), clock: undefined }
+    const { version: schema, newest, timeMs } = state
+    const clock =
+      timeMs === undefined ? undefined : { name: 'the database', oursMs: Date.now(), theirsMs: timeMs }
+    if (schema > newest) {
+      const found = `${name} has schema version ${schema}, this gateway knows ${newest}`
+      return { finding: broken('database', found, 'Use the newer gateway that has written it.'), clock }
+    }
+    const change = schema < newest ? `; version ${newest} is made at the next start` : ''
+    return {
+      finding: ok('database', `${name} answers in ${milliseconds} ms, schema version ${schema}${change}`),
+      clock,
+    }
+  } catch (error) {
+    const cure = config.database
+      ? 'Start PostgreSQL, or correct the address and password in database or GATEWAY_DATABASE_URL.'
+      : 'See who owns the file, and whether its disk works; gateway restore brings a backup back.'
+    return { finding: broken('database', `${name}: ${lineOf(error)}`, cure), clock: undefined }
+  }
+}
+
+/** A finding for each upstream that has a key. */
+export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<Finding[]> {
+  const names = Object.keys(config.upstreams).filter((name) => flags.sandbox || hasKey(config, name))
+  return Promise.all(
+    names.map(async (name) => {
+      const check = `upstream ${name}`
+      const { state, reason, advice, duration_ms: durationMs } = await tryUpstream(config, name, flags)
+      const found = [
+        reason ?? `ready, in ${durationMs} ms`,
+        isKeyShown(config, name) ? KEY_NOT_MASKED : undefined,
+        adviceOn(config.upstreams[name]),
+      ]
+      if (state !== 'failed') return ok(check, found.filter(Boolean).join('; '))
+      return broken(check, reason ?? 'cannot be used', advice ?? 'Try again later.')
+    }),
+  )
+}
+
+/** Advice of the vendor of an upstream about its address. */
+function adviceOn(entry: UpstreamConfig | undefined): string | undefined {
+  const kind = entry && upstreamKinds.get(entry.kind)
+  return kind?.advice?.(baseUrlOf(kind, entry as UpstreamConfig))
+}
+
+/** The clock of the first vendor that says the time. */
+export async function clockOfVendor(config: Config, flags: SettingsFlags): Promise<OtherClock | undefined> {
+  if (flags.sandbox) return undefined
+  for (const [name, entry] of Object.entries(config.upstreams)) {
+    if (!hasKey(config, name)) continue
+    const address = entry.baseUrl ?? upstreamKinds.get(entry.kind)?.baseUrl
+    const url = address === undefined ? null : URL.parse(address)
+    if (!url) continue
+    try {
+      const { headers } = await fetch(url.origin, {
+        method: 'HEAD',
+        redirect: 'manual',
+        signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+      })
+      const theirsMs = Date.parse(headers.get('date') ?? '')
+      if (!Number.isNaN(theirsMs)) return { name: url.host, oursMs: Date.now(), theirsMs }
+    } catch {
+      // The finding of the upstream says why.
+    }
+  }
+  return undefined
+}
+
+/** Whether the upstream has a key that answers may show. */
+function isKeyShown(config: Config, name: string): boolean {
+  const keys = keysOf(config, name) ?? []
+  return keys.some((key) => key !== null && !isMaskable(key.trim()))
+}
+
+function hasKey(config: Config, name: string): boolean {
+  return keysOf(config, name) !== undefined
+}
+
+function keysOf(config: Config, name: string): readonly (string | null)[] | undefined {
+  const entry = config.upstreams[name]
+  return entry && keysOfUpstream(upstreamKinds.get(entry.kind), entry)
+}
+
+/** The server that runs on the data directory, and whether it runs what is installed and written. */
+export async function examineServer(config: Config | undefined, dataDir: string): Promise<Finding[]> {
+  const status = await askServer(dataDir, 'GET /status')
+  if (!status) return [await examinePort(config)]
+  const { ok: isHealthy, url, answer } = await askHealth(callable(status.url), '/health')
+  const server = isHealthy
+    ? ok('server', `${status.url} answers, process ${status.pid}`)
+    : broken('server', `${url}: ${answer}`, `See its log, and restart the process ${status.pid}.`)
+  const versions =
+    status.version === version
+      ? ok('versions', `gateway ${version}, ${platformText()}`)
+      : warning(
+          'versions',
+          `gateway ${version} is installed, ${status.version} is running`,
+          'Restart the server.',
+        )
+  const compared = await askServer(dataDir, 'GET /config/changes')
+  if (!compared || 'faults' in compared || compared.changes.length === 0) return [server, versions]
+  const changes = `${compared.changes.length} ${compared.changes.length === 1 ? 'setting' : 'settings'}`
+  const stale = warning(
+    'reload',
+    `the server runs another configuration than the file: ${changes}`,
+    'gateway config diff shows them, gateway config reload puts them in force.',
+  )
+  return [server, versions, stale]
+}
+
+export function examineVersions(): Finding {
+  return ok('versions', `gateway ${version}, ${platformText()}`)
+}
+
+function platformText(): string {
+  return `Bun ${Bun.version}, ${process.platform} ${process.arch}`
+}
+
+/** Whether the address is free, while no server runs. */
+async function examinePort(config: Config | undefined): Promise<Finding> {
+  const address = listeningAddress(config ?? {}, process.env)
+  if (address.startsWith('unix:')) return ok('server', `not running; it will listen on ${address}`)
+  const { hostname, port } = new URL(address)
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const trial = createServer()
+  trial.on('error', (error: { code?: string }) => resolve(error.code))
+  trial.listen({ host: withoutBrackets(hostname), port: Number(port), exclusive: true }, () =>
+    trial.close(() => resolve(undefined)),
+  )
+  const code = await promise
+  if (code === undefined) return ok('server', `not running; ${address} is free`)
+  const cure =
+    code === 'EADDRINUSE'
+      ? 'Stop what listens there, or choose another port with server.port.'
+      : 'Choose another address with server.host and server.port.'
+  return broken('server', `not running, and ${address} cannot be listened on (${code})`, cure)
+}
+
+/** Where lines and rows go, and whether a server for rows answers. */
+export async function examineLog({ log = {} }: Config): Promise<Finding> {
+  const faults = logFaults(log)
+  if (faults[0] !== undefined) return broken('log', faults[0], 'gateway config check lists all faults.')
+  const lines = `lines from level ${log.level ?? 'info'} on standard error`
+  const { clickhouse, keep = '30d' } = log
+  if (!clickhouse) return ok('log', `${lines}; rows of requests in the database for ${keep}`)
+  const place = new URL(clickhouse.url).host
+  try {
+    const { ok: isThere, status } = await fetch(new URL('/ping', clickhouse.url), {
+      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+    })
+    if (isThere) return ok('log', `${lines}; rows of requests in ClickHouse at ${place} for ${keep}`)
+    return broken('log', `ClickHouse at ${place} answers HTTP ${status}`, 'Correct log.clickhouse.')
+  } catch (error) {
+    return broken(
+      'log',
+      `ClickHouse at ${place}: ${lineOf(error)}`,
+      'Start it, or correct log.clickhouse.url.',
+    )
+  }
+}

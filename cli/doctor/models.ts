@@ -1,0 +1,101 @@
+// What `gateway doctor` looks at of models: those that their vendors end by a day, who still uses them, and what takes their
+// place. It must never change anything.
+
+import { readDatabase } from '../../src/app/world'
+import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
+import { DAY_MS } from '../../src/billing/reports/usage-totals'
+import type { Config } from '../../src/config/schema'
+import type { Retirement } from '../../src/contract/retirement'
+import { formatUsd } from '../../src/lib/money'
+import { listModels, modelFinder, type NamedModel } from '../configuration/catalogue'
+import type { SettingsFlags } from '../configuration/settings'
+import { type Finding, ok, warning } from './findings'
+
+/** Days of use that are shown, and days before the end of a model at which it is worth a warning. */
+const DAYS = 30
+
+/** A model that ends by a day, and its use in the last 30 days. */
+export interface EndingModel {
+  id: string
+  retirement: Retirement
+  /** The entry of the model that takes its place; undefined if none is named, or none of that name is served here. */
+  successor: NamedModel | undefined
+  requests: number
+  amountNano: number
+  accounts: readonly string[]
+}
+
+/** The models of the configuration that can be used and that end before a time, soonest first. */
+export async function endingModels(
+  config: Config,
+  dataDir: string,
+  flags: SettingsFlags,
+  { now, before }: { now: number; before: number },
+): Promise<EndingModel[]> {
+  const ending = listModels(config, flags).flatMap(({ model: { id, retirement }, reason }) =>
+    reason === null && retirement && retirement.at < before ? [{ id, retirement }] : [],
+  )
+  if (ending.length === 0) return []
+  const find = modelFinder(config)
+  const used = await usesSince(config, dataDir, now - DAYS * DAY_MS)
+  return ending
+    .map(({ id, retirement }) => {
+      const own = used.filter(({ name }) => name === id)
+      return {
+        id,
+        retirement,
+        successor: retirement.successor === undefined ? undefined : find(retirement.successor),
+        requests: own.reduce((sum, { requests }) => sum + requests, 0),
+        amountNano: own.reduce((sum, { amountNano }) => sum + amountNano, 0),
+        accounts: own.flatMap(({ second }) => second ?? []),
+      }
+    })
+    .sort((one, other) => one.retirement.at - other.retirement.at || other.requests - one.requests)
+}
+
+/** Use by model and account. Empty before the first start, and where the database cannot be read: its own finding says why. */
+async function usesSince(config: Config, dataDir: string, since: number): Promise<Usage[]> {
+  const read = readDatabase(config, dataDir, (db) => usageBy(db, 'model', { since }, 'account'))
+  return (await read.catch(() => undefined)) ?? []
+}
+
+/** A warning for models that are used and end soon. */
+export async function examineRetirements(
+  config: Config,
+  dataDir: string,
+  flags: SettingsFlags,
+  now: number,
+): Promise<Finding> {
+  const ending = await endingModels(config, dataDir, flags, { now, before: now + DAYS * DAY_MS })
+  const used = ending.filter(({ requests }) => requests > 0)
+  if (used.length === 0)
+    return ok('retirements', `no model that was used in ${DAYS} days ends in the next ${DAYS}`)
+  const found = used.map(
+    ({ id, retirement, requests }) =>
+      `${id} ends on ${dayOf(retirement.at)}, ${requests} requests in ${DAYS} days`,
+  )
+  return warning(
+    'retirements',
+    found.join('; '),
+    `See gateway doctor --on ${dayOf(used.at(-1)?.retirement.at ?? now)}, and set onRetirement: 'successor' or another model.`,
+  )
+}
+
+/** A day such as `2026-12-11` in UTC. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+export function endingJson({ id, retirement, successor, requests, amountNano, accounts }: EndingModel) {
+  return {
+    model: id,
+    retires: dayOf(retirement.at),
+    hands_over: retirement.handsOver,
+    successor: retirement.successor ?? null,
+    successor_model: successor?.id ?? null,
+    successor_price: successor?.entry.price ?? null,
+    requests_30d: requests,
+    paid_30d_usd: formatUsd(amountNano),
+    accounts_30d: accounts,
+  }
+}

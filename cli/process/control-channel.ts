@@ -1,0 +1,124 @@
+// The control channel: a unix socket in the data directory, by which commands reach the process that serves from it. Only
+// the owner of the process may open it, so it needs no key. It must never answer with a secret.
+
+import { join } from 'node:path'
+import type { Reloaded } from '../../src/app/reload'
+import { offerOf } from '../../src/config/changes'
+import type { Config } from '../../src/config/schema'
+import type { Log } from '../../src/lib/system'
+import { birthplaceOf, isPlaced, place, remove } from '../../src/listen/unix-socket'
+
+/** The answers of a process that serves to what commands ask. `by` is who is to stand in the audit trail, if anybody. */
+export interface Controlled {
+  status(): Status
+  config(): Config
+  compare(): Promise<Reloaded>
+  reload(by: string | null): Promise<Reloaded>
+  /**
+   * Gives way to a newer process, which serves already; resolves when that one may open its own channel. `isWaiting` tells
+   * whether the newer process still waits for that.
+   */
+  handOver(isWaiting: () => boolean): Promise<void>
+  /** Starts a process that takes the place of this one; resolves when this one has left, or goes on as before. */
+  restart(by: string | null): Promise<Restarted>
+}
+
+/** The process that serves now, or why the one that was asked goes on. */
+export type Restarted = { pid: number } | { fault: string }
+
+export interface Status {
+  pid: number
+  version: string
+  /** The number of steps that the shape of its database has taken. */
+  schemaVersion: number
+  url: string
+  /** Where metrics are read; null if they have no listener of their own. */
+  metricsUrl: string | null
+  /** Where the admin API is; null if it has no listener of its own. Absent from older processes. */
+  adminUrl?: string | null
+  /** How long it goes on with what it has begun when another one takes its place, in seconds. */
+  drainSeconds: number
+  /** The configuration file that was read at the start; null for the built-in configuration. */
+  configFile: string | null
+}
+
+export interface ControlChannel {
+  /** False if another process has opened one in its place. */
+  isInPlace(): boolean
+  close(): Promise<void>
+}
+
+/** Longest path of a socket with a number behind it: macOS takes 103 bytes, Linux 107. */
+const MOST_PATH_BYTES = 95
+
+/** The header with who asks for a change. */
+export const BY = 'x-by'
+
+export function controlSocketOf(dataDir: string): string {
+  return join(dataDir, 'control.sock')
+}
+
+/**
+ * Opens the channel, in the place of one that another process has or left. Without it, as on Windows, the process still
+ * serves; signals remain.
+ */
+export function openControl(dataDir: string, controlled: Controlled, log: Log): ControlChannel {
+  const path = controlSocketOf(dataDir)
+  try {
+    if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
+      throw new Error(`the path is longer than ${MOST_PATH_BYTES} bytes: choose a shorter --data-dir`)
+    }
+    const { server, placed } = serveAt(path, controlled)
+    return {
+      isInPlace: () => isPlaced(placed),
+      async close() {
+        remove(placed)
+        await server.stop(true)
+      },
+    }
+  } catch (error) {
+    log('control_unavailable', { path, reason: String(error) })
+    return { isInPlace: () => true, close: async () => {} }
+  }
+}
+
+function serveAt(path: string, controlled: Controlled) {
+  // No moment in which others could connect.
+  const maker = String(process.pid)
+  const mask = process.umask(0o177)
+  let server: Bun.Server<undefined> | undefined
+  try {
+    server = Bun.serve({
+      unix: birthplaceOf(path, maker),
+      routes: {
+        '/status': { GET: () => Response.json(controlled.status()) },
+        '/config': { GET: () => Response.json(offerOf(controlled.config())) },
+        '/config/changes': { GET: async () => Response.json(await controlled.compare()) },
+        '/config/reload': {
+          POST: async (request) => Response.json(await controlled.reload(request.headers.get(BY))),
+        },
+        '/hand-over': {
+          async POST(request, server) {
+            server.timeout(request, 0)
+            await controlled.handOver(() => !request.signal.aborted)
+            return Response.json({ isLeft: true })
+          },
+        },
+        '/restart': {
+          async POST(request, server) {
+            server.timeout(request, 0)
+            return Response.json(await controlled.restart(request.headers.get(BY)))
+          },
+        },
+      },
+      fetch: () => new Response(null, { status: 404 }),
+    })
+    return { server, placed: place(path, maker, 0o600) }
+  } catch (error) {
+    // One that nobody reaches would keep the process alive.
+    void server?.stop(true)
+    throw error
+  } finally {
+    process.umask(mask)
+  }
+}

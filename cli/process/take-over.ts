@@ -1,0 +1,179 @@
+// Takes the place of a gateway that serves from the same data directory: this process listens beside it, then the other one
+// leaves and ends what it began. Two versions must never work on one database unless both know its shape.
+
+import type { Subprocess } from 'bun'
+import type { Server } from '../../src/app/server'
+import { migrations } from '../../src/db/migrations'
+import { lineOf } from '../../src/lib/error-line'
+import { CommandFailed } from '../lib/errors'
+import { isCompiled } from '../program'
+import { askServer } from './control'
+import type { Restarted, Status } from './control-channel'
+import { lockDataDir, type ServeLock } from './serve-lock'
+
+/** How long a process may take until it serves, in milliseconds. */
+const START_PATIENCE_MS = 60_000
+/** How long one that serves may take until it answers commands, in milliseconds. */
+const CONTROL_PATIENCE_MS = 10_000
+const LOOK_MS = 50
+/** The file of the program, noted at the start: the system names it otherwise once it is replaced. */
+const program = process.execPath
+const startedIn = process.cwd()
+
+/** The gateway whose place is to be taken; undefined if none serves. Fails if the two cannot run side by side. */
+export async function findPredecessor(dataDir: string): Promise<Status | undefined> {
+  const status = await askServer(dataDir, 'GET /status')
+  if (!status) return undefined
+  const { version, schemaVersion: known } = status
+  const own = migrations.length
+  if (known < own) {
+    throw new CommandFailed(
+      `This version brings the database from schema ${known} to ${own}, which the running one (${version}) does not know: the two cannot run side by side. Stop the running one, keep a copy of the database, and start this one without --take-over. There is no way back but the copy.`,
+    )
+  }
+  if (known > own) {
+    throw new CommandFailed(
+      `The running gateway (${version}) is newer: its database has schema ${known}, and this one knows only ${own}. Nothing was changed.`,
+    )
+  }
+  return status
+}
+
+/** Has the other gateway leave, while this one serves already. Returns how to unlock the data directory, as `lockDataDir`. */
+export async function succeed(dataDir: string): Promise<() => void> {
+  // Without an answer the other one has ended meanwhile, and the lock with it.
+  await askServer(dataDir, 'POST /hand-over')
+  return lockDataDir(dataDir)
+}
+
+/** Parts of a process that its departure uses. */
+interface Leaving {
+  server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
+  dataDir: string
+  lock: ServeLock
+  /** Opens the control channel anew where it was lost to a successor. */
+  reopenControl(): void
+  /** Runs once this process has left. */
+  onLeft(): Promise<void>
+}
+
+/**
+ * The departure of this process. It leaves when its successor answers commands in its place; one that ends before that changes
+ * nothing.
+ */
+export class Departure {
+  private readonly successors = new Successors()
+  private departing: Promise<void> | undefined
+  private readonly left = Promise.withResolvers<void>()
+
+  constructor(private readonly parts: Leaving) {}
+
+  /** Starts a successor. Resolves when this process has left, or with the reason why it goes on. */
+  async restart(): Promise<Restarted> {
+    const restarted = await this.successors.start(this.left.promise)
+    if ('fault' in restarted && !this.successors.isStarting) {
+      await this.departing
+      this.goOn()
+    }
+    return restarted
+  }
+
+  /** Gives way to a successor that serves already. Resolves when it may lock the data directory. */
+  async handOver(isWaiting: () => boolean): Promise<void> {
+    const { server, lock } = this.parts
+    this.successors.hasCome = true
+    await server.giveWay()
+    if (!isWaiting()) return this.goOn()
+    lock.release()
+    this.departing = this.depart()
+  }
+
+  private async depart(): Promise<void> {
+    const { server, lock, onLeft } = this.parts
+    // A successor that holds the lock lives, though it does not answer.
+    if (!(await this.isReplaced()) && lock.take()) return this.goOn()
+    await server.handOver()
+    await onLeft()
+    this.left.resolve()
+  }
+
+  /** Whether commands reach another process, within some time. */
+  private async isReplaced(): Promise<boolean> {
+    const deadline = performance.now() + CONTROL_PATIENCE_MS
+    while (performance.now() < deadline && !this.successors.hasEnded) {
+      if (await isAnotherThan(process.pid, this.parts.dataDir)) return true
+      await Bun.sleep(LOOK_MS)
+    }
+    return false
+  }
+
+  private goOn(): void {
+    this.successors.hasCome = false
+    this.parts.server.takeBack()
+    this.parts.reopenControl()
+  }
+}
+
+async function isAnotherThan(pid: number, dataDir: string): Promise<boolean> {
+  const status = await askServer(dataDir, 'GET /status').catch(() => undefined)
+  return status !== undefined && status.pid !== pid
+}
+
+/** Starts processes that are to take the place of this one, one at a time, each as this one was started. */
+class Successors {
+  isStarting = false
+  /** A successor serves, and this process begins to leave. */
+  hasCome = false
+  /** The one that was started last has ended. */
+  hasEnded = false
+
+  /** Starts one. Resolves when this process has left (`left`), or with the reason why it goes on. */
+  async start(left: Promise<void>): Promise<Restarted> {
+    if (this.isStarting || this.hasCome) return { fault: 'A restart is under way: wait until it has ended' }
+    if (process.pid === 1) {
+      return {
+        fault:
+          'This gateway is the first process of its container, which ends with it: start another container, then stop this one',
+      }
+    }
+    this.isStarting = true
+    this.hasEnded = false
+    try {
+      return await this.startOne(left)
+    } finally {
+      this.isStarting = false
+    }
+  }
+
+  private async startOne(left: Promise<void>): Promise<Restarted> {
+    let child: Subprocess
+    try {
+      child = Bun.spawn(commandOfSuccessor(), {
+        cwd: startedIn,
+        stdio: ['ignore', 'inherit', 'inherit'],
+      })
+    } catch (error) {
+      return { fault: `${program} cannot be started: ${lineOf(error)}` }
+    }
+    // It outlives this one.
+    child.unref()
+    const late = setTimeout(() => {
+      if (!this.hasCome) child.kill('SIGKILL')
+    }, START_PATIENCE_MS)
+    const { pid } = child
+    const ended = child.exited.then((code) => {
+      this.hasEnded = true
+      return {
+        fault: `The new process ended (${child.signalCode ?? `exit ${code}`}) before it had taken over; the log of the gateway says why`,
+      }
+    })
+    return Promise.race([left.then(() => ({ pid })), ended]).finally(() => clearTimeout(late))
+  }
+}
+
+/** The command line of this process, with the program that has its file now. */
+function commandOfSuccessor(): string[] {
+  const words = process.argv.slice(2)
+  const flag = words.includes('--take-over') ? [] : ['--take-over']
+  return [program, ...(isCompiled() ? [] : [Bun.main]), ...words, ...flag]
+}

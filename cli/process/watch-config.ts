@@ -1,0 +1,54 @@
+// Watches the files of the configuration while it says so (`server.watchConfig`), and reloads it when one has changed. The
+// files are looked at by their paths, because editors and mounted volumes replace them. A file that is still being
+// written must not be read, and a change that comes during a reload must not be lost.
+
+import { statSync } from 'node:fs'
+import type { Config } from '../../src/config/schema'
+import { filesOfConfig } from '../configuration/config-file'
+
+interface Reloadable {
+  world: { readonly config: Pick<Config, 'server'> }
+  reload(cause: string): Promise<unknown>
+}
+
+/** The inode, time of change and size of each file, by its path. */
+type States = ReadonlyMap<string, string>
+
+const LOOK_MS = 1_000
+
+/** Watches for as long as the process lives. Nothing is watched for the built-in configuration. */
+export function watchConfig(file: string | undefined, server: Reloadable): void {
+  if (file !== undefined) void watch(file, server)
+}
+
+async function watch(file: string, server: Reloadable): Promise<never> {
+  let known = statesOf(file)
+  let seen = known
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS).unref())
+    const before = seen
+    seen = statesOf(file)
+    // Unchanged since the last look, so that a writer has ended.
+    if (Bun.deepEquals(seen, known) || !Bun.deepEquals(seen, before)) continue
+    known = seen
+    if (!server.world.config.server?.watchConfig) continue
+    await server.reload('watchConfig')
+    // Another file may be imported or named now. Those of before may have changed since they were looked at.
+    seen = statesOf(file)
+    known = new Map([...seen].map(([path, state]) => [path, known.get(path) ?? state]))
+  }
+}
+
+function statesOf(file: string): States {
+  return new Map(filesOfConfig(file).map((path) => [path, stateOf(path)]))
+}
+
+function stateOf(path: string): string {
+  try {
+    const { ino, mtimeMs, size } = statSync(path)
+    return `${ino} ${mtimeMs} ${size}`
+  } catch (error) {
+    // Missing, or in a folder that must not be looked into.
+    return String((error as { code?: string }).code)
+  }
+}

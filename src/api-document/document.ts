@@ -1,0 +1,83 @@
+// Makes the OpenAPI document of a running gateway from the tables and schemas that requests are served by. It must stay
+// pure: the same catalogue makes the same document.
+
+import type { Catalogue } from '../catalogue/models'
+import { operations } from '../contract/operations'
+import { families } from '../families'
+import { errorSchemas } from './error-pages'
+import { guides } from './guides'
+import { headers } from './headers'
+import { formsOf, pathOfOperation, schemaOfForm } from './operations'
+import { furtherPaths } from './paths'
+import { replySchemas } from './replies'
+import { withTypes } from './schema'
+
+/** Version of the API that callers write against. It changes with the contract, not with the gateway. */
+const CONTRACT_VERSION = '1.0.0'
+
+export interface DocumentOptions {
+  catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>
+  /** Version of the gateway. */
+  version: string
+  /** The address at which callers reach this gateway; absent: the one from which they got the document. */
+  publicUrl?: string | undefined
+}
+
+const summary = 'One base URL and one key for many models.'
+
+const introduction = `${summary}
+
+Send the key as \`Authorization: Bearer sk-…\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. To try a request here, fill in the key below and press Test Request: it is sent for real, and charged.`
+
+const tags = [
+  { name: 'Text', description: 'Chat completions and messages.' },
+  { name: 'Embeddings' },
+  { name: 'Images', description: 'The model decides the form of the request.' },
+  { name: 'Rerank' },
+  { name: 'Moderation' },
+  { name: 'Speech', description: 'Text to audio, and audio to text.' },
+  { name: 'Video', description: 'A task is submitted, and then polled or told to a webhook.' },
+  { name: 'Models' },
+  { name: 'Keys', description: 'What a key may do, has spent and can spend.' },
+  { name: 'Files', description: 'Results that the gateway keeps.' },
+  { name: 'Tools' },
+  { name: 'Gateway', description: 'About the gateway itself; no key is asked for.' },
+]
+
+export function createDocument({ catalogue, version, publicUrl }: DocumentOptions) {
+  const known = [...families.values()]
+  const served = operations.map((operation) => ({ operation, forms: formsOf(operation, catalogue, known) }))
+  const forms = served.flatMap(({ operation, forms }) =>
+    forms.map((form) => [form.name, schemaOfForm(form, operation)]),
+  )
+  const address = publicUrl?.replace(/\/+$/, '')
+  const paths = served.map(({ operation, forms }) => [
+    operation.path,
+    pathOfOperation(operation, forms, address),
+  ])
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Unified Model Gateway',
+      summary,
+      version: CONTRACT_VERSION,
+      description: [introduction, ...guides].join('\n\n'),
+      'x-gateway-version': version,
+    },
+    servers: [{ url: address || '/' }],
+    tags,
+    security: [{ key: [] }],
+    paths: { ...Object.fromEntries(paths), ...furtherPaths },
+    components: {
+      securitySchemes: {
+        key: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A key of this gateway, which begins with `sk-`.',
+        },
+      },
+      headers,
+      schemas: withTypes({ ...Object.fromEntries(forms), ...replySchemas, ...errorSchemas }),
+    },
+  }
+}

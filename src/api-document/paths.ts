@@ -1,0 +1,482 @@
+// Makes the paths besides the table of operations: models, tasks, videos, files, token counts, tools, health and this
+// document. Each must be a route in src/http; a test compares the two.
+
+import { id, ok, query } from './described'
+import { errorAnswers, notFoundAnswer } from './error-pages'
+import { idempotencyKey, waiting } from './headers'
+import { keptPaths } from './kept-paths'
+import { ownKeyPaths } from './own-key-paths'
+import { endedTasks, jsonMedia } from './replies'
+import { headerOf, type Parameter, type Schema, schemaOf } from './schema'
+
+/** The mark of a path that needs no key. */
+const open = { security: [] }
+const bytes = { schema: { type: 'string', format: 'binary' } }
+const described = (...names: string[]) => Object.fromEntries(names.map((name) => [name, headerOf(name)]))
+/** Headers of a whole or partial file. */
+const wholeHeaders = described('x-request-id', 'accept-ranges', 'etag')
+const partHeaders = described('x-request-id', 'accept-ranges', 'etag', 'content-range')
+const noPart = { description: 'There is no such part.', headers: described('x-request-id', 'content-range') }
+const range: Parameter = {
+  name: 'Range',
+  in: 'header',
+  description: 'A part of the file: `bytes=0-1023`.',
+  schema: { type: 'string' },
+}
+const taskMissing = notFoundAnswer('task_not_found', 'There is no such task on this account.')
+
+const messagesVersion: Parameter = {
+  name: 'anthropic-version',
+  in: 'header',
+  description: 'Clients of messages send it, and read the answer in the form that they know.',
+  schema: { type: 'string' },
+}
+
+const jsonBody = (value: object, required = Object.keys(value)) => ({
+  required: true,
+  content: {
+    'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
+  },
+})
+
+const models = {
+  '/v1/models': {
+    get: {
+      operationId: 'listModels',
+      tags: ['Models'],
+      summary: 'The models that this key may use',
+      parameters: [
+        messagesVersion,
+        query('operation', 'Only models that serve this operation, such as `chat`.', { type: 'string' }),
+        query('output_modalities', 'Only models that make one of these, such as `text,image`; `all`: any.', {
+          type: 'string',
+        }),
+        query('supported_parameters', 'Only chat models that take all of these fields, such as `tools`.', {
+          type: 'string',
+        }),
+        query('limit', 'Models on a page, for clients of messages.', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 1000,
+        }),
+        query('after_id', 'The page after this model.', { type: 'string' }),
+        query('before_id', 'The page before this model.', { type: 'string' }),
+      ],
+      responses: {
+        ...ok('The list, whole, or by pages for clients of messages.', 'ModelList', 'MessagesModelList'),
+        ...errorAnswers(['always', 'badAddress'], ['openai', 'messages']),
+      },
+    },
+  },
+  '/v1/models/{id}': {
+    get: {
+      operationId: 'getModel',
+      tags: ['Models'],
+      summary: 'One model',
+      parameters: [id('Its id, in which slashes may stand.'), messagesVersion],
+      responses: {
+        ...ok('The model.', 'Model', 'MessagesModel'),
+        ...errorAnswers(['always'], ['openai', 'messages']),
+        '404': notFoundAnswer(
+          'model_not_found',
+          'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+          ['openai', 'messages'],
+        ),
+      },
+    },
+  },
+}
+
+const optionalKey = { security: [{ key: [] }, {}] }
+const audioLists = {
+  '/v1/audio/models': {
+    get: {
+      ...optionalKey,
+      operationId: 'listSpeechModels',
+      tags: ['Speech'],
+      summary: 'The models that speak: those that the key may use, or all without a key',
+      responses: { ...ok('The list.', 'SpeechModelList'), ...errorAnswers(['always'], ['openai']) },
+    },
+  },
+  '/v1/audio/voices': {
+    get: {
+      ...optionalKey,
+      operationId: 'listVoices',
+      tags: ['Speech'],
+      summary: 'The voices of these models',
+      responses: { ...ok('The list.', 'VoiceList'), ...errorAnswers(['always'], ['openai']) },
+    },
+  },
+}
+
+const codes = {
+  '/v1/codes/redeem': {
+    post: {
+      operationId: 'redeemCode',
+      tags: ['Gateway'],
+      summary: 'Add what a code is worth to the account of the key, once',
+      requestBody: jsonBody({ code: 'AAAAA-BBBBB-CCCCC-DDDDD-EEEEE' }),
+      responses: {
+        ...ok('What was added, and what the account has now.', 'CodeRedemption'),
+        ...errorAnswers(['always', 'withBody', 'unredeemed'], ['openai']),
+        '404': notFoundAnswer('code_not_found', 'There is no such code. Look for a typing error.'),
+      },
+    },
+  },
+}
+
+const payments = {
+  '/v1/payments/stripe': {
+    post: {
+      operationId: 'reportPayment',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Where Stripe reports payments, signed, if the operator has set it up',
+      requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
+      responses: {
+        ...ok('It was credited, was known before, or is none that is credited.', 'PaymentReport'),
+        ...errorAnswers(['uncredited'], ['openai']),
+        '404': notFoundAnswer('payments_not_configured', 'This gateway takes no payments of Stripe.'),
+      },
+    },
+  },
+}
+
+const tasks = {
+  '/v1/videos/generations/{id}': {
+    get: {
+      operationId: 'getVideoTask',
+      tags: ['Video'],
+      summary: 'How a video task stands',
+      'x-aliases': ['/v1/video/generations/{id}'],
+      parameters: [id('The id of the task, or the one that the vendor gave it.'), ...waiting],
+      responses: {
+        '200': {
+          description: 'The task in the form of its vendor, with these fields beside.',
+          headers: { 'x-request-id': headerOf('x-request-id') },
+          content: { 'application/json': { schema: schemaOf('VideoTask'), examples: endedTasks } },
+        },
+        ...errorAnswers(['always'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+  },
+}
+
+const videoFields: Schema = {
+  type: 'object',
+  required: ['model', 'prompt'],
+  properties: {
+    model: { type: 'string', description: 'Id of a video model.' },
+    prompt: { type: 'string', minLength: 1 },
+    seconds: { type: ['string', 'integer', 'null'] },
+    size: { type: ['string', 'null'], description: 'Width and height: `1280x720`.' },
+    webhook_url: { type: ['string', 'null'] },
+  },
+}
+
+/** The form of a video request. JSON names the picture by its address; a form includes it. */
+function videoForm(picture: Schema): Schema {
+  return { ...videoFields, properties: { ...(videoFields.properties as object), input_reference: picture } }
+}
+
+const videos = {
+  '/v1/videos': {
+    post: {
+      operationId: 'createVideo',
+      tags: ['Video'],
+      summary: 'Submit a video task in the words of a well-known API, for any video model',
+      parameters: [idempotencyKey, ...waiting],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: videoForm({ type: ['object', 'null'], properties: { image_url: { type: 'string' } } }),
+          },
+          'multipart/form-data': { schema: videoForm({ type: 'string', format: 'binary' }) },
+        },
+      },
+      responses: {
+        ...ok('The task.', 'Video'),
+        '202': { description: 'The same, for models that answer so.', content: jsonMedia('Video') },
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+      },
+    },
+    get: {
+      operationId: 'listVideos',
+      tags: ['Video'],
+      summary: 'The video tasks of the account, newest first',
+      parameters: [
+        query('limit', 'Tasks on a page. Default 20.', { type: 'integer', minimum: 1, maximum: 100 }),
+        query('after', 'The page after this task.', { type: 'string' }),
+        query('order', 'By time. Default `desc`.', { type: 'string', enum: ['asc', 'desc'] }),
+      ],
+      responses: {
+        ...ok('A page of tasks.', 'VideoList'),
+        ...errorAnswers(['always', 'badAddress'], ['openai']),
+      },
+    },
+  },
+  '/v1/videos/{id}': {
+    get: {
+      operationId: 'getVideo',
+      tags: ['Video'],
+      summary: 'One video task in these words',
+      description:
+        'By the `request_id` that the answer to a submit has for some models, the task in the words of their vendor, for its own clients.',
+      parameters: [id('The id of the task.')],
+      responses: {
+        ...ok('The task.', 'Video'),
+        '202': { description: 'The task in the words of its vendor, while it runs.' },
+        ...errorAnswers(['always'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+    delete: {
+      operationId: 'deleteVideo',
+      tags: ['Video'],
+      summary: 'Delete a video task with its kept results; what runs is stopped first, if its vendor can',
+      parameters: [id('The id of the task.')],
+      responses: {
+        ...ok('It is deleted.', 'DeletedVideo'),
+        ...errorAnswers(['always', 'running'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+  },
+  '/v1/videos/{id}/remix': {
+    post: {
+      operationId: 'remixVideo',
+      tags: ['Video'],
+      summary: 'Submit another video of a finished one, as long and as large, where its model can make it',
+      parameters: [id('The id of the finished task.'), idempotencyKey],
+      requestBody: {
+        required: true,
+        content: {
+          'application/json': {
+            schema: {
+              type: 'object',
+              required: ['prompt'],
+              properties: {
+                prompt: { type: 'string', minLength: 1 },
+                webhook_url: { type: ['string', 'null'] },
+              },
+            },
+            examples: { remix: { value: { prompt: 'Make it night' } } },
+          },
+        },
+      },
+      responses: {
+        ...ok('The new task.', 'Video'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+        '404': taskMissing,
+      },
+    },
+  },
+  '/v1/videos/{id}/content': {
+    get: {
+      operationId: 'getVideoContent',
+      tags: ['Video'],
+      summary: 'The bytes of a finished video',
+      parameters: [id('The id of the task.'), range],
+      responses: {
+        '200': { description: 'The video.', headers: wholeHeaders, content: { 'video/mp4': bytes } },
+        '206': { description: 'A part of it.', headers: partHeaders, content: { 'video/mp4': bytes } },
+        ...errorAnswers(['always', 'badAddress', 'notReady', 'vendor'], ['openai']),
+        '404': notFoundAnswer('video_failed', 'There is no video of this task: the task failed.'),
+        '416': noPart,
+      },
+    },
+  },
+}
+
+const fileAnswers = {
+  '200': { description: 'The file.', headers: wholeHeaders, content: { 'application/octet-stream': bytes } },
+  '206': {
+    description: 'A part of it.',
+    headers: partHeaders,
+    content: { 'application/octet-stream': bytes },
+  },
+  '304': { description: 'It is the one that the caller has.', headers: described('x-request-id', 'etag') },
+  '404': notFoundAnswer(
+    'artifact_not_found',
+    'There is no such file, or its address has expired or was changed on its way.',
+  ),
+  '416': noPart,
+}
+const fileParameters = [
+  id('The id of the file.'),
+  { ...query('expires', 'Part of the signed address.', { type: 'string' }), required: true },
+  { ...query('signature', 'Part of the signed address.', { type: 'string' }), required: true },
+  range,
+]
+const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
+
+const rpcError = { 'application/json': { schema: { type: 'object' } } }
+
+const others = {
+  '/v1/messages/count_tokens': {
+    post: {
+      operationId: 'countTokens',
+      tags: ['Text'],
+      summary: 'How many tokens a messages request has, for nothing',
+      'x-aliases': ['/messages/count_tokens'],
+      requestBody: jsonBody({ model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] }),
+      responses: {
+        ...ok('The count.', 'TokenCount'),
+        ...errorAnswers(['always', 'withBody', 'vendor'], ['messages']),
+      },
+    },
+  },
+  '/v1/responses/input_tokens': {
+    post: {
+      operationId: 'countInputTokens',
+      tags: ['Text'],
+      summary: 'How many input tokens a request of responses has, for nothing',
+      requestBody: jsonBody({ model: 'a-chat-model', input: 'Hello!' }),
+      responses: {
+        ...ok('The count.', 'ResponseTokenCount'),
+        ...errorAnswers(['always', 'withBody', 'vendor'], ['openai']),
+      },
+    },
+  },
+  '/v1/responses/compact': {
+    post: {
+      operationId: 'compactResponse',
+      tags: ['Text'],
+      summary: 'A conversation in fewer tokens: its user messages and a sealed summary',
+      description: 'Paid like a response. The output is the input of the next request.',
+      parameters: [idempotencyKey],
+      requestBody: jsonBody({ model: 'a-chat-model', input: 'Hello!' }, ['model']),
+      responses: {
+        ...ok('The shorter conversation.', 'Compaction'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+      },
+    },
+  },
+  '/v1/artifacts/{id}': {
+    get: {
+      operationId: 'getFile',
+      summary: 'A kept result, by the signed address that an answer gave',
+      ...fileOperation,
+    },
+    head: { operationId: 'headFile', summary: 'The same without its bytes', ...fileOperation },
+  },
+  '/mcp': {
+    post: {
+      operationId: 'tools',
+      tags: ['Tools'],
+      summary: 'Tools for models over the Model Context Protocol (streamable HTTP), with the same key',
+      description: 'Not a REST endpoint: point an MCP client at it. `gateway env mcp` prints how.',
+      requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
+      responses: {
+        '200': {
+          description: 'A JSON-RPC answer.',
+          content: {
+            'application/json': { schema: { type: 'object' } },
+            'text/event-stream': { schema: { type: 'string' } },
+          },
+        },
+        '202': { description: 'A notification was taken.' },
+        '403': { description: 'A web page of this origin may not use tools.', content: rpcError },
+        default: { description: 'A JSON-RPC error.', content: rpcError },
+      },
+    },
+  },
+  '/health': {
+    get: {
+      operationId: 'health',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether the gateway, its database and its disk are well',
+      responses: {
+        '200': { description: 'They are.', content: jsonMedia('Health') },
+        '503': {
+          description: 'The database takes no changes, or the disk is full or missing.',
+          content: jsonMedia('Health'),
+        },
+      },
+    },
+  },
+  '/health/live': {
+    get: {
+      operationId: 'live',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether the process should go on',
+      responses: {
+        '200': { description: 'It should.', content: jsonMedia('Health') },
+        '503': {
+          description: 'It should be restarted: it refuses a database that it has seen replaced.',
+          content: jsonMedia('Health'),
+        },
+      },
+    },
+  },
+  '/health/ready': {
+    get: {
+      operationId: 'ready',
+      tags: ['Gateway'],
+      ...open,
+      summary: 'Whether requests should be sent here',
+      description: 'The database takes changes, the disk has room, and a model can be served.',
+      responses: {
+        '200': { description: 'They should.', content: jsonMedia('Readiness') },
+        '503': { description: 'They should not: `checks` says why.', content: jsonMedia('Readiness') },
+      },
+    },
+  },
+}
+
+const page = { tags: ['Gateway'], ...open }
+const documentAnswer = {
+  '200': { description: 'OpenAPI 3.1.', content: { 'application/json': { schema: { type: 'object' } } } },
+}
+const gateway = {
+  '/': {
+    get: {
+      ...page,
+      operationId: 'root',
+      summary: 'Whether anybody is at home',
+      responses: { '200': { description: 'Yes.' } },
+    },
+    head: {
+      ...page,
+      operationId: 'headRoot',
+      summary: 'The same',
+      responses: { '200': { description: 'Yes.' } },
+    },
+  },
+  '/docs': {
+    get: {
+      ...page,
+      operationId: 'docs',
+      summary: 'This document as a page',
+      responses: {
+        '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
+      },
+    },
+  },
+  '/openapi.json': {
+    get: {
+      ...page,
+      operationId: 'openapi',
+      summary: 'This document',
+      'x-aliases': ['/docs/json'],
+      responses: documentAnswer,
+    },
+  },
+}
+
+export const furtherPaths = {
+  ...models,
+  ...audioLists,
+  ...codes,
+  ...payments,
+  ...keptPaths,
+  ...tasks,
+  ...videos,
+  ...others,
+  ...ownKeyPaths,
+  ...gateway,
+}

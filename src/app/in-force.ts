@@ -1,0 +1,106 @@
+// What the configuration says, in force: built whole from one configuration, and replaced as a whole when it is reloaded.
+// Whatever reads a part of it takes it anew for each request; a request keeps what it began with.
+
+import { buildCatalogue, type Catalogue } from '../catalogue/models'
+import { type DiscoveredModels, withDiscovered } from '../config/models/discovered'
+import { type Plan, plansOf } from '../config/models/plans'
+import { type ResponseLimits, responseLimitsOf } from '../config/responses'
+import type { Config } from '../config/schema'
+import type { UpstreamWorld } from '../upstreams/connection'
+import type { AddressRules, Lookup } from '../webhooks/address'
+
+interface Running {
+  /** The configuration as it is written. */
+  config: Config
+  /** The models that upstreams have told of, and the configuration with them, which the catalogue is made of. */
+  lists: DiscoveredModels
+  offered: Config
+  catalogue: Catalogue
+  /** Groups of accounts with prices and limits of their own. */
+  plans: ReadonlyMap<string, Plan>
+  /** How answers of responses are kept. */
+  keptResponses: ResponseLimits
+  /** The addresses that webhooks may go to. */
+  addressRules: AddressRules
+}
+
+interface RunningWorld extends UpstreamWorld {
+  lookup: Lookup
+}
+
+/** The configuration in force: its parts, which change together, and the one way to change them. */
+export interface InForce extends Readonly<Omit<Running, 'lists'>> {
+  /**
+   * Builds what another configuration says, which has no faults. Returns the function that puts it in force: the one
+   * place where that happens.
+   */
+  prepare(config: Config): () => void
+  /** Puts the models that upstreams have told of in force, in place of those before. */
+  discovered(lists: DiscoveredModels): void
+}
+
+/** Puts the first configuration in force. */
+export function putInForce(config: Config, world: RunningWorld): InForce {
+  let running = buildRunning(config, new Map(), world)
+  return {
+    get config() {
+      return running.config
+    },
+    get offered() {
+      return running.offered
+    },
+    get catalogue() {
+      return running.catalogue
+    },
+    get plans() {
+      return running.plans
+    },
+    get keptResponses() {
+      return running.keptResponses
+    },
+    get addressRules() {
+      return running.addressRules
+    },
+    prepare(next) {
+      const before = running
+      const built = buildRunning(next, before.lists, world, before)
+      return () => {
+        running = built
+        leaveRunning(before, built)
+      }
+    },
+    discovered(lists) {
+      const before = running
+      running = buildRunning(before.config, lists, world, before)
+      leaveRunning(before, running)
+    },
+  }
+}
+
+/**
+ * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
+ * keys in turn and its connections go on.
+ */
+function buildRunning(
+  config: Config,
+  lists: DiscoveredModels,
+  world: RunningWorld,
+  before?: Running,
+): Running {
+  const offered = withDiscovered(config, lists)
+  return {
+    config,
+    lists,
+    offered,
+    catalogue: buildCatalogue(offered, world, before),
+    plans: plansOf(config.plans),
+    keptResponses: responseLimitsOf(config.responses),
+    addressRules: { allow: config.webhooks?.allow ?? [], lookup: world.lookup },
+  }
+}
+
+/** Lets go of the upstreams that the next configuration does not have: each closes when its last request has ended. */
+function leaveRunning(before: Running, next: Running): void {
+  const kept = new Set(next.catalogue.upstreams.values())
+  for (const upstream of before.catalogue.upstreams.values()) if (!kept.has(upstream)) upstream.close()
+}

@@ -1,0 +1,110 @@
+// Takes over what processes leave: ends of charges that the database had refused, holds, leases and tasks in the making. On SQLite everything that belongs to no living
+// process of the data directory; a shared database has leases and expiry for it. It must never touch what a living
+// process works on.
+
+import { type ChargeEnd, endCharge, lateFields } from '../billing/ledger/charge-ends'
+import { releaseExpired } from '../billing/ledger/ledger'
+import { DatabaseUnavailable } from '../db/db'
+import { deletePending, markPending, pendingFiles, readPending } from '../db/pending-file'
+import { forgetTaskLeases } from '../tasks/leases'
+import type { Poller } from '../tasks/poller'
+import { forgetWebhookLeases } from '../webhooks/rows'
+import type { Processes, World } from './world'
+
+type LeftWorld = Pick<World, 'db' | 'now' | 'followTime' | 'log'>
+type DiskWorld = LeftWorld & Pick<World, 'dataDir' | 'pendingEnds'>
+
+/** Ends what earlier processes have left. With `alone`, every open hold and lease belongs to a process that died. */
+export async function takeOver(
+  world: LeftWorld,
+  poller: Poller,
+  { alone }: { alone: boolean },
+): Promise<void> {
+  if (alone) {
+    await releaseExpired(world.db, world.now(), { all: true })
+    await forgetTaskLeases(world.db)
+    await forgetWebhookLeases(world.db)
+  }
+  await world.followTime()
+  await poller.sweep({ alone })
+}
+
+/**
+ * Makes the ends that processes of this data directory have left on its disk: first, while what they held is there. What fails
+ * for another reason than the database stays there, for an operator and the next start.
+ */
+async function makePendingEnds(world: DiskWorld, living: readonly string[]): Promise<void> {
+  const { dataDir, log, pendingEnds } = world
+  for (const name of pendingFiles(dataDir)) {
+    if (name === pendingEnds.name || living.includes(name)) continue
+    const records = readPending(dataDir, name)
+    let failed = 0
+    for (const { place, text } of records) {
+      const isMade = await makePendingEnd(world, text)
+      if (!isMade) failed++
+      markPending(dataDir, name, place, isMade ? 'done' : 'failed')
+    }
+    if (failed === 0) deletePending(dataDir, name)
+    if (records.length > 0) log('pending_ends_made', { made: records.length - failed, failed })
+  }
+}
+
+/** Makes an end that was kept on a disk. False if it cannot be made; throws if the database cannot take it now. */
+export async function makePendingEnd({ db, now, log }: LeftWorld, text: string): Promise<boolean> {
+  let charge: string | null = null
+  try {
+    const end = JSON.parse(text) as ChargeEnd
+    charge = end.charge.id
+    const ended = await endCharge(db, end, now())
+    if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
+    return true
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) throw error
+    log('charge_not_ended', { request: charge, error: String(error) })
+    return false
+  }
+}
+
+/** Watches the other processes of the data directory, and takes over what each leaves when it ends. */
+export class LeftBehind {
+  /** The others that lived at the last look. */
+  private living: readonly string[]
+
+  constructor(
+    private readonly world: DiskWorld,
+    private readonly poller: Poller,
+    private readonly processes: Processes | undefined,
+  ) {
+    this.living = processes?.others() ?? []
+  }
+
+  /** Whether no other process serves from this data directory. */
+  get isAlone(): boolean {
+    return this.living.length === 0
+  }
+
+  /** For the start: takes over what was left before. */
+  async begin(): Promise<void> {
+    const { world, poller } = this
+    await makePendingEnds(world, this.living)
+    if (world.db.kind === 'sqlite' && !this.isAlone) await this.takeOver(this.living)
+    await takeOver(world, poller, { alone: world.db.kind === 'sqlite' && this.isAlone })
+  }
+
+  /** Takes over what was left by processes that ended since the last look. */
+  async look(): Promise<void> {
+    const { processes, world, living } = this
+    if (!processes || living.length === 0) return
+    const others = processes.others()
+    if (living.every((name) => others.includes(name))) return
+    await makePendingEnds(world, others)
+    if (world.db.kind === 'sqlite') await this.takeOver([...others, processes.own])
+    this.living = others
+  }
+
+  private async takeOver(living: readonly string[]): Promise<void> {
+    const { db, now } = this.world
+    await releaseExpired(db, now(), { all: true, living })
+    await this.poller.sweep({ alone: true, living })
+  }
+}

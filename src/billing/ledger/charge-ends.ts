@@ -1,0 +1,91 @@
+// The end of a request's charge as data: made at once, or kept on the disk while the database refuses it, and made by a later
+// process. However often it is made, the charge must end once; and an answer whose hold was released must still be paid.
+
+import type { Db, Statement } from '../../db/db'
+import { formatUsd } from '../../lib/money'
+import {
+  type Charge,
+  findOpenCharge,
+  findPaid,
+  type Released,
+  refreshHold,
+  release,
+  type Settled,
+  type Settlement,
+  settle,
+  settleLate,
+} from './ledger'
+
+/** Without a settlement and a release the charge goes on, and only `also` is done. */
+export interface ChargeEnd {
+  charge: Charge
+  /** The price; absent if nothing is paid. */
+  settlement?: Settlement
+  /** The reason why nothing is paid. */
+  released?: Released
+  /** Further statements that are done with it or not at all. */
+  also: readonly Statement[]
+  /** Statements before those of a late charge: they bring back what was freed with the hold. */
+  again?: readonly Statement[]
+  /** The end that is made instead if a guard of `also` misses. */
+  orElse?: ChargeEnd
+}
+
+export interface Ended extends Settled {
+  /** Whether the hold was released before, so that only what is available could be taken. */
+  isLate?: boolean
+  /** Whether an answer is paid, if only with nothing. */
+  isPaid?: boolean
+  /** Whether nothing was changed, because the charge had ended or a guard of `also` missed. */
+  isMissed?: boolean
+}
+
+const NOTHING_PAID: Ended = { paidNano: 0, shortfallNano: 0 }
+const MISSED: Ended = { ...NOTHING_PAID, isMissed: true }
+
+/**
+ * Makes the end of a charge, once, and returns what was paid, also if it was paid before. `now` is the time of a later
+ * attempt.
+ */
+export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended> {
+  const { charge, settlement, released, also } = end
+  if (settlement) {
+    const settled = await settle(db, charge, atLeast(settlement, now), also)
+    if (settled) return { ...settled, isPaid: true }
+  } else if (released) {
+    if (await release(db, charge, atLeast(released, now), also)) return NOTHING_PAID
+  } else {
+    await db.batch(also)
+    return NOTHING_PAID
+  }
+  // The answer of the database to an extension was lost.
+  if (await refreshHold(db, charge)) return endCharge(db, end, now)
+  const paid = settlement ? await payOtherwise(db, end, settlement, now) : MISSED
+  if (paid) return paid
+  if (end.orElse) return endCharge(db, end.orElse, now)
+  throw new Error(`charge ${charge.id} can be settled neither in time nor late`)
+}
+
+/** Pays for an answer whose charge is not open with what is known to be held. Undefined if a guard forbids it. */
+async function payOtherwise(
+  db: Db,
+  { charge, also, again = [] }: ChargeEnd,
+  settlement: Settlement,
+  now: number,
+): Promise<Ended | undefined> {
+  if (await findOpenCharge(db, charge.keyId, charge.id)) return undefined
+  const late = await settleLate(db, charge, atLeast(settlement, now), [...again, ...also])
+  if (late) return { ...late, isLate: true, isPaid: true }
+  const paid = await findPaid(db, charge)
+  return paid && { ...paid, isPaid: true }
+}
+
+/** An end that is made now. Never earlier than it was known: by that it is found again. */
+function atLeast<End extends { endedAt: number }>(end: End, now: number): End {
+  return end.endedAt >= now ? end : { ...end, endedAt: now }
+}
+
+/** The fields of a late charge in the log. */
+export function lateFields({ id }: Charge, { paidNano, shortfallNano }: Settled): Record<string, string> {
+  return { request: id, paid_usd: formatUsd(paidNano), shortfall_usd: formatUsd(shortfallNano) }
+}

@@ -1,0 +1,135 @@
+// Reads ended charges as they are stored, page by page in the order of their positions, for what has to see each of them:
+// verifications and archives. It must never write.
+
+import { createHash } from 'node:crypto'
+import type { Db, Row } from '../../db/db'
+import { wholeUsageOf } from '../reports/usage-form'
+import { describeCodes } from './ended-charges'
+import type { Series } from './shared-rows'
+
+/** Charges that are read at once. */
+const PAGE = 5_000
+
+/** Pages of the rows between two positions, each with the position up to which it goes. */
+export async function* pagesOfCharges(
+  db: Db,
+  after: number,
+  to: number,
+): AsyncGenerator<{ rows: Row[]; position: number }> {
+  for (let from = after; from < to; from += PAGE) {
+    const position = Math.min(from + PAGE, to)
+    const rows = await db.query({
+      sql: `select position, id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source,
+          ended_by, created_at, ended_at, cost
+        from ended_charges where position > $1 and position <= $2 order by position`,
+      parameters: [from, position],
+    })
+    yield { rows, position }
+  }
+}
+
+/** A hash of rows, one after the other. */
+export class RowsHash {
+  private readonly hash = createHash('sha256')
+
+  add({ cost, ...row }: Row): void {
+    // Charges from before there were costs have the hash that they had.
+    this.hash.update(
+      JSON.stringify(cost === null ? Object.values(row) : [...Object.values(row), cost as number]),
+    )
+  }
+
+  digest(): string {
+    return this.hash.digest('hex')
+  }
+}
+
+/** A charge in words, with all that it shares with others, for whoever has nothing but its line in an archive. */
+export interface ArchivedCharge {
+  position: number
+  id: string
+  /** The number of all charges with the same account, key, model, operation and metadata. */
+  series: number
+  account: string
+  key_id: string
+  model: string
+  operation: string
+  /** The metadata that it was counted by, as a text; null for none. */
+  metadata: string | null
+  state: string
+  held: number
+  amount: number
+  shortfall: number
+  /** The cost at the vendor; null where it is not known. */
+  cost: number | null
+  /** The vendor's usage object and the price list, as texts. */
+  usage: string | null
+  usage_source: string | null
+  prices: string | null
+  ended_by: string
+  created_at: number
+  ended_at: number
+}
+
+/** Texts and names that charges refer to by numbers. */
+export interface ReferencedTexts {
+  series: ReadonlyMap<number, Series>
+  priceLists: ReadonlyMap<number, string>
+  usageShapes: ReadonlyMap<number, string>
+  metadata: ReadonlyMap<number, string>
+}
+
+/** Everything that charges refer to. It grows with what is offered, not with what is asked. */
+export async function readReferences(db: Db): Promise<ReferencedTexts> {
+  const texts = async (table: string, column: string) => {
+    const rows = await db.query({ sql: `select id, ${column} as content from ${table}` })
+    return new Map(rows.map(({ id, content }) => [id as number, content as string]))
+  }
+  const series = await db.query({
+    sql: 'select id, account, key_id, model, operation, metadata_id from charge_series',
+  })
+  return {
+    series: new Map(
+      series.map((row) => [
+        row.id as number,
+        {
+          account: row.account as string,
+          keyId: row.key_id as string,
+          model: row.model as string,
+          operation: row.operation as string,
+          metadataId: row.metadata_id as number,
+        },
+      ]),
+    ),
+    priceLists: await texts('price_lists', 'prices'),
+    usageShapes: await texts('usage_shapes', 'shape'),
+    metadata: await texts('usage_metadata', 'content'),
+  }
+}
+
+export function archivedCharge(row: Row, references: ReferencedTexts): ArchivedCharge {
+  const series = references.series.get(row.series as number)
+  if (!series) throw new Error(`charge ${row.id} belongs to nobody: series ${row.series} is missing`)
+  const shape = row.usage_shape === null ? null : references.usageShapes.get(row.usage_shape as number)
+  if (shape === undefined)
+    throw new Error(`charge ${row.id}: the form ${row.usage_shape} of its usage is missing`)
+  return {
+    position: row.position as number,
+    id: row.id as string,
+    series: row.series as number,
+    account: series.account,
+    key_id: series.keyId,
+    model: series.model,
+    operation: series.operation,
+    metadata: references.metadata.get(series.metadataId ?? 0) ?? null,
+    ...describeCodes(row),
+    held: row.held as number,
+    amount: row.amount as number,
+    shortfall: row.shortfall as number,
+    cost: row.cost as number | null,
+    usage: row.usage === null ? null : wholeUsageOf({ shape, figures: row.usage as string }),
+    prices: references.priceLists.get(row.price_list as number) ?? null,
+    created_at: row.created_at as number,
+    ended_at: row.ended_at as number,
+  }
+}

@@ -1,0 +1,130 @@
+// How a charge that has ended is stored: once, in a short form, as the row that is also its ledger entry. What it shares
+// with others stands in tables of its own. A row must never change.
+
+import { strict as assert } from 'node:assert'
+import { type EndedBy, endsAtHold } from '../../contract/failures'
+import type { Db, Row, Statement } from '../../db/db'
+import { assertNano } from '../../lib/money'
+import type { Charge, Settlement, UsageSource } from './ledger'
+import { referencesOf, type StoredUsage } from './shared-rows'
+
+/** Words for which a stored charge has their places in these lists. The view `charges` translates them back. */
+const USAGE_SOURCES: readonly UsageSource[] = ['upstream', 'counted', 'estimated']
+const ENDINGS: readonly EndedBy[] = [
+  'done',
+  'balance',
+  'client',
+  'upstream',
+  'timeout',
+  'shutdown',
+  'expired',
+]
+const STATES = ['released', 'settled'] as const
+
+/** The place of an end in the list. In the books, all streams that ended at what was held are alike. */
+function placeOf(endedBy: EndedBy): number {
+  return ENDINGS.indexOf(endsAtHold(endedBy) ? 'balance' : endedBy)
+}
+
+/** The end of a charge as the caller knows it. */
+export interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
+  state: (typeof STATES)[number]
+  usageSource: UsageSource | null
+}
+
+/** The words of a stored row for which it has places in the lists. */
+export function describeCodes(row: Row): { state: string; usage_source: string | null; ended_by: string } {
+  return {
+    state: STATES[row.state as number] ?? 'impossible',
+    usage_source: row.usage_source === null ? null : (USAGE_SOURCES[row.usage_source as number] ?? null),
+    ended_by: ENDINGS[row.ended_by as number] ?? 'impossible',
+  }
+}
+
+/** The row of an ended charge by its columns, but for the amounts. */
+export type EndedRow = {
+  id: string
+  series: number
+  price_list: number
+  state: number
+  held: number
+  usage_shape: number | null
+  usage: string | null
+  usage_source: number | null
+  ended_by: number
+  created_at: number
+  ended_at: number
+  cost: number | null
+}
+
+/** Makes the row of a charge. A promise only where something is met for the first time. */
+export function endedRow(db: Db, charge: Charge, ending: ChargeEnding): EndedRow | Promise<EndedRow> {
+  const references = referencesOf(db)
+  const series = references.seriesId(charge)
+  const priceList = references.priceListId(charge.pricesJson)
+  if (typeof series !== 'number' || typeof priceList !== 'number') {
+    return Promise.all([series, priceList]).then(() => endedRow(db, charge, ending))
+  }
+  const usage = ending.usageJson === null ? NO_USAGE : references.usage(series, ending.usageJson)
+  if (usage instanceof Promise)
+    return usage.then((stored) => rowOf(charge, ending, series, priceList, stored))
+  return rowOf(charge, ending, series, priceList, usage)
+}
+
+const NO_USAGE: StoredUsage = { usageShape: null, usage: null }
+
+function rowOf(
+  charge: Charge,
+  { state, costNano = null, usageSource, endedBy, endedAt }: ChargeEnding,
+  series: number,
+  priceList: number,
+  { usageShape, usage }: StoredUsage,
+): EndedRow {
+  if (costNano !== null) {
+    assertNano(costNano)
+    assert(costNano >= 0, 'a vendor asks for nothing or more')
+  }
+  return {
+    id: charge.id,
+    series,
+    price_list: priceList,
+    state: STATES.indexOf(state),
+    held: charge.heldNano,
+    usage_shape: usageShape,
+    usage,
+    usage_source: usageSource === null ? null : USAGE_SOURCES.indexOf(usageSource),
+    ended_by: placeOf(endedBy),
+    created_at: charge.createdAt,
+    ended_at: endedAt,
+    cost: costNano,
+  }
+}
+
+export const ENDED_COLUMNS =
+  'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at, cost'
+
+/** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
+const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
+  values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12, $13)`
+
+/** The charge's permanent row, which is also its ledger entry. */
+export function insertEnded(amountNano: number, row: EndedRow): Statement {
+  return {
+    sql: INSERT_ENDED,
+    parameters: [
+      row.id,
+      row.series,
+      row.price_list,
+      row.state,
+      row.held,
+      amountNano,
+      row.usage_shape,
+      row.usage,
+      row.usage_source,
+      row.ended_by,
+      row.created_at,
+      row.ended_at,
+      row.cost,
+    ],
+  }
+}

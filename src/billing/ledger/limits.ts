@@ -1,0 +1,328 @@
+// Limits of keys: requests and tokens a minute, running requests, and budgets a day, week or month, also of the whole account.
+// They are conditions of the hold, in the same transaction, so they are exact on any number of nodes. Nothing but a request that costs
+// nothing, and so has no hold, must ever be counted apart from it.
+
+import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../contract/budgets'
+import { inFlightOnly, needOf, tooLittle } from '../../contract/failures'
+import { type Db, type Statement, tryApply } from '../../db/db'
+import type { ErrorCode } from '../../lib/error-codes'
+import { GatewayError } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { bookOf } from './balances'
+import type { Charge, Condition, Extension } from './ledger'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+/** Limits of a key; null means unlimited. */
+export interface KeyLimits {
+  id: string
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+  /** Requests that may run at a time. */
+  concurrency: number | null
+  budgetNano: number | null
+  budgetPeriod: BudgetPeriod | null
+  /** Shared by all keys of the account. */
+  accountBudget: Budget | null
+}
+
+/** Whether the key's requests or tokens are counted by the minute. */
+export function isCounted(key: KeyLimits): boolean {
+  return key.requestsPerMinute !== null || key.tokensPerMinute !== null
+}
+
+/** The minute that a charge counts in; null for a key without such a limit. */
+export function windowMinuteOf(key: KeyLimits, now: number): number | null {
+  return isCounted(key) ? Math.floor(now / MINUTE_MS) : null
+}
+
+/** The period whose budget a charge counts in; null for a key without a budget. */
+export function budgetPeriodOf(key: KeyLimits, now: number): string | null {
+  return key.budgetNano === null ? null : periodOf(key, now).name
+}
+
+/** The period whose budget of the account a charge counts in; null without one. */
+export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): string | null {
+  return accountBudget && calendarPeriod(accountBudget.period, now).name
+}
+
+/**
+ * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
+ * its account and of its plan are by now. Of several the longest, which is in force for the longest time.
+ */
+export async function countedPeriods(
+  db: Db,
+  { keyId, account, createdAt }: Pick<Charge, 'keyId' | 'account' | 'createdAt'>,
+): Promise<{ budgetPeriod: string | null; accountPeriod: string | null }> {
+  const names = BUDGET_PERIODS.map((period) => calendarPeriod(period, createdAt).name).toReversed()
+  const rows = await db.query({
+    sql: 'select key_id, period from budgets where key_id in ($1, $2) and period in ($3, $4, $5)',
+    parameters: [keyId, bookOf(account), ...names],
+  })
+  const longestOf = (owner: string) =>
+    names.find((name) => rows.some(({ key_id, period }) => key_id === owner && period === name)) ?? null
+  return { budgetPeriod: longestOf(keyId), accountPeriod: longestOf(bookOf(account)) }
+}
+
+/** Conditions for a request of this key to start. */
+export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
+  const conditions: Condition[] = []
+  if (charge.windowMinute !== null) conditions.push({ name: 'rate', statement: countRequest(key, charge) })
+  if (key.concurrency !== null) {
+    conditions.push({
+      name: 'concurrency',
+      statement: {
+        // The hold has locked the account's row just before, so two requests of one key cannot both take the last slot.
+        sql: `select 1 as free where
+          (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
+        parameters: [key.id, charge.createdAt, key.concurrency],
+        guard: true,
+        columns: { most_running: key.concurrency },
+      },
+    })
+  }
+  conditions.push(...budgetConditions(key, charge, charge.heldNano))
+  return conditions
+}
+
+/** Conditions for an amount to be within the budgets of the key and of its account. */
+function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): Condition[] {
+  const { budgetPeriod, accountPeriod = null } = charge
+  const conditions: Condition[] = []
+  if (key.budgetNano !== null && budgetPeriod !== null) {
+    const statement = countBudget(key.id, budgetPeriod, amountNano, key.budgetNano)
+    conditions.push({
+      name: 'budget',
+      statement: { ...statement, columns: { most_committed: key.budgetNano } },
+    })
+  }
+  if (key.accountBudget && accountPeriod !== null) {
+    const { amountNano: most } = key.accountBudget
+    const statement = countBudget(bookOf(charge.account), accountPeriod, amountNano, most)
+    conditions.push({
+      name: 'account budget',
+      statement: { ...statement, columns: { most_of_account: most } },
+    })
+  }
+  return conditions
+}
+
+/**
+ * Conditions for a running request of this key to hold more. Its tokens are counted without a condition: as at the first
+ * hold, a request that is larger than the limit of a minute goes on.
+ */
+export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano }: Extension): Condition[] {
+  return budgetConditions(key, charge, amountNano)
+}
+
+/** The error for a condition that was missed, with when to come back. */
+export async function refusalOf(
+  db: Db,
+  name: Condition['name'],
+  key: KeyLimits,
+  charge: Charge,
+  isStep: boolean,
+  now: number,
+): Promise<GatewayError> {
+  if (name === 'concurrency') return tooManyRunning(Number(key.concurrency))
+  if (name === 'budget' && key.budgetPeriod !== null) {
+    const budget = { amountNano: Number(key.budgetNano), period: key.budgetPeriod }
+    return budgetSpent(db, { ...budget, owner: key.id, whose: 'this key' }, charge, isStep, now)
+  }
+  if (name === 'account budget' && key.accountBudget) {
+    const owner = bookOf(charge.account)
+    return budgetSpent(db, { ...key.accountBudget, owner, whose: 'the account' }, charge, isStep, now)
+  }
+  return tooFast(db, key, now)
+}
+
+/** The 429 for a key with too many running requests. */
+export function tooManyRunning(most: number): GatewayError {
+  return tooMany(
+    'Throttling.ConcurrencyQuota',
+    `This key may have ${most} requests running at a time. Wait for one to end.`,
+    { 'retry-after': '1' },
+  )
+}
+
+/** Counts a request that costs nothing in the key's minute. Throws 429 if the minute is full. */
+export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Promise<void> {
+  const windowMinute = windowMinuteOf(key, now)
+  if (windowMinute === null) return
+  if (!(await tryApply(db, [countRequest(key, { windowMinute, windowTokens: 0 })], { mayBeLate: true })))
+    throw await tooFast(db, key, now)
+}
+
+async function tooFast(db: Db, key: KeyLimits, now: number): Promise<GatewayError> {
+  const { requests, tokens } = await countedIn(db, key, Math.floor(now / MINUTE_MS))
+  const byRequests = key.requestsPerMinute !== null && requests >= key.requestsPerMinute
+  const limit = byRequests ? `${key.requestsPerMinute} requests` : `${key.tokensPerMinute} tokens`
+  const seconds = secondsToNextMinute(now)
+  return tooMany('Throttling.RateQuota', `This key may use ${limit} a minute. Try again in ${seconds} s.`, {
+    'retry-after': String(seconds),
+    ...rateHeaders(key, requests, tokens, now),
+  })
+}
+
+/**
+ * Rate limit headers, by which OpenAI's clients see how much is left of this minute, for a key with limits: an answer may come
+ * in a later minute than its request, of which the client has more left.
+ */
+export async function rateHeadersOf(db: Db, key: KeyLimits, now: number): Promise<Record<string, string>> {
+  const windowMinute = windowMinuteOf(key, now)
+  if (windowMinute === null) return {}
+  const { requests, tokens } = await countedIn(db, key, windowMinute)
+  return rateHeaders(key, requests, tokens, now)
+}
+
+async function countedIn(
+  db: Db,
+  key: KeyLimits,
+  windowMinute: number,
+): Promise<{ requests: number; tokens: number }> {
+  const rows = await db.query({
+    sql: 'select requests, tokens from rate_windows where key_id = $1 and minute = $2',
+    parameters: [key.id, windowMinute],
+  })
+  return { requests: Number(rows[0]?.requests ?? 0), tokens: Number(rows[0]?.tokens ?? 0) }
+}
+
+/** The calendar period, in UTC, that the key's budget counts in. */
+export function periodOf({ budgetPeriod }: Pick<KeyLimits, 'budgetPeriod'>, now: number): CalendarPeriod {
+  return calendarPeriod(budgetPeriod, now)
+}
+
+/** A period of the calendar: its name, and when it begins and ends, in milliseconds since 1970. */
+export interface CalendarPeriod {
+  name: string
+  beginsAt: number
+  endsAt: number
+}
+
+/** The day, week or month of the calendar at a time, in UTC. */
+export function calendarPeriod(period: BudgetPeriod | null, now: number): CalendarPeriod {
+  const date = new Date(now)
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
+  const name = (at: number, length: number) => new Date(at).toISOString().slice(0, length)
+  if (period === 'month') {
+    return { name: name(now, 7), beginsAt: Date.UTC(year, month), endsAt: Date.UTC(year, month + 1) }
+  }
+  const today = Date.UTC(year, month, day)
+  if (period === 'day') return { name: name(now, 10), beginsAt: today, endsAt: today + DAY_MS }
+  const monday = today - ((date.getUTCDay() + 6) % 7) * DAY_MS
+  return { name: `week ${name(monday, 10)}`, beginsAt: monday, endsAt: monday + 7 * DAY_MS }
+}
+
+function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
+  const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
+  return {
+    // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
+    // ever.
+    sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, $3)
+      on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
+      where rate_windows.requests < $4 and rate_windows.tokens < $5`,
+    parameters: [key.id, charge.windowMinute, charge.windowTokens, mostRequests, mostTokens],
+    guard: true,
+    columns: { most_requests: mostRequests, most_tokens: mostTokens },
+  }
+}
+
+/** Commits an amount in the budget of a key by its id, or of an account by its book. */
+function countBudget(owner: string, period: string, amountNano: number, mostNano: number): Statement {
+  return {
+    sql: `insert into budgets (key_id, period, committed)
+      select cast($1 as text), cast($2 as text), cast($3 as bigint) where cast($3 as bigint) <= cast($4 as bigint)
+      on conflict (key_id, period) do update set committed = budgets.committed + cast($3 as bigint)
+      where budgets.committed + cast($3 as bigint) <= cast($4 as bigint)`,
+    parameters: [owner, period, amountNano, mostNano],
+    guard: true,
+  }
+}
+
+/** Nano-dollars that the budgets of a key and of its account have left for a charge; Infinity without a budget. */
+export async function budgetLeftNano(
+  db: Db,
+  { budgetNano, accountBudget }: KeyLimits,
+  { account, keyId, budgetPeriod, accountPeriod = null }: Charge,
+): Promise<number> {
+  const left = await Promise.all([
+    leftOf(db, keyId, budgetPeriod, budgetNano),
+    leftOf(db, bookOf(account), accountPeriod, accountBudget?.amountNano ?? null),
+  ])
+  return Math.min(...left)
+}
+
+async function leftOf(
+  db: Db,
+  owner: string,
+  period: string | null,
+  mostNano: number | null,
+): Promise<number> {
+  if (mostNano === null || period === null) return Number.POSITIVE_INFINITY
+  return Math.max(0, mostNano - (await committedNano(db, owner, period)))
+}
+
+/** Nano-dollars that are spent or held in a period, by a key by its id, or by an account by its book. */
+export async function committedNano(db: Db, owner: string, period: string): Promise<number> {
+  const rows = await db.query({
+    sql: 'select committed from budgets where key_id = $1 and period = $2',
+    parameters: [owner, period],
+  })
+  return Number(rows[0]?.committed ?? 0)
+}
+
+async function budgetSpent(
+  db: Db,
+  { owner, whose, amountNano, period }: Budget & { owner: string; whose: string },
+  charge: Charge,
+  isStep: boolean,
+  now: number,
+): Promise<GatewayError> {
+  const ofKey = owner === charge.keyId
+  const [running] = await db.query({
+    sql: ofKey
+      ? `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
+          where key_id = $1 and budget_period = $2`
+      : `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
+          where account = $1 and account_period = $2`,
+    parameters: ofKey ? [charge.keyId, charge.budgetPeriod] : [charge.account, charge.accountPeriod ?? null],
+  })
+  const { name, endsAt } = calendarPeriod(period, now)
+  const runningNano = Number(running?.running ?? 0)
+  const leftNano = Math.max(0, amountNano - (await committedNano(db, owner, name)))
+  const inFlight = leftNano + runningNano >= charge.heldNano
+  const left = `${needOf({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)} a ${period} has $${formatUsd(leftNano)} left`
+  if (inFlight) return inFlightOnly(left, runningNano)
+  return tooLittle('budget_exceeded', `${left}. It is renewed at ${new Date(endsAt).toISOString()}.`)
+}
+
+function tooMany(code: ErrorCode, message: string, headers: Record<string, string>): GatewayError {
+  return new GatewayError(429, { code, message, headers })
+}
+
+function rateHeaders(key: KeyLimits, requests: number, tokens: number, now: number): Record<string, string> {
+  const headers: Record<string, string> = {}
+  const add = (kind: string, limit: number | null, used: number) => {
+    if (limit === null) return
+    headers[`x-ratelimit-limit-${kind}`] = String(limit)
+    headers[`x-ratelimit-remaining-${kind}`] = String(Math.max(0, limit - used))
+    headers[`x-ratelimit-reset-${kind}`] = `${secondsToNextMinute(now)}s`
+  }
+  add('requests', key.requestsPerMinute, requests)
+  add('tokens', key.tokensPerMinute, tokens)
+  return headers
+}
+
+function secondsToNextMinute(now: number): number {
+  return Math.ceil((MINUTE_MS - (now % MINUTE_MS)) / 1000)
+}
+
+/** The statement that deletes windows that no request can count in any more. */
+export function forgetWindows(now: number): Statement {
+  return {
+    sql: 'delete from rate_windows where minute < $1',
+    parameters: [Math.floor((now - DAY_MS) / MINUTE_MS)],
+  }
+}

@@ -1,0 +1,63 @@
+// Holds and ends of charges as the data that a database makes in groups. The names are those of the columns that its function
+// reads. It must say the same as the statements of the ledger.
+
+import type { Columns, Movement, Statement } from '../../db/db'
+import type { EndedRow } from './ended-charges'
+import type { Charge, Condition, Settlement } from './ledger'
+
+/** Columns of a charge that the server reads of holds and of ends. Those that are missing are null there. */
+function columnsOf(charge: Charge): Columns {
+  const columns: Columns = {
+    id: charge.id,
+    account: charge.account,
+    key_id: charge.keyId,
+    held: charge.heldNano,
+    window_tokens: charge.windowTokens,
+    created_at: charge.createdAt,
+  }
+  if (charge.budgetPeriod !== null) columns.budget_period = charge.budgetPeriod
+  if (typeof charge.accountPeriod === 'string') columns.account_period = charge.accountPeriod
+  if (charge.metadataId) columns.metadata_id = charge.metadataId
+  if (charge.windowMinute !== null) columns.window_minute = charge.windowMinute
+  return columns
+}
+
+/** The movement that opens a charge. Conditions that are no columns are met by their statements. */
+export function holdMovement(
+  charge: Charge,
+  priceList: number,
+  conditions: readonly Condition[],
+  statements: () => Statement[],
+  also: readonly Statement[],
+): Movement {
+  const columns: Columns = {
+    ...columnsOf(charge),
+    model: charge.model,
+    operation: charge.operation,
+    price_list: priceList,
+    expires_at: charge.expiresAt,
+  }
+  for (const { statement } of conditions) Object.assign(columns, statement.columns)
+  const kind = conditions.every(({ statement }) => statement.columns) ? 'hold' : 'other'
+  return { kind, account: charge.account, columns, statements, also }
+}
+
+/** The movement that ends a charge. What goes along and has columns is made by the server's function too. */
+export function endMovement(
+  charge: Charge,
+  row: EndedRow,
+  { priceNano, tokens }: Pick<Settlement, 'priceNano' | 'tokens'>,
+  statements: () => Statement[],
+  also: readonly Statement[],
+): Movement {
+  const columns: Columns = { ...columnsOf(charge), ...row, price: priceNano, tokens }
+  const inside = also.filter((statement) => statement.columns)
+  for (const statement of inside) Object.assign(columns, statement.columns)
+  return {
+    kind: 'end',
+    account: charge.account,
+    columns,
+    statements: () => [...statements(), ...inside],
+    also: also.filter((statement) => !statement.columns),
+  }
+}

@@ -1,0 +1,210 @@
+// What charges have in common, written once and referred to by small numbers: who bought what (a series), price lists,
+// and the forms of vendors' usage. A row must be durable before a charge refers to it, and must never change or go.
+
+import { createHash } from 'node:crypto'
+import { apply, type Db, type Value } from '../../db/db'
+import { figuresIn, piecesOfShape, shortUsageOf } from '../reports/usage-form'
+
+/** Whom a charge belongs to, and what it was for. Reports sum by it. */
+export interface Series {
+  account: string
+  keyId: string
+  model: string
+  operation: string
+  /** The set of metadata that it is counted by; absent or 0 for none. */
+  metadataId?: number
+}
+
+/** Usage as a charge stores it: figures with the number of their shape, or the whole text. */
+export interface StoredUsage {
+  usageShape: number | null
+  usage: string | null
+}
+
+interface Shape {
+  id: number
+  pieces: readonly string[]
+}
+
+/** The number of all sets of metadata beyond the most. */
+export const OTHER_METADATA = -1
+/** Shapes of usage that are tried first, of each series. */
+const MOST_RECENT = 4
+/** Numbers that are remembered of each table, so that most charges ask the database for none. */
+const MOST_KNOWN = 20_000
+/** Most forms of usage. Vendors that write ever new ones are stored as they write. */
+const MOST_SHAPES = 1_000
+/** How often the next number is tried where other nodes take numbers at the same time. */
+const TRIES = 100
+
+export class References {
+  private readonly db: Db
+  private readonly series = new Map<string, number>()
+  private readonly priceLists = new Map<string, number>()
+  private readonly metadata = new Map<string, number>()
+  private readonly usageShapes = new Map<string, number | null>()
+  private readonly recentShapes = new Map<number, readonly Shape[]>()
+  /** Numbers that are asked for at this moment: many requests of one kind begin together. */
+  private readonly asked = new Map<string, Promise<unknown>>()
+  /** Losses of the server of which nothing is remembered any more. */
+  private losses = 0
+
+  constructor(db: Db) {
+    this.db = db
+  }
+
+  /** The number of a series; a promise only where it is not known yet. */
+  seriesId({ account, keyId, model, operation, metadataId = 0 }: Series): number | Promise<number> {
+    this.forgetWhatWasLost()
+    const plain = `${keyId}\n${model}\n${operation}\n${account}`
+    const name = metadataId === 0 ? plain : `${plain}\n${metadataId}`
+    return (
+      this.series.get(name) ??
+      this.remember(this.series, name, {
+        insert: `insert into charge_series (id, account, key_id, model, operation, metadata_id)
+          select coalesce(max(id), 0) + 1, cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text),
+            cast($5 as bigint)
+          from charge_series where 1 = 1 on conflict do nothing`,
+        find: `select id from charge_series where account = $1 and key_id = $2 and model = $3 and operation = $4
+          and metadata_id = $5`,
+        parameters: [account, keyId, model, operation, metadataId],
+      })
+    )
+  }
+
+  /** The number of a price list; a promise only where it is not known yet. */
+  priceListId(pricesJson: string): number | Promise<number> {
+    this.forgetWhatWasLost()
+    return (
+      this.priceLists.get(pricesJson) ??
+      this.remember(this.priceLists, pricesJson, textReference('price_lists', 'prices', pricesJson))
+    )
+  }
+
+  /**
+   * A usage object of a series in its short form: nearly always, it has the shape of one that came lately. A promise only
+   * where a shape is not known yet.
+   */
+  usage(series: number, usageJson: string): StoredUsage | Promise<StoredUsage> {
+    this.forgetWhatWasLost()
+    const recent = this.recentShapes.get(series) ?? []
+    for (const { id, pieces } of recent) {
+      const figures = figuresIn(usageJson, pieces)
+      if (figures !== undefined) return { usageShape: id, usage: figures }
+    }
+    const { shape, figures } = shortUsageOf(usageJson)
+    if (shape === null) return { usageShape: null, usage: usageJson }
+    const id = this.usageShapes.get(shape)
+    if (id === undefined)
+      return this.once(shape, () => this.rememberShape(shape)).then(() => this.usage(series, usageJson))
+    // There are too many shapes already.
+    if (id === null) return { usageShape: null, usage: usageJson }
+    note(this.recentShapes, series, [{ id, pieces: piecesOfShape(shape) }, ...recent].slice(0, MOST_RECENT))
+    return { usageShape: id, usage: figures }
+  }
+
+  /**
+   * The number of a set of metadata; a promise only where it is not known yet. Beyond the most, all are one.
+   */
+  metadataId(content: string, most: number): number | Promise<number> {
+    this.forgetWhatWasLost()
+    return this.metadata.get(content) ?? this.once(content, () => this.rememberMetadata(content, most))
+  }
+
+  /** A promoted copy may have lost the last rows, and give their numbers to others. */
+  private forgetWhatWasLost(): void {
+    const losses = this.db.losses?.() ?? 0
+    if (losses === this.losses) return
+    this.losses = losses
+    for (const known of [this.series, this.priceLists, this.metadata, this.usageShapes, this.recentShapes])
+      known.clear()
+  }
+
+  private async rememberMetadata(content: string, most: number): Promise<number> {
+    const reference = textReference('usage_metadata', 'content', content)
+    const [counted] = await this.db.query({ sql: 'select count(*) as count from usage_metadata' })
+    const isFull = (counted?.count as number) >= most
+    const id = isFull ? await findNumber(this.db, reference) : await numberOf(this.db, reference)
+    note(this.metadata, content, id ?? OTHER_METADATA)
+    return id ?? OTHER_METADATA
+  }
+
+  private async rememberShape(shape: string): Promise<void> {
+    const reference = textReference('usage_shapes', 'shape', shape)
+    const [counted] = await this.db.query({ sql: 'select count(*) as count from usage_shapes' })
+    const isFull = (counted?.count as number) >= MOST_SHAPES
+    const id = isFull ? await findNumber(this.db, reference) : await numberOf(this.db, reference)
+    note(this.usageShapes, shape, id ?? null)
+  }
+
+  private remember(known: Map<string, number>, content: string, reference: Reference): Promise<number> {
+    return this.once(content, async () => {
+      const id = await numberOf(this.db, reference)
+      note(known, content, id)
+      return id
+    })
+  }
+
+  private once<Result>(content: string, work: () => Promise<Result>): Promise<Result> {
+    const running = this.asked.get(content) as Promise<Result> | undefined
+    if (running) return running
+    const begun = work().finally(() => this.asked.delete(content))
+    this.asked.set(content, begun)
+    return begun
+  }
+}
+
+function note<Content, Id>(known: Map<Content, Id>, content: Content, id: Id): void {
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(content, id)
+}
+
+interface Reference {
+  insert: string
+  find: string
+  parameters: Value[]
+}
+
+function textReference(
+  table: 'price_lists' | 'usage_shapes' | 'usage_metadata',
+  column: string,
+  text: string,
+): Reference {
+  return {
+    // Texts may be too long for an index. SQLite would take a conflict for the condition of a join without the `where`.
+    insert: `insert into ${table} (id, hash, ${column})
+      select coalesce(max(id), 0) + 1, cast($1 as text), cast($2 as text) from ${table} where 1 = 1
+      on conflict do nothing`,
+    find: `select id from ${table} where hash = $1`,
+    parameters: [createHash('sha256').update(text).digest('hex'), text],
+  }
+}
+
+/** The number of a row that is there, or is written now with the next one. */
+async function numberOf(db: Db, reference: Reference): Promise<number> {
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const id = await findNumber(db, reference)
+    if (id !== undefined) return id
+    // Another node may take the same number at this moment: then nothing is written, and the next try sees its row.
+    await apply(db, [{ sql: reference.insert, parameters: reference.parameters }], { mayBeLate: true })
+  }
+  throw new Error(`no number was free after ${TRIES} tries`)
+}
+
+async function findNumber(db: Db, { find, parameters }: Reference): Promise<number | undefined> {
+  const asked = find.match(/\$\d/g)?.length ?? 0
+  const [row] = await db.query({ sql: find, parameters: parameters.slice(0, asked) })
+  return row?.id as number | undefined
+}
+
+const ofDatabases = new WeakMap<Db, References>()
+
+/** The references of a database, as far as this process knows them. */
+export function referencesOf(db: Db): References {
+  let references = ofDatabases.get(db)
+  if (!references) {
+    references = new References(db)
+    ofDatabases.set(db, references)
+  }
+  return references
+}

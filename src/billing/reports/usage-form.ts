@@ -1,0 +1,94 @@
+// The short form of a vendor's usage object: its shape, which thousands of requests share, and its figures. The whole
+// text comes back as it was, character by character. Nothing here must know what a figure means.
+
+import type { Row } from '../../db/db'
+
+/** A usage object as it is stored with a charge. */
+export interface ShortUsage {
+  /** The text without its figures; null if `figures` is the whole text. */
+  shape: string | null
+  figures: string
+}
+
+/** Stands in a shape where a figure was. JSON has no such character: within strings it is written as an escape. */
+const PLACE = '\u0001'
+/** Longer shapes hold texts rather than figures, and would hardly be met twice. */
+const LONGEST_SHAPE = 1_000
+/** A string of this length in a usage object may be another for each request, such as an id. */
+const LONG_STRING = /"[^"]{41,}"/
+
+export function shortUsageOf(usageJson: string): ShortUsage {
+  const pieces = piecesOf(usageJson)
+  const shape = pieces.join(PLACE)
+  const isShared =
+    pieces.length > 1 &&
+    shape.length <= LONGEST_SHAPE &&
+    !usageJson.includes(PLACE) &&
+    !LONG_STRING.test(shape)
+  const figures = isShared ? figuresIn(usageJson, pieces) : undefined
+  return figures === undefined ? { shape: null, figures: usageJson } : { shape, figures }
+}
+
+/** The text around the numbers. One that stands in a string is taken out too, and put back all the same. */
+function piecesOf(json: string): string[] {
+  const pieces: string[] = []
+  let from = 0
+  for (let at = 1; at < json.length; at++) {
+    const before = json.charCodeAt(at - 1)
+    const mayBegin = before === 0x3a || before === 0x2c || before === 0x5b
+    const end = mayBegin ? endOfNumber(json, at) : at
+    if (end === at) continue
+    pieces.push(json.slice(from, at))
+    from = at = end
+  }
+  pieces.push(json.slice(from))
+  return pieces
+}
+
+/** The figures of a text with these pieces around them; undefined if it has others. Zeros are left empty. */
+export function figuresIn(json: string, pieces: readonly string[]): string | undefined {
+  const first = pieces[0] as string
+  if (!json.startsWith(first)) return undefined
+  let at = first.length
+  let figures = ''
+  for (let index = 1; index < pieces.length; index++) {
+    const piece = pieces[index] as string
+    const end = endOfNumber(json, at)
+    if (end === at || !json.startsWith(piece, end)) return undefined
+    if (index > 1) figures += ','
+    if (end - at > 1 || json.charCodeAt(at) !== 0x30) figures += json.slice(at, end)
+    at = end + piece.length
+  }
+  return at === json.length ? figures : undefined
+}
+
+/** The end of a number that begins here; here if none does. */
+function endOfNumber(json: string, at: number): number {
+  let end = at
+  for (; end < json.length; end++) {
+    const code = json.charCodeAt(end)
+    const isDigit = code >= 0x30 && code <= 0x39
+    // Point, signs and exponents.
+    if (!isDigit && code !== 0x2e && code !== 0x2d && code !== 0x2b && code !== 0x65 && code !== 0x45) break
+  }
+  return end
+}
+
+/** The pieces of a shape. */
+export function piecesOfShape(shape: string): string[] {
+  return shape.split(PLACE)
+}
+
+/** The usage as the vendor wrote it. */
+export function wholeUsageOf({ shape, figures }: ShortUsage): string {
+  if (shape === null) return figures
+  const each = figures.split(',')
+  let index = 0
+  return shape.replaceAll(PLACE, () => each[index++] || '0')
+}
+
+/** A row of the view `charges` with the usage as the vendor wrote it. */
+export function withWholeUsage({ usage_shape: shape, ...row }: Row): Row {
+  if (row.usage === null) return row
+  return { ...row, usage: wholeUsageOf({ shape: shape as string | null, figures: row.usage as string }) }
+}

@@ -1,0 +1,447 @@
+// Reports requests and payments, summed from the charges, which are the truth about money. It must never write.
+
+import { METADATA_NAME } from '../../config/usage'
+import { DatabaseUnavailable, type Db, type Row, type Statement, type Value } from '../../db/db'
+import { formatUsd } from '../../lib/money'
+import { type KeyLimits, periodOf } from '../ledger/limits'
+import { OTHER_METADATA } from '../ledger/shared-rows'
+import { type ClosedPart, closedPart } from '../proofs/closings'
+import { FIGURES, SUMS } from './usage-figures'
+import { withWholeUsage } from './usage-form'
+import { DAY_MS, firstPositionSince, HOUR_MS, markOf, totalsOfSeries, totalsWithin } from './usage-totals'
+
+export const usageDimensions = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
+/** A dimension of all requests, or a name of their metadata: `metadata.team`. */
+export type UsageDimension = (typeof usageDimensions)[number] | MetadataDimension
+type MetadataDimension = `metadata.${string}`
+/** The form of a dimension that is a name of metadata. */
+export const METADATA_DIMENSION = new RegExp(`^metadata\\.${METADATA_NAME}$`)
+
+/** The dimension of a text; undefined if it is none. */
+export function usageDimensionOf(text: string): UsageDimension | undefined {
+  if (METADATA_DIMENSION.test(text)) return text as MetadataDimension
+  return usageDimensions.find((each) => each === text)
+}
+
+export interface Usage {
+  /** The key's name, the account, the model or the operation; the beginning of a day or an hour in milliseconds. */
+  name: string
+  /** The name in a second dimension; absent where usage is summed by one. */
+  second?: string
+  requests: number
+  /** Charges that have not ended. */
+  running: number
+  /** Charges that cost nothing: refused by the vendor, failed, or cut before any output. */
+  released: number
+  /** Charges paid by a count of the text, because the vendor gave no figures. */
+  counted: number
+  /** Charges paid by an estimate, because not even the text was complete. */
+  estimated: number
+  amountNano: number
+  /** Prices that the accounts could not cover: the operator's loss, in nano-dollars. */
+  shortfallNano: number
+  /** The sum that vendors ask, as far as their prices are known. For operators only. */
+  costNano: number
+  /** The part of `amountNano` that was paid for requests whose cost is known: less the cost, it is the margin. */
+  costedNano: number
+}
+
+/** A time from which on and before which requests count, in milliseconds since 1970. */
+export interface UsagePeriod {
+  since: number
+  /** Absent for all until now, with the requests that still run. */
+  until?: number
+  /** Only charges of this key, by its id, or of this account. Absent: all. */
+  keyId?: string
+  account?: string
+}
+
+const names: Record<(typeof usageDimensions)[number], string> = {
+  key: 'coalesce((select name from keys where keys.id = key_id), key_id)',
+  account: 'account',
+  model: 'model',
+  operation: 'operation',
+  day: `at - at % ${DAY_MS}`,
+  hour: `at - at % ${HOUR_MS}`,
+}
+
+/** Columns that charges of a series have in common. Looking a series up for each total takes longer than reading the total. */
+const SERIES = 'account, key_id, model, operation, metadata_id'
+const RUNNING_SERIES = 'account, key_id, model, operation, coalesce(metadata_id, 0)'
+
+/** How often a report is read again because charges were added to the totals meanwhile. */
+const TRIES = 20
+
+/**
+ * Usage of requests that ended in a period, the most expensive first, or days and hours in their order: from the totals,
+ * and from the charges for what is not in them yet and for parts of an hour at both ends. Where charges are closed, a period
+ * begins and ends with the hour in which its time lies.
+ */
+export async function usageBy(
+  db: Db,
+  dimension: UsageDimension,
+  period: UsagePeriod,
+  second?: UsageDimension,
+): Promise<Usage[]> {
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    const [mark, closed] = [await markOf(db), await closedPart(db)]
+    const counted = inWholeHours(period, closed)
+    // Nothing is within, as within a part of an hour that is closed; a statement without parts would be none.
+    if (counted.until !== undefined && counted.until <= counted.since) return []
+    const rows = await db.query(await usageStatement(db, [dimension, second], counted, mark))
+    // One statement reads one state of the database: if both are the same in it, each charge was counted once.
+    const isSame = rows.every((row) => row.mark === mark && row.closed === closed.position)
+    if (isSame) return byValue(rows.map(usageOfRow), dimension, second).toSorted(orderOf(dimension))
+  }
+  throw new DatabaseUnavailable('the totals of usage change all the time')
+}
+
+function inWholeHours(period: UsagePeriod, { endedBefore }: ClosedPart): UsagePeriod {
+  const within = (at: number) => (at < endedBefore ? at - (((at % HOUR_MS) + HOUR_MS) % HOUR_MS) : at)
+  const { since, until } = period
+  return { ...period, since: within(since), ...(until !== undefined && { until: within(until) }) }
+}
+
+async function usageStatement(
+  db: Db,
+  [dimension, second]: readonly [UsageDimension, UsageDimension | undefined],
+  { since, until = Number.MAX_SAFE_INTEGER, keyId, account }: UsagePeriod,
+  mark: number,
+): Promise<Statement> {
+  const parameters: Value[] = []
+  const value = (parameter: Value) => `$${parameters.push(parameter)}`
+  const owners = Object.entries({ account, key_id: keyId }).flatMap(([column, wanted]) =>
+    wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
+  )
+  const isOwned = owners.join(' and ')
+  const dimensions = second === undefined ? [dimension] : [dimension, second]
+  const isOfTime = dimensions.every(isTime)
+  const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
+  // Where no time is asked for, each part is summed by itself: the rows of its totals would all go on to the next step.
+  const [summed, groups] = dimensions.some(isTime)
+    ? [`select series, start as at, ${FIGURES.join(', ')}`, '']
+    : [`select series, 0 as at, ${sums.join(', ')}`, ' group by series']
+  const parts: string[] = []
+  const totals = (span: number, from: number, to: number) => {
+    if (from >= to) return
+    const within = { span, from: value(from), to: value(to) }
+    const source = isOwned === '' ? totalsWithin(within) : totalsOfSeries(db.kind, isOwned, within)
+    parts.push(`${summed} from ${source}${groups}`)
+  }
+  const charges = (from: number, to: number, after: number, last: number) => {
+    if (from >= to || after >= last) return
+    parts.push(`select series, ended_at - ended_at % ${HOUR_MS} as at, ${SUMS} from ended_charges
+      where position > ${value(after)} and position <= ${value(last)}
+        and ended_at >= ${value(from)} and ended_at < ${value(to)}
+        ${isOwned && `and series in (select id from charge_series where ${isOwned})`} group by 1, 2`)
+  }
+  const firstHour = Math.min(Math.ceil(since / HOUR_MS) * HOUR_MS, until)
+  const lastHour = Math.max(firstHour, until - (until % HOUR_MS))
+  const firstDay = Math.ceil(firstHour / DAY_MS) * DAY_MS
+  const lastDay = dimensions.includes('hour') ? 0 : lastHour - (lastHour % DAY_MS)
+  if (firstDay < lastDay) {
+    totals(HOUR_MS, firstHour, firstDay)
+    totals(DAY_MS, firstDay, lastDay)
+    totals(HOUR_MS, lastDay, lastHour)
+  } else totals(HOUR_MS, firstHour, lastHour)
+  for (const [from, to] of [[since, firstHour] as const, [lastHour, until] as const]) {
+    if (from >= to || to === Number.MAX_SAFE_INTEGER) continue
+    const [first, last] = await positionsOfHour(db, from)
+    charges(from, to, first - 1, Math.min(last, mark))
+  }
+  charges(since, until, mark, Number.MAX_SAFE_INTEGER)
+  const noFigures = FIGURES.map(() => '0')
+  return {
+    sql: `select used_by, then_by, cast(sum(running) as bigint) as running, ${sums.join(', ')},
+        (select position from marks where name = 'usage') as mark,
+        (select coalesce(max(position), 0) from closings) as closed
+      from (select ${columnOf(dimension)} as used_by, ${second ? columnOf(second) : 'null'} as then_by, running, ${FIGURES.join(', ')} from (
+        select ${isOfTime ? '' : `${SERIES}, `}at, 0 as running, ${FIGURES.join(', ')}
+        from (${parts.join(' union all ')}) as ended ${isOfTime ? '' : 'join charge_series on charge_series.id = series'}
+        union all
+        select ${isOfTime ? '' : `${RUNNING_SERIES}, `}created_at, 1, ${['1', ...noFigures.slice(1)].join(', ')}
+        from open_charges where created_at >= ${value(since)} and created_at < ${value(until)} ${isOwned && `and ${isOwned}`}) as all_of_them) as used
+      group by used_by, then_by`,
+    parameters,
+  }
+}
+
+/** The column of a dimension. All metadata of a request is one, as JSON, or a number for none and for others. */
+function columnOf(dimension: UsageDimension): string {
+  if (!isOfMetadata(dimension)) return names[dimension]
+  return `coalesce((select content from usage_metadata where usage_metadata.id = metadata_id), cast(metadata_id as text))`
+}
+
+function isTime(dimension: UsageDimension): boolean {
+  return dimension === 'day' || dimension === 'hour'
+}
+
+function isOfMetadata(dimension: UsageDimension): dimension is MetadataDimension {
+  return dimension.startsWith('metadata.')
+}
+
+/** Usage by whole sets of metadata as usage by the values of one name. */
+function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDimension | undefined): Usage[] {
+  if (!isOfMetadata(one) && !(other && isOfMetadata(other))) return [...usages]
+  const namesOf = ({ name, second }: Usage) =>
+    JSON.stringify([valueIn(name, one), ...(other && second !== undefined ? [valueIn(second, other)] : [])])
+  return [...Map.groupBy(usages, namesOf)].map(([names, group]) => {
+    const [name, second] = JSON.parse(names) as [string, string?]
+    return { ...totalUsage(group), name, ...(second !== undefined && { second }) }
+  })
+}
+
+/** The value of a dimension in a row: of a name of metadata, that in the whole set. */
+function valueIn(content: string, dimension: UsageDimension): string {
+  if (!isOfMetadata(dimension)) return content
+  if (content === String(OTHER_METADATA)) return '(other)'
+  const name = dimension.slice('metadata.'.length)
+  const values = content.startsWith('{') ? (JSON.parse(content) as Record<string, string>) : {}
+  return Object.hasOwn(values, name) ? (values[name] as string) : '(none)'
+}
+
+/** The positions between which all charges stand that ended in the hour of a time, of those in the totals. */
+async function positionsOfHour(db: Db, at: number): Promise<[first: number, last: number]> {
+  const [row] = await db.query({
+    sql: `select min(first_position) as first, max(last_position) as last from usage_totals
+      where span = ${HOUR_MS} and start = $1`,
+    parameters: [at - (at % HOUR_MS)],
+  })
+  return row?.first == null ? [1, 0] : [row.first as number, row.last as number]
+}
+
+function orderOf(dimension: UsageDimension): (one: Usage, other: Usage) => number {
+  if (isTime(dimension)) return (one, other) => Number(one.name) - Number(other.name)
+  return (one, other) =>
+    other.amountNano - one.amountNano || other.requests - one.requests || (one.name < other.name ? -1 : 1)
+}
+
+export function totalUsage(usages: readonly Usage[]): Usage {
+  const sum = (field: Exclude<keyof Usage, 'name' | 'second'>) =>
+    usages.reduce((all, usage) => all + usage[field], 0)
+  return {
+    name: 'total',
+    requests: sum('requests'),
+    running: sum('running'),
+    released: sum('released'),
+    counted: sum('counted'),
+    estimated: sum('estimated'),
+    amountNano: sum('amountNano'),
+    shortfallNano: sum('shortfallNano'),
+    costNano: sum('costNano'),
+    costedNano: sum('costedNano'),
+  }
+}
+
+/** The name of a row as people read it: days and hours as dates, `2026-10-31` and `2026-10-31 14:00`. */
+export function nameOfUsage({ name }: Pick<Usage, 'name'>, by: UsageDimension): string {
+  if (by !== 'day' && by !== 'hour') return name
+  const text = new Date(Number(name)).toISOString()
+  return by === 'day' ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ')
+}
+
+/** Whether anything is known of what vendors ask for some requests. */
+export function hasCost({ costNano, costedNano }: Usage): boolean {
+  return costNano > 0 || costedNano > 0
+}
+
+/** Margin in nano-dollars: what accounts paid for requests whose cost is known, less that cost. */
+export function marginNano({ costNano, costedNano }: Usage): number {
+  return costedNano - costNano
+}
+
+/** Usage for operators: with what vendors ask, which is null where it is not known. */
+export function usageWithCostJson(used: Usage) {
+  const known = hasCost(used)
+  return {
+    ...usageJson(used),
+    cost_usd: known ? formatUsd(used.costNano) : null,
+    margin_usd: known ? formatUsd(marginNano(used)) : null,
+    /** The part of `amount_usd` for which the cost is known. */
+    amount_with_cost_usd: formatUsd(used.costedNano),
+  }
+}
+
+/** Usage with its amounts in dollars, as text, as a holder of a key may see it. */
+export function usageJson(used: Usage) {
+  return {
+    requests: used.requests,
+    running: used.running,
+    released: used.released,
+    counted: used.counted,
+    estimated: used.estimated,
+    amount_usd: formatUsd(used.amountNano),
+    shortfall_usd: formatUsd(used.shortfallNano),
+  }
+}
+
+/** The price of an ended charge. */
+export interface Cost {
+  /** The id of its request. */
+  request: string
+  createdAt: number
+  amountNano: number
+  usageSource: string | null
+  endedBy: string | null
+}
+
+/** End of the id of a charge for a success after a failure, which is a further charge of the same request. */
+const LATE = /:late$/
+
+/**
+ * The costs of requests of an operation, whose charges stand from a position on and before another, the last first. For
+ * requests that are answered before their charge ends, such as videos.
+ */
+export async function costsBetween(
+  db: Db,
+  operation: string,
+  { from, to, begunBefore }: { from: number; to: number; begunBefore: number },
+): Promise<Cost[]> {
+  const rows = await db.query({
+    sql: `select id, created_at, amount, usage_source, ended_by from charge_history
+      where position >= $1 and position < $2 and operation = $3 and created_at < $4 order by position desc`,
+    parameters: [from, to, operation, begunBefore],
+  })
+  return rows.map((row) => ({
+    request: (row.id as string).replace(LATE, ''),
+    createdAt: row.created_at as number,
+    amountNano: row.amount as number,
+    usageSource: row.usage_source as string | null,
+    endedBy: row.ended_by as string | null,
+  }))
+}
+
+/** A charge as people look at it. */
+export interface ChargeView {
+  id: string
+  account: string
+  keyId: string
+  model: string
+  operation: string
+  state: 'held' | 'settled' | 'released'
+  heldNano: number
+  amountNano: number
+  shortfallNano: number
+  /** The vendor's price, for operators only; null where it is not known. */
+  costNano: number | null
+  /** The metadata that it is counted by, as JSON; null for none. */
+  metadata: string | null
+  /** The price list that applied, and the vendor's usage, both as JSON. */
+  pricesJson: string | null
+  usageJson: string | null
+  usageSource: string | null
+  endedBy: string | null
+  createdAt: number
+  endedAt: number | null
+}
+
+/** Hours after its begin until which the charges of a request are looked for, one after another. */
+const SEARCHED_HOURS = [2, 12, 72, 300, Number.POSITIVE_INFINITY]
+
+/** Whether no further charge of a request can be behind those that were found: only a video can succeed after it has failed. */
+async function areAll(db: Db, id: string, rows: readonly Row[]): Promise<boolean> {
+  if (rows.some(({ state }) => state === 'settled')) return true
+  const own = rows.find((row) => row.id === id)
+  if (own?.state !== 'released' || own.operation !== 'video' || rows.length > 1) return own !== undefined
+  // A video that succeeds late goes over to the further charge.
+  return (
+    (await db.query({ sql: 'select 1 as one from tasks where charge = $1', parameters: [id] })).length > 0
+  )
+}
+
+/** The charges of a request: that of its answer, and that of a success which came late. */
+export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
+  const ids = [id, `${id}:late`]
+  const begin = beginOf(id)
+  const open = await db.query({ sql: 'select * from held_charges where id in ($1, $2)', parameters: ids })
+  const ended = (after: number, to: number) =>
+    db.query({
+      // By its time PostgreSQL leaves out the partitions of the months before.
+      sql: `select * from charge_history where position > $3 and position <= $4 and ended_at >= $5 and id in ($1, $2)
+        order by created_at, id`,
+      parameters: [...ids, after, to, Math.max(0, begin - HOUR_MS)],
+    })
+  const rows = [...open]
+  let after = (await firstPositionSince(db, begin)) - 1
+  // Nearly all have ended an hour later. An id of another form does not tell when it began.
+  for (const hours of begin === 0 ? [Number.POSITIVE_INFINITY] : SEARCHED_HOURS) {
+    if (await areAll(db, id, rows)) break
+    const to =
+      hours === Number.POSITIVE_INFINITY
+        ? Number.MAX_SAFE_INTEGER
+        : await lastPositionBefore(db, begin + hours * HOUR_MS)
+    rows.push(...(await ended(after, to)))
+    after = Math.max(after, to)
+  }
+  const sets = [...new Set(rows.map((row) => (row.metadata_id ?? 0) as number))].filter((id) => id > 0)
+  const metadata = new Map<number, string>()
+  for (const set of sets) {
+    const sql = 'select content from usage_metadata where id = $1'
+    const [found] = await db.query({ sql, parameters: [set] })
+    if (found) metadata.set(set, found.content as string)
+  }
+  return rows.map((row) => ({
+    metadata: metadata.get(row.metadata_id as number) ?? null,
+    id: row.id as string,
+    account: row.account as string,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    state: row.state as ChargeView['state'],
+    heldNano: row.held as number,
+    amountNano: row.amount as number,
+    shortfallNano: row.shortfall as number,
+    costNano: (row.cost ?? null) as number | null,
+    pricesJson: row.prices as string | null,
+    usageJson: withWholeUsage(row).usage as string | null,
+    usageSource: row.usage_source as string | null,
+    endedBy: row.ended_by as string | null,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number | null,
+  }))
+}
+
+/** The highest position of charges in the totals that have ended before the hour of a time. */
+async function lastPositionBefore(db: Db, at: number): Promise<number> {
+  const [row] = await db.query({
+    sql: `select coalesce(max(last_position), 0) as last from usage_totals
+      where span = ${HOUR_MS} and start < $1 and start >= $2`,
+    parameters: [at - (at % HOUR_MS), at - (at % HOUR_MS) - 3 * HOUR_MS],
+  })
+  return row?.last as number
+}
+
+/** How much later than its id a clock may have put the end of a request, in milliseconds. */
+const CLOCKS_MS = 60_000
+
+/** A time before the end of a request: its id begins with the time when it came. Zero for an id of another form. */
+export function beginOf(id: string): number {
+  const [, at = '0'] = /^[a-z]+_([0-9a-f]{12})[0-9a-f]{20}$/.exec(id) ?? []
+  return Math.max(0, Number.parseInt(at, 16) - CLOCKS_MS)
+}
+
+/** Nano-dollars that a key has spent or holds of its budget in the current period. */
+export async function budgetUsedNano(db: Db, key: KeyLimits, now: number): Promise<number> {
+  if (key.budgetNano === null) return 0
+  const rows = await db.query({
+    sql: 'select committed from budgets where key_id = $1 and period = $2',
+    parameters: [key.id, periodOf(key, now).name],
+  })
+  return (rows[0]?.committed as number | undefined) ?? 0
+}
+
+function usageOfRow(row: Row): Usage {
+  return {
+    name: String(row.used_by),
+    ...(row.then_by !== null && { second: String(row.then_by) }),
+    requests: row.requests as number,
+    running: row.running as number,
+    released: row.released as number,
+    counted: row.counted as number,
+    estimated: row.estimated as number,
+    amountNano: row.amount as number,
+    shortfallNano: row.shortfall as number,
+    costNano: row.cost as number,
+    costedNano: row.costed as number,
+  }
+}

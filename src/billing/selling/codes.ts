@@ -1,0 +1,223 @@
+// Codes that are worth money: made by an operator, redeemed once by whoever holds a key. Only the SHA-256 of a code is
+// stored, and the code is shown once, when it is made. A code must never be credited twice, nor be found by a part of it.
+
+import { type Db, type Row, type Statement, tryApply } from '../../db/db'
+import { isoTime } from '../../db/iso-time'
+import { conflict, notFound } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
+import { addCredit } from '../ledger/ledger'
+
+export interface Code {
+  id: string
+  /** The last characters of the code, for people to recognise it. */
+  hint: string
+  amountNano: number
+  note: string | null
+  createdAt: number
+  expiresAt: number | null
+  revokedAt: number | null
+  redeemedAt: number | null
+  /** The account that redeemed it. */
+  redeemedBy: string | null
+}
+
+type CodeStatus = 'open' | 'redeemed' | 'revoked' | 'expired'
+
+/** Letters and digits that nobody mistakes for one another: Crockford's base 32. */
+const CODE_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+/** 100 random bits. */
+const RANDOM_LENGTH = 20
+const GROUP_LENGTH = 5
+const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}$`)
+const MINUTE_MS = 60_000
+
+/** Most codes that are made at a time. */
+export const MOST_NEW_CODES = 10_000
+
+/** Attempts a minute, wrong ones included: of one key, and of all keys together. */
+export const CODE_ATTEMPTS = { ofKey: 10, ofAll: 1_000 } as const
+
+/** Makes a code of five groups, of which the last is a checksum: a typing error is found without a look-up. */
+export function makeCode(randomBytes: (count: number) => Uint8Array): string {
+  const digits = [...randomBytes(RANDOM_LENGTH)].map((byte) => CODE_DIGITS[byte % 32]).join('')
+  return (digits + codeChecksum(digits)).replace(/.{5}(?=.)/g, '$&-')
+}
+
+/** A code as it was made, whatever case, spaces and dashes it was typed with; undefined if it was mistyped. */
+function readCode(text: string): string | undefined {
+  const typed = text.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
+  if (!CODE_FORM.test(typed)) return undefined
+  return codeChecksum(typed.slice(0, RANDOM_LENGTH)) === typed.slice(RANDOM_LENGTH) ? typed : undefined
+}
+
+/** The last characters of a code. */
+export function hintOfCode(code: string): string {
+  return `…${code.slice(-GROUP_LENGTH)}`
+}
+
+function hashCode(text: string): string | undefined {
+  const code = readCode(text)
+  return code && new Bun.CryptoHasher('sha256').update(code).digest('hex')
+}
+
+export function statusOfCode(code: Code, now: number): CodeStatus {
+  if (code.redeemedAt !== null) return 'redeemed'
+  if (code.revokedAt !== null) return 'revoked'
+  return code.expiresAt !== null && code.expiresAt <= now ? 'expired' : 'open'
+}
+
+/** A code to be stored, with its clear text. */
+export interface NewCode extends Pick<Code, 'id' | 'amountNano' | 'note' | 'createdAt' | 'expiresAt'> {
+  code: string
+}
+
+/** Stores new codes, all of them or none. */
+export async function createCodes(db: Db, codes: readonly NewCode[]): Promise<void> {
+  const statements = codes.map(({ id, code, amountNano, note, createdAt, expiresAt }): Statement => {
+    const hash = hashCode(code)
+    if (hash === undefined) throw new Error('a code was not made by makeCode')
+    return {
+      sql: `insert into top_up_codes (id, hash, hint, amount, note, created_at, expires_at)
+        values ($1, $2, $3, $4, $5, $6, $7)`,
+      parameters: [id, hash, hintOfCode(code), amountNano, note, createdAt, expiresAt],
+    }
+  })
+  await tryApply(db, statements)
+}
+
+/** Codes, the newest first, before one of them. */
+export async function listCodes(
+  db: Db,
+  { limit, before }: { limit: number; before?: { createdAt: number; id: string } | undefined },
+): Promise<Code[]> {
+  const rows = await db.query({
+    sql: `select * from top_up_codes where created_at < $2 or (created_at = $2 and id < $3)
+      order by created_at desc, id desc limit $1`,
+    parameters: [limit, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? ''],
+  })
+  return rows.map(codeOfRow)
+}
+
+/** A code by its id, or by the code itself. Rejects with 404. */
+export async function requireCode(db: Db, idOrCode: string): Promise<Code> {
+  const code = await findCode(db, idOrCode)
+  if (!code) throw notFound('code', idOrCode)
+  return code
+}
+
+/** Finds a code by its id, or by the code itself. */
+export async function findCode(db: Db, idOrCode: string): Promise<Code | undefined> {
+  const rows = await db.query({
+    sql: 'select * from top_up_codes where id = $1 or hash = $2',
+    parameters: [idOrCode, hashCode(idOrCode) ?? ''],
+  })
+  return rows[0] && codeOfRow(rows[0])
+}
+
+/** Refuses a code for ever. False if it was redeemed or revoked before. */
+export async function revokeCode(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update top_up_codes set revoked_at = $2 where id = $1 and revoked_at is null and redeemed_at is null',
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+/** Refuses a code for ever. Rejects with 409 if it was redeemed or revoked before. */
+export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: number): Promise<Code> {
+  const isRevoked = await revokeCode(db, id, now)
+  const code = await requireCode(db, id)
+  if (isRevoked) return code
+  const by = code.redeemedBy === null ? '' : ` by account ${code.redeemedBy}`
+  throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
+}
+
+/** A code as operators see it: its end only. */
+export function codeJson(code: Code, now: number) {
+  return {
+    id: code.id,
+    hint: code.hint,
+    status: statusOfCode(code, now),
+    amount_usd: formatUsd(code.amountNano),
+    note: code.note,
+    created_at: isoTime(code.createdAt),
+    expires_at: isoTime(code.expiresAt),
+    revoked_at: isoTime(code.revokedAt),
+    redeemed_at: isoTime(code.redeemedAt),
+    redeemed_by: code.redeemedBy,
+  }
+}
+
+/** Counts an attempt of a key. False if this minute has had too many, of the key or of all keys. */
+export async function countCodeAttempt(db: Db, keyId: string, now: number): Promise<boolean> {
+  const minute = Math.floor(now / MINUTE_MS)
+  // First the key: one that is refused takes nothing from the others.
+  const limits = [
+    [`code attempts of ${keyId}`, CODE_ATTEMPTS.ofKey],
+    ['code attempts', CODE_ATTEMPTS.ofAll],
+  ] as const
+  return tryApply(
+    db,
+    limits.map(([name, most]) => ({
+      sql: `insert into rate_windows (key_id, minute, requests, tokens) values ($1, $2, 1, 0)
+        on conflict (key_id, minute) do update set requests = rate_windows.requests + 1 where rate_windows.requests < $3`,
+      parameters: [name, minute, most],
+      guard: true,
+    })),
+  )
+}
+
+type Redemption = { redeemed: Code } | { refusedBy: 'unknown' } | { refusedBy: CodeStatus; code: Code }
+
+/**
+ * Credits an account with a code, once for all accounts. The code and the entry in the ledger, which has its id, change
+ * together or not at all. Throws a RangeError if the balance would be too large to be counted exactly.
+ */
+export async function redeemCode(
+  db: Db,
+  { text, account, keyId, now }: { text: string; account: string; keyId: string; now: number },
+): Promise<Redemption> {
+  const hash = hashCode(text)
+  const code = hash === undefined ? undefined : await findCode(db, text)
+  if (!code) return { refusedBy: 'unknown' }
+  const status = statusOfCode(code, now)
+  if (status !== 'open') return { refusedBy: status, code }
+  const { id, amountNano } = code
+  const note = `code ${code.hint}${code.note === null ? '' : `, ${code.note}`}`
+  const isCredited = await addCredit(db, { id, kind: 'code', account, amountNano, now, note }, [
+    {
+      sql: `update top_up_codes set redeemed_at = $2, redeemed_by = $3, redeemed_by_key = $4
+        where id = $1 and redeemed_at is null and revoked_at is null and (expires_at is null or expires_at > $2)`,
+      parameters: [id, now, account, keyId],
+      guard: true,
+    },
+  ])
+  const after = (await findCode(db, id)) ?? code
+  return isCredited ? { redeemed: after } : { refusedBy: statusOfCode(after, now), code: after }
+}
+
+function codeOfRow(row: Row): Code {
+  return {
+    id: row.id as string,
+    hint: row.hint as string,
+    amountNano: row.amount as number,
+    note: row.note as string | null,
+    createdAt: row.created_at as number,
+    expiresAt: row.expires_at as number | null,
+    revokedAt: row.revoked_at as number | null,
+    redeemedAt: row.redeemed_at as number | null,
+    redeemedBy: row.redeemed_by as string | null,
+  }
+}
+
+function codeChecksum(digits: string): string {
+  let rest = Bun.hash.crc32(digits)
+  let result = ''
+  for (let index = 0; index < GROUP_LENGTH; index++) {
+    result = CODE_DIGITS[rest % 32] + result
+    rest = Math.floor(rest / 32)
+  }
+  return result
+}

@@ -1,0 +1,152 @@
+// Plans: what the accounts of a group may use, how much, and what they pay for it. The price of a plan must be the one that is
+// quoted, held, charged and shown: all of them read it from the model that the plan gives.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Check } from '@sinclair/typebox/value'
+import type { Budget } from '../../contract/budgets'
+import type { Model } from '../../contract/family'
+import { FACTOR_DECIMALS, tariffOfVariant, timesFactor } from '../../contract/prices'
+import { parseDecimal, parseUsd } from '../../lib/money'
+import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
+
+export const AmountEntry = Type.Object(
+  {
+    usd: requiredSetting('Dollars: `"100"`.', Type.String()),
+    per: requiredSetting(
+      'The period of the calendar in UTC.',
+      Type.Union([Type.Literal('day'), Type.Literal('week'), Type.Literal('month')]),
+    ),
+  },
+  closed,
+)
+
+export const PlanEntry = Type.Object(
+  {
+    priceFactor: optionalSetting('What its accounts pay of each price: `0.9`. Default 1.', Type.String()),
+    priceFactors: optionalSetting(
+      'The same for models by their ids, in place of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end stands for all that begin so; the longest name counts.',
+      Type.Record(Type.String(), Type.String()),
+    ),
+    models: optionalSetting(
+      'The only models and routes that its accounts may use, by their ids; a star at the end stands for all that begin so. A key may allow less. Default: all.',
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+    ),
+    requestsPerMinute: optionalSetting('The most requests of each key a minute. A key may have less.', Count),
+    tokensPerMinute: optionalSetting('The most tokens of each key a minute. A key may have less.', Count),
+    concurrency: optionalSetting(
+      'The most requests of each key that run at a time. A key may have less.',
+      Count,
+    ),
+    budget: optionalSetting(
+      'The most that each account may spend in a period, with all its keys together. An account may have a budget of its own in place of it.',
+      AmountEntry,
+    ),
+    allowance: optionalSetting(
+      'What each account is given in each period. What it does not spend is taken back when the period ends.',
+      AmountEntry,
+    ),
+  },
+  closed,
+)
+
+export interface Plan {
+  name: string
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+  concurrency: number | null
+  budget: Budget | null
+  allowance: Budget | null
+  mayUse(modelId: string): boolean
+  /** The model at the price of the plan. The same object each time, as tariffs are made once. */
+  priced(model: Model): Model
+}
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
+
+/** Faults of the plans of a configuration; none of what does not fit the schema. */
+export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>): string[] {
+  if (typeof plans !== 'object' || plans === null) return []
+  return Object.entries(plans).flatMap(([name, entry]) => {
+    const place = `plans.${name}`
+    if (!NAME.test(name)) return [`${place}: a plan has small letters, digits, dots and dashes`]
+    if (!Check(PlanEntry, entry)) return []
+    const { priceFactor, priceFactors = {}, models: used = [] } = entry
+    const ids = [...models.keys()]
+    const known = (id: string) => ids.some((each) => matches(id, each))
+    return [
+      ...factorFaults(`${place}.priceFactor`, priceFactor),
+      ...Object.entries(priceFactors).flatMap(([id, factor]) => [
+        ...(known(id) ? [] : [`${place}.priceFactors.${id}: there is no such model`]),
+        ...factorFaults(`${place}.priceFactors.${id}`, factor),
+      ]),
+      ...used.flatMap((id) => (known(id) ? [] : [`${place}.models: there is no model "${id}"`])),
+      ...(['budget', 'allowance'] as const).flatMap((part) => {
+        const usd = entry[part]?.usd
+        if (usd === undefined || (parseUsd(usd) ?? 0) > 0) return []
+        return [`${place}.${part}.usd: "${usd}" is not an amount of dollars, such as "100"`]
+      }),
+    ]
+  })
+}
+
+function factorFaults(place: string, factor: string | undefined): string[] {
+  if (factor === undefined) return []
+  const parts = parseDecimal(factor, FACTOR_DECIMALS)
+  // Nothing becomes free by a factor: a model that costs nothing must say so itself.
+  if (typeof parts === 'bigint' && parts > 0n) return []
+  return [`${place}: "${factor}" is not a factor such as "0.9", with at most ${FACTOR_DECIMALS} decimals`]
+}
+
+/** The plans of a configuration without faults, by their names. */
+export function plansOf(plans: Readonly<Record<string, PlanEntry>> = {}): ReadonlyMap<string, Plan> {
+  return new Map(Object.entries(plans).map(([name, entry]) => [name, planOf(name, entry)]))
+}
+
+/** The budgets that plans of a configuration without faults give to each of their accounts, by the names of the plans. */
+export function budgetsOf(plans: Readonly<Record<string, PlanEntry>> = {}): ReadonlyMap<string, Budget> {
+  return new Map(
+    Object.entries(plans).flatMap(([name, entry]) => {
+      const budget = amountOf(entry.budget)
+      return budget ? [[name, budget]] : []
+    }),
+  )
+}
+
+export type PlanEntry = Static<typeof PlanEntry>
+
+function planOf(name: string, entry: PlanEntry): Plan {
+  const { models, priceFactor, priceFactors = {} } = entry
+  const factors = Object.entries(priceFactors).sort(([one], [other]) => other.length - one.length)
+  const factorOf = (id: string) => factors.find(([pattern]) => matches(pattern, id))?.[1] ?? priceFactor
+  const known = new WeakMap<Model, Model>()
+  return {
+    name,
+    requestsPerMinute: entry.requestsPerMinute ?? null,
+    tokensPerMinute: entry.tokensPerMinute ?? null,
+    concurrency: entry.concurrency ?? null,
+    budget: amountOf(entry.budget),
+    allowance: amountOf(entry.allowance),
+    mayUse: (modelId) => models?.some((pattern) => matches(pattern, modelId)) ?? true,
+    priced(model) {
+      const found = known.get(model) ?? atFactor(model, factorOf(model.id))
+      known.set(model, found)
+      return found
+    },
+  }
+}
+
+/** The model at a factor of its price. What the vendor asks stays. */
+function atFactor(model: Model, factor: string | undefined): Model {
+  if (factor === undefined || model.priceList.isFree) return model
+  const priceList = timesFactor(model.priceList, parseDecimal(factor, FACTOR_DECIMALS) as bigint)
+  return { ...model, priceList, tariff: tariffOfVariant(priceList, [], model.costList) }
+}
+
+function amountOf(entry: Static<typeof AmountEntry> | undefined): Budget | null {
+  return entry ? { amountNano: parseUsd(entry.usd) as number, period: entry.per } : null
+}
+
+/** Whether a name, or the beginning of one with a star behind it, stands for an id. */
+function matches(pattern: string, id: string): boolean {
+  return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : id === pattern
+}

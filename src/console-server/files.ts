@@ -1,0 +1,122 @@
+// Sends the files of the console: the page, its scripts and its styles. In the executable they lie ready; from source they
+// are bundled on the first request. Addresses must be relative to the page, so that it works below a path of a proxy, and
+// the page must load nothing from elsewhere.
+
+import { basename } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import page from '../console/index.html'
+import { pathOf } from '../http/target'
+
+const CONSOLE_PATH = '/console'
+
+interface SentFile {
+  body: Uint8Array<ArrayBuffer>
+  packed: Uint8Array<ArrayBuffer>
+  contentType: string
+  etag: string
+}
+
+/** Files by their names; the page by the empty one. */
+export type ConsoleFiles = ReadonlyMap<string, SentFile>
+
+/** Only scripts, styles and requests of this gateway; nothing that stands in the page itself is run. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' data: blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  vary: 'accept-encoding',
+}
+/** Names of files hold a hash of their contents. */
+const CACHED = 'public, max-age=31536000, immutable'
+
+export async function readConsoleFiles(): Promise<ConsoleFiles> {
+  const files = page.files ? await compiledFiles(page.files) : await bundledFiles(page.index)
+  const names = files.map(({ name }) => name)
+  const packing = files.map(async ({ name, contentType, bytes }): Promise<[string, SentFile]> => {
+    const isPage = contentType.startsWith('text/html')
+    const isText = /^(text|image\/svg)/.test(contentType)
+    const body = isText ? Buffer.from(withRelativeNames(bytes.toString(), names, isPage)) : bytes
+    const etag = `"${new Bun.CryptoHasher('sha256').update(body).digest('hex').slice(0, 32)}"`
+    return [isPage ? '' : name, { body, packed: await promisify(gzip)(body), contentType, etag }]
+  })
+  return new Map(await Promise.all(packing))
+}
+
+/** The answer to GET `/console` and below; undefined for a path that is no file of the console. */
+export function consoleFileAnswer(files: ConsoleFiles, request: Request): Response | undefined {
+  const path = pathOf(request).slice(CONSOLE_PATH.length)
+  // The page's relative addresses begin at the folder around it.
+  if (path === '/') return new Response(null, { status: 308, headers: { location: '../console' } })
+  const file = files.get(path.slice(1))
+  if (!file) return undefined
+  const isPage = path === ''
+  const isPacked = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '')
+  const headers = {
+    ...HEADERS,
+    'content-type': file.contentType,
+    'cache-control': isPage ? 'no-cache' : CACHED,
+    etag: file.etag,
+    ...(isPage && { 'content-security-policy': POLICY }),
+  }
+  if (request.headers.get('if-none-match') === file.etag) return new Response(null, { status: 304, headers })
+  return new Response(isPacked ? file.packed : file.body, {
+    headers: { ...headers, ...(isPacked && { 'content-encoding': 'gzip' }) },
+  })
+}
+
+interface ReadFile {
+  name: string
+  contentType: string
+  bytes: Buffer<ArrayBuffer>
+}
+
+async function compiledFiles(files: NonNullable<Bun.HTMLBundle['files']>): Promise<ReadFile[]> {
+  return Promise.all(
+    files.map(async ({ path, headers }) => ({
+      name: basename(path),
+      contentType: headers['content-type'],
+      bytes: Buffer.from(await Bun.file(path).arrayBuffer()),
+    })),
+  )
+}
+
+async function bundledFiles(index: string): Promise<ReadFile[]> {
+  const { outputs } = await Bun.build({
+    entrypoints: [index],
+    minify: true,
+    splitting: true,
+  })
+  return Promise.all(
+    outputs.map(async (output) => ({
+      name: basename(output.path),
+      contentType: output.type,
+      bytes: Buffer.from(await output.arrayBuffer()),
+    })),
+  )
+}
+
+/** The bundler addresses files from the root, or beside each other. Scripts lie beside each other; the page does not. */
+function withRelativeNames(text: string, names: readonly string[], isPage: boolean): string {
+  const place = isPage ? 'console/' : './'
+  return names.reduce(
+    (changed, name) =>
+      changed.replaceAll(`"/${name}"`, `"${place}${name}"`).replaceAll(`"./${name}"`, `"${place}${name}"`),
+    text,
+  )
+}

@@ -1,0 +1,270 @@
+// The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
+// of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. The
+// connections to one that answers nothing are closed, so that what waits for it fails as with one that is gone. It must
+// never repeat what was sent: only who sent it knows whether that can be done twice. Nor must it go back to a server that a
+// promoted copy has replaced: what is paid there is paid twice. `pgbouncer=true` says that a pooler
+// gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` says how many
+// connections a process may have; Bun opens all of a pool with its first use.
+
+import type { SQL } from 'bun'
+import { SilenceWatch, watchSilence } from './hang-detector'
+
+/** Open connections to one server. */
+export interface Connections {
+  pool: SQL
+  /** One connection for all groups of movements: its plans are made once. */
+  groups: SQL
+  /** Hears of the server's answers. */
+  watch: SilenceWatch
+}
+
+export interface ConnectionOptions {
+  /** Connections beside that of the groups, where the address sets no limit. */
+  poolSize: number
+  connectTimeoutSeconds: number
+  /** How long a server may answer nothing while something is asked of it. */
+  silenceMs: number
+  /**
+   * Called once a server has answered nothing for a second and a half, not even a query that does nothing. Until it answers
+   * again, new work is refused. Absent: work waits for `silenceMs`.
+   */
+  onHang?(): void
+  /** Settings of each session. */
+  session: Record<string, number>
+}
+
+/** Which servers may be used: any, or one that takes changes. */
+type Target = 'any' | 'read-write'
+
+/** Where a server stands in the life of its database: a copy begins a new timeline when it is promoted. */
+interface Descent {
+  /** The name that a database keeps in all its copies. */
+  system: string
+  timeline: number
+}
+
+/** A server that may be used. */
+interface Found {
+  url: string
+  /** Undefined where the server knows no timelines, or takes no changes. */
+  descent: Descent | undefined
+}
+
+const DEFAULT_PORT = '5432'
+/** A server that answers nothing for four looks is probed; without an answer for two more, it hangs. */
+const HANG_LOOK_MS = 250
+const PROBE_LOOKS = 4
+const HANG_LOOKS = 6
+const PROBE = 'select 1 as one'
+/** How long servers have to say that they are newer, once one has answered that can be used. */
+const NEWER_MS = 1_000
+const DESCENT = `select cast(system_identifier as text) as system,
+  substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline from pg_control_system()`
+/** Parameters of an address that servers do not know. */
+const OWN_PARAMETERS = ['target_session_attrs', 'pgbouncer', 'connection_limit']
+
+export class PostgresServers {
+  /** Whether settings and prepared statements of a session are lost with each transaction. */
+  readonly isPooled: boolean
+  /** How often a server was lost while it worked. */
+  losses = 0
+  /** Whether only servers answer that were replaced by one that this process has used. */
+  isReplaced = false
+  private readonly urls: string[]
+  private readonly target: Target
+  private readonly poolSize: number
+  private current: Promise<Connections> | undefined
+  /** The newest server that was ever used. */
+  private newest: Descent | undefined
+  private isClosed = false
+  private readonly hang: SilenceWatch
+
+  constructor(
+    address: string,
+    private readonly options: ConnectionOptions,
+  ) {
+    const { urls, target, isPooled, limit } = readAddress(address)
+    // One of them is that of the groups.
+    this.poolSize = Math.max(1, Math.min(options.poolSize, limit - 1))
+    this.isPooled = isPooled
+    this.urls = urls
+    this.target = target
+    this.hang = new SilenceWatch(HANG_LOOK_MS, (quietLooks) => {
+      if (!options.onHang) return
+      if (quietLooks === PROBE_LOOKS) void this.use(({ pool }) => pool.unsafe(PROBE)).catch(() => {})
+      if (quietLooks === HANG_LOOKS) options.onHang()
+    })
+    // Where there is no choice nothing is asked, and the address is found wanting by its first use.
+    const [only, second] = urls
+    if (only !== undefined && second === undefined) this.current = Promise.resolve(this.open(only))
+  }
+
+  /** Works with the server that is used now. Rejects as the work does, if none of several can be used, or if it hangs. */
+  async use<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
+    if (this.options.onHang && this.hang.quietLooks >= HANG_LOOKS) throw hangs()
+    return this.hang.during(() => this.workWith(work))
+  }
+
+  private async workWith<Result>(work: (connections: Connections) => Promise<Result>): Promise<Result> {
+    this.current ??= this.choose()
+    const chosen = this.current
+    try {
+      const connections = await chosen
+      return await connections.watch.during(() => work(connections))
+    } catch (error) {
+      if (isServerGone(error)) {
+        this.losses++
+        if (this.urls.length > 1) this.leave(chosen)
+      }
+      throw error
+    }
+  }
+
+  async close(timeoutSeconds: number): Promise<void> {
+    this.isClosed = true
+    const connections = await this.current?.catch(() => undefined)
+    if (connections) await close(connections, timeoutSeconds)
+  }
+
+  /** The next to use a server chooses one again. What waits for this one fails. */
+  private leave(chosen: Promise<Connections>): void {
+    if (this.current !== chosen) return
+    this.current = undefined
+    void chosen.then(close, () => {})
+  }
+
+  private open(url: string): Connections {
+    const { connectTimeoutSeconds, silenceMs, session } = this.options
+    const kept = this.isPooled ? { prepare: false } : { connection: session }
+    const connect = (max: number) =>
+      new Bun.SQL(url, { max, bigint: true, connectionTimeout: connectTimeoutSeconds, ...kept })
+    const connections: Connections = {
+      pool: connect(this.poolSize),
+      groups: connect(1),
+      watch: watchSilence(silenceMs, () => this.leaveSilent(connections)),
+    }
+    return connections
+  }
+
+  private leaveSilent(connections: Connections): void {
+    const chosen = this.current
+    const leave = (used: Connections) => {
+      if (chosen && used === connections) this.leave(chosen)
+    }
+    void chosen?.then(leave, () => {})
+  }
+
+  /** The newest server that can be used, else the first in the order of the address. One alone is not asked. */
+  private async choose(): Promise<Connections> {
+    const [only, second] = this.urls
+    if (only !== undefined && second === undefined) return this.open(only)
+    const { found, refusal } = await this.askAll()
+    const best = found
+      .filter(({ descent }) => !isOlder(descent, this.newest))
+      .reduce(
+        (one, other) => (one && !isOlder(one.descent, other.descent) ? one : other),
+        undefined as Found | undefined,
+      )
+    this.isReplaced = !best && found.length > 0
+    if (best && !this.isClosed) {
+      this.newest = best.descent ?? this.newest
+      return this.open(best.url)
+    }
+    const message =
+      found.length > 0
+        ? 'the servers of the address that take changes were replaced by one that was promoted, which does not answer'
+        : 'no server of the address takes changes'
+    throw Object.assign(new Error(message, { cause: refusal }), { code: 'ECONNREFUSED' })
+  }
+
+  /** The servers that can be used, in the order of the address, and why another cannot. */
+  private async askAll(): Promise<{ found: Found[]; refusal: unknown }> {
+    const { connectTimeoutSeconds } = this.options
+    const found: (Found | undefined)[] = []
+    let refusal: unknown
+    const enough = Promise.withResolvers<void>()
+    let timer: Timer | undefined
+    const probes = this.urls.map(
+      (url) =>
+        new Bun.SQL(url, { max: 1, bigint: true, prepare: false, connectionTimeout: connectTimeoutSeconds }),
+    )
+    const asked = probes.map(async (probe, place) => {
+      try {
+        const url = this.urls[place] as string
+        const descent = await this.ask(probe)
+        if (descent === 'read-only') return
+        found[place] = { url, descent }
+        timer ??= setTimeout(enough.resolve, NEWER_MS)
+      } catch (error) {
+        refusal = error
+      }
+    })
+    await Promise.race([Promise.all(asked), enough.promise])
+    clearTimeout(timer)
+    for (const probe of probes) void probe.close({ timeout: 0 }).catch(() => {})
+    return { found: found.filter((each) => each !== undefined), refusal }
+  }
+
+  /** Where a server stands that can be used. */
+  private async ask(probe: SQL): Promise<Descent | 'read-only' | undefined> {
+    const watch = watchSilence(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
+    const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))
+    if (row.transaction_read_only !== 'off') return this.target === 'any' ? undefined : 'read-only'
+    try {
+      const [{ system, timeline }] = await watch.during(() => probe.unsafe(DESCENT))
+      return { system, timeline: Number.parseInt(timeline, 16) }
+    } catch (error) {
+      // Engines that speak PostgreSQL may have no timelines.
+      if (isServerGone(error)) throw error
+      return undefined
+    }
+  }
+}
+
+/** The error of work that was not sent to a server that hangs, or whose result is unknown. */
+export function hangs(): Error {
+  return Object.assign(new Error('the server answers nothing'), { code: 'ERR_POSTGRES_SILENCE_TIMEOUT' })
+}
+
+/** Whether a promoted copy has taken the place of a server. False where it is not known. */
+function isOlder(one: Descent | undefined, other: Descent | undefined): boolean {
+  return (
+    one !== undefined && other !== undefined && one.system === other.system && one.timeline < other.timeline
+  )
+}
+
+/** One URL for each host. Without `target_session_attrs` one of several is used that takes changes. */
+function readAddress(address: string): {
+  urls: string[]
+  target: Target
+  isPooled: boolean
+  /** Connections that a process may have at most. */
+  limit: number
+} {
+  const parts = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/.exec(address)
+  const [, before = '', hosts = '', after = ''] = parts ?? []
+  const url = new URL(`http://host${after}`)
+  const wanted = url.searchParams.get('target_session_attrs')
+  const isPooled = url.searchParams.get('pgbouncer') === 'true'
+  const list = hosts.split(',')
+  const limit = Number(url.searchParams.get('connection_limit') ?? Number.POSITIVE_INFINITY)
+  const isPlain = OWN_PARAMETERS.every((name) => !url.searchParams.has(name))
+  if (list.length < 2 && isPlain) return { urls: [address], target: 'any', isPooled, limit }
+  for (const name of OWN_PARAMETERS) url.searchParams.delete(name)
+  const rest = url.pathname + url.search
+  const withPort = (host: string) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)
+  const urls = list.map((host) => `${before}${withPort(host)}${rest}`)
+  const isAny = wanted === 'any' || (wanted === null && list.length < 2)
+  return { urls, target: isAny ? 'any' : 'read-write', isPooled, limit }
+}
+
+/** Whether another server may have to be asked: the connection was lost, or the server stops or takes no changes. */
+function isServerGone(error: unknown): boolean {
+  const { code = '', errno = '' } = error as { code?: string; errno?: string }
+  return /^(ERR_POSTGRES_CONNECTION|ECONN)/.test(code) || /^(08|57P0|25006)/.test(errno)
+}
+
+async function close({ pool, groups }: Connections, timeoutSeconds = 0): Promise<void> {
+  const closing = [pool, groups].map((each) => each.close({ timeout: timeoutSeconds }))
+  await Promise.allSettled(closing)
+}

@@ -1,0 +1,251 @@
+// PostgreSQL behind the database interface, for several nodes: a pool of connections, one transaction for each batch.
+// It must never leave a transaction open between calls.
+
+import type { SQL } from 'bun'
+import {
+  type BatchOptions,
+  type BatchResult,
+  batchOf,
+  DatabaseUnavailable,
+  type Db,
+  exactInteger,
+  type Movement,
+  type Row,
+  type Statement,
+  type Value,
+} from '../db'
+import { clearCodec, type RowCodec } from '../encryption/codec'
+import { MovementGroups } from '../movements/groups'
+import { MOVE_MONEY } from '../movements/records'
+import { hangs, PostgresServers } from './postgres-servers'
+
+const POOL_SIZE = 16
+/** Connections of a command, which asks one thing after another. */
+const PATIENT_POOL_SIZE = 2
+const CONNECT_TIMEOUT_SECONDS = 5
+/** Longest statement: row locks that it holds keep others waiting. */
+const STATEMENT_TIMEOUT_MS = 5_000
+const NO_TIMEOUT = 0
+/** Longest time in which nothing that was asked is answered. A few statements of one transaction take less. */
+const SILENCE_MS = 20_000
+/** Longest time without an answer where statements have no limit: a change of the schema takes long on a large database. */
+const PATIENT_SILENCE_MS = 3_600_000
+/** How often a transaction is tried that others get in the way of; all the pauses together take about a second. */
+const MOST_ATTEMPTS = 16
+const FIRST_PAUSE_MS = 4
+const LONGEST_PAUSE_MS = 250
+/** Limits of a transaction where a pooler gives it a session that others have used. */
+const LIMIT_LOCKS = `set_config('lock_timeout', '${STATEMENT_TIMEOUT_MS}', true)`
+const LIMITS: Statement = {
+  sql: `select ${LIMIT_LOCKS} as locks, set_config('statement_timeout', '${STATEMENT_TIMEOUT_MS}', true) as statements`,
+}
+const MOVE = `${MOVE_MONEY}($1, $2, $3, $4) as answer`
+const MOVE_AT_ONCE = `select ${MOVE}`
+const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, ${MOVE}`
+/** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
+const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
+
+/** Rows, and how many were read or changed. */
+type ResultRows = Record<string, Value | bigint>[] & { count: number }
+
+class Missed extends Error {
+  constructor(readonly index: number) {
+    super('a guarded statement hit no row')
+  }
+}
+
+interface PostgresOptions {
+  /** For commands: the pool is small, and statements have no time limit but for locks. */
+  patient?: boolean
+  codec?: RowCodec
+  /** How long the server may answer nothing while something is asked of it, before it counts as gone. */
+  silenceMs?: number
+}
+
+/** Work that is under way and can be given up at any time: queries, and changes that may be late. */
+class PendingWork {
+  private readonly refusals = new Set<(error: unknown) => void>()
+
+  /** Resolves and rejects as the work does, unless it is refused before. */
+  add<Result>(work: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.refusals.add(reject)
+      work.then(resolve, reject).finally(() => this.refusals.delete(reject))
+    })
+  }
+
+  refuse(error: unknown): void {
+    for (const reject of this.refusals) reject(error)
+  }
+}
+
+/** Opens a pool. */
+export function openPostgres(
+  url: string,
+  {
+    patient = false,
+    codec = clearCodec,
+    silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS,
+  }: PostgresOptions = {},
+): Db {
+  const abandonable = new PendingWork()
+  const servers = openServers(url, { patient, silenceMs }, () => {
+    // Nothing is sent to a vendor for them. Other changes wait, because they may have been made.
+    const error = unavailable(hangs())
+    abandonable.refuse(error)
+    groups.refuseHolds(error)
+  })
+
+  /** Limits of time that a session of its own would have. */
+  const limits = servers.isPooled && !patient ? LIMITS : undefined
+  async function batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult> {
+    if (options?.mayBeLate) return abandonable.add(batch(statements))
+    try {
+      return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
+    } catch (error) {
+      if (error instanceof Missed) return { missed: error.index }
+      throw unavailable(error)
+    }
+  }
+
+  /** False where the function is missing or not allowed: then each movement is a transaction of its own. */
+  let hasFunction = true
+  const groups = new MovementGroups({
+    async call({ names, ends, holds, singles }) {
+      const call = {
+        sql: limits ? MOVE_IN_TIME : MOVE_AT_ONCE,
+        parameters: [names, ends, holds, singles],
+      }
+      try {
+        const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found
+        return row?.answer as string
+      } catch (error) {
+        if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
+        throw error
+      }
+    },
+    isRefused: (error) => errnoOf(error) !== '' && !isPassing(error),
+    translate: unavailable,
+    moveAlone: (movement) => batch(batchOf(movement), waitOf(movement)),
+  })
+
+  const db: Db = {
+    kind: 'postgres',
+    codec,
+    async query(statement) {
+      try {
+        return (await abandonable.add(repeated(() => servers.use(({ pool }) => run(pool, statement))))).found
+      } catch (error) {
+        throw unavailable(error)
+      }
+    },
+    batch,
+    move: (movement) => (hasFunction ? groups.add(movement) : batch(batchOf(movement), waitOf(movement))),
+    losses: () => servers.losses,
+    isReplaced: () => servers.isReplaced,
+    async close() {
+      await groups.whenIdle()
+      await servers.close(CONNECT_TIMEOUT_SECONDS)
+    },
+  }
+  return db
+}
+
+/** The hold of a request that is refused is taken back, whether it was made or not. */
+function waitOf({ kind }: Movement): BatchOptions {
+  return { mayBeLate: kind === 'hold' }
+}
+
+/** `onHang` is called only where statements have a limit of time. */
+function openServers(
+  url: string,
+  { patient, silenceMs }: { patient: boolean; silenceMs: number },
+  onHang: () => void,
+): PostgresServers {
+  return new PostgresServers(url, {
+    poolSize: patient ? PATIENT_POOL_SIZE : POOL_SIZE,
+    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+    silenceMs,
+    session: {
+      statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
+      lock_timeout: STATEMENT_TIMEOUT_MS,
+    },
+    ...(!patient && { onHang }),
+  })
+}
+
+/** Runs statements in one transaction. Throws where a guard misses, so that nothing is changed. */
+async function transact(
+  pool: SQL,
+  statements: readonly Statement[],
+  before: Statement | undefined,
+): Promise<{ rows: Row[][] }> {
+  const [only] = statements
+  // One statement is a transaction by itself, without the ways to begin and to end it.
+  if (only && statements.length === 1 && !before) {
+    const { hits, found } = await run(pool, only)
+    if (only.guard && hits === 0) throw new Missed(0)
+    return { rows: [found] }
+  }
+  return pool.begin(async (transaction) => {
+    if (before) await run(transaction, before)
+    const rows: Row[][] = []
+    for (const [index, statement] of statements.entries()) {
+      const { hits, found } = await run(transaction, statement)
+      if (statement.guard && hits === 0) throw new Missed(index)
+      rows.push(found)
+    }
+    return { rows }
+  })
+}
+
+async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) {
+  const rows = (await connection.unsafe(statement.sql, [...(statement.parameters ?? [])])) as ResultRows
+  return { hits: rows.count, found: rows.map(toRow) }
+}
+
+/** Runs a transaction, and tells how long it took. */
+async function commit<Result>(db: Db, work: () => Promise<Result>): Promise<Result> {
+  const at = db.onCommit && performance.now()
+  const result = await repeated(work)
+  if (at !== undefined) db.onCommit?.(performance.now() - at)
+  return result
+}
+
+/** Repeats what the server gave up for the sake of another transaction, after a pause that grows. */
+async function repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === MOST_ATTEMPTS || !/^40(001|P01)$/.test(errnoOf(error))) throw error
+      await Bun.sleep(Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt))
+    }
+  }
+}
+
+/** A row with numbers instead of the bigints that PostgreSQL returns; all of ours are exact as numbers. */
+export function toRow(row: Record<string, Value | bigint>): Row {
+  const result: Row = {}
+  for (const [name, value] of Object.entries(row)) {
+    result[name] = typeof value === 'bigint' ? exactInteger(name, value) : value
+  }
+  return result
+}
+
+/** Maps lost connections, time-outs and server shutdowns to DatabaseUnavailable. Faults of our SQL stay as they are. */
+function unavailable(error: unknown): unknown {
+  if (!isPassing(error)) return error
+  return new DatabaseUnavailable(`PostgreSQL: ${(error as Error).message}`, { cause: error })
+}
+
+function isPassing(error: unknown): boolean {
+  const { code = '' } = error as { code?: string }
+  const isLost = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code)
+  return isLost || /^(08|53|57|40|55|25006)/.test(errnoOf(error))
+}
+
+/** The SQLSTATE of an error that the server has reported; empty for others. */
+function errnoOf(error: unknown): string {
+  return String((error as { errno?: string }).errno ?? '')
+}

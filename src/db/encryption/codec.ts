@@ -1,0 +1,78 @@
+// How texts that a copy of the database must not give away stand in it: encrypted if the operator has set a key, else as
+// they are. A key, or a text that was encrypted, must never stand in an error or in the log.
+
+import { createSealer, SEALED_PREFIX, type Sealer, sealedBy, sealingKeyId } from '../../lib/sealing'
+
+export interface RowCodec {
+  /** The id of the key that encrypts, or `clear`. */
+  currentId: string
+  /** Whether texts of this key id can be read here. */
+  knows(id: string): boolean
+  /**
+   * The stored form of a text. `place` is its table, column and row, such as `webhooks.body msg_1`: the stored form can
+   * be read only there.
+   */
+  encode(text: string, place: string): string
+  /** The text of a stored form, encrypted or not. Throws `UnreadableText` if its key is not known, or it was changed. */
+  decode(stored: string, place: string): string
+}
+
+/** The keys that an operator has set. Each has the length of a sealing key. */
+export interface MasterKeys {
+  /** The key that encrypts; undefined to encrypt nothing. */
+  current: Uint8Array | undefined
+  /** Keys that only decrypt. */
+  older: readonly Uint8Array[]
+}
+
+/** The id of what is not encrypted. */
+export const CLEAR = 'clear'
+
+/** Thrown for a stored text that cannot be decrypted. */
+export class UnreadableText extends Error {
+  override readonly name = 'UnreadableText'
+}
+
+/** Stands before a text that is stored as it is, but begins as if it were not. */
+const CLEAR_PREFIX = 'gw0.'
+
+/** The id of the key of a stored text, or `clear`. */
+export function storedBy(stored: string): string {
+  return sealedBy(stored) ?? CLEAR
+}
+
+export function createCodec(
+  { current, older }: MasterKeys,
+  randomBytes: (count: number) => Uint8Array,
+): RowCodec {
+  const [first, ...rest] = current ? [current, ...older] : older
+  const sealer = first && createSealer([first, ...rest], 'rows', randomBytes)
+  const encrypt = current && sealer
+  const ids = new Set([CLEAR, ...[first ?? [], rest].flat().map(sealingKeyId)])
+  return {
+    currentId: current ? sealingKeyId(current) : CLEAR,
+    knows: (id) => ids.has(id),
+    encode: (text, place) => (encrypt ? encrypt.seal(text, place) : clearForm(text)),
+    decode: (stored, place) => decode(sealer, stored, place),
+  }
+}
+
+function clearForm(text: string): string {
+  return text.startsWith(SEALED_PREFIX) || text.startsWith(CLEAR_PREFIX) ? CLEAR_PREFIX + text : text
+}
+
+function decode(sealer: Sealer | undefined, stored: string, place: string): string {
+  if (stored.startsWith(CLEAR_PREFIX)) return stored.slice(CLEAR_PREFIX.length)
+  const id = sealedBy(stored)
+  if (id === undefined) return stored
+  const text = sealer?.open(stored, place)
+  if (text !== undefined) return text
+  throw new UnreadableText(
+    `${place} cannot be read: it was encrypted with the key ${id}, which is not among secrets.key and secrets.olderKeys of this process, or it was changed since`,
+  )
+}
+
+/** The codec of a database whose operator has set no key. */
+export const clearCodec: RowCodec = createCodec({ current: undefined, older: [] }, () => {
+  throw new Error('nothing is encrypted without a key')
+})

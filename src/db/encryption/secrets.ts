@@ -1,0 +1,73 @@
+// Secrets that the gateway makes for itself once and keeps in the database, shared by all nodes. They must never leave
+// the process, nor change while anything made with them is in use.
+
+import { apply, type Db, type Statement } from '../db'
+import { isClearThoughKeySet, trustedText } from './keys'
+import type { EncodedTable } from './reencryption'
+
+/** The secret that signs checkpoints of the books. */
+export const CHECKPOINTS_SECRET = 'checkpoints'
+
+const ADVICE =
+  'Restore the row from a backup, or delete it: then a new secret is made, and what was made with the old one is worth nothing.'
+
+/** The secret of this name, created on first use. Throws `UnreadableText` if it cannot be read, or was replaced. */
+export async function secretOf(db: Db, name: string, make: () => string, now: number): Promise<string> {
+  return trustedText(db, await storedSecret(db, name, make, now), placeOf(name), ADVICE)
+}
+
+/**
+ * The secret of this name, created on first use; undefined if it stands there in clear though a key is set, whenever that was
+ * set: for a secret that proves something to the operator, which clear text in the database cannot.
+ */
+export async function encryptedSecretOf(
+  db: Db,
+  name: string,
+  make: () => string,
+  now: number,
+): Promise<string | undefined> {
+  const stored = await storedSecret(db, name, make, now)
+  return isClearThoughKeySet(db, stored) ? undefined : db.codec.decode(stored, placeOf(name))
+}
+
+async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
+  const read = async () => {
+    const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
+    return row?.value as string | undefined
+  }
+  const known = await read()
+  if (known !== undefined) return known
+  // Another process may do the same at this moment: the first one counts.
+  await apply(db, [insertSecret(db, name, make(), now)])
+  const stored = await read()
+  if (stored === undefined) throw new Error(`the secret ${name} is gone`)
+  return stored
+}
+
+function insertSecret({ codec }: Db, name: string, secret: string, now: number): Statement {
+  return {
+    sql: 'insert into secrets (name, value, created_at) values ($1, $2, $3) on conflict (name) do nothing',
+    parameters: [name, codec.encode(secret, placeOf(name)), now],
+  }
+}
+
+/** The statements that put a new secret in place of the one of this name. */
+export function replaceSecret(db: Db, name: string, secret: string, now: number): Statement[] {
+  return [
+    { sql: 'delete from secrets where name = $1', parameters: [name] },
+    insertSecret(db, name, secret, now),
+  ]
+}
+
+function placeOf(name: string): string {
+  return `secrets.value ${name}`
+}
+
+export const secretTexts: EncodedTable = {
+  table: 'secrets',
+  primaryKey: ['name'],
+  columns: ['value'],
+  id: 'name',
+  placeOf,
+  keepsClear: (id) => id === CHECKPOINTS_SECRET,
+}

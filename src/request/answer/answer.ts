@@ -1,0 +1,75 @@
+// The result of a vendor's answer, and the table of answerers, one for each kind of family. An answerer calls the
+// vendor and returns what happened; it must never settle, release or log. Streams are the one exception: their answerer
+// calls the common end before the last byte.
+
+import type { SavedAnswer } from '../../billing/ledger/idempotency'
+import type { Measure, Outcome } from '../../billing/ledger/metering'
+import { callerLeft } from '../../contract/failures'
+import type { Line } from '../ending'
+import type { Reservation } from '../reservation'
+import { answerJson } from './json'
+import { answerMade } from './made'
+import { answerSpeech } from './speech'
+import { answerTask } from './task'
+
+export type Answered = WholeAnswer | FileAnswer | StreamAnswer | TaskBegun
+
+/** A complete answer, as JSON or as a text. */
+export interface WholeAnswer {
+  kind: 'whole'
+  contentType: string
+  outcome: Outcome
+  /** The usage, if it has been measured already. */
+  measured: Measure | undefined
+  body: string
+  /** The vendor's replies behind the answer. */
+  replies: readonly object[]
+}
+
+/** A complete answer, as a file with headers of its own. */
+export interface FileAnswer {
+  kind: 'file'
+  outcome: Outcome
+  saved: SavedAnswer
+  headers: Record<string, string>
+}
+
+/** An answer that has begun, and ends by itself. */
+export interface StreamAnswer {
+  kind: 'stream'
+  body: ReadableStream<Uint8Array>
+  headers: Record<string, string>
+}
+
+/** A task that the vendor has begun, or may have begun: the charge ends with it. */
+export interface TaskBegun {
+  kind: 'task'
+  status: number
+  body: string
+}
+
+/** The facts about the caller that an answerer needs. */
+export interface Requester {
+  /** Fires when the caller leaves. */
+  signal(): AbortSignal
+}
+
+/**
+ * Calls the vendor and reads its answer. Throws a GatewayError if there is none; nothing is paid then. A caller who has
+ * left already gets no call: Bun closes a connection whose caller ends its half, or sends bytes that Bun refuses behind
+ * the request, and then nothing can be answered.
+ */
+export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
+  const { family } = reservation
+  if (caller.signal().aborted) throw callerLeft()
+  switch (family.kind) {
+    case 'json':
+      return answerJson(line, reservation, family, caller)
+    case 'made':
+      return answerMade(line, reservation, family, caller)
+    case 'speech':
+      return answerSpeech(line, reservation, family, caller)
+    case 'task':
+      return answerTask(line, reservation, family)
+  }
+}

@@ -1,0 +1,86 @@
+// Answers a request in the background: its events are read on while nobody waits, and the caller gets the response as
+// it stands, or follows its events. What callers do must not stop what the vendor makes, but for a cancel.
+
+import type { ChargeEnd } from '../../billing/ledger/charge-ends'
+import type { ParsedRequest } from '../../contract/family'
+import type { ResponsesBody } from '../../families/responses/caller-side'
+import { responseObject } from '../../families/responses/response-object'
+import type { BackgroundResponses } from '../../kept-responses/background'
+import { unlessThere } from '../../kept-responses/background-rows'
+import type { ResponseToKeep } from '../../kept-responses/keep'
+import type { CheckedRequest } from '../check'
+import type { RequestWorld } from '../world'
+import type { Requester, StreamAnswer } from './answer'
+
+/** A caller who never leaves. */
+export const NOBODY: Requester = { signal: () => new AbortController().signal }
+
+/** The body of the caller's answer, and its type. */
+export interface BackgroundAnswer {
+  contentType: string
+  body: string | ReadableStream<Uint8Array>
+}
+
+/** The response before anything of it has come, as its row has it from the hold on. */
+export function begunResponse({ parsed, model }: Pick<CheckedRequest, 'parsed' | 'model'>) {
+  return responseObject(parsed as ParsedRequest<ResponsesBody>, model.id)
+}
+
+/** Reads the stream on in the background. */
+export function answerInBackground(
+  responses: BackgroundResponses,
+  { id, account }: ResponseToKeep,
+  response: Record<string, unknown>,
+  { body, isFollowed }: { body: StreamAnswer['body']; isFollowed: boolean },
+): BackgroundAnswer {
+  responses.begin(id, response, body)
+  if (!isFollowed) return { contentType: 'application/json', body: JSON.stringify(response) }
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    body: streamOfEvents(responses.events(account, id, -1)),
+  }
+}
+
+type EndingWorld = Pick<RequestWorld, 'backgroundResponses'>
+
+/**
+ * Settles the charge of a response in one batch with its end. A response that was deleted is paid, and not kept. Nothing is
+ * paid if another process has ended the response, because this one was silent for longer than its lease: then the release
+ * is made.
+ */
+export async function settlementInBackground(
+  { backgroundResponses }: EndingWorld,
+  { id, answer }: ResponseToKeep,
+  end: ChargeEnd,
+  release: ChargeEnd,
+): Promise<ChargeEnd> {
+  const statements = await backgroundResponses.endStatements(id, answer)
+  const { charge, settlement, also } = end
+  const ofDeleted = { charge, settlement, also: [unlessThere(id)], orElse: release } as ChargeEnd
+  return { ...end, also: [...statements, ...also], orElse: ofDeleted }
+}
+
+/** Releases the charge of a response in one batch with its end, if it has not ended. */
+export async function releaseInBackground(
+  { backgroundResponses }: EndingWorld,
+  { id, answer }: ResponseToKeep,
+  end: ChargeEnd,
+): Promise<ChargeEnd> {
+  const statements = await backgroundResponses.endStatements(id, answer)
+  return { ...end, also: [...statements.map((statement) => ({ ...statement, guard: false })), ...end.also] }
+}
+
+/** Texts as a stream of bytes. A reader who leaves ends the search for more. */
+export function streamOfEvents(events: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await events.next()
+      if (done) controller.close()
+      else controller.enqueue(encoder.encode(value))
+    },
+    async cancel() {
+      await events.return(undefined)
+    },
+  })
+}

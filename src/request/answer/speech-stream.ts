@@ -1,0 +1,184 @@
+// Sends an audio file to the caller while it grows. The charge must be settled before the last byte is sent, and audio
+// that breaks off must never end as if it were whole.
+
+import { MAX_SAVED_LENGTH } from '../../billing/ledger/idempotency'
+import type { Outcome } from '../../billing/ledger/metering'
+import { callerLeft, type EndedBy, endedByOf } from '../../contract/failures'
+import { GatewayError } from '../../lib/errors'
+import { endStream, type Line } from '../ending'
+import type { Reservation } from '../reservation'
+import type { AudioNotes } from './upstream-audio'
+
+/** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
+export type AudioFile = AsyncGenerator<Uint8Array, Uint8Array, void>
+
+/** A file whose first bytes are there. */
+interface GrowingFile {
+  first: Uint8Array
+  rest: AudioFile
+  contentType: string
+  notes: AudioNotes
+}
+
+/** A caller that takes no byte for this long is gone, in milliseconds. */
+const STALL_MS = 300_000
+/** How long the connection may flush before it is broken, in milliseconds: the caller has paid for what was sent. */
+const FLUSH_MS = 50
+/** How long audio is read on after its caller left, in milliseconds. */
+const DRAIN_MS = 120_000
+const NOTHING = new Uint8Array()
+
+export class SpeechStream {
+  readonly body: ReadableStream<Uint8Array>
+  private readonly line: Line
+  private readonly reservation: Reservation
+  private readonly file: GrowingFile
+  /** Sent bytes, for a caller who repeats the request; no more than can be kept. */
+  private readonly kept: Uint8Array[] = []
+  private keptBytes = 0
+  /** The first bytes, until they are sent. */
+  private early: IteratorResult<Uint8Array, Uint8Array> | undefined
+  /** The end of all waits, on the monotonic clock. */
+  private lastAt: number
+  private waitsForUpstream = false
+  private isGone = false
+  private delivered = false
+  private ending: Promise<void> | undefined
+  private output: ReadableStreamDefaultController<Uint8Array> | undefined
+
+  constructor(line: Line, reservation: Reservation, file: GrowingFile) {
+    this.line = line
+    this.reservation = reservation
+    this.file = file
+    this.early = { done: false, value: file.first }
+    const { logRow, model, cancelToken } = reservation
+    this.lastAt = logRow.startedAt + model.upstream.maxDurationMs
+    // From here on the audio watches its own time.
+    this.waitAtMost(STALL_MS)
+    cancelToken.signal.addEventListener('abort', this.interrupt)
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (output) => {
+          this.output = output
+        },
+        pull: () => this.pull(),
+        cancel: () => this.leave(),
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  private async pull(): Promise<void> {
+    try {
+      await this.step()
+    } catch (error) {
+      await this.breakOff(error, endedByOf(error)).catch(() => {})
+      await this.fail(error)
+    }
+  }
+
+  /** Passes one piece on. True when there is no more. */
+  private async step(): Promise<boolean> {
+    const { done, value } = await this.take()
+    if (this.ending) return true
+    this.keep(value)
+    this.delivered ||= value.length > 0
+    if (done) await this.end('done')
+    if (this.isGone) return done === true
+    if (value.length > 0) this.output?.enqueue(value)
+    if (done) this.output?.close()
+    return done === true
+  }
+
+  private async take(): Promise<IteratorResult<Uint8Array, Uint8Array>> {
+    const { early } = this
+    if (early) {
+      this.early = undefined
+      return early
+    }
+    this.waitsForUpstream = true
+    this.waitAtMost(this.reservation.model.upstream.idleTimeoutMs)
+    const result = await this.file.rest.next()
+    this.waitsForUpstream = false
+    this.waitAtMost(STALL_MS)
+    return result
+  }
+
+  private waitAtMost(milliseconds: number): void {
+    this.reservation.deadlineAt = Math.min(this.line.world.monotonic() + milliseconds, this.lastAt)
+  }
+
+  private keep(bytes: Uint8Array): void {
+    if (this.reservation.idempotencyKey === null || this.keptBytes > MAX_SAVED_LENGTH) return
+    this.kept.push(bytes)
+    this.keptBytes += bytes.length
+  }
+
+  /** Settles, once. */
+  private end(endedBy: EndedBy): Promise<void> {
+    const { line, reservation, file } = this
+    reservation.cancelToken.signal.removeEventListener('abort', this.interrupt)
+    if (this.ending) return this.ending
+    const saved = { status: 200, contentType: file.contentType, body: Buffer.concat(this.kept) }
+    const outcome = outcomeOfSpeech(endedBy, this.delivered, file.notes)
+    this.ending = endStream(line, reservation, outcome, () => saved)
+    return this.ending
+  }
+
+  /** Breaks the audio off before its end. */
+  private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
+    if (this.ending) return this.ending
+    const { logRow, cancelToken } = this.reservation
+    if (!this.isGone) logRow.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
+    const ended = this.end(this.isGone ? 'client' : endedBy)
+    cancelToken.abort(error)
+    this.file.rest.return(NOTHING).catch(() => {})
+    return ended
+  }
+
+  /** Called when the wait is over, or the gateway shuts down. */
+  private readonly interrupt = (): void => {
+    const { reason } = this.reservation.cancelToken.signal
+    const endedBy = endedByOf(reason)
+    // While the vendor's audio waits to be taken, it is the caller who is slow.
+    const ended = this.breakOff(reason, endedBy === 'timeout' && !this.waitsForUpstream ? 'client' : endedBy)
+    void ended.catch(() => {}).then(() => this.fail(reason))
+  }
+
+  /** Fails the stream; the caller sees a broken connection. */
+  private async fail(error: unknown): Promise<void> {
+    if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
+    if (!this.isGone) this.output?.error(error)
+  }
+
+  private leave(): void {
+    this.isGone = true
+    if (this.ending) return
+    // Only a caller with an idempotency key can come back for the rest; the price is the same either way.
+    if (!this.reservation.idempotencyKey) {
+      this.breakOff(callerLeft(), 'client').catch(() => {})
+      return
+    }
+    this.lastAt = Math.min(this.lastAt, this.line.world.monotonic() + DRAIN_MS)
+    this.drain().catch((error) => this.breakOff(error, 'client').catch(() => {}))
+  }
+
+  private async drain(): Promise<void> {
+    while (!(await this.step())) {
+      // Kept, not sent.
+    }
+  }
+}
+
+/** The outcome of speech. The price is the quote: speech is paid by the character, in full once audio has been sent. */
+export function outcomeOfSpeech(endedBy: EndedBy, delivered: boolean, { usageJson }: AudioNotes): Outcome {
+  return {
+    endedBy,
+    usage: undefined,
+    usageJson,
+    text: '',
+    textOmitted: 0,
+    output: delivered ? 'shown' : undefined,
+    failed: false,
+  }
+}

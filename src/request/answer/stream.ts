@@ -1,0 +1,148 @@
+// Answers with a stream of events, which ends by itself. It must be settled before its last byte, in the one place
+// where all requests end.
+
+import { MAX_SAVED_LENGTH } from '../../billing/ledger/idempotency'
+import { rateHeadersOf } from '../../billing/ledger/limits'
+import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../../billing/ledger/metering'
+import { cutError, type EndedBy, endsAtHold } from '../../contract/failures'
+import { streamOf, type Translator } from '../../contract/family'
+import type { HttpBody } from '../../http-client/response'
+import { keptAnswer } from '../../kept-responses/content'
+import { errorBody, type GatewayError } from '../../lib/errors'
+import { fromLatin1, KEEP_ALIVE } from '../../lib/sse'
+import { endStream, type Line } from '../ending'
+import type { Reservation } from '../reservation'
+import { createStreamHold, type StreamHold } from '../stream/hold'
+import { createStreamMeter, type StreamMeter } from '../stream/meter'
+import { relayEvents } from '../stream/relay'
+import { createTranslatingMeter } from '../stream/translation'
+import type { StreamAnswer } from './answer'
+
+/** Sent during silence where clients know an event for it. */
+const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
+
+/**
+ * Answers with a stream. `done` is called when the stream has ended. `candidates` is how many streams of a vendor are
+ * in the source.
+ */
+export async function answerStream(
+  line: Line,
+  reservation: Reservation,
+  source: HttpBody,
+  done: () => void,
+  candidates = 1,
+): Promise<StreamAnswer> {
+  const { world, reservations, backlog } = line
+  const { family, model, logRow } = reservation
+  // From here on the stream checks its own times.
+  reservation.deadlineAt = Number.POSITIVE_INFINITY
+  const rates = await rateHeadersOf(world.db, reservation.key, world.now())
+  const { capture, captured } = captureOf(line, reservation)
+  const hold = createStreamHold(world, reservation)
+  const translator = translatorOf(reservation)
+  // Made once, because the operator's part of it is logged.
+  let reported: GatewayError | undefined
+  const errorOf = (event: object) => (reported ??= model.upstream.errorOf(400, event))
+  const meter = meterOf(reservation, translator, { candidates, hold, errorOf })
+  const silence = family.dialect === 'messages' ? PING : KEEP_ALIVE
+  const body = relayEvents(source, {
+    model,
+    meter,
+    hold,
+    keepAlive: () => translator?.keepAlive?.() ?? silence,
+    drain: model.upstream.onAbort === 'drain' || reservation.idempotencyKey !== null,
+    startedAt: logRow.startedAt,
+    backlog,
+    ticker: world.ticker,
+    monotonic: world.monotonic,
+    after: world.after,
+    abort: () => reservation.cancelToken.abort(),
+    whyCut: () => (reservations.isDraining ? 'shutdown' : 'upstream'),
+    errorEvent: (endedBy) => errorEvent(cutError(endedBy), reservation, translator),
+    ...(capture && { capture }),
+    async finish(outcome) {
+      done()
+      const failure = meter.failure()
+      if (failure) logRow.errorCode = codeOfFailure(errorOf(failure))
+      else if (outcome.endedBy === 'database') logRow.errorCode = 'database_unavailable'
+      await hold?.whenNoted()
+      let closing: Uint8Array | undefined
+      await endStream(line, reservation, outcome, (usage) => {
+        closing = endsAtHold(outcome.endedBy) ? meter.cut(usage) : meter.finish(usage)
+        capture?.(closing)
+        const answer = translator?.answer?.()
+        if (reservation.toKeep && answer) reservation.toKeep.answer = keptAnswer(answer)
+        if (reservation.background && isExplained(outcome.endedBy, failure))
+          capture?.(Buffer.from(errorEvent(cutError(outcome.endedBy), reservation, translator)))
+        return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
+      })
+      return closing
+    },
+  })
+  const headers = {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache',
+    // Proxies such as nginx would otherwise buffer the stream.
+    'x-accel-buffering': 'no',
+    ...rates,
+  }
+  return { kind: 'stream', body, headers }
+}
+
+/** Takes what is sent: for a repeat with the same key, or for those who look at a response in the background. */
+function captureOf({ world }: Line, { idempotencyKey, background, toKeep }: Reservation) {
+  let text = ''
+  const keep = (bytes: Uint8Array) => {
+    if (text.length <= MAX_SAVED_LENGTH) text += Buffer.from(bytes).toString('latin1')
+  }
+  const id = background && toKeep?.id
+  const note = id === undefined ? undefined : (bytes: Uint8Array) => world.backgroundResponses.take(id, bytes)
+  return { capture: idempotencyKey ? keep : note, captured: () => text }
+}
+
+/** Whether a response in the background ends with an event that says why. The one of a stream is sent after its settlement. */
+function isExplained(endedBy: EndedBy, failure: object | undefined): boolean {
+  return !failure && (endedBy === 'upstream' || endedBy === 'timeout' || endedBy === 'shutdown')
+}
+
+function translatorOf({ family, parsed, model }: Reservation): Translator | undefined {
+  return family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
+}
+
+/** The code of an error that a vendor reports in a stream. It had taken the request: what has no code is its own failure. */
+function codeOfFailure({ code }: GatewayError): string {
+  return code === 'upstream_refused' || code === 'upstream_empty' ? 'upstream_error' : code
+}
+
+interface MeterParts {
+  /** Streams of the vendor in the source. */
+  candidates: number
+  hold: StreamHold | undefined
+  /** The caller's error of an event with which the vendor reports one. */
+  errorOf(event: object): GatewayError
+}
+
+function meterOf(
+  reservation: Reservation,
+  translator: Translator | undefined,
+  { candidates, hold, errorOf }: MeterParts,
+): StreamMeter {
+  const { family, parsed, model } = reservation
+  const options = {
+    model,
+    hold,
+    follower: family.kind === 'json' ? family.stream?.follow?.(parsed, model) : undefined,
+    hideUsage: streamOf(family)?.showsUsage(parsed.body) !== true,
+    judge: (usage: ReportedUsage) => plausible(usage, parsed, model),
+    translateError: (json: object) => errorEvent(errorOf(json), reservation, translator),
+  }
+  if (!translator) return createStreamMeter(options)
+  const total = (outcomes: readonly Outcome[]) => sumOutcomes(outcomes, parsed, model)
+  return createTranslatingMeter(options, translator, { count: candidates, total })
+}
+
+function errorEvent(error: GatewayError, { family, logRow }: Reservation, translator?: Translator): string {
+  if (translator?.fail) return translator.fail(error)
+  const data = JSON.stringify(errorBody(error, family.dialect, logRow.id))
+  return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`
+}

@@ -1,0 +1,158 @@
+// Submits a task to a vendor, once. The task's row and its hold exist before, and the row is marked as sent before the
+// first byte goes out. Whatever becomes of the answer, nothing here must send it again.
+
+import { saveAnswer } from '../../billing/ledger/idempotency'
+import { garbage } from '../../contract/failures'
+import { type Call, type TaskFamily, taskOf } from '../../contract/family'
+import { hasFailed } from '../../contract/reading'
+import { DatabaseUnavailable, type Db, type Statement } from '../../db/db'
+import { GatewayError, invalidRequest } from '../../lib/errors'
+import type { System } from '../../lib/system'
+import { findTask } from '../../tasks/find'
+import { acceptance, acceptTask, markSent, markUnknown, type NewTask } from '../../tasks/rows'
+import { documentOf } from '../../tasks/task'
+import type { TaskAnswer } from '../../tasks/wait'
+import { MAX_DOCUMENT_BYTES, readReply } from '../../upstreams/reply'
+import type { CheckedRequest } from '../check'
+import type { Line } from '../ending'
+import type { Reservation } from '../reservation'
+import { send } from '../upstream-call'
+
+interface SubmitWorld extends Pick<System, 'now' | 'log'> {
+  db: Db
+}
+
+/** Time from the submit to the first poll, in milliseconds. */
+const FIRST_POLL_MS = 2_000
+/** Most earlier tasks in a request: each is a query before anything is paid. */
+const MAX_EARLIER_TASKS = 8
+
+/**
+ * Looks up the earlier tasks that a request names, because the vendor knows them by its own ids, and those of all
+ * accounts. Throws the same 400 for a task of another account and for an unknown one. The earliest decides which of
+ * equal connections is used: the vendor's account that has it.
+ */
+export async function findEarlierTasks(
+  { db }: Pick<SubmitWorld, 'db'>,
+  checked: CheckedRequest,
+): Promise<void> {
+  const { family, parsed, key } = checked
+  const named = taskOf(family)?.earlier?.(parsed.body) ?? []
+  if (named.length > MAX_EARLIER_TASKS) {
+    const { field } = named[MAX_EARLIER_TASKS] as { field: string }
+    throw invalidRequest(
+      field,
+      `Invalid '${field}': a request names at most ${MAX_EARLIER_TASKS} earlier tasks.`,
+    )
+  }
+  const ids = new Map<string, string>()
+  for (const { field, id } of named) {
+    const task = typeof id === 'string' ? await findTask(db, key.account, id) : undefined
+    const model = [checked.model, ...checked.others].find(
+      (each) => each.family === family && each.upstream.name === task?.upstream,
+    )
+    if (task?.upstreamId && model) {
+      if (ids.size === 0) checked.model = model
+      if (model === checked.model) {
+        ids.set(id as string, task.upstreamId)
+        continue
+      }
+    }
+    if (typeof id === 'string' && !checked.model.upstream.sharedAccount) ids.set(id, id)
+    else throw noEarlierTask(field, checked.model.id)
+  }
+  if (ids.size > 0) parsed.earlierTasks = ids
+}
+
+function noEarlierTask(field: string, model: string): GatewayError {
+  return invalidRequest(
+    field,
+    `Invalid '${field}': this account has no such task that the upstream of ${model} has begun. Give the \`id\` of a task that POST /v1/videos/generations has answered.`,
+    'task_not_found',
+  )
+}
+
+/** Submits a task. Returns the answer for the caller; throws if the vendor refuses, and then nothing was begun. */
+export async function submitTask(
+  { world, reservations }: Line,
+  reservation: Reservation,
+  family: TaskFamily,
+  task: NewTask,
+): Promise<TaskAnswer> {
+  const { parsed, model, idempotencyKey, charge } = reservation
+  const call = family.call(parsed, model)
+  await markSent(world.db, task.id, world.now())
+  const upstreamId = await sendOnce(world, reservation, family, call).catch((error) => {
+    if (error instanceof GatewayError && error.notTaken) throw error
+    world.log('task_unknown', { task: task.id, upstream: task.upstream, reason: String(error) })
+    return undefined
+  })
+  const status = family.task.submittedStatus
+  const own = upstreamId === undefined ? undefined : family.task.ownForm?.submitted(upstreamId)
+  // An id that is another task's must not reach the caller.
+  const unknownBody = documentOf(task, {}, 'submitted')
+  const knownBody = own ? documentOf(task, own, 'submitted') : unknownBody
+  const saved = (body: string) =>
+    idempotencyKey ? [saveAnswer(world.db, charge.id, { status, contentType: 'application/json', body })] : []
+  let isKnown = false
+  const store = async () => {
+    isKnown = upstreamId !== undefined && (await storeId(world, task, upstreamId, saved(knownBody)))
+    if (!isKnown) await world.db.batch([markUnknown(task.id), ...saved(unknownBody)])
+  }
+  const stored = await reservations.persist(reservation, store, () => [
+    upstreamId === undefined ? markUnknown(task.id) : acceptance(task.id, upstreamId, world.now()),
+    ...saved(upstreamId === undefined ? unknownBody : knownBody),
+  ])
+  // Should the disk be lost too, the log has what an operator needs to find the task again.
+  if (!stored) world.log('task_not_stored_yet', { task: task.id, upstream_id: upstreamId ?? null })
+  return { status, body: isKnown ? knownBody : unknownBody }
+}
+
+/**
+ * Stores the vendor's id. False if it cannot be the task's id, or belongs to another: the vendor has begun something
+ * unknown.
+ */
+async function storeId(
+  world: SubmitWorld,
+  task: NewTask,
+  upstreamId: string,
+  also: readonly Statement[],
+): Promise<boolean> {
+  const { db, now, log } = world
+  const about = { task: task.id, upstream: task.upstream, upstream_id: upstreamId }
+  try {
+    if (await acceptTask(db, task.id, upstreamId, now() + FIRST_POLL_MS, also)) return true
+    // A commit whose confirmation was lost is tried again, and then finds its own work.
+    const found = await findTask(db, task.account, task.id)
+    if (found?.upstreamId === upstreamId) return true
+    log('task_id_refused', about)
+  } catch (error) {
+    if (error instanceof DatabaseUnavailable) throw error
+    // Two nodes that store the same id at the same moment: only the index sees it.
+    log('task_id_refused', { ...about, error: String(error) })
+  }
+  return false
+}
+
+/**
+ * Sends the submit once and returns the vendor's id. After any error except a plain refusal it is open whether the
+ * vendor has begun.
+ */
+async function sendOnce(
+  world: Line['world'],
+  reservation: Reservation,
+  family: TaskFamily,
+  call: Call,
+): Promise<string> {
+  const { model, parsed, cancelToken } = reservation
+  const { response, done } = await send(world, reservation, call)
+  const document = { mostBytes: MAX_DOCUMENT_BYTES }
+  const reply = await readReply(response, model, cancelToken.signal, document).finally(done)
+  const id = family.task.id(reply.json)
+  if (id !== undefined) return id
+  if (!hasFailed(family.read(reply.json, parsed, model))) throw garbage(model, 'without the id of a task')
+  // An error in a successful answer is a refusal all the same.
+  const refusal = model.upstream.errorOf(400, reply.json)
+  refusal.notTaken = true
+  throw refusal
+}

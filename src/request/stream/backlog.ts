@@ -1,0 +1,52 @@
+// The bytes of all streams of this process that wait for callers who take nothing. It bounds what slow callers together
+// cost in memory, and must never cut one that takes its bytes in time while there is room.
+
+import type { Log } from '../../lib/system'
+
+/** Most bytes that wait for all callers together. One has up to two pieces of 512 KiB, or an event with a large picture. */
+const MOST_BYTES = 256 * 1024 * 1024
+/** A caller with fewer bytes is not counted: nearly all have less, and a process has at most 20,000 of them. */
+const SMALL_BYTES = 16 * 1024
+
+/** A caller who can be given up. */
+export interface WaitingCaller {
+  giveUp(): void
+}
+
+export class Backlog {
+  /** Bytes by caller. Who has waited longest, without taking anything, is first. */
+  private readonly waiting = new Map<WaitingCaller, number>()
+  private bytes = 0
+
+  constructor(
+    private readonly log: Log,
+    private readonly mostBytes = MOST_BYTES,
+  ) {}
+
+  /** Notes how many bytes wait for a caller, and gives up the slowest callers while there are too many bytes. */
+  note(caller: WaitingCaller, bytes: number): void {
+    if (bytes <= SMALL_BYTES) {
+      this.forget(caller)
+      return
+    }
+    this.bytes += bytes - (this.waiting.get(caller) ?? 0)
+    this.waiting.set(caller, bytes)
+    while (this.bytes > this.mostBytes) this.giveUpSlowest()
+  }
+
+  /** Notes that a caller has taken its bytes, or is gone. */
+  forget(caller: WaitingCaller): void {
+    // Nearly always: looking a caller up takes longer.
+    if (this.waiting.size === 0) return
+    this.bytes -= this.waiting.get(caller) ?? 0
+    this.waiting.delete(caller)
+  }
+
+  private giveUpSlowest(): void {
+    const [slowest] = this.waiting.keys()
+    if (!slowest) throw new Error('bytes wait for no caller')
+    this.log('slow_caller_cut', { waitingBytes: this.bytes, callers: this.waiting.size })
+    this.forget(slowest)
+    slowest.giveUp()
+  }
+}

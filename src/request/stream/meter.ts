@@ -1,0 +1,366 @@
+// Reads along with a vendor's event stream: usage, errors and the end at once, text only when it is needed for
+// counting. It works on bytes, because nearly all of them pass as they are, and must never turn more than the events
+// that matter into text.
+
+import type { Outcome } from '../../billing/ledger/metering'
+import type { EndedBy } from '../../contract/failures'
+import type { JsonFamily, Quantities, StreamFollower } from '../../contract/family'
+import { hasFailed, type Reading } from '../../contract/reading'
+import { createEventSplitter, dataOfEvent, eventsIn, objectIn, splitEvents, toLatin1 } from '../../lib/sse'
+import { callerEvent } from '../../upstreams/caller-view'
+import { createRename } from '../model-name'
+import { OutputBound } from '../output-bound'
+import { hasList, hasText, mayReport, startOfEvent, startOfReport } from './event-search'
+import { StreamTally, streamContract, type TallyOptions } from './tally'
+import { UnreadEvents } from './unread-events'
+
+/** Bytes of unread events before their text is read; at the end only if needed. */
+const UNREAD_BYTES = 64 * 1024
+const NOTHING = Buffer.alloc(0)
+const SILENT: Reading = {}
+
+export interface StreamMeterOptions extends TallyOptions {
+  /** True if the caller did not ask for the event that only carries usage. */
+  hideUsage: boolean
+  /** The event for an error of the vendor that clients would not recognise. */
+  translateError(json: object): string
+  /** Ends a stream whose events pass unchanged, where not all of its output is held, or its usage is asked for. */
+  follower?: StreamFollower | undefined
+}
+
+/** The result of a piece of a stream. */
+export interface Metered {
+  /** Whole events to send. */
+  bytes: Uint8Array
+  /** True if the closing event is among them. */
+  end: boolean
+  /** True if more events are there, which have more output than is held. The next piece, even an empty one, brings them. */
+  short: boolean
+  /** True if bytes came after the closing event. */
+  excess: boolean
+}
+
+export interface StreamMeter {
+  push(piece: Uint8Array): Metered
+  /** The rest when the vendor closes: a last event without its blank line, or unreadable bytes. */
+  close(): Buffer
+  /** Whether the answer is whole, even if the stream lacked its closing event. */
+  isComplete(): boolean
+  /** The event with which the vendor has reported an error to the caller; undefined if it has not. */
+  failure(): object | undefined
+  outcome(endedBy: EndedBy): Outcome
+  /** Most output tokens that were passed on, without reading anything. */
+  mostTokens(): number
+  /** Most output tokens that were passed on, as all events say. */
+  countTokens(): number
+  /** Most output tokens that were passed on and are in the next event. */
+  neededTokens(): number
+  /** The output in the next event, if it was not passed on because more is needed than is held; empty otherwise. */
+  nextText(): string
+  /** Takes a count of all text that was passed on in the place of its bytes. */
+  recount(tokens: number): void
+  /** The closing events of a complete answer, but for those of a vendor whose events pass. `usage` is what is paid. */
+  finish(usage: Quantities): Buffer
+  /** The closing events of a stream that is cut. */
+  cut(usage: Quantities): Buffer
+}
+
+/** A part of a stream as the caller sees it. */
+interface Look {
+  /** The index after the part. */
+  end: number
+  shown: string
+  /** True if the bytes are those of the vendor. */
+  isSame: boolean
+}
+const UNSEEN: Look = { end: 0, shown: '', isSame: true }
+
+/**
+ * Creates a meter. Events pass unchanged, except for the model's name, figures that are only for our accounting, and figures
+ * that are not what is paid.
+ */
+export function createStreamMeter(options: StreamMeterOptions): StreamMeter {
+  return new PassingMeter(options)
+}
+
+class PassingMeter implements StreamMeter {
+  private readonly end: string | null
+  private readonly endBytes: Buffer | undefined
+  private readonly splitter = createEventSplitter()
+  private readonly rename: ReturnType<typeof createRename>
+  private readonly tally: StreamTally
+  private readonly unread = new UnreadEvents()
+  private readonly bound: OutputBound | undefined
+  /** True if the caller wants an event with the usage. */
+  private readonly asksUsage: boolean
+  private readonly plainAnswer: JsonFamily['plainAnswer']
+  /** True if the content of the stream is lists, which its caller is shown as texts. */
+  private hasLists = false
+  /** Whole events with more output than is held. */
+  private kept: Buffer = NOTHING
+  private ended = false
+  /** The closing event, which the usage may have to stand before. */
+  private closing: Buffer = NOTHING
+
+  constructor(private readonly options: StreamMeterOptions) {
+    this.end = streamContract(options.model).end
+    this.endBytes = this.end === null ? undefined : Buffer.from(this.end)
+    this.rename = createRename(options.model.id)
+    this.tally = new StreamTally(options)
+    this.bound = options.hold && new OutputBound()
+    const { family } = options.model
+    this.plainAnswer = family.kind === 'json' ? family.plainAnswer : undefined
+    this.asksUsage = !options.hideUsage && options.follower?.usageEvent !== undefined
+  }
+
+  push(piece: Uint8Array): Metered {
+    if (this.ended) return { bytes: NOTHING, end: false, short: false, excess: hasText(piece) }
+    const whole = this.splitter.push(piece)
+    if (this.bound) return this.pushHeld(whole, this.bound)
+    if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
+    return this.pass(whole, NOTHING)
+  }
+
+  close(): Buffer {
+    if (this.ended) return NOTHING
+    const rest = this.splitter.rest().toString('latin1').trimEnd()
+    if (rest === '') return NOTHING
+    const data = dataOfEvent(rest)
+    if (data === this.end) this.ended = true
+    else if (data === undefined || !objectIn(data)) return NOTHING
+    return this.passOn(Buffer.from(`${rest}\n\n`, 'latin1'))
+  }
+
+  mostTokens(): number {
+    return this.tally.mostTokens() + (this.bound?.unreadTokens ?? 0)
+  }
+
+  countTokens(): number {
+    this.readUnread()
+    return this.tally.mostTokens()
+  }
+
+  neededTokens(): number {
+    return this.countTokens() + Buffer.byteLength(this.nextText())
+  }
+
+  nextText(): string {
+    const [next] = splitEvents(this.kept.toString('latin1'))
+    return next === undefined ? '' : this.textIn(next)
+  }
+
+  recount(tokens: number): void {
+    this.tally.recount(tokens)
+  }
+
+  finish(usage: Quantities): Buffer {
+    const { tally, closing } = this
+    if (!this.asksUsage || this.isUsageShown() || tally.failure() || !this.isComplete()) return closing
+    this.readUnread()
+    return Buffer.concat([Buffer.from(this.options.follower?.usageEvent?.(usage) ?? ''), closing])
+  }
+
+  cut(usage: Quantities): Buffer {
+    this.readUnread()
+    this.ended = true
+    return Buffer.from(this.options.follower?.cut(usage) ?? '')
+  }
+
+  /** Whether the caller has seen the figures that are paid. */
+  private isUsageShown(): boolean {
+    const { tally } = this
+    if (!tally.believed()) return tally.hasFigures() && !tally.hasOutput()
+    return this.options.follower?.withUsage !== undefined || !tally.hasShrunk()
+  }
+
+  /** Passes whole events on. `after` is what follows them. */
+  private pass(whole: Buffer, after: Buffer): Metered {
+    const events = this.upToEnd(whole)
+    const bytes = this.passOn(this.closing.length === 0 ? events : events.subarray(0, -this.closing.length))
+    if (this.unread.byteLength > UNREAD_BYTES) this.readUnread()
+    const { ended } = this
+    const excess =
+      ended && [whole.subarray(events.length), after, this.splitter.rest()].some((rest) => hasText(rest))
+    return { bytes, end: ended, short: after.length > 0 && !ended, excess }
+  }
+
+  /** Passes the events on whose output is held, and keeps the others. */
+  private pushHeld(more: Buffer, bound: OutputBound): Metered {
+    const whole = this.kept.length === 0 ? more : Buffer.concat([this.kept, more])
+    this.kept = NOTHING
+    if (whole.length === 0) return { bytes: NOTHING, end: false, short: false, excess: false }
+    const heldTokens = this.options.hold?.heldTokens ?? 0
+    const most = bound.most(whole)
+    if (this.mostTokens() + most <= heldTokens) {
+      bound.unreadTokens += most
+      const known = bound.knownKinds
+      const passed = this.pass(whole, NOTHING)
+      // The first output was read on its way, and shows what in these events is none.
+      if (bound.knownKinds > known && bound.unreadTokens >= most)
+        bound.unreadTokens += bound.most(whole) - most
+      return passed
+    }
+    const length = this.heldLength(whole, heldTokens, bound)
+    this.kept = whole.subarray(length)
+    return length === 0
+      ? { bytes: NOTHING, end: false, short: true, excess: false }
+      : this.pass(whole.subarray(0, length), this.kept)
+  }
+
+  /** The length of the events whose output is held. They are read one by one until the kind of the others is known. */
+  private heldLength(whole: Buffer, heldTokens: number, bound: OutputBound): number {
+    let tokens = this.countTokens()
+    let length = 0
+    for (const event of eventsIn(whole, 0)) {
+      const text = this.textIn(event)
+      const bytes = Buffer.byteLength(text)
+      if (bytes > 0 && tokens + bytes > heldTokens) break
+      tokens += bytes
+      length += event.length
+      const others = bytes > 0 && bound.learn(event, text) ? bound.most(whole.subarray(length)) : undefined
+      if (others === undefined || tokens + others > heldTokens) continue
+      tokens += others
+      length = whole.length
+      break
+    }
+    bound.unreadTokens = tokens - this.tally.mostTokens()
+    return length
+  }
+
+  private textIn(event: string): string {
+    const json = objectIn(dataOfEvent(event) ?? '')
+    return json ? this.tally.textIn(json) : ''
+  }
+
+  isComplete(): boolean {
+    if (this.ended) return true
+    this.readUnread()
+    return this.tally.finished()
+  }
+
+  failure(): object | undefined {
+    return this.tally.failure()
+  }
+
+  outcome(endedBy: EndedBy): Outcome {
+    const { tally } = this
+    // Text is only needed if the vendor's own figures, or their price tier, are missing.
+    const isTold =
+      tally.isMeasured() && (tally.isTierKnown() || this.options.model.priceList.tables.length === 1)
+    if (!isTold || tally.failure() || endedBy !== 'done') this.readUnread()
+    else this.unread.forget()
+    return tally.outcome(endedBy)
+  }
+
+  private readUnread(): void {
+    const { tally, bound } = this
+    const { follower } = this.options
+    let last: { event: string; reading: Reading } | undefined
+    for (const event of splitEvents(this.unread.take())) {
+      const reading = this.read(event, follower)
+      tally.add(reading)
+      if (textOf(reading)) last = { event, reading }
+    }
+    if (!bound) return
+    bound.unreadTokens = 0
+    if (last) this.learn(last.event, last.reading)
+  }
+
+  /** Learns the kind of an event with output: the next events are most likely of it, and need not be read. */
+  private learn(event: string, reading: Reading): void {
+    const text = textOf(reading)
+    if (text) this.bound?.learn(event, text)
+  }
+
+  private read(event: string, follower?: StreamFollower): Reading {
+    const data = dataOfEvent(event)
+    if (data === undefined || data === this.end) return SILENT
+    const json = objectIn(data)
+    if (json) follower?.push(json)
+    return this.tally.read(data, json)
+  }
+
+  /** The events up to the closing one, and it. */
+  private upToEnd(whole: Buffer): Buffer {
+    const found = this.endBytes ? whole.indexOf(this.endBytes) : -1
+    if (found === -1) return whole
+    let at = startOfEvent(whole, found)
+    for (const event of eventsIn(whole, at)) {
+      at += event.length
+      if (dataOfEvent(event) !== this.end) continue
+      this.ended = true
+      if (this.asksUsage) this.closing = whole.subarray(at - event.length, at)
+      return at === whole.length ? whole : whole.subarray(0, at)
+    }
+    return whole
+  }
+
+  /** Bytes for the caller. All of them are kept, as the vendor sent them. */
+  private passOn(whole: Buffer): Buffer {
+    const shown = this.inspect(whole)
+    this.unread.add(whole)
+    return this.rename(shown, Buffer.allocUnsafe)
+  }
+
+  /** The events to show, after reading those up to the first output, and those with usage or an error. */
+  private inspect(whole: Buffer): Buffer {
+    // A search of every piece would cost more than it finds: where content is lists, it begins with one.
+    if (this.plainAnswer && !this.hasLists && !this.tally.hasOutput()) this.hasLists = hasList(whole)
+    // Any event may be the first output. Large ones are read at once anyway, when they are kept.
+    const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
+    const begun = isBeginning ? this.look(whole, 0, 'up to output') : UNSEEN
+    const start = this.hasLists ? begun.end : startOfReport(whole, begun.end)
+    const reports = start === -1 ? UNSEEN : this.look(whole, start, 'reports')
+    if (begun.isSame && reports.isSame) return whole
+    return Buffer.concat([
+      Buffer.from(begun.shown, 'latin1'),
+      whole.subarray(begun.end, start === -1 ? whole.length : start),
+      Buffer.from(reports.shown, 'latin1'),
+    ])
+  }
+
+  /** The caller's view of the events from an index on: of those up to the first output, or of all with reports. */
+  private look(whole: Buffer, from: number, at: 'up to output' | 'reports'): Look {
+    let end = from
+    let shown = ''
+    let isSame = true
+    for (const event of eventsIn(whole, from)) {
+      if (at === 'up to output' && this.tally.hasOutput()) break
+      const reading = at === 'reports' && !mayReport(event) ? SILENT : this.read(event)
+      this.learn(event, reading)
+      const seen = this.seenBy(event, reading)
+      isSame &&= seen === event
+      shown += seen
+      end += event.length
+    }
+    return { end, shown, isSame }
+  }
+
+  /** The caller's view of an event. */
+  private seenBy(event: string, reading: Reading): string {
+    const isError = hasFailed(reading)
+    const { usage } = reading
+    const { hideUsage, follower } = this.options
+    const figures = usage && this.tally.believed()
+    // Before any output a figure of none is right.
+    const isDoubtful = usage !== undefined && !figures && this.tally.hasOutput()
+    const isCorrected = follower?.withUsage !== undefined && (figures !== undefined || isDoubtful)
+    // An error is shown whatever figures stand beside it.
+    if (usage?.kind === 'separate' && (hideUsage || (isDoubtful && isCorrected)) && !isError) return ''
+    if (reading.end !== 'failed-disguised') {
+      const plainOf = isCorrected || hasList(event) ? this.plainAnswer : undefined
+      const shownOf = isCorrected
+        ? (json: object) => {
+            const plain = plainOf?.(json) ?? json
+            return follower.withUsage?.(plain, figures) ?? plain
+          }
+        : plainOf
+      return callerEvent(event, isError, shownOf)
+    }
+    return toLatin1(this.options.translateError(objectIn(dataOfEvent(event) ?? '') ?? {}))
+  }
+}
+
+function textOf({ output }: Reading): string | undefined {
+  return output?.kind === 'shown' ? output.text : undefined
+}

@@ -1,0 +1,38 @@
+// What vendors answered, as their documentation shows it: test/fixtures/<family>/<case>.json.
+// It must never be made by the code that it tests.
+
+import { resolve } from 'node:path'
+import { Glob } from 'bun'
+import type { Quantities } from '../../../src/contract/family'
+import type { Json } from '../scenario'
+
+export interface Fixture {
+  family: string
+  name: string
+  about: string
+  /** The caller's request but for its model. */
+  request: Record<string, Json>
+  /** Files of a form: each is `png 64x48`, `jpeg` or `webp`, or audio such as `wav 9s`. */
+  files?: Record<string, string[]>
+  /** The vendor's reply, or the events of its stream. */
+  reply?: Json
+  events?: Json[]
+  /** Where the reply is the id of a task: what the vendor says of the task when it has ended. */
+  poll?: Json
+  /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */
+  sent?: Json
+  answer?: Json
+  /** Quantities that are charged; absent if only an estimate is possible. */
+  usage?: Quantities
+  /** Where these figures are from: the vendor, unless they can only be counted here. */
+  source?: 'counted'
+}
+
+const FOLDER = resolve(import.meta.dir, '../../fixtures')
+
+export const fixtures: readonly Fixture[] = await Promise.all(
+  [...new Glob('*/*.json').scanSync(FOLDER)].sort().map(async (path) => {
+    const [family = '', file = ''] = path.replaceAll('\\', '/').split('/')
+    return { family, name: file.replace(/\.json$/, ''), ...(await Bun.file(`${FOLDER}/${path}`).json()) }
+  }),
+)

@@ -1,0 +1,182 @@
+// A visit to the console in a real browser: signed in by the form as a person would, with all that must not happen noted:
+// errors of the page, requests to elsewhere, and faults that axe finds.
+
+import { expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { createAdmin, makeToken, type Role } from '../../../src/admin/admins'
+import { newId, randomBytes } from '../../../src/app/world'
+import type { TestGateway } from '../gateway'
+
+export interface Visit {
+  page: Page
+  /** Errors of the page, and addresses that are not the gateway's. */
+  faults: string[]
+  /** Opens a page of the console by what stands behind the `#`, and waits until all of it is there. */
+  open(address: string): Promise<void>
+  /** Waits until nothing is loading or being sent. */
+  settled(): Promise<void>
+  /** Faults that axe finds, one sentence each. */
+  axe(): Promise<string[]>
+  /**
+   * Widths between 400 and 2560 pixels at which what is shown scrolls sideways: the page, or on a usual screen a table. A visit
+   * on a smaller screen tries its own width only.
+   */
+  tooWide(): Promise<number[]>
+}
+
+/** Headers by which a request from a loopback address is one of another machine, or of a page of another site. */
+export const OF_OTHERS: readonly Record<string, string>[] = [
+  { 'x-forwarded-for': '203.0.113.7' },
+  { 'cf-connecting-ip': '203.0.113.7' },
+  { via: '1.0 proxy' },
+  // A proxy that speaks HTTP/1.0 and says nothing else.
+  { connection: 'close' },
+  { host: 'evil.example.com' },
+]
+
+const AXE = readFileSync(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir), 'utf8')
+/**
+ * Waits in the page until nothing loads or is being sent, and its tables and texts are in place. What was opened is put in place
+ * with the next frame, and asks from there on.
+ */
+const SETTLED = `new Promise((done, fail) => {
+  const late = setTimeout(() => fail(new Error('the page still loads')), 100_000)
+  const look = () => {
+    if (document.querySelector('.loading, [aria-busy="true"]') || !document.querySelector('main h1')) {
+      setTimeout(look, 10)
+      return
+    }
+    clearTimeout(late)
+    done()
+  }
+  requestAnimationFrame(() => setTimeout(look, 30))
+})`
+
+/** Goes to an address in the page, and waits until the console has been told: on a busy machine the event comes late. */
+const GO = `(hash) => new Promise((done) => {
+  const before = location.hash
+  addEventListener('hashchange', () => done(), { once: true })
+  location.hash = hash
+  if (location.hash === before) done()
+})`
+
+/** A usual screen, in pixels: on a smaller one a table may scroll by itself. */
+const SCREEN = 1280
+/** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
+const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
+const BEYOND = `Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
+  .map((each) => each.scrollWidth - each.clientWidth))`
+
+/** The role of a visitor, the journey, and statuses of answers that it asks for. */
+export type Journey = [role: Role, journey: (visit: Visit) => Promise<void>, refused?: readonly number[]]
+
+interface Looks {
+  width?: number
+  colours?: 'light' | 'dark'
+  role?: Role
+  /** Signs in with this token or key. Default: that of a new admin. */
+  token?: string
+  /** Where the gateway is reached, without a slash at the end. */
+  url?: string
+}
+
+/** Makes an admin and answers the token. */
+export async function makeAdminToken(
+  { server }: TestGateway,
+  role: Role,
+  name = newId(role),
+): Promise<string> {
+  const token = makeToken(randomBytes)
+  const admin = { id: newId('adm'), name, role, token, expiresAt: null, createdAt: 1 }
+  await createAdmin(server.world.db, admin)
+  return token
+}
+
+/** Asks the admin API, as a program beside the console. */
+export function askAs({ url }: TestGateway, token: string) {
+  return (method: string, path: string, body?: object): Promise<Response> =>
+    fetch(`${url}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+}
+
+/**
+ * A journey through the console by a new admin, and no fault of the page in it. `refused` are statuses of answers that it asks
+ * for: the browser tells each as an error.
+ */
+export async function journeyAs(
+  [browser, gateway]: readonly [Browser, TestGateway],
+  ...[role, journey, refused = []]: Journey
+): Promise<void> {
+  const visit = await visitConsole(browser, gateway, { role })
+  await journey(visit)
+  const expected = refused.map((status) =>
+    expect.stringContaining(`the server responded with a status of ${status}`),
+  )
+  expect(visit.faults).toEqual(expected)
+  await visit.page.context().close()
+}
+
+export async function visitConsole(
+  browser: Browser,
+  gateway: TestGateway,
+  { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url }: Looks = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: colours,
+    locale: 'en-GB',
+    reducedMotion: 'reduce',
+  })
+  const page = await context.newPage()
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') faults.push(message.text())
+  })
+  page.on('dialog', (dialog) => {
+    faults.push(`a script has run: ${dialog.message()}`)
+    void dialog.dismiss()
+  })
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${url}/`)) faults.push(request.url())
+  })
+  // Not by a function of playwright that waits: it would evaluate a text, which the policy of the page forbids.
+  const settled = async () => {
+    await page.evaluate(SETTLED).catch((error) => faults.push(String(error)))
+  }
+  await page.goto(`${url}/console`)
+  await page.getByLabel('Token or key').fill(token ?? (await makeAdminToken(gateway, role)))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await settled()
+  return {
+    page,
+    faults,
+    settled,
+    async tooWide() {
+      const wide: number[] = []
+      for (const each of width === SCREEN ? WIDTHS : [width]) {
+        await page.setViewportSize({ width: each, height: 900 })
+        if (Number(await page.evaluate(BEYOND)) > 0) wide.push(each)
+      }
+      await page.setViewportSize({ width, height: 900 })
+      return wide
+    },
+    async open(address) {
+      await page.evaluate(`(${GO})(${JSON.stringify(`#/${address}`)})`)
+      await settled()
+    },
+    async axe() {
+      if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(AXE)
+      const { violations } = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as {
+        violations: { id: string; help: string; nodes: { html: string }[] }[]
+      }
+      return violations.map(
+        ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`,
+      )
+    },
+  }
+}

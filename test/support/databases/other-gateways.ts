@@ -1,0 +1,276 @@
+// Databases of other gateways as their published schemas make them: One API and New API by their GORM models, on each database
+// that they run on, LiteLLM by its schema.prisma. Only the columns that stand there, with people and money that are easy to check.
+
+import { Database } from 'bun:sqlite'
+import { SQL } from 'bun'
+import { hashSecret } from '../../../src/accounts/keys'
+import { type DatabaseKind, postgresUrl, temporaryFolder } from './databases'
+import { mysqlUrl } from './mariadb'
+
+type Value = string | number | bigint | boolean | null
+type Rows = Record<string, Record<string, Value>[]>
+
+/** Secrets as callers send them. */
+export const theirSecrets = {
+  alice: `sk-${'Ab3'.repeat(16)}`,
+  limited: `sk-${'Cd4'.repeat(16)}`,
+  spent: `sk-${'Ef5'.repeat(16)}`,
+  bob: `sk-${'Gh6'.repeat(16)}`,
+  gone: `sk-${'Ij7'.repeat(16)}`,
+  lasting: `sk-${'Kl8'.repeat(16)}`,
+}
+const bare = (secret: string) => secret.slice('sk-'.length)
+
+/** The largest integer of these databases, which operators write for never. */
+const MOST_INTEGER = 9_223_372_036_854_775_807n
+
+/** The types of columns that are no texts, as GORM makes them. */
+const numbers =
+  /^(id|user_id|role|status|quota|used_quota|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time)$/
+const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/
+
+/** Databases that One API and New API run on. */
+export type TheirDatabase = DatabaseKind | 'mysql'
+
+/** How each database writes types, names and values. */
+const DIALECTS = {
+  sqlite: { number: 'integer', switch: 'numeric', time: 'datetime', key: 'text', text: 'text', quote: '"' },
+  postgres: {
+    number: 'bigint',
+    switch: 'boolean',
+    time: 'timestamptz',
+    key: 'varchar(128)',
+    text: 'text',
+    quote: '"',
+  },
+  mysql: {
+    number: 'bigint',
+    switch: 'tinyint(1)',
+    time: 'datetime(3)',
+    key: 'varchar(191)',
+    text: 'longtext',
+    quote: '`',
+  },
+} as const
+
+/** A database with these tables. Answers its file or its address. */
+async function makeDatabase(kind: TheirDatabase, tables: Rows): Promise<string> {
+  const place = await emptyDatabase(kind)
+  const dialect = DIALECTS[kind]
+  const quoted = (name: string) => `${dialect.quote}${name}${dialect.quote}`
+  const typeOf = (name: string) => {
+    if (numbers.test(name)) return dialect.number
+    if (switches.test(name)) return dialect.switch
+    if (name === 'deleted_at') return dialect.time
+    return name === 'key' ? dialect.key : dialect.text
+  }
+  const statements = Object.entries(tables).flatMap(([table, rows]) => {
+    const names = Object.keys(rows[0] ?? {})
+    const columns = names.map((name) => `${quoted(name)} ${typeOf(name)}`)
+    const inserts = rows.map((row) => {
+      const values = names.map((name) => literal(row[name] ?? null, kind))
+      return `insert into ${quoted(table)} values (${values.join(', ')})`
+    })
+    return [`create table ${quoted(table)} (${columns.join(', ')})`, ...inserts]
+  })
+  await runAll(place, statements)
+  return place
+}
+
+/** The file or the address of a database without tables. */
+export function emptyDatabase(kind: TheirDatabase): Promise<string> {
+  if (kind === 'mysql') return mysqlUrl()
+  return kind === 'postgres' ? postgresUrl() : Promise.resolve(`${temporaryFolder()}/one-api.db`)
+}
+
+function literal(value: Value, kind: TheirDatabase): string {
+  if (value === null) return 'null'
+  if (typeof value === 'boolean') return kind === 'postgres' ? String(value) : String(Number(value))
+  if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  const text = value.replaceAll("'", "''")
+  return `'${kind === 'mysql' ? text.replaceAll('\\', '\\\\') : text}'`
+}
+
+/** Runs statements in a SQLite file, or at the address of a server. */
+export async function runAll(place: string, statements: readonly string[]): Promise<void> {
+  if (place.startsWith('/')) {
+    using database = new Database(place, { create: true })
+    for (const statement of statements) database.run(statement)
+    return
+  }
+  await using database = new SQL(place, { max: 1 })
+  for (const statement of statements) await database.unsafe(statement)
+}
+
+/** A channel of OpenAI's API with its address, and one that nobody here knows. */
+function channels(baseUrl: string, isNew: boolean) {
+  const channel = (id: number, row: Record<string, Value>) => ({
+    id,
+    type: 1,
+    key: 'sk-vendor',
+    status: 1,
+    name: `channel ${id}`,
+    weight: 0,
+    created_time: 1_700_000_000,
+    test_time: 0,
+    response_time: 0,
+    base_url: baseUrl,
+    other: '',
+    models: '',
+    group: 'default',
+    model_mapping: '',
+    priority: 0,
+    ...(isNew
+      ? { param_override: null, header_override: null, tag: null }
+      : { config: '', system_prompt: '' }),
+    ...row,
+  })
+  return [
+    channel(1, {
+      name: 'Main OpenAI',
+      key: 'sk-vendor-1\nsk-vendor-2',
+      models: 'gpt-4.1-mini,Best-Chat,dall-e-3,text-embedding-3-small',
+      model_mapping: '{"Best-Chat":"gpt-4.1-mini"}',
+      priority: 10,
+      weight: 3,
+    }),
+    channel(2, { name: 'spare', models: 'gpt-4.1-mini', priority: 10, weight: 1 }),
+    channel(3, { name: 'last', models: 'gpt-4.1-mini,never-priced', priority: 1 }),
+    channel(4, { name: 'asleep', models: 'gpt-4.1-mini', status: 2 }),
+    channel(5, { name: 'draws', type: isNew ? 2 : 18, models: 'mj_imagine' }),
+  ]
+}
+
+/** The database of One API (relational models of model/*.go) or of New API, which adds columns. */
+export function makeOneApi(
+  kind: TheirDatabase,
+  flavor: 'one-api' | 'new-api',
+  baseUrl: string,
+): Promise<string> {
+  const isNew = flavor === 'new-api'
+  const user = (id: number, username: string, row: Record<string, Value>) => ({
+    id,
+    username,
+    password: 'hash',
+    display_name: username,
+    role: 1,
+    status: 1,
+    email: '',
+    quota: 0,
+    used_quota: 0,
+    request_count: 0,
+    group: 'default',
+    ...(isNew && { deleted_at: null }),
+    ...row,
+  })
+  const token = (id: number, secret: string, row: Record<string, Value>) => ({
+    id,
+    user_id: 1,
+    key: bare(secret),
+    status: 1,
+    name: `token ${id}`,
+    created_time: 1_700_000_000,
+    accessed_time: 0,
+    expired_time: -1,
+    remain_quota: 0,
+    unlimited_quota: true,
+    used_quota: 0,
+    ...(isNew
+      ? { model_limits_enabled: false, model_limits: '', allow_ips: '', group: '', deleted_at: null }
+      : { models: '', subnet: '' }),
+    ...row,
+  })
+  const limits = isNew
+    ? { model_limits_enabled: true, model_limits: 'Best-Chat,dall-e-3', allow_ips: '10.0.0.0/8' }
+    : { models: 'Best-Chat,dall-e-3', subnet: '10.0.0.0/8' }
+  return makeDatabase(kind, {
+    users: [
+      user(1, 'alice', { quota: 1_234_567, group: 'vip' }),
+      user(2, 'Bob Müller', { status: 2, quota: 500_000, display_name: 'Bob' }),
+      user(3, 'gone', isNew ? { deleted_at: '2026-01-01 00:00:00' } : { status: 3 }),
+      user(4, 'debtor', { quota: -10 }),
+    ],
+    tokens: [
+      token(1, theirSecrets.alice, { name: 'laptop' }),
+      token(2, theirSecrets.limited, {
+        unlimited_quota: false,
+        remain_quota: 250_000,
+        expired_time: 4_000_000_000,
+        ...limits,
+      }),
+      token(3, theirSecrets.spent, { unlimited_quota: false, status: 4 }),
+      token(4, theirSecrets.bob, { user_id: 2 }),
+      token(5, theirSecrets.gone, { user_id: 3 }),
+      token(6, theirSecrets.lasting, { expired_time: MOST_INTEGER, created_time: MOST_INTEGER }),
+    ],
+    channels: channels(baseUrl, isNew),
+    options: options(isNew),
+  })
+}
+
+function options(isNew: boolean): Rows[string] {
+  return [
+    { key: 'QuotaPerUnit', value: '500000' },
+    { key: 'ModelRatio', value: '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1}' },
+    { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5}' },
+    { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
+    ...(isNew ? [{ key: 'CacheRatio', value: '{"gpt-4.1-mini":0.25}' }] : []),
+  ]
+}
+
+/** The PostgreSQL of LiteLLM, of the models of schema.prisma that hold keys and their owners. */
+export async function makeLitellm(): Promise<string> {
+  const place = await postgresUrl()
+  const hash = (secret: string) => `'${hashSecret(secret)}'`
+  await runAll(place, [
+    `create table "LiteLLM_TeamTable" ("team_id" text primary key, "team_alias" text, "max_budget" double precision,
+      "spend" double precision not null default 0, "models" text[], "budget_duration" text,
+      "blocked" boolean not null default false)`,
+    `create table "LiteLLM_UserTable" ("user_id" text primary key, "user_alias" text, "user_email" text,
+      "max_budget" double precision, "spend" double precision not null default 0, "models" text[], "budget_duration" text)`,
+    `create table "LiteLLM_VerificationToken" ("token" text primary key, "key_name" text, "key_alias" text,
+      "spend" double precision not null default 0, "expires" timestamp(3), "models" text[], "user_id" text, "team_id" text,
+      "max_parallel_requests" integer, "metadata" jsonb not null default '{}', "blocked" boolean, "tpm_limit" bigint,
+      "rpm_limit" bigint, "max_budget" double precision, "budget_duration" text, "model_max_budget" jsonb not null default '{}',
+      "created_at" timestamp(3) default now())`,
+    `create table "LiteLLM_ProxyModelTable" ("model_id" text primary key, "model_name" text not null, "litellm_params" jsonb)`,
+    `insert into "LiteLLM_TeamTable" values ('t-1', 'Research', 100, 12.345678901, '{best,"no such"}', null, false)`,
+    `insert into "LiteLLM_UserTable" values ('u-1', null, 'carol@example.com', 5, 1.5, '{}', '30d')`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_name", "key_alias", "models", "team_id", "rpm_limit", "max_budget",
+      "budget_duration") values (${hash(theirSecrets.alice)}, 'sk-...b3Ab', 'research-main', '{}', 't-1', 60, 10, '7d')`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_name", "models", "user_id", "expires", "blocked")
+      values (${hash(theirSecrets.bob)}, 'sk-...h6Gh', '{all-proxy-models}', 'u-1', '2099-01-01 00:00:00', true)`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "expires", "rpm_limit", "max_budget")
+      values (${hash(theirSecrets.lasting)}, 'lasting', '{all-proxy-models}', 'u-1', '99999-01-01 00:00:00', ${MOST_INTEGER}, 1e300)`,
+    `insert into "LiteLLM_VerificationToken" ("token", "models", "team_id")
+      values (${hash(theirSecrets.gone)}, '{}', 'litellm-dashboard')`,
+    `insert into "LiteLLM_ProxyModelTable" values ('m-1', 'hidden', '{"model":"encrypted"}')`,
+  ])
+  return place
+}
+
+/** A config.yaml of LiteLLM. */
+export function litellmConfig(baseUrl: string): string {
+  return `
+model_list:
+  - model_name: best
+    litellm_params:
+      model: openai/gpt-4.1-mini
+      api_base: ${baseUrl}
+      api_key: os.environ/RESEARCH_KEY
+      input_cost_per_token: 0.000001
+      output_cost_per_token: 4e-6
+  - model_name: best
+    litellm_params: { model: openai/gpt-4.1-mini, api_base: ${baseUrl}, api_key: sk-literal, input_cost_per_token: 0.000001, output_cost_per_token: 4e-6, weight: 2 }
+  - model_name: built-in
+    litellm_params: { model: gpt-4.1-mini, api_base: ${baseUrl}, api_key: os.environ/RESEARCH_KEY }
+  - model_name: unknown
+    litellm_params: { model: sagemaker/thing }
+  - model_name: openai/*
+    litellm_params: { model: openai/* }
+router_settings:
+  model_group_alias: { good: best }
+litellm_settings:
+  fallbacks: [{ built-in: [best] }]
+`
+}

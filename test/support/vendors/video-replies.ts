@@ -1,0 +1,333 @@
+// What each vendor of videos may answer when it is asked after a task, as documented, and what the gateway makes of it.
+// It must never be made by the code that it tests.
+
+import type { Json } from '../scenario'
+
+export interface VideoVendorForm {
+  family: string
+  kind: 'dashscope' | 'xai' | 'ark'
+  /** The vendor's name of the model. */
+  model: string
+  /** A request of five seconds, which costs five cents. */
+  body(prompt: string): Record<string, Json>
+  /** The answer to a submit. */
+  submitted(id: string): Record<string, Json>
+  /** The answer of a task that is done. */
+  succeeded(id: string): Record<string, Json>
+  rows: readonly [name: string, row: VideoRow][]
+}
+
+export interface VideoRow {
+  /** Default 200. */
+  status?: number
+  /** JSON, or text as it is. */
+  reply: Json
+  becomes: 'submitted' | 'succeeded' | 'failed'
+  /** Error of a task that failed. */
+  error?: { code: string; message: string }
+  /** More of what readers see; null: not there. */
+  shows?: Record<string, Json>
+}
+
+const VIDEO = 'https://files.example.com/video.mp4'
+
+function flat(status: string, more: object = {}, beside: object = {}) {
+  return { request_id: 'r', output: { task_id: 'ID', task_status: status, ...more }, ...beside }
+}
+
+const flatUsage = { duration: 5, input_video_duration: 0, output_video_duration: 5, video_count: 1, SR: 720 }
+const NO_REASON = 'The upstream gave no reason.'
+const NO_VIDEO = 'The upstream calls the task done but gave no video. Nothing was charged.'
+const BLOCKED = {
+  code: 'content_policy_violation',
+  message:
+    'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.',
+}
+
+const arkTask = {
+  id: 'ID',
+  model: 'seedance-2-0-260128',
+  created_at: 1_765_510_475,
+  updated_at: 1_765_510_559,
+  error: null,
+}
+const arkDone = {
+  ...arkTask,
+  status: 'succeeded',
+  content: { video_url: VIDEO, last_frame_url: 'https://files.example.com/last.png' },
+  seed: 58_944,
+  resolution: '720p',
+  ratio: '16:9',
+  duration: 5,
+  framespersecond: 24,
+  usage: { completion_tokens: 108_900, total_tokens: 108_900 },
+}
+
+export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> = {
+  dashscope: {
+    family: 'dashscope-video',
+    kind: 'dashscope',
+    model: 'wan2.6-t2v',
+    body: (prompt) => ({
+      duration: 5,
+      resolution: '720p',
+      input: { prompt },
+      parameters: { size: '1280*720', duration: 5, seed: 42 },
+    }),
+    submitted: (id) => ({ request_id: 'r', output: { task_status: 'PENDING', task_id: id } }),
+    succeeded: () => flat('SUCCEEDED', { video_url: VIDEO }, { usage: flatUsage }),
+    rows: [
+      [
+        'PENDING',
+        { reply: flat('PENDING', { submit_time: '2026-08-01 10:00:00.123' }), becomes: 'submitted' },
+      ],
+      [
+        'RUNNING',
+        { reply: flat('RUNNING'), becomes: 'submitted', shows: { 'output.task_status': 'RUNNING' } },
+      ],
+      ['SUSPENDED', { reply: flat('SUSPENDED'), becomes: 'submitted' }],
+      ['UNKNOWN', { reply: flat('UNKNOWN'), becomes: 'submitted' }],
+      ['a status that nobody knows', { reply: flat('DREAMING'), becomes: 'submitted' }],
+      ['nothing at all', { reply: '', becomes: 'submitted' }],
+      ['an empty object', { reply: {}, becomes: 'submitted' }],
+      [
+        'a complaint with the status 200',
+        {
+          reply: { code: 'Arrearage', message: 'secret trouble', request_id: 'r' },
+          becomes: 'submitted',
+          shows: { message: null, code: null },
+        },
+      ],
+      [
+        'SUCCEEDED',
+        {
+          reply: flat(
+            'SUCCEEDED',
+            { video_url: VIDEO, end_time: '2026-08-01 10:02:00.123' },
+            { usage: flatUsage },
+          ),
+          becomes: 'succeeded',
+          shows: { 'content.video_url': VIDEO, video_url: VIDEO, usage: flatUsage, seed: 42 },
+        },
+      ],
+      [
+        'SUCCEEDED without a video',
+        {
+          reply: flat('SUCCEEDED', {}, { usage: flatUsage }),
+          becomes: 'failed',
+          error: { code: 'no_video', message: NO_VIDEO },
+        },
+      ],
+      [
+        'FAILED',
+        {
+          reply: flat('FAILED', { code: 'InvalidParameter', message: 'Field required: input.media' }),
+          becomes: 'failed',
+          error: { code: 'InvalidParameter', message: 'Field required: input.media' },
+        },
+      ],
+      [
+        'FAILED, with usage',
+        {
+          reply: flat('FAILED', { code: 'InternalError', message: 'No.' }, { usage: flatUsage }),
+          becomes: 'failed',
+          error: { code: 'InternalError', message: 'No.' },
+          shows: { usage: flatUsage, seed: 42 },
+        },
+      ],
+      [
+        'FAILED without a reason',
+        { reply: flat('FAILED'), becomes: 'failed', error: { code: 'failed', message: NO_REASON } },
+      ],
+      [
+        'CANCELED',
+        { reply: flat('CANCELED'), becomes: 'failed', error: { code: 'canceled', message: NO_REASON } },
+      ],
+    ],
+  },
+
+  xai: {
+    family: 'xai-video',
+    kind: 'xai',
+    model: 'grok-imagine-video',
+    body: (prompt) => ({ prompt, duration: 5, resolution: '720p' }),
+    submitted: (id) => ({ request_id: id }),
+    succeeded: () => ({ status: 'done', video: { url: VIDEO, duration: 5, respect_moderation: true } }),
+    rows: [
+      ['202 without a body', { status: 202, reply: '', becomes: 'submitted' }],
+      [
+        '202 with progress',
+        {
+          status: 202,
+          reply: { status: 'pending', progress: 40, model: 'grok-imagine-video' },
+          becomes: 'submitted',
+          shows: { progress: 40 },
+        },
+      ],
+      ['202 that is no JSON', { status: 202, reply: 'queued', becomes: 'submitted' }],
+      ['pending', { reply: { status: 'pending' }, becomes: 'submitted' }],
+      ['a status that nobody knows', { reply: { status: 'dreaming' }, becomes: 'submitted' }],
+      [
+        'a complaint with the status 200',
+        { reply: { error: 'secret trouble' }, becomes: 'submitted', shows: { error: null } },
+      ],
+      [
+        'done',
+        {
+          reply: {
+            status: 'done',
+            video: { url: VIDEO, duration: 5, respect_moderation: true },
+            model: 'grok-imagine-video',
+            usage: { cost_in_usd_ticks: 4_000_000_000 },
+            progress: 100,
+          },
+          becomes: 'succeeded',
+          shows: {
+            'content.video_url': VIDEO,
+            video_url: VIDEO,
+            'video.url': VIDEO,
+            // What it cost the operator is the operator's.
+            usage: {},
+          },
+        },
+      ],
+      [
+        'done, without a status',
+        { reply: { video: { url: VIDEO, duration: 5 } }, becomes: 'succeeded', shows: { video_url: VIDEO } },
+      ],
+      [
+        'done, but held back',
+        {
+          reply: { status: 'done', video: { url: VIDEO, respect_moderation: false } },
+          becomes: 'failed',
+          error: BLOCKED,
+        },
+      ],
+      [
+        'done, without an address',
+        { reply: { status: 'done', video: { url: '' } }, becomes: 'failed', error: BLOCKED },
+      ],
+      [
+        'done, without a video',
+        { reply: { status: 'done', video: null }, becomes: 'failed', error: BLOCKED },
+      ],
+      [
+        'failed',
+        {
+          reply: { status: 'failed', error: { code: 'invalid_argument', message: 'Unsupported image.' } },
+          becomes: 'failed',
+          error: { code: 'invalid_argument', message: 'Unsupported image.' },
+        },
+      ],
+      [
+        'failed, with usage and a seed',
+        {
+          reply: {
+            status: 'failed',
+            error: { code: 'internal', message: 'No.' },
+            usage: { output_tokens: 3 },
+            seed: 7,
+          },
+          becomes: 'failed',
+          error: { code: 'internal', message: 'No.' },
+          shows: { 'usage.output_tokens': 3, seed: 7 },
+        },
+      ],
+      [
+        'failed, with words alone',
+        {
+          reply: { status: 'failed', error: 'Out of luck.' },
+          becomes: 'failed',
+          error: { code: 'failed', message: 'Out of luck.' },
+        },
+      ],
+      [
+        'failed, without a reason',
+        { reply: { status: 'failed' }, becomes: 'failed', error: { code: 'failed', message: NO_REASON } },
+      ],
+      [
+        'expired',
+        {
+          reply: { status: 'expired' },
+          becomes: 'failed',
+          error: { code: 'expired', message: 'The upstream let the task expire.' },
+        },
+      ],
+    ],
+  },
+
+  ark: {
+    family: 'ark-video',
+    kind: 'ark',
+    model: 'seedance-2-0-260128',
+    body: (prompt) => ({ content: [{ type: 'text', text: prompt }], duration: 5, resolution: '720p' }),
+    submitted: (id) => ({ id }),
+    succeeded: () => arkDone,
+    rows: [
+      ['queued', { reply: { ...arkTask, status: 'queued' }, becomes: 'submitted' }],
+      ['running', { reply: { ...arkTask, status: 'running' }, becomes: 'submitted' }],
+      ['a status that nobody knows', { reply: { ...arkTask, status: 'dreaming' }, becomes: 'submitted' }],
+      ['an empty object', { reply: {}, becomes: 'submitted' }],
+      [
+        'a complaint with the status 200',
+        {
+          reply: { error: { code: 'AccountOverdueError', message: 'secret trouble' } },
+          becomes: 'submitted',
+          shows: { error: null },
+        },
+      ],
+      [
+        'succeeded',
+        {
+          reply: arkDone,
+          becomes: 'succeeded',
+          shows: { content: arkDone.content, video_url: VIDEO, usage: arkDone.usage, seed: 58_944 },
+        },
+      ],
+      [
+        'succeeded, without a video',
+        {
+          reply: { ...arkDone, content: null },
+          becomes: 'failed',
+          error: { code: 'no_video', message: NO_VIDEO },
+        },
+      ],
+      [
+        'failed',
+        {
+          reply: {
+            ...arkTask,
+            status: 'failed',
+            error: { code: 'OutputVideoSensitiveContentDetected', message: 'It may be sensitive.' },
+          },
+          becomes: 'failed',
+          error: { code: 'OutputVideoSensitiveContentDetected', message: 'It may be sensitive.' },
+        },
+      ],
+      [
+        'failed, without a reason',
+        {
+          reply: { ...arkTask, status: 'failed' },
+          becomes: 'failed',
+          error: { code: 'failed', message: 'The upstream ended the task as failed.' },
+        },
+      ],
+      [
+        'cancelled',
+        {
+          reply: { ...arkTask, status: 'cancelled' },
+          becomes: 'failed',
+          error: { code: 'cancelled', message: 'The upstream ended the task as cancelled.' },
+        },
+      ],
+      [
+        'expired',
+        {
+          reply: { ...arkTask, status: 'expired' },
+          becomes: 'failed',
+          error: { code: 'expired', message: 'The upstream ended the task as expired.' },
+        },
+      ],
+    ],
+  },
+}

@@ -10,7 +10,7 @@ import { withMarkups } from '../../src/config/models/costs'
 import { withListedModels } from '../../src/config/models/model-lists'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
-import { type Db, tellingWrites } from '../../src/db/db'
+import { type Db, notifyingDb } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { asObject } from '../../src/lib/objects'
 import { assertOnDatabase } from '../lib/contexts'
@@ -282,7 +282,7 @@ export async function withDatabase<Result>(
     throw new CommandFailed(`${where} cannot be opened: ${databaseLineOf(error)}`)
   })
   let hasWritten = false
-  const watched = tellingWrites(db, () => {
+  const watched = notifyingDb(db, () => {
     hasWritten = true
   })
   try {

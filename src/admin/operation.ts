@@ -13,7 +13,7 @@ import type { BackupReport } from '../backup/backup'
 import type { Catalogue } from '../catalogue/models'
 import type { Change } from '../config/changes'
 import type { Config } from '../config/schema'
-import { type Db, tellingWrites } from '../db/db'
+import { type Db, notifyingDb } from '../db/db'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
 import type { KeptBodies } from '../request-log/bodies'
@@ -118,7 +118,7 @@ export function operation<
 
 /** The database for one change by the operator who asks. */
 export function changing({ world, actor, onChange }: Asked, change: RecordedChange): Db {
-  return tellingWrites(recording(world, actor, change), onChange)
+  return notifyingDb(recording(world, actor, change), onChange)
 }
 
 /** Records what is no change of the database. */

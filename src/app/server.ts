@@ -22,7 +22,7 @@ import { listenForMetrics, type MetricsListener, watchState } from './metrics-li
 import { type ReadConfig, type Reloaded, Reloads } from './reload'
 import { createApp } from './routes'
 import { type Scheduler, startScheduler } from './scheduler'
-import { LeftBehind } from './takeover'
+import { Takeover } from './takeover'
 import { databaseFile, type Outside, openWorld, outside, type Processes, type World } from './world'
 
 export interface Server {
@@ -93,7 +93,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(config, dataDir, options.outside ?? outside, processes)
   const poller = createPoller(world)
   const reencryption = new Reencryption({ ...world, tables: encodedTables })
-  const leftBehind = new LeftBehind(world, poller, processes)
+  const leftBehind = new Takeover(world, poller, processes)
   if (world.db.kind === 'sqlite' && leftBehind.isAlone) await reencryption.runAlone()
   await leftBehind.begin()
   const gateway = createGateway(world)

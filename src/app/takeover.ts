@@ -66,7 +66,7 @@ export async function makePendingEnd({ db, now, log }: LeftWorld, text: string):
 }
 
 /** Watches the other processes of the data directory, and takes over what each leaves when it ends. */
-export class LeftBehind {
+export class Takeover {
   /** The others that lived at the last look. */
   private living: readonly string[]
 

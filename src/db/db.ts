@@ -109,7 +109,7 @@ export function batchOf({ statements, also }: Movement): Statement[] {
 }
 
 /** A database that calls back for each transaction that it has written. */
-export function tellingWrites(db: Db, onWrite: () => void): Db {
+export function notifyingDb(db: Db, onWrite: () => void): Db {
   const told = async (writing: Promise<BatchResult>) => {
     const result = await writing
     if ('rows' in result) onWrite()

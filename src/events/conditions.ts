@@ -127,7 +127,7 @@ function stateOf({ toldAt, lastsUntil }: StoredCondition, now: number): EventSta
 }
 
 /** Whether anybody is told of it: the end of some is no news. */
-export function isTold({ type, state }: DueCondition): boolean {
+export function hasUsage({ type, state }: DueCondition): boolean {
   return state !== 'ended' || eventTypes[type].tellsEnd
 }
 

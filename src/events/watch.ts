@@ -18,7 +18,7 @@ import {
   dueConditions,
   endCondition,
   forgetConditions,
-  isTold,
+  hasUsage,
   markTold,
   see,
   UNTIL_OVER,
@@ -89,7 +89,7 @@ async function tell({ db, config, newId }: WatchWorld, settings: EventSettings, 
   const found = await dueConditions(db, now, settings.repeatMs)
   if (found.length === 0) return
   const due = await withEndFigures(db, settings, now, config.plans ?? {}, found)
-  const events = groupsOf(due.filter(isTold)).flatMap((group) =>
+  const events = groupsOf(due.filter(hasUsage)).flatMap((group) =>
     [...settings.to].flatMap(([recipient, entry]) => {
       const items = group.conditions.filter(({ account }) => wants(entry, group.type, account))
       if (items.length === 0) return []

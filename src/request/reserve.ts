@@ -36,7 +36,7 @@ import { extendCharge, firstTokens, withOutput } from './stream/hold'
 import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
-interface Wishes {
+interface ReserveOptions {
   gatewayUrl(): string
   videoSize?(): string | undefined
   signal(): AbortSignal
@@ -60,7 +60,7 @@ export async function reserve(
   request: CheckedRequest,
   idempotencyKey: IdempotencyKey | null,
   logRow: RequestLogRow,
-  from: Wishes,
+  from: ReserveOptions,
 ): Promise<Reservation | SavedAnswer> {
   const { world } = line
   const { db } = world
@@ -297,7 +297,7 @@ function newTask(
   { parsed, key, model }: CheckedRequest,
   family: TaskFamily,
   charge: Charge,
-  from: Wishes,
+  from: ReserveOptions,
   id: string,
 ): NewTask {
   const { webhook_url: webhookUrl } = parsed.body as { webhook_url?: string | null }

@@ -714,7 +714,10 @@ describe('messages', () => {
       expect(status).toBe(200)
       expect(sent[0]?.body.reasoning?.summary).toBe(summary)
       const [thought] = JSON.parse(text).content
-      expect({ display, isTold: thought.thinking !== '' }).toEqual({ display, isTold: summary === 'auto' })
+      expect({ display, hasUsage: thought.thinking !== '' }).toEqual({
+        display,
+        hasUsage: summary === 'auto',
+      })
     }
   })
 })

@@ -31,7 +31,7 @@ export interface PiecedCall extends CallPiece {
   /** Length of the arguments when they were last found incomplete. */
   partLength: number
   /** Times that they looked complete and were not. */
-  vainChecks: number
+  failedChecks: number
 }
 
 /** Most vain checks of a call, each of which reads all that came of it. After them it is whole at the end only. */
@@ -111,11 +111,11 @@ export function callOf<Call extends PiecedCall>(
 /** Whether the arguments are a complete JSON object. Checked only if something else follows. */
 export function isWhole(call: PiecedCall): boolean {
   const { arguments: text, partLength } = call
-  if (text.length === partLength || call.vainChecks === MAX_VAIN_CHECKS) return false
+  if (text.length === partLength || call.failedChecks === MAX_VAIN_CHECKS) return false
   try {
     if (text.trimEnd().endsWith('}')) return typeof JSON.parse(text) === 'object'
   } catch {
-    call.vainChecks++
+    call.failedChecks++
   }
   call.partLength = text.length
   return false

@@ -245,9 +245,9 @@ class PassingMeter implements StreamMeter {
   outcome(endedBy: EndedBy): Outcome {
     const { tally } = this
     // Text is only needed if the vendor's own figures, or their price tier, are missing.
-    const isTold =
+    const hasUsage =
       tally.isMeasured() && (tally.isTierKnown() || this.options.model.priceList.tables.length === 1)
-    if (!isTold || tally.failure() || endedBy !== 'done') this.readUnread()
+    if (!hasUsage || tally.failure() || endedBy !== 'done') this.readUnread()
     else this.unread.forget()
     return tally.outcome(endedBy)
   }

@@ -52,7 +52,7 @@ class TranslatingMeter implements StreamMeter {
   private ended = false
   private excess = false
   /** True if the caller got an error instead of the translator's events. */
-  private toldError = false
+  private sentError = false
 
   constructor(
     private readonly options: StreamMeterOptions,
@@ -124,12 +124,12 @@ class TranslatingMeter implements StreamMeter {
   }
 
   finish(usage: Quantities): Buffer {
-    return Buffer.from(this.ended && !this.toldError ? this.translator.finish(usage) : '')
+    return Buffer.from(this.ended && !this.sentError ? this.translator.finish(usage) : '')
   }
 
   cut(usage: Quantities): Buffer {
     this.ended = true
-    return Buffer.from(this.toldError ? '' : this.translator.cut(usage))
+    return Buffer.from(this.sentError ? '' : this.translator.cut(usage))
   }
 
   outcome(endedBy: EndedBy): Outcome {
@@ -171,9 +171,9 @@ class TranslatingMeter implements StreamMeter {
   private write(data: string, json: object | undefined, tally: StreamTally, candidate: number): string {
     const reading = tally.read(data, json)
     tally.add(reading)
-    if (!json || this.toldError) return ''
-    this.toldError = reading.end === 'failed-disguised'
-    if (this.toldError) return this.options.translateError(json)
+    if (!json || this.sentError) return ''
+    this.sentError = reading.end === 'failed-disguised'
+    if (this.sentError) return this.options.translateError(json)
     // The translator may pass members on that it does not know.
     const shown = mayTellCost(data) ? callerView(json) : json
     const told = this.translator.push(hasFailed(reading) ? callerComplaint(shown) : shown, candidate, reading)

@@ -133,7 +133,7 @@ class Blocks {
       name: '',
       arguments: '',
       partLength: 0,
-      vainChecks: 0,
+      failedChecks: 0,
       extra: undefined,
     }
     call.id ||= piece.id

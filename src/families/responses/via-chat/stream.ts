@@ -109,7 +109,7 @@ export class EventsOfChat extends ResponseTranslator {
         arguments: '',
         callId: undefined,
         partLength: 0,
-        vainChecks: 0,
+        failedChecks: 0,
         open: undefined,
         isClosed: false,
       }

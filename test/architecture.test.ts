@@ -7,6 +7,7 @@ import {
   cycleFaults,
   doubledNames,
   fileFaults,
+  fullFolders,
   importFaults,
   longFiles,
   longFunctions,
@@ -19,9 +20,15 @@ import {
 const ROOT = `${import.meta.dir}/..`
 const FILE_LINES_MOST = 500
 const FUNCTION_LINES_MOST = 70
+const FOLDER_FILES_MOST = 25
 
 /** Files and functions that are longer than they may be, in lines rounded up to tens. An entry may only become smaller. */
 const longFilesAllowed: Record<string, number> = {}
+/** Folders that list one file per item, which are looked up by their names. */
+const fullFoldersAllowed: Record<string, number> = {
+  'cli/commands': 40,
+  'src/http/routes': 30,
+}
 const longFunctionsAllowed: Record<string, number> = {
   'test/cli/commands.test.ts test': 80,
   'test/scenario/database.test.ts migrationContract': 80,
@@ -35,7 +42,7 @@ const longFunctionsAllowed: Record<string, number> = {
   'test/unit/field-names.test.ts readSlowly': 80,
 }
 
-const program = await read('{src,cli}/**/*.{ts,tsx}', 'gateway.config.ts')
+const program = await read('{src,cli,sandbox}/**/*.{ts,tsx}', 'gateway.config.ts')
 /** The catalogue and the words of the console are data: as long as there are models, and things to say. */
 const programs = program.filter(({ path }) => !/^(gateway\.config|src\/console\/texts)\.ts$/.test(path))
 const around = await read('{bench,test}/**/*.ts', 'build.ts')
@@ -49,6 +56,10 @@ describe('the source keeps', () => {
   test('imports without a circle', () => expect(cycleFaults(program)).toEqual([]))
   test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
   test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
+  test(`folders of at most ${FOLDER_FILES_MOST} files`, () => {
+    const shared = around.filter(({ path }) => path.startsWith('test/support/'))
+    expect(over(fullFolders([...program, ...shared], FOLDER_FILES_MOST), fullFoldersAllowed)).toEqual([])
+  })
   test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
   test('files that say what they are for', () => expect(fileFaults(all)).toEqual([]))
   test('comments that stand alone, in usual words', () => expect(proseFaults(all)).toEqual([]))
@@ -72,7 +83,7 @@ describe('the source keeps', () => {
     expect(opening.filter((path) => !path.startsWith('test/browser/'))).toEqual([])
     expect(opening.length).toBeGreaterThan(0)
     const readme = await Bun.file(`${import.meta.dir}/support/README.md`).text()
-    const listed = [...readme.matchAll(/^- `([\w-]+\.ts)`: /gm)].map(([, file]) => `test/support/${file}`)
+    const listed = [...readme.matchAll(/^- `([\w/-]+\.ts)`: /gm)].map(([, file]) => `test/support/${file}`)
     const shared = around.map(({ path }) => path).filter((path) => path.startsWith('test/support/'))
     expect(listed.sort()).toEqual(shared)
   })
@@ -80,7 +91,7 @@ describe('the source keeps', () => {
     const page = await Bun.file(`${ROOT}/ARCHITECTURE.md`).text()
     const levels = [...page.matchAll(/^ ?\d+ +((?:[a-z-]+\/ *)+)/gm)].map(([, folders = '']) => folders)
     const folders = programs.flatMap(({ path }) => /^src\/([^/]+)\//.exec(path)?.[1] ?? [])
-    const inside = new Set(folders.filter((folder) => folder !== 'sandbox'))
+    const inside = new Set(folders)
     const named = levels.flatMap((line) => line.match(/[a-z-]+/g) ?? [])
     expect(named.sort()).toEqual([...inside].sort())
   })
@@ -325,6 +336,12 @@ const breaches: readonly Breach[] = [
     good: { 'src/a.ts': '// 1\n// 2\n// 3\n' },
     bad: { 'src/a.ts': '// 1\n// 2\n// 3\n// 4\n' },
   },
+  {
+    title: 'a folder with too many files',
+    find: (files) => [...fullFolders(files, 1).keys()],
+    good: { 'src/a/a.ts': '', 'src/a/b/c.ts': '' },
+    bad: { 'src/a': '', 'src/a/a.ts': '', 'src/a/b.ts': '' },
+  },
   ...longFunctionBreaches(),
 ]
 
@@ -373,7 +390,7 @@ function sources(texts: Record<string, string>): SourceFile[] {
 function over(sizes: Map<string, number>, allowed: Record<string, number>): string[] {
   return [...sizes]
     .filter(([name, lines]) => lines > (allowed[name] ?? 0))
-    .map(([name, lines]) => `${name}: ${lines} lines`)
+    .map(([name, lines]) => `${name}: ${lines}`)
 }
 
 async function read(...patterns: string[]): Promise<SourceFile[]> {

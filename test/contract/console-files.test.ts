@@ -28,9 +28,7 @@ test('all of it is at most 200 KB, packed', async () => {
 test('nothing of it is loaded before its first request', async () => {
   const { whileServing, byConsole } = await modulesLoaded(temporaryFolder())
   const ofConsole = (paths: readonly string[]) =>
-    paths.filter((path) =>
-      /src\/(console|console-server)\/|console-files|node_modules\/(@?preact|uplot)/.test(path),
-    )
+    paths.filter((path) => /src\/(console|console-server)\/|node_modules\/(@?preact|uplot)/.test(path))
   expect(whileServing.length).toBeGreaterThan(100)
   expect(ofConsole(whileServing)).toEqual([])
   // What is looked for is there once somebody asks.

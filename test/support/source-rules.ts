@@ -32,6 +32,7 @@ const levels: readonly (readonly string[])[] = [
   // The page in the browser: of the gateway it knows the forms of answers, as types, and how money is written.
   ['src/console'],
   ['src/console-server'],
+  ['src/listen'],
   ['src/app'],
   // Outside of the gateway: simulated vendors, the catalogue as it is delivered, and the command line over all.
   ['sandbox', 'gateway.config.ts'],
@@ -77,11 +78,11 @@ const packageOwners: Record<string, RegExp> = {
   'wasm-media-encoders': /^src\/media\/mp3-worker\.ts$/,
   '@fastify/busboy': /^src\/http\/multipart-parts\.ts$/,
   'prom-client': /^src\/telemetry\/exposition\.ts$/,
-  'image-size': /^src\/lib\/picture\.ts$/,
+  'image-size': /^src\/lib\/file-formats\/picture\.ts$/,
   mediabunny: /^src\/media\/audio-worker\.ts$/,
   '@modelcontextprotocol/sdk': /^src\/mcp\/server\.ts$/,
   // The lock on a data directory is a database, and commands tell its errors from faults of their own.
-  'bun:sqlite': /^(src\/db\/(sqlite(-file)?|file-lock)\.ts$|cli\/)/,
+  'bun:sqlite': /^(src\/db\/(drivers\/sqlite(-file)?|file-lock)\.ts$|cli\/)/,
   'bun:ffi': /^cli\//,
   // A schema becomes code when it is first used: a start must not wait for those of everything.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
@@ -89,7 +90,8 @@ const packageOwners: Record<string, RegExp> = {
 }
 
 /** Imports that are read or sent as they are: the facts about the program, and the pages of the documentation and the console. */
-const NOT_CODE = /^(\.\.\/)+(package\.json|console\/index\.html|docs\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
+const NOT_CODE =
+  /^(\.\.\/)+(package\.json|console\/index\.html|api-document\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))
@@ -113,7 +115,7 @@ export function importFaults(files: readonly SourceFile[]): string[] {
     if (from === 'src/console') {
       for (const target of targetsOf(file, known)) {
         // Programs and settings that are shown in it are texts made by pure functions.
-        if (/^src\/((console|lib)\/|docs\/(clients|samples)\.ts$)/.test(target)) continue
+        if (/^src\/((console|lib)\/|api-document\/(clients|samples)\.ts$)/.test(target)) continue
         faults.push(`${file.path} must not import ${target} but for its types: that runs in the gateway`)
       }
     }
@@ -160,13 +162,13 @@ interface Wording {
 
 const wordings: readonly Wording[] = [
   {
-    files: /^src\//,
+    files: /^(src|sandbox)\//,
     never: /\bprocess\.\w+|\bBun\.env\b|\bimport\.meta\.env\b/,
     why: 'only the command line touches the process and its environment',
   },
   {
     // Samples are programs for readers, and are only written here. The console runs in the browser.
-    files: /^src\/(?!app\/world\.ts|console\/|docs\/samples\.ts|sandbox\/)/,
+    files: /^src\/(?!app\/world\.ts|console\/|api-document\/samples\.ts)/,
     never: /\bDate\.now\b|\bnew Date\(\)|(?<![.\w])fetch\(/,
     why: 'the clock and the network come in through the world',
   },
@@ -211,7 +213,7 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
 
 /** Samples and settings of clients name the packages and variables of official ones, and the reference of the configuration has examples. */
 const VENDOR_FILES =
-  /^src\/(families\/|upstreams\/kinds\/|sandbox\/|docs\/(clients|configuration|models|samples)\.ts$)/
+  /^src\/(families\/|upstreams\/kinds\/|api-document\/(clients|configuration|models|samples)\.ts$)/
 
 /** Vendors are named in families, upstreams, sandbox and samples only. Two of them have given their names to what others speak too. */
 export function vendorFaults(files: readonly SourceFile[]): string[] {
@@ -276,15 +278,15 @@ export function proseFaults(files: readonly SourceFile[]): string[] {
 }
 
 /**
- * Names that two files of the gateway export, which a reader could take for one another. The sandbox stands outside: each
- * of its vendors has words of its own. The console is a program of its own, in the browser.
+ * Names that two files of the gateway export, which a reader could take for one another. The sandbox is not part
+ * of it: each simulated vendor has its own words. The console is a program of its own, in the browser.
  */
 export function doubledNames(files: readonly SourceFile[]): string[] {
   const declared = /^export (?:async )?(?:function\*?|const|let|class|interface|type) (\w+)/gm
   const homes = new Map<string, string>()
   const faults: string[] = []
   for (const { path, text } of files) {
-    if (!/^src\/(?!sandbox\/)/.test(path)) continue
+    if (!path.startsWith('src/')) continue
     const program = path.startsWith('src/console/') ? 'console' : 'gateway'
     for (const [, name = ''] of text.matchAll(declared)) {
       const home = homes.get(`${program} ${name}`) ?? path
@@ -294,6 +296,16 @@ export function doubledNames(files: readonly SourceFile[]): string[] {
     }
   }
   return faults
+}
+
+/** Folders that have more files than that directly inside of them. */
+export function fullFolders(files: readonly SourceFile[], most: number): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { path } of files) {
+    const folder = path.slice(0, path.lastIndexOf('/'))
+    counts.set(folder, (counts.get(folder) ?? 0) + 1)
+  }
+  return new Map([...counts].filter(([folder, count]) => folder !== '' && count > most))
 }
 
 export function longFiles(files: readonly SourceFile[], most: number): Map<string, number> {

@@ -12,7 +12,7 @@ const root = `${import.meta.dir}/../..`
 async function sources(): Promise<string> {
   const texts: string[] = []
   for await (const path of new Glob('src/**/*.ts').scan(root)) {
-    if (/^src\/(docs|sandbox)\/|error-codes\.ts$/.test(path)) continue
+    if (/^src\/api-document\/|error-codes\.ts$/.test(path)) continue
     texts.push(await Bun.file(`${root}/${path}`).text())
   }
   return texts.join('\n')

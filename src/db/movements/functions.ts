@@ -1,6 +1,6 @@
 // The functions on PostgreSQL that make a group of movements in one call: what the ledger's statements do one by one, for
 // many at once. They must answer what the statements would have answered in some order, and lock accounts before
-// anything else, by name. These take JSON, for gateways of before: movement-records.ts has what is called now. A function that
+// anything else, by name. These take JSON, for gateways of before: movements/records.ts has what is called now. A function that
 // has been released must never change.
 
 /** The columns of both lists in the argument that are not texts. */

@@ -23,7 +23,7 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Answers of the function: see movement-records.ts. */
+/** Answers of the function: see movements/records.ts. */
 interface Answer {
   ends: number[] | null
   holds: number[] | null

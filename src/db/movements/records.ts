@@ -1,5 +1,5 @@
 // The functions on PostgreSQL that take a group of movements as records: each list is read once, as an array of a type with
-// the columns of movement-functions.ts, which says what must hold of all of them. Records are texts here, and only here. A
+// the columns of movements/functions.ts, which says what must hold of all of them. Records are texts here, and only here. A
 // type or a function that has been released must never change: add one with the next number.
 
 import type { Columns } from '../db'

@@ -54,7 +54,7 @@ async function serveLines(): Promise<never> {
     process.argv = [process.execPath, 'gateway', ...JSON.parse(line)]
     process.exitCode = 0
     // The main file runs once for each address; what it imports stays.
-    await import(`../../cli/main.ts?line=${count++}`)
+    await import(`../../../cli/main.ts?line=${count++}`)
     console.error(END)
     console.log(`${END}\n${process.exitCode}${END}`)
   }

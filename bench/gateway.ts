@@ -6,6 +6,9 @@ import { Child, freePort } from './children'
 import { BURST, gatewayModel, PACED, VIDEO, vendorModel, WHOLE } from './exchange'
 import type { Target } from './targets'
 
+/** A key as vendors make them: a short one that reads like a word would be looked for in each event. */
+const VENDOR_KEY = 'sk-mock-Zq4Yx7Wm2Vn9Bk5Lt8Rc3Hd6Jf1Gs0Pa'
+
 export interface GatewaySetup {
   command: string[]
   directory: string
@@ -90,12 +93,12 @@ function config(mockPort: number): object {
   ]
   return {
     upstreams: {
-      mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: 'sk-mock' },
+      mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
       // The default would be the bottleneck: it spares vendors who count the questions of one account.
       videos: {
         kind: 'xai',
         baseUrl: `http://127.0.0.1:${mockPort}/v1`,
-        apiKey: 'sk-mock',
+        apiKey: VENDOR_KEY,
         pollsPerSecond: 10_000,
       },
     },

@@ -21,6 +21,8 @@ const NOTHING = Buffer.alloc(0)
 const ESCAPES = [Buffer.from('\\u00'), Buffer.from('\\/')]
 /** Bytes of a key that are searched for: a search for all of a long one would take twenty times as long. */
 const SEARCHED_BYTES = 8
+/** Bytes of a beginning that is found without the quote after it: few honest texts have them. */
+const RARE_BYTES = 4
 const INDEX = /index$/
 
 interface HeldEvent {
@@ -113,7 +115,13 @@ class StreamMask implements SplitMask {
     const whole = this.splitter.push(piece)
     if (whole.length === 0 || (this.places.size === 0 && !this.mayShare(whole))) return whole
     let shown = ''
-    for (const event of eventsIn(whole, 0)) shown += this.take(event)
+    let at = 0
+    for (const event of eventsIn(whole, 0)) {
+      const bytes = whole.subarray(at, at + event.length)
+      at += event.length
+      // Reading costs as much as everything else that is done with an event.
+      shown += this.places.size === 0 && !this.mayShare(bytes) ? event : this.take(event)
+    }
     return Buffer.from(shown, 'latin1')
   }
 
@@ -322,8 +330,9 @@ function replace({ passed, pieces }: Place, from: number, end: number, mask: str
 
 /** Length of the longest beginning of a key, but not all of it, that a text ends in. */
 function endOf(text: string, key: string): number {
+  const last = text.charCodeAt(text.length - 1)
   for (let length = Math.min(text.length, key.length - 1); length > 0; length--) {
-    if (text.endsWith(key.slice(0, length))) return length
+    if (key.charCodeAt(length - 1) === last && text.endsWith(key.slice(0, length))) return length
   }
   return 0
 }
@@ -342,15 +351,32 @@ function sharesOf(keys: readonly Buffer[]): Shares {
     }
   }
   const starts = keys.map((key) => key.subarray(0, SEARCHED_BYTES))
+  const words = wordsOf(keys)
   const isLast = Uint8Array.from(beginnings, (each) => (each.length > 0 ? 1 : 0))
-  return (bytes) => {
+  const endsInBeginning = (bytes: Buffer) => {
     for (let at = 1; at < bytes.length; at++) {
       if (bytes[at] !== QUOTE || isLast[bytes[at - 1] as number] === 0 || bytes[at + 1] === COLON) continue
       for (const { key, length } of beginnings[bytes[at - 1] as number] ?? []) {
         if (length <= at && key.compare(bytes, at - length, at, 0, length) === 0) return true
       }
     }
-    if (starts.some((start) => bytes.includes(start))) return true
+    return false
+  }
+  return (bytes) => {
+    // Searches of the runtime are ten times as fast as a loop here, which only sees what has one of the words.
+    if (words.some((word) => bytes.includes(word))) {
+      if (starts.some((start) => bytes.includes(start)) || endsInBeginning(bytes)) return true
+    }
     return bytes.includes(BACKSLASH) && ESCAPES.some((start) => bytes.includes(start))
   }
+}
+
+/** Words of which bytes have one if they have a key, or a string that ends in the beginning of one. */
+function wordsOf(keys: readonly Buffer[]): Buffer[] {
+  const words = keys.flatMap((key) => {
+    const rare = key.toString('latin1', 0, RARE_BYTES)
+    const short = Array.from({ length: rare.length - 1 }, (_, index) => `${rare.slice(0, index + 1)}"`)
+    return [rare, ...short]
+  })
+  return [...new Set(words)].map((word) => Buffer.from(word, 'latin1'))
 }

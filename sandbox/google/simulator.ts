@@ -38,6 +38,8 @@ const refusedFields = [
   'top_k',
   'reasoning',
 ]
+/** Models that refuse the effort `none`: HKUDS/DeepTutor#734 on GitHub. */
+const alwaysThinks = /^gemini-(?:2\.5-pro|[3-9])/
 const lengthMin = 128
 const batchMax = 100
 const embedFields = ['model', 'content', 'taskType', 'title', 'outputDimensionality']
@@ -252,6 +254,9 @@ function compatible(request: VendorRequest): Reply {
   // A null is refused too: the service reads its fields into a message of its own.
   const unknown = Object.keys(body).filter((field) => refusedFields.includes(field))
   if (unknown.length > 0) return unknownFields(request, unknown, '')
+  if (body.reasoning_effort === 'none' && alwaysThinks.test(name)) {
+    return googleError(request, 400, 'Request contains an invalid argument.')
+  }
   const fault = signatureFault(body, name)
   if (fault !== undefined) return googleError(request, 400, fault)
   const effort = reasoningByEffort.get(body.reasoning_effort) ?? 0

@@ -85,14 +85,22 @@ ${knownModels.map(rowOf).join('\n')}
 `
 }
 
-function rowOf({ names, traits, contextTokens, maxOutputTokens, source, asOf }: KnownModel): string {
+function rowOf({
+  names,
+  traits,
+  contextTokens,
+  maxOutputTokens,
+  source,
+  limitsSource,
+  asOf,
+}: KnownModel): string {
   const tokens = (count: number | undefined) => count?.toLocaleString('en-US') ?? ''
   const cells = [
     names.map((name) => `\`${name}\``).join(', '),
     traitsIn(traits),
     tokens(contextTokens),
     tokens(maxOutputTokens),
-    `[${asOf}](${source})`,
+    `[${asOf}](${source})${limitsSource === undefined ? '' : `, [limits](${limitsSource})`}`,
   ]
   return `| ${cells.join(' | ')} |`
 }

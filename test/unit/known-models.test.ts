@@ -27,6 +27,10 @@ describe('a model is known', () => {
     ['gpt-5-mini-2025-08-07', 'gpt-5'],
     ['openai/gpt-5-mini', 'gpt-5'],
     ['gpt-5.4-mini', 'gpt-5.4-mini'],
+    ['gpt-5.1-chat-latest', 'gpt-5.1-chat*'],
+    ['gpt-5.1-codex-max', 'gpt-5.1-codex-max'],
+    ['gpt-5.1-codex', 'gpt-5.1'],
+    ['gpt-5-pro-2025-10-06', 'gpt-5-pro'],
     ['gpt-6-luna', 'gpt-6*'],
     ['gpt-6.1-sol', 'gpt-6-astra*'],
     ['o3-mini', 'o1'],
@@ -60,12 +64,12 @@ describe('a model is known', () => {
 })
 
 test('every row has a source, a month, and traits of the schema only', () => {
-  for (const { names, traits, source, asOf, contextTokens = 1, maxOutputTokens = 1 } of knownModels) {
-    expect([names.length > 0, source.startsWith('https://'), /^20\d\d-\d\d$/.test(asOf)]).toEqual([
-      true,
-      true,
-      true,
-    ])
+  for (const row of knownModels) {
+    const { names, traits, source, limitsSource = source, asOf, contextTokens = 1, maxOutputTokens = 1 } = row
+    const sources = [source, limitsSource]
+    expect(names.length).toBeGreaterThan(0)
+    expect(sources.filter((each) => !each.startsWith('https://'))).toEqual([])
+    expect(asOf).toMatch(/^20\d\d-\d\d$/)
     expect(Object.keys(traits).filter((name) => !Object.hasOwn(Traits.properties, name))).toEqual([])
     expect(Math.min(contextTokens, maxOutputTokens)).toBeGreaterThan(0)
   }

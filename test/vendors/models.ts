@@ -24,7 +24,7 @@ const named: [upstream: string, family: string | string[], names: string[]][] = 
     ['us.anthropic.claude-opus-5', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'],
   ],
   ['vertex', 'anthropic-messages', ['claude-opus-4-7', 'claude-haiku-4-5@20251001']],
-  ['google', 'openai-chat', ['gemini-3-flash-preview']],
+  ['google', 'openai-chat', ['gemini-3-flash-preview', 'gemini-2.5-pro']],
   ['groq', 'openai-chat', ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b']],
   ['mistral', 'openai-chat', ['mistral-large-latest']],
   ['xai', 'openai-chat', ['grok-4-0709', 'grok-4.5']],

@@ -182,6 +182,11 @@ const bringsReasoning = ({ body }: Sent): boolean =>
 const others: Record<string, Rule> = {
   'google/unknown-fields': (sent) =>
     sent.vendor === 'google' && isChat(sent) && has(sent, ...unknownToGoogle),
+  'google/efforts': (sent) =>
+    sent.vendor === 'google' &&
+    isChat(sent) &&
+    /^gemini-(?:2\.5-pro|[3-9])/.test(sent.model) &&
+    sent.body.reasoning_effort === 'none',
   'groq/unknown-fields'(sent) {
     if (sent.vendor !== 'groq' || !isChat(sent)) return false
     const { n, reasoning_effort: effort } = sent.body

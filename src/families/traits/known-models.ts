@@ -14,6 +14,8 @@ export interface KnownModel {
   inputModalities?: readonly ('image' | 'file')[]
   /** A page of the vendor, or a refusal that someone reported. */
   source: string
+  /** Where the limits are from, if `source` does not have them. */
+  limitsSource?: string
   /** The month when the source was checked: `2026-11`. */
   asOf: string
 }
@@ -69,10 +71,19 @@ const budgeted: Partial<Traits> = {
   prefill: 'unless_thinking',
 }
 const seen = { inputModalities: ['image', 'file'] as const }
-const million = { ...seen, contextTokens: 1_000_000, maxOutputTokens: 128_000 }
-const smaller = { ...seen, contextTokens: 200_000, maxOutputTokens: 64_000 }
-
 const anthropic = 'https://platform.claude.com/docs/en'
+const lineup = `${anthropic}/models/sonnet-5/overview`
+const million = { ...seen, contextTokens: 1_000_000, maxOutputTokens: 128_000, limitsSource: lineup }
+const smaller = {
+  ...seen,
+  contextTokens: 200_000,
+  maxOutputTokens: 64_000,
+  limitsSource: `${anthropic}/models/opus-4-5/overview`,
+}
+/** Anthropic's own page no longer lists the limits of older models; this is a copy of its table of May 2025. */
+const olderTable = 'https://docs.aihubmix.com/en/api/Claude-Native'
+const older = { ...smaller, limitsSource: olderTable }
+
 const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
 const thinkingPage = { source: `${anthropic}/build-with-claude/extended-thinking`, asOf: '2026-11' }
 
@@ -142,25 +153,26 @@ const claude: readonly KnownModel[] = [
       prefill: 'never',
     },
     ...million,
+    limitsSource: `${anthropic}/models/opus-4-6/overview`,
     ...effortPage,
   },
   { names: ['claude-opus-4-5'], traits: { ...budgeted, efforts: UP_TO_HIGH }, ...smaller, ...effortPage },
   { names: ['claude-haiku-4-5', 'claude-sonnet-4-5'], traits: budgeted, ...smaller, ...effortPage },
-  { names: ['claude-sonnet-4', 'claude-sonnet-4-0'], traits: budgeted, ...smaller, ...thinkingPage },
+  { names: ['claude-sonnet-4', 'claude-sonnet-4-0'], traits: budgeted, ...older, ...thinkingPage },
   {
     names: ['claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
     traits: budgeted,
-    ...smaller,
+    ...older,
     maxOutputTokens: 32_000,
     ...thinkingPage,
   },
-  { names: ['claude-3-7-sonnet', 'claude-3-7-sonnet-latest'], traits: budgeted, ...smaller, ...thinkingPage },
+  { names: ['claude-3-7-sonnet', 'claude-3-7-sonnet-latest'], traits: budgeted, ...older, ...thinkingPage },
   {
     names: ['claude-3-5-*'],
     traits: {},
     contextTokens: 200_000,
     maxOutputTokens: 8_192,
-    source: `${anthropic}/about-claude/models/overview`,
+    source: olderTable,
     asOf: '2026-11',
   },
   {
@@ -185,21 +197,26 @@ const openai = 'https://developers.openai.com/api/docs'
  */
 const toolsOverResponses = { toolsBesideEffort: false }
 const pictures = { inputModalities: ['image'] as const }
-const large = { ...pictures, contextTokens: 1_050_000, maxOutputTokens: 128_000 }
-const medium = { ...pictures, contextTokens: 400_000, maxOutputTokens: 128_000 }
+/** Microsoft's table of context windows and output limits, by model: of gpt-4o to gpt-5.5 (2026-06-11). */
+const azure =
+  'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/includes/models-azure-direct-openai.md'
+const large = { ...pictures, contextTokens: 1_050_000, maxOutputTokens: 128_000, limitsSource: azure }
+const medium = { ...pictures, contextTokens: 400_000, maxOutputTokens: 128_000, limitsSource: azure }
+const chatSized = { ...pictures, contextTokens: 128_000, maxOutputTokens: 16_384 }
+const sixes = { ...large, limitsSource: 'https://docs.litellm.ai/blog/gpt_6_sol_luna' }
 
 const gpt: readonly KnownModel[] = [
   {
     names: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-6-rosalind*'],
     traits: { ...reasoning, ...toolsOverResponses, efforts: UP_TO_MAX },
-    ...large,
+    ...sixes,
     source: `${openai}/guides/deployment-checklist`,
     asOf: '2026-11',
   },
   {
     names: ['gpt-6*', 'gpt-5.6*'],
     traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_MAX] },
-    ...large,
+    ...sixes,
     source: 'https://github.com/BerriAI/litellm/pull/34569',
     asOf: '2026-11',
   },
@@ -225,6 +242,29 @@ const gpt: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    // They reason; which efforts they take is not on record.
+    names: ['gpt-5.1-chat*', 'gpt-5.2-chat*', 'gpt-5.3-chat*'],
+    traits: reasoning,
+    ...chatSized,
+    source: azure,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.1-codex-max'],
+    traits: { ...reasoning, efforts: UP_TO_XHIGH },
+    ...medium,
+    source: azure,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5-pro'],
+    traits: { ...reasoning, efforts: ['high'] },
+    ...medium,
+    source:
+      'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/how-to/reasoning.md',
+    asOf: '2026-11',
+  },
+  {
     names: ['gpt-5.2', 'gpt-5.3'],
     traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...medium,
@@ -241,9 +281,8 @@ const gpt: readonly KnownModel[] = [
   {
     names: ['gpt-5-chat*'],
     traits: {},
-    contextTokens: 128_000,
-    maxOutputTokens: 16_384,
-    source: `${openai}/models/gpt-5-chat-latest`,
+    ...chatSized,
+    source: azure,
     asOf: '2026-11',
   },
   {
@@ -258,6 +297,7 @@ const gpt: readonly KnownModel[] = [
     traits: { ...reasoning, efforts: UP_TO_HIGH, parallelCalls: false },
     contextTokens: 200_000,
     maxOutputTokens: 100_000,
+    limitsSource: azure,
     source: 'https://github.com/langchain-ai/langgraph-supervisor-py/pull/125',
     asOf: '2026-11',
   },
@@ -266,6 +306,7 @@ const gpt: readonly KnownModel[] = [
     traits: plain,
     contextTokens: 128_000,
     maxOutputTokens: 16_384,
+    limitsSource: azure,
     source: 'https://github.com/davidmigloz/langchain_dart/issues/712',
     asOf: '2026-11',
   },
@@ -275,10 +316,24 @@ const gpt: readonly KnownModel[] = [
     ...pictures,
     contextTokens: 1_047_576,
     maxOutputTokens: 32_768,
+    limitsSource: azure,
     source: `${openai}/models/gpt-4.1`,
     asOf: '2026-11',
   },
 ]
+
+/**
+ * The efforts of Google's page, by which `minimal` is a level or a budget. In January 2026 its endpoint refused `minimal` for
+ * Gemini 3 Flash, and `none` was accepted (discuss.ai.google.dev/t/117875).
+ */
+const geminiEfforts = ['minimal', ...UP_TO_HIGH]
+const gemini = {
+  contextTokens: 1_048_576,
+  maxOutputTokens: 65_536,
+  source: 'https://ai.google.dev/gemini-api/docs/openai',
+  limitsSource: 'https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/gemini/3-flash',
+  asOf: '2026-11',
+}
 
 const others: readonly KnownModel[] = [
   {
@@ -396,19 +451,14 @@ const others: readonly KnownModel[] = [
   },
   {
     names: ['gemini-2.5-flash*'],
-    traits: { ...optional, efforts: ['none', 'minimal', ...UP_TO_HIGH] },
-    contextTokens: 1_048_576,
-    maxOutputTokens: 65_536,
-    source: 'https://ai.google.dev/gemini-api/docs/openai',
-    asOf: '2026-11',
+    traits: { ...optional, efforts: ['none', ...geminiEfforts] },
+    ...gemini,
   },
   {
+    // `none` is refused: HKUDS/DeepTutor#734 (2026-07-31), with the sentence of Google's page that thinking cannot be turned off.
     names: ['gemini-2.5-pro', 'gemini-3*'],
-    traits: { thinking: 'always', thinksByDefault: true },
-    contextTokens: 1_048_576,
-    maxOutputTokens: 65_536,
-    source: 'https://ai.google.dev/gemini-api/docs/openai',
-    asOf: '2026-11',
+    traits: { thinking: 'always', thinksByDefault: true, efforts: geminiEfforts },
+    ...gemini,
   },
 ]
 

@@ -103,6 +103,7 @@ beforeAll(async () => {
       'gpt-6.1-sol': onChat('gpt-6.1-sol'),
       'gpt-6-luna': onChat('gpt-6-luna'),
       o3: onChat('o3-2025-04-16'),
+      gemini: onChat('google/gemini-3-flash-preview'),
       shorthand: { ...onChat('house-thinker'), reasoning: true },
     },
     upstreams: {
@@ -290,6 +291,9 @@ describe.each([false, true])('messages behind chat completions (stream: %p)', (s
     ['gpt-5-mini', 'minimal'],
     ['gpt-6.1-sol', 'low'],
     ['gpt-6-luna', 'none'],
+    ['gemini', 'minimal'],
+    // It cannot stop thinking, and which efforts it takes is not known.
+    ['shorthand', undefined],
   ])('thinking is turned off on %s by the effort %s', async (model, effort) => {
     const { status, sent } = await ask('messages', model, { thinking: { type: 'disabled' } }, stream)
     expect([status, sent.reasoning_effort]).toEqual([200, effort])

@@ -42,8 +42,15 @@ export function lowestEffort({ efforts = [] }: Efforts): string | undefined {
   return efforts.find((effort) => effort !== 'none')
 }
 
-/** The effort of a model that is nearest to one that a translation made: the same, else the next below, else its lowest. */
-export function nearestEffort({ efforts }: Efforts, wanted: string): string | undefined {
+/**
+ * The effort of a model that is nearest to one that a translation made: the same, else the next below, else its lowest. Undefined if
+ * it accepts none, or cannot stop thinking and none is known.
+ */
+export function nearestEffort(
+  { efforts, thinking }: Efforts & Partial<Pick<Traits, 'thinking'>>,
+  wanted: string,
+): string | undefined {
+  if (wanted === 'none' && thinking === 'always') return lowestEffort({ efforts })
   if (efforts === undefined || efforts.includes(wanted)) return wanted
   const place = EFFORTS.indexOf(wanted as (typeof EFFORTS)[number])
   const below = efforts.filter((effort) => EFFORTS.indexOf(effort as (typeof EFFORTS)[number]) <= place)

@@ -42,9 +42,10 @@ export function responsesEdit(request: object, model: Model): OpenEdit {
     return edit
   }
   const { effort } = asObject(reasoning)
-  const meant = typeof effort === 'string' ? nearestEffort(traits, effort) : undefined
-  if (meant !== undefined && meant !== effort)
-    edit.inside.reasoning = { set: { effort: JSON.stringify(meant) } }
+  if (typeof effort !== 'string') return edit
+  const meant = nearestEffort(traits, effort)
+  if (meant === undefined) edit.inside.reasoning = { drop: ['effort'] }
+  else if (meant !== effort) edit.inside.reasoning = { set: { effort: JSON.stringify(meant) } }
   return edit
 }
 

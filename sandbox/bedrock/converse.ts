@@ -3,6 +3,7 @@
 // and rendered here. It must never take a field or a block that Converse does not have.
 
 import { messageReply } from '../anthropic/messages'
+import { findModelFault } from '../anthropic/models'
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject, parseJson } from '../json'
 import type { EventFrame, Reply, VendorRequest } from '../simulator'
 
@@ -23,16 +24,22 @@ const FIELDS = [
 const INFERENCE = ['maxTokens', 'temperature', 'topP', 'stopSequences']
 export const converseNames =
   /^(?:(?:us|eu|apac|global)\.)?(?:amazon\.nova|meta\.llama|mistral\.)[a-z0-9.:-]+$/
+/** Claude's names at Bedrock, with the name that Anthropic has for the model. */
+export const claudeNames = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
 const LATENCY_MS = 421
 
 /** The reply in the form of Converse, or the vendor's complaint about the request. */
 export function conversation(request: VendorRequest, id: string, isStreamed: boolean): Reply | string {
-  if (!converseNames.test(id)) return 'The provided model identifier is invalid.'
+  const [, claude] = claudeNames.exec(id) ?? []
+  if (claude === undefined && !converseNames.test(id)) return 'The provided model identifier is invalid.'
   const body = asObject(request.json)
   if (!body) return 'Malformed input request, please reformat your input.'
   const fault = faultIn(body)
   if (fault !== undefined) return fault
-  const reply = messageReply({ ...request, json: messageFor(body, isStreamed) }, {})
+  const message = messageFor(body, isStreamed)
+  const refused = claude === undefined ? undefined : findModelFault({ ...message, model: claude })
+  if (refused !== undefined) return `The model returned the following errors: ${refused}`
+  const reply = messageReply({ ...request, json: message }, {})
   if (reply.body.kind === 'json') return { ...reply, body: { kind: 'json', value: whole(reply.body.value) } }
   if (reply.body.kind !== 'events') return reply
   const { stream } = reply.body
@@ -68,9 +75,9 @@ function faultIn(body: JsonObject): string | undefined {
 
 /** The request in the form that answers are made of. */
 function messageFor(body: JsonObject, isStreamed: boolean): JsonObject {
-  const { maxTokens, stopSequences } = asObject(body.inferenceConfig) ?? {}
+  const { maxTokens, stopSequences, temperature, topP } = asObject(body.inferenceConfig) ?? {}
   const { tools, toolChoice } = asObject(body.toolConfig) ?? {}
-  const { textFormat } = asObject(body.outputConfig) ?? {}
+  const { textFormat, effort } = asObject(body.outputConfig) ?? {}
   const { schema } = asObject(asObject(asObject(textFormat)?.structure)?.jsonSchema) ?? {}
   const choice = asObject(toolChoice)
   return {
@@ -88,7 +95,10 @@ function messageFor(body: JsonObject, isStreamed: boolean): JsonObject {
     }),
     ...(choice?.any !== undefined && { tool_choice: { type: 'any' } }),
     ...(choice?.tool !== undefined && { tool_choice: { type: 'tool', name: asObject(choice.tool)?.name } }),
-    ...(typeof schema === 'string' && { output_config: { format: { schema: parseJson(schema) } } }),
+    temperature,
+    top_p: topP,
+    output_config: { effort, ...(typeof schema === 'string' && { format: { schema: parseJson(schema) } }) },
+    ...asObject(body.additionalModelRequestFields),
   }
 }
 

@@ -7,7 +7,7 @@ import { asArray, asObject, asString, type JsonObject, parseJson } from '../json
 import { createLookalike } from '../openai/lookalike'
 import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
-import { conversation, converseNames } from './converse'
+import { claudeNames, conversation, converseNames } from './converse'
 import { eventFrame, exceptionFrame } from './frames'
 import { type Credentials, signatureFault } from './signature'
 
@@ -20,7 +20,6 @@ const credentials: Credentials = {
 const VERSION = 'bedrock-2023-05-31'
 const INVOKE = /^\/model\/([^/]+)\/invoke(-with-response-stream)?$/
 const CONVERSE = /^\/model\/([^/]+)\/converse(-stream)?$/
-const CLAUDE = /^(?:(?:us|eu|apac|global)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+(?::\d+)?)?$/
 
 const chat = createLookalike({
   secret: null,
@@ -41,7 +40,7 @@ export const bedrock: Simulator = {
     ['/converse', 'amazon.nova-lite-v1:0'],
     ['/model/', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
   ],
-  knows: (model) => CLAUDE.test(model) || converseNames.test(model) || chat.knows(model),
+  knows: (model) => claudeNames.test(model) || converseNames.test(model) || chat.knows(model),
 
   refuse(request) {
     const fault = signatureFault({ ...request, path: `/bedrock${request.path}` }, credentials)
@@ -81,7 +80,7 @@ function converse(request: VendorRequest, id: string, isStreamed: boolean): Repl
 }
 
 async function invoke(request: VendorRequest, id: string, isStreamed: boolean): Promise<Reply> {
-  const model = CLAUDE.exec(id)?.[1]
+  const model = claudeNames.exec(id)?.[1]
   if (model === undefined) {
     return refusal(400, 'ValidationException', 'The provided model identifier is invalid.')
   }

@@ -46,6 +46,12 @@ describe('a request of Converse', () => {
     expect(sent(sampling, plain).inferenceConfig).toMatchObject({ temperature: 0.5, topP: 0.5 })
   })
 
+  test('has one of two settings of sampling for a model that takes no more', () => {
+    const both = { temperature: 0.5, top_p: 0.5 }
+    expect(sent(both, older).inferenceConfig).toEqual({ maxTokens: 100, temperature: 0.5 })
+    expect(sent({ top_p: 0.5 }, older).inferenceConfig).toEqual({ maxTokens: 100, topP: 0.5 })
+  })
+
   test('has the lowest effort where thinking cannot be turned off, and none for a model that is told none', () => {
     expect(sent({ thinking: { type: 'disabled' } }, newest).outputConfig).toEqual({ effort: 'low' })
     expect(sent({ output_config: { effort: 'max' } }, newest).outputConfig).toEqual({ effort: 'max' })

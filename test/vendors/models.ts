@@ -4,7 +4,7 @@
 import config from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 
-const families = ['openai-chat', 'openai-responses', 'anthropic-messages']
+const families = ['openai-chat', 'openai-responses', 'anthropic-messages', 'bedrock-converse']
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
 
 const catalogue = Object.entries(config.models as Record<string, ModelConfig>).filter(
@@ -22,6 +22,15 @@ const named: [upstream: string, family: string | string[], names: string[]][] = 
     'bedrock',
     'anthropic-messages',
     ['us.anthropic.claude-opus-5', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'],
+  ],
+  [
+    'bedrock',
+    'bedrock-converse',
+    [
+      'us.anthropic.claude-opus-5-5',
+      'global.anthropic.claude-opus-4-6-v1',
+      'eu.anthropic.claude-haiku-4-5-20251001-v1:0',
+    ],
   ],
   ['vertex', 'anthropic-messages', ['claude-opus-4-7', 'claude-haiku-4-5@20251001']],
   ['google', 'openai-chat', ['gemini-3-flash-preview', 'gemini-2.5-pro']],

@@ -58,6 +58,9 @@ export function recordedRules(): RecordedRule[] {
 
 /** The whole request of a refusal. */
 export function requestOf({ path, model, request, prompt = 'Hello' }: Refusal): JsonObject {
+  if (/\/converse(-stream)?$/.test(path)) {
+    return { messages: [{ role: 'user', content: [{ text: prompt }] }], ...request }
+  }
   // Bedrock has the model in the path alone.
   const named = path.startsWith('/model/') ? { anthropic_version: 'bedrock-2023-05-31' } : { model }
   if (path === '/responses') return { ...named, input: prompt, ...request }

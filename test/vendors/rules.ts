@@ -157,6 +157,29 @@ const anthropic: Record<string, Rule> = {
   // Bedrock has no rule of its own: the others are about it too.
   'bedrock/claude': (sent) =>
     sent.vendor === 'bedrock' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
+  'bedrock/converse': (sent) =>
+    isConverse(sent) && Object.keys(anthropic).some((name) => anthropicRule(name, asMessages(sent))),
+}
+
+const isConverse = ({ vendor, path }: Sent): boolean =>
+  vendor === 'bedrock' && /\/converse(-stream)?$/.test(path)
+
+/** A request of Converse under the names of messages (API_runtime_Converse, and the types of the AWS SDK). */
+function asMessages({ body, ...sent }: Sent): Sent {
+  const { temperature, topP } = object(body.inferenceConfig)
+  const choice = object(object(body.toolConfig).toolChoice)
+  const { effort } = object(body.outputConfig)
+  return {
+    ...sent,
+    body: {
+      messages: body.messages,
+      temperature,
+      top_p: topP,
+      tool_choice: { type: Object.keys(choice)[0] },
+      output_config: { effort },
+      ...object(body.additionalModelRequestFields),
+    },
+  }
 }
 
 const anthropicRule = (name: string, sent: Sent): boolean =>

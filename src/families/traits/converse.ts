@@ -12,10 +12,13 @@ type Fields = Record<string, unknown>
 /** The edit that makes a request of Converse acceptable to its model. Throws 400 for what it refuses and nothing else can say. */
 export function converseEdit(request: object, model: Model): OpenEdit {
   const { traits } = model
-  const { messages, toolConfig, outputConfig } = request as Fields
+  const { messages, toolConfig, outputConfig, inferenceConfig } = request as Fields
   const edit = openEdit()
+  const { temperature, topP } = asObject(inferenceConfig)
+  const isOneTooMany = !traits.bothSampling && temperature !== undefined && topP !== undefined
   const inference = [
     ...(traits.sampling === 'never' ? ['temperature', 'topP'] : []),
+    ...(isOneTooMany ? ['topP'] : []),
     ...(traits.stop ? [] : ['stopSequences']),
   ]
   if (inference.length > 0) edit.inside.inferenceConfig = { drop: inference }

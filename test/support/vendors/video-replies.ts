@@ -305,6 +305,21 @@ export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> 
         },
       ],
       [
+        'failed, with usage and a seed',
+        {
+          reply: {
+            ...arkTask,
+            status: 'failed',
+            error: { code: 'InternalServiceError', message: 'No.' },
+            usage: arkDone.usage,
+            seed: 58_944,
+          },
+          becomes: 'failed',
+          error: { code: 'InternalServiceError', message: 'No.' },
+          shows: { usage: arkDone.usage, seed: 58_944 },
+        },
+      ],
+      [
         'failed, without a reason',
         {
           reply: { ...arkTask, status: 'failed' },

@@ -152,6 +152,8 @@ export interface UpstreamError {
   status?: number
   /** Seconds that the vendor asks to wait, if the body says so. */
   retryAfterSeconds?: number
+  /** True if the vendor is only loading its model. */
+  isLoading?: true
   /**
    * True if clients act on the vendor's message and class of error: both reach the caller as they are, even for
    * failures of the vendor.

@@ -19,7 +19,7 @@ export function refusedByUpstream(
   name: string,
   status: number,
   vendor: UpstreamError,
-  retryAfterMs?: number,
+  retryAfterMs = vendor.retryAfterSeconds === undefined ? undefined : vendor.retryAfterSeconds * 1000,
 ): GatewayError {
   if (vendor.whose === 'operator') return status === 404 ? modelMissing(name) : notServed(name)
   if (status >= 300 && status < 400) return redirected(name)
@@ -74,17 +74,18 @@ function tooMany({ code, message }: UpstreamError, retryAfter = '1'): GatewayErr
 function upstreamFailed(
   name: string,
   status: number,
-  { verbatim, type, message }: UpstreamError,
+  { verbatim, type, message, isLoading }: UpstreamError,
   retryAfter: string | undefined,
 ): GatewayError {
   const unavailable = status === 503 || status === 529
   const known = status === 503 || status === 504 || (status === 529 && verbatim)
   const wait = retryAfter ?? (unavailable ? '1' : undefined)
+  const words = isLoading
+    ? `The upstream ${name} is loading the model. Ask again in ${wait} seconds. It said: ${message}`
+    : `The upstream ${name} failed (HTTP ${status}): ${message}`
   return new GatewayError(known ? status : unavailable ? 503 : 502, {
     code: 'upstream_error',
-    ...(verbatim && type !== null
-      ? { type, message }
-      : { message: `The upstream ${name} failed (HTTP ${status}): ${message}` }),
+    ...(verbatim && type !== null ? { type, message } : { message: words }),
     headers: wait === undefined ? {} : { 'retry-after': wait },
   })
 }

@@ -10,6 +10,7 @@ import type { System } from '../lib/system'
 import { emptyAnswer, isNotTaken, notServed, refusedByUpstream } from './caller-errors'
 import type { Mask } from './key-mask'
 import type { KeyRefusal } from './keys-in-turn'
+import { loadingSeconds } from './loading'
 import { requestIdOf } from './request-id'
 
 export interface Refusal extends KeyRefusal {
@@ -73,7 +74,12 @@ export class Refusals {
       const fields = { upstream: this.name, status, code: vendor.code, message }
       this.world.log('upstream_refused_operator', fields)
     }
-    return { ...vendor, message, whose }
+    const seconds = loadingSeconds(status, body, message)
+    const loading = seconds !== undefined && {
+      isLoading: true as const,
+      retryAfterSeconds: vendor.retryAfterSeconds ?? seconds,
+    }
+    return { ...vendor, message, whose, ...loading }
   }
 }
 

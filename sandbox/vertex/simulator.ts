@@ -54,9 +54,8 @@ export const vertex: Simulator = {
     )
   },
 
-  fail(_request, { status, text, retryAfterSeconds: wait }) {
-    const usual =
-      status === 429 ? 'Resource exhausted. Please try again later.' : 'Internal error encountered.'
+  fail({ path }, { status, text, retryAfterSeconds: wait }) {
+    const usual = status === 429 ? tooMany(path) : 'Internal error encountered.'
     const reply = refusal(status, text ?? usual)
     return { ...reply, headers: retryAfterHeader(wait) }
   },
@@ -76,6 +75,14 @@ export const vertex: Simulator = {
   },
 }
 
+/** Too many requests: of Claude as in anthropics/claude-code#1440 (2025-05-30), whose models have quotas of their own. */
+function tooMany(path: string): string {
+  const [, model] = /\/publishers\/anthropic\/models\/([^/:@]+)/.exec(path) ?? []
+  return model === undefined
+    ? 'Resource exhausted. Please try again later.'
+    : `Quota exceeded for aiplatform.googleapis.com/online_prediction_requests_per_base_model with base model: anthropic-${model}. Please submit a quota increase request. https://cloud.google.com/vertex-ai/docs/generative-ai/quotas-genai.`
+}
+
 async function predict(request: VendorRequest, below: string): Promise<Reply> {
   const [, id, verb] = CLAUDE.exec(below) ?? []
   const body = asObject(request.json)
@@ -90,7 +97,12 @@ async function predict(request: VendorRequest, below: string): Promise<Reply> {
   }
   const model = decodeURIComponent(isCount ? String(named) : id).replace(/@\d+$/, '')
   if (!model.startsWith('claude-')) {
-    return refusal(404, `Publisher Model \`publishers/anthropic/models/${model}\` was not found.`)
+    // anthropics/claude-code#18447 (2026-01-16).
+    const place = request.path.replace(/^\/v1\//, '').replace(/:\w+$/, '')
+    return refusal(
+      404,
+      `Publisher Model \`${decodeURIComponent(place)}\` was not found or your project does not have access to it.`,
+    )
   }
   return anthropic.answer({
     ...request,

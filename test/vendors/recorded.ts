@@ -56,16 +56,23 @@ export function recordedRules(): RecordedRule[] {
     .sort((left, right) => left.name.localeCompare(right.name))
 }
 
+/** The version of the messages API that a request to a cloud names, by a part of its path. */
+const CLOUD_VERSIONS = [
+  ['/model/', 'bedrock-2023-05-31'],
+  [':rawPredict', 'vertex-2023-10-16'],
+] as const
+
 /** The whole request of a refusal. */
 export function requestOf({ path, model, request, prompt = 'Hello' }: Refusal): JsonObject {
   if (/\/converse(-stream)?$/.test(path)) {
     return { messages: [{ role: 'user', content: [{ text: prompt }] }], ...request }
   }
-  // Bedrock has the model in the path alone.
-  const named = path.startsWith('/model/') ? { anthropic_version: 'bedrock-2023-05-31' } : { model }
+  // Clouds have the model in the path alone.
+  const version = CLOUD_VERSIONS.find(([place]) => path.includes(place))?.[1]
+  const named = version === undefined ? { model } : { anthropic_version: version }
   if (path === '/responses') return { ...named, input: prompt, ...request }
   if (path === '/rerank') return { ...named, ...request }
   const messages = [{ role: 'user', content: prompt }]
-  const isClaude = path === '/messages' || path.startsWith('/model/')
+  const isClaude = path === '/messages' || version !== undefined
   return { ...named, ...(isClaude && { max_tokens: 20_000 }), messages, ...request }
 }

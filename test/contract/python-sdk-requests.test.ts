@@ -1,5 +1,5 @@
 // The same judgement as in vendor-sdks.test.ts for vendors whose only official SDKs are in Python: DashScope and ModelArk are asked
-// by them directly, and by the gateway for the same. xAI's SDK speaks gRPC, which is not the API that the gateway uses.
+// by them directly, and by the gateway for the same. xAI's SDK speaks gRPC: python-sdk-xai.test.ts holds its messages against ours.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { type Sandbox, startSandbox } from '../../sandbox'

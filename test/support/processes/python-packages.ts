@@ -60,6 +60,11 @@ export function vendorPackages(): Promise<Python> {
   ])
 }
 
+/** xAI's SDK, for the messages of its gRPC API, whose fields have the names of the REST API. */
+export function xaiPackage(): Promise<Python> {
+  return pythonWith('xai', ['xai-sdk==1.21.0'])
+}
+
 /** Runs a program of test/support that reads lines and writes a line of JSON for each. Returns what it wrote. */
 export async function runOverLines<Answer>(
   folder: string,

@@ -26,8 +26,8 @@ const { CONSOLE_PICTURES: pictures } = process.env
 let sandbox: Sandbox
 let gateway: TestGateway
 let browser: Browser
-/** Ids of requests: one with two attempts and much in it, one of a long prompt, one that nothing is kept of, and one that failed. */
-let [whole, long, bare, failed] = ['', '', '', '']
+/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, failed, and priced by its vendor. */
+let [whole, long, bare, failed, priced] = ['', '', '', '', '']
 
 beforeAll(async () => {
   sandbox = startSandbox()
@@ -57,6 +57,7 @@ beforeAll(async () => {
   whole = await ask('two-keys', `${SCRIPT} [sandbox cached=28]`)
   long = await ask('two-keys', `Count the stars. ${'* '.repeat(12_000)}`)
   bare = await ask('test-chat', 'Hello')
+  priced = await ask('test-xai', 'Hello')
   const refused = await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   failed = refused.headers.get('x-request-id') as string
   await gateway.server.world.requestLog.flush()
@@ -135,6 +136,15 @@ test('a request in full: lines that add up to what was paid, what came back, the
   expect(Date.parse(at)).toBeWithin(Date.parse(since), Date.parse(until))
   // Who only looks is not offered what people wrote.
   expect(await visit.page.getByText('Asked and answered').count()).toBe(0)
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('a request has the price that its vendor names beside what was paid', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  await visit.open(`requests/${priced}`)
+  const named = visit.page.locator('.facts > div', { hasText: 'Price by the vendor' }).locator('dd')
+  expect(picoOf((await named.textContent()) ?? '')).toBeGreaterThan(0n)
   expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })

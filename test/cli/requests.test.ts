@@ -172,11 +172,13 @@ test('on 80 columns lists have whole ids and codes of errors, on lines that fit'
   await gateway.close()
 })
 
-test('show has the attempts with other keys of the same upstream', async () => {
+test('show has the attempts with other keys of the same upstream, and the price that the vendor names', async () => {
   const vendor = startVendor()
+  const answer = completion('hello', 1, 1) as Json
+  const named = { ...answer, usage: { ...answer.usage, cost_in_usd_ticks: 12_340 } }
   vendor.answer = ({ headers }) =>
     headers.get('authorization') === 'Bearer good'
-      ? Response.json(completion('hello', 1, 1))
+      ? Response.json(named)
       : Response.json(
           { error: { message: 'No.' } },
           { status: 401, headers: { 'x-request-id': 'refused-1' } },
@@ -195,6 +197,7 @@ test('show has the attempts with other keys of the same upstream', async () => {
   expect(stdout).toMatch(
     /^ *before +keyed on house: 503 upstream_unavailable after \d+ ms, its id refused-1$/m,
   )
+  expect(stdout).toMatch(/^ *vendor +\$0\.000001234 by its own figure$/m)
   const { request } = JSON.parse((await run(gateway.dataDir, 'show', id, '--json')).stdout)
   expect(request.attempts).toMatchObject([{ upstream: 'house', status: 503 }])
   await gateway.close()

@@ -16,6 +16,7 @@ describe('a model is known', () => {
     ['anthropic/claude-opus-5.5:beta', 'claude-opus-5-5'],
     ['us.anthropic.claude-opus-5-5', 'claude-opus-5-5'],
     ['us-gov.anthropic.claude-haiku-5-5', 'claude-haiku-5-5'],
+    ['bedrock/us.anthropic.claude-haiku-5-5', 'claude-haiku-5-5'],
     ['global.anthropic.claude-haiku-4-5-20251001-v1:0', 'claude-haiku-4-5'],
     ['anthropic.claude-opus-4-6-v1', 'claude-opus-4-6'],
     ['claude-haiku-4-5@20251001', 'claude-haiku-4-5'],

@@ -21,7 +21,9 @@ export const groq: UpstreamKind = {
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   // "Currently unsupported" and 400, by https://console.groq.com/docs/openai and the types of groq-sdk 1.6 (November 2026); the
-  // refusal of metadata is on record in hass_local_openai_llm#59 on GitHub.
+  // refusal of metadata is on record in hass_local_openai_llm#59 on GitHub. That page lists `messages[].name` too, but the types have
+  // it, and the vendor's own refusal of another field offers it: "property 'status' is unsupported, did you mean 'name'?"
+  // (run-llama/llama_index#14701, 2024-07-11). So names are sent.
   refused: [
     ...NO_PROBABILITIES,
     {

@@ -38,7 +38,7 @@ export interface Likeness {
   unauthorized: Words
   missingModel(model: string): Words
   outOfQuota: Words
-  usage?(counts: TokenCounts): JsonObject
+  usage?(counts: TokenCounts, model: string): JsonObject
   dialect?: Partial<ChatDialect>
   /** True if a stream reports its usage without being asked, in its last chunk. */
   usageUnasked?: true
@@ -124,7 +124,7 @@ function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model:
     padded: false,
     showsReasoning: true,
     toolCalls: 'whole',
-    usage: like.usage ?? plainUsage,
+    usage: (counts) => (like.usage ?? plainUsage)(counts, model),
     nullUsage: true,
     streamFailure: like.error({ status: 500, message: 'Internal server error', type: 'server_error' }),
     headers: {},

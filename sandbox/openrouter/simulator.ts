@@ -1,7 +1,8 @@
 // Simulates OpenRouter: chat completions and messages of many vendors, and the list of models with prices of which some cannot be
 // billed by tokens. It must never answer a field that lets another model answer.
 
-import type { JsonObject } from '../json'
+import { asObject, type JsonObject } from '../json'
+import type { TokenCounts } from '../openai/chat'
 import { createLookalike, plainUsage } from '../openai/lookalike'
 import { jsonReply } from '../replies'
 
@@ -29,6 +30,14 @@ const listed: readonly JsonObject[] = [
   model('vendor/by-the-picture', { prompt: '0.000001', completion: '0.000002', ...none, image: '0.0036' }),
   model('openrouter/auto', { prompt: '-1', completion: '-1' }),
 ]
+
+/** The price of a request in dollars, by the list. */
+function costOf({ prompt, output, reasoning, cached }: TokenCounts, id: string): number {
+  const pricing = asObject(listed.find((entry) => entry.id === id)?.pricing)
+  const each = (name: string) => Math.max(0, Number(pricing?.[name] ?? 0))
+  const reading = pricing?.input_cache_read === undefined ? each('prompt') : each('input_cache_read')
+  return (prompt - cached) * each('prompt') + cached * reading + (output + reasoning) * each('completion')
+}
 
 function model(id: string, pricing: JsonObject, { modalities = ['text'] } = {}): JsonObject {
   return {
@@ -67,7 +76,10 @@ export const openrouter = createLookalike({
     status: 402,
     message: 'Insufficient credits. Add more using https://openrouter.ai/settings/credits',
   },
-  usage: (counts) => ({ ...plainUsage(counts), cost: 0.000_01, is_byok: false }),
+  usage(counts, model) {
+    const cost = costOf(counts, model)
+    return { ...plainUsage(counts), cost, is_byok: false, cost_details: { upstream_inference_cost: cost } }
+  },
   dialect: { envelope: { provider: 'Sandbox', system_fingerprint: 'fp_sandbox' }, nullUsage: false },
   other({ method, path }) {
     if (method !== 'GET') return undefined

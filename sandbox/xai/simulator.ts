@@ -16,9 +16,10 @@ const reasoningByEffort = new Map<unknown, number>([
   ['high', 32],
 ])
 const reasoningDefault = 16
-// Price of the sandbox's tokens: one US dollar is 10^10 ticks.
-const ticksPerInputToken = 2_000
-const ticksPerOutputToken = 5_000
+// Prices of grok-4.3, for all models: one US dollar is 10^10 ticks.
+const ticksPerInputToken = 12_500
+const ticksPerCachedToken = 2_000
+const ticksPerOutputToken = 25_000
 
 const CHAT = '/v1/chat/completions'
 
@@ -126,7 +127,10 @@ function chatUsage(counts: TokenCounts): JsonObject {
       rejected_prediction_tokens: 0,
     },
     num_sources_used: 0,
-    cost_in_usd_ticks: prompt * ticksPerInputToken + (output + reasoning) * ticksPerOutputToken,
+    cost_in_usd_ticks:
+      (prompt - counts.cached) * ticksPerInputToken +
+      counts.cached * ticksPerCachedToken +
+      (output + reasoning) * ticksPerOutputToken,
   }
 }
 

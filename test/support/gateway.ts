@@ -96,7 +96,15 @@ export const testModels: Record<string, ModelConfig> = {
   // Takes any field, as Ollama and vLLM do.
   'test-local': chatModel('openai', 'local-model'),
   'test-dashscope': chatModel('dashscope', 'qwen-plus'),
-  'test-xai': chatModel('xai', 'grok-4.3'),
+  // With the prices of the simulated vendor as its cost, so that what that names is no difference.
+  'test-xai': {
+    ...chatModel('xai', 'grok-4.3'),
+    cost: {
+      per_1m_input_tokens: '1.25',
+      per_1m_cached_input_tokens: '0.20',
+      per_1m_output_tokens: '2.50',
+    },
+  },
   'test-google': chatModel('google', 'gemini-2.5-flash-lite'),
   'test-messages': {
     family: 'anthropic-messages',

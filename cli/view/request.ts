@@ -135,7 +135,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
   const { state, held_usd: held, amount_usd: amount, shortfall_usd: shortfall } = charge
   const { cost_usd: cost, margin_usd: margin, usage_source: source, usage, lines } = charge
-  const { vendor_cost_usd: named } = charge
+  const { vendor_cost_usd: named, list_cost_usd: listed, vendor_percent: percent } = charge
   const paid = {
     held: `$${held} held`,
     settled: `$${amount} paid of $${held} held`,
@@ -145,7 +145,10 @@ function chargeEntries(charge: DetailsReply['charges'][number]): Entry[] {
   const by = source === null ? '' : `, by ${SOURCES[source] ?? `usage ${source}`}`
   const entries: Entry[] = [['money', `${paid}${lost}${by}`]]
   if (cost !== null) entries.push(['cost', `$${cost}, margin $${margin}`])
-  if (named !== null) entries.push(['vendor', `$${named} by its own figure`])
+  if (named !== null) {
+    const ours = listed === null ? '' : `; by our list $${listed}, so ${percent} %`
+    entries.push(['vendor', `$${named} by its own figure${ours}`])
+  }
   if (charge.metadata !== null) entries.push(['metadata', JSON.stringify(charge.metadata)])
   for (const [index, line] of (lines ?? []).entries())
     entries.push([index === 0 ? 'price' : '', lineText(line), 'whole'])

@@ -2,7 +2,7 @@
 // not use it.
 
 import { type Key, mayUse } from '../accounts/keys'
-import { costListOf } from '../config/models/costs'
+import { costListOf, isListPrice } from '../config/models/costs'
 import { priceListOf } from '../config/models/prices'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
@@ -138,6 +138,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     // Not the name of the upstream, which is the operator's own affair.
     ownedBy: entry.ownedBy ?? upstream.kind,
     ...(retirement && { retirement }),
+    isListPrice: isListPrice(entry),
     get priceList() {
       return prices().priceList
     },

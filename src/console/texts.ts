@@ -55,6 +55,8 @@ export const requestTexts = {
   cost: 'Cost',
   margin: 'Margin',
   vendorCost: 'Price by the vendor',
+  listCost: 'Cost by our price list',
+  vendorApart: (percent: string) => `(the vendor: ${percent} %)`,
   shortfall: 'Shortfall',
   usageSource: 'Usage from',
   usageSources: {

@@ -35,6 +35,12 @@ export const eventTypes = {
     meaning: 'A vendor counted more for a model than its requests could use by their size and limits.',
     tellsEnd: false,
   },
+  'price.drift': {
+    meaning:
+      'The price that a vendor reports for a request differs by more than 1 % from our price list. Sent once per model and day.',
+    tellsEnd: false,
+    isSentOnce: true,
+  },
   'upstream.down': { meaning: 'A vendor has not answered for a minute.', tellsEnd: true },
   'upstream.refused': {
     meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",

@@ -461,6 +461,8 @@ export interface Model {
   priceList: PriceList
   /** The vendor's prices at this upstream; absent where they are not known. Callers must never see them. */
   costList?: PriceList | undefined
+  /** True if the price is the vendor's list price, because it names the vendor's page. */
+  isListPrice?: boolean
   /** The tariff of every request, if prices do not depend on a size or the like. */
   tariff: Tariff | undefined
   /** True if fields that the contract does not name are refused. */

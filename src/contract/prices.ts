@@ -19,6 +19,8 @@ export interface PriceTable<Each = number> {
   minimumPico: number
   /** Prices as they are listed. */
   listed: { [unit in Unit]?: Each }
+  /** The factor of the plan by which these prices were multiplied, in millionths; absent for prices of the configuration. */
+  factor?: number
 }
 
 /** A price list as the configuration has it. A unit may have several variants, such as an image by its size. */
@@ -71,6 +73,7 @@ export function timesFactor({ isFree, tables }: PriceList, factor: bigint): Pric
     tables: tables.map((table) => ({
       ...table,
       minimumPico: times(table.minimumPico),
+      factor: Number(factor),
       listed: Object.fromEntries(
         pricesIn(table.listed).map(([unit, price]) => [
           unit,
@@ -202,18 +205,21 @@ interface StoredTable {
   tier?: string
   above?: number
   minimum?: number
+  factor?: number
   pico: Prices
 }
 
-function tableOfStored({ tier, above = 0, minimum = 0, pico }: StoredTable): PriceTable {
-  return { tier: tier ?? null, above, minimumPico: minimum, listed: pico }
+function tableOfStored({ tier, above = 0, minimum = 0, factor, pico }: StoredTable): PriceTable {
+  const table = { tier: tier ?? null, above, minimumPico: minimum, listed: pico }
+  return factor === undefined ? table : { ...table, factor }
 }
 
-function stored({ tier, above, minimumPico, listed }: PriceTable): StoredTable {
+function stored({ tier, above, minimumPico, factor, listed }: PriceTable): StoredTable {
   return {
     ...(tier !== null && { tier }),
     ...(above > 0 && { above }),
     ...(minimumPico > 0 && { minimum: minimumPico }),
+    ...(factor !== undefined && { factor }),
     pico: listed,
   }
 }

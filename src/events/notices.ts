@@ -12,8 +12,8 @@ export type Notice =
 
 interface Noticed {
   type: EventName
-  /** The field of the line that names the subject, or the only subject. */
-  subject: { field: string } | { name: string }
+  /** The fields of the line that name the subject, or the only subject. */
+  subject: { fields: readonly string[] } | { name: string }
   /** Fields of the line that the message has. */
   fields: readonly string[]
   lastsMs: number
@@ -62,14 +62,21 @@ const noticed: Readonly<Record<string, Noticed>> = {
   // Reported again until it is credited, or for three days.
   payment_not_credited: {
     type: 'payment.not_credited',
-    subject: { field: 'payment' },
+    subject: { fields: ['payment'] },
     fields: ['reason'],
     lastsMs: DAY_MS,
     endedBy: 'payment_credited',
   },
+  // Lasts longer than the day in its subject, so that a node with a slow clock does not report it again.
+  price_drift: {
+    type: 'price.drift',
+    subject: { fields: ['model', 'day'] },
+    fields: ['model', 'upstream', 'request', 'list_usd', 'vendor_usd', 'percent', 'basis'],
+    lastsMs: DAY_MS + 60 * MINUTE_MS,
+  },
   usage_above_quote: {
     type: 'usage.above_quote',
-    subject: { field: 'model' },
+    subject: { fields: ['model'] },
     fields: [
       ...['request', 'upstream', 'input_tokens', 'output_tokens'],
       ...['quoted_input_tokens', 'quoted_output_tokens'],
@@ -78,7 +85,7 @@ const noticed: Readonly<Record<string, Noticed>> = {
   },
   upstream_refused_operator: {
     type: 'upstream.refused',
-    subject: { field: 'upstream' },
+    subject: { fields: ['upstream'] },
     fields: ['status', 'code', 'message'],
     lastsMs: 15 * MINUTE_MS,
   },
@@ -126,7 +133,7 @@ export class Notices {
 }
 
 function subjectOf(subject: Noticed['subject'], line: Record<string, unknown>): string {
-  return 'name' in subject ? subject.name : String(line[subject.field])
+  return 'name' in subject ? subject.name : subject.fields.map((field) => String(line[field])).join(', ')
 }
 
 function detailsOf(fields: readonly string[], line: Record<string, unknown>): Record<string, unknown> {

@@ -80,6 +80,11 @@ const sentences: Readonly<Record<EventName, { on: Words; over: Words }>> = {
     on: ({ subject, reason }) => `The payment ${subject} was made, and could not be credited: ${reason}.`,
     over: ({ subject }) => `The payment ${subject} was credited.`,
   },
+  'price.drift': {
+    on: ({ model, upstream, request, list_usd, vendor_usd, percent, basis }) =>
+      `${upstream} charges $${vendor_usd} for a request of ${model}; by our ${basis} it is $${list_usd} (${percent} %): ${request}. See gateway reconcile --own; then gateway prices update, or set the ${basis} in the configuration.`,
+    over: ({ model }) => `The price of ${model} has not differed for a day.`,
+  },
   'statement.issued': {
     on: ({ subject, account, month }) =>
       `Statement ${subject} of account ${account} for ${month} was issued.`,

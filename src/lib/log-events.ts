@@ -173,6 +173,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'There is no room for the file of pending ends: while the database refuses changes, answers end without their last byte.',
     'Make room in the data directory, and restart.',
   ),
+  price_drift: warn(
+    'The price that a vendor reports for a request differs by more than 1 % from our price list. Logged once per model and day.',
+    '`gateway requests show ID`, `gateway reconcile --own`; then `gateway prices update`, or set the price in the configuration.',
+  ),
   request: info('A request has ended.'),
   request_bodies_lost: warn('Bodies of requests could not be kept.', 'Make room, or log fewer bodies.'),
   request_failed: warn(

@@ -1,6 +1,7 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
-import { vendorCostNano } from '../billing/proofs/vendor-cost'
+import { compareCharge, percentApart } from '../billing/price-drift'
+import { vendorCostOfJson } from '../billing/proofs/vendor-cost'
 import { chargeLinesJson } from '../billing/reports/bill-lines'
 import type { ChargeView } from '../billing/reports/usage-report'
 import { operations } from '../contract/operations'
@@ -79,6 +80,7 @@ function quantitiesOf(
 }
 
 function chargeJson(charge: ChargeView, quantities: Quantities | undefined, row: LoggedRequest | undefined) {
+  const compared = charge.state === 'settled' ? compareCharge(charge) : undefined
   return {
     id: charge.id,
     state: charge.state,
@@ -91,7 +93,9 @@ function chargeJson(charge: ChargeView, quantities: Quantities | undefined, row:
     shortfall_usd: formatUsd(charge.shortfallNano),
     cost_usd: usdOf(charge.costNano),
     margin_usd: charge.costNano === null ? null : formatUsd(charge.amountNano - charge.costNano),
-    vendor_cost_usd: usdOf(vendorCostNano(parsedJson(charge.usageJson))),
+    vendor_cost_usd: usdOf(vendorCostOfJson(charge.usageJson)),
+    list_cost_usd: usdOf(compared?.listNano),
+    vendor_percent: compared ? percentApart(compared.listNano, compared.vendorNano) : null,
     metadata: parsedJson(charge.metadata),
     usage_source:
       charge.usageSource === 'upstream' && row?.usage_source === ABOVE_QUOTE

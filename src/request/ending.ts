@@ -3,9 +3,11 @@
 // last byte.
 
 import type { SavedAnswer } from '../billing/ledger/idempotency'
-import { aboveQuote, type Measure, measure, type Outcome } from '../billing/ledger/metering'
+import { aboveQuote, billOf, type Measure, measure, type Outcome } from '../billing/ledger/metering'
+import type { PriceDrifts } from '../billing/price-drift'
 import { knownError } from '../contract/error-answer'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
+import { tableNano } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import type { Semaphore } from '../lib/semaphore'
@@ -29,6 +31,7 @@ export interface Line {
   backlog: Backlog
   /** Bounds the texts that are counted at a time for holds, so that other counts do not wait for long. */
   textCounts: Semaphore
+  priceDrifts: PriceDrifts
 }
 
 /** Ends of answers that callers are told of as errors, though their status was that of a success. */
@@ -39,7 +42,7 @@ const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdow
  * nano-dollars; when it resolves, the last byte of the answer may be sent.
  */
 export async function endAnswered(
-  { world, reservations }: Line,
+  { world, reservations, priceDrifts }: Line,
   reservation: Reservation,
   outcome: Outcome,
   saved: SavedAnswer,
@@ -63,9 +66,26 @@ export async function endAnswered(
   logRow.heldNano = charge.heldNano
   logRow.usageSource = (measured && (noteAboveQuote(world, reservation, measured) ?? measured.source)) ?? null
   logRow.amountNano = paidNano
-  if (measured) noteQuantities(logRow, measured.quantities)
+  if (measured) {
+    noteQuantities(logRow, measured.quantities)
+    notePrice(priceDrifts, reservation, outcome, measured)
+  }
   writeRow(world, logRow, 200)
   return paidNano
+}
+
+/** Compares the price that the vendor reports with our price list. */
+function notePrice(
+  drifts: PriceDrifts,
+  { parsed, model, charge }: Reservation,
+  outcome: Outcome,
+  { quantities, source }: Measure,
+): void {
+  drifts.note({ request: charge.id, model, usageJson: outcome.usageJson }, () => {
+    const { table, cost } = billOf(parsed, model, quantities, outcome)
+    const costNano = cost ? tableNano(quantities, cost) : null
+    return { priceNano: tableNano(quantities, table), costNano, usageSource: source, table }
+  })
 }
 
 /** Logs figures of a vendor that are more than the request could use, and returns what the log of requests calls them. */

@@ -6,6 +6,7 @@ import { type Authorization, assertAwake, type Key } from '../accounts/keys'
 import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { rateHeadersOf } from '../billing/ledger/limits'
+import { PriceDrifts } from '../billing/price-drift'
 import { resolveModels } from '../catalogue/models'
 import { retirementHeaders } from '../catalogue/retirement'
 import { endedByOf, shuttingDown } from '../contract/failures'
@@ -116,7 +117,8 @@ export function createGateway(world: RequestWorld): Gateway {
   const running = new RunningRequests(world)
   const reservations = new Reservations(world, running)
   const textCounts = createSemaphore(MOST_TEXT_COUNTS)
-  const line: Line = { world, reservations, backlog: new Backlog(world.log), textCounts }
+  const priceDrifts = new PriceDrifts(world)
+  const line: Line = { world, reservations, backlog: new Backlog(world.log), textCounts, priceDrifts }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)

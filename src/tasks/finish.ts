@@ -9,6 +9,7 @@ import {
   settle,
   type UsageSource,
 } from '../billing/ledger/ledger'
+import type { ListedAmounts } from '../billing/price-drift'
 import { billByTariff, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
@@ -78,13 +79,18 @@ export async function endTask(db: Db, task: Task, ending: TaskEnding, options: E
   return (await settleTask(db, task, ending, options)) !== undefined
 }
 
+/** The amounts that were paid for a task, and its price and cost if it succeeded. */
+export interface SettledTask extends Settled {
+  amounts?: ListedAmounts
+}
+
 /** Ends a task as `endTask` does, and says what was paid; undefined if nothing was changed. */
 export async function settleTask(
   db: Db,
   task: Task,
   ending: TaskEnding,
   options: EndOptions,
-): Promise<Settled | undefined> {
+): Promise<SettledTask | undefined> {
   // A charge ends with its task: if it is not open any more, something else has ended the task.
   const charge = await findOpenCharge(db, task.keyId, task.charge)
   if (!charge) return undefined
@@ -107,7 +113,7 @@ export async function succeed(
   charge: Charge,
   ending: Success,
   options: EndOptions & { first?: readonly Statement[] },
-): Promise<Settled | undefined> {
+): Promise<SettledTask | undefined> {
   const quantities = ending.quantities ?? task.quantities
   const { table, cost } = billByTariff(
     tariffOfJson(charge.pricesJson),
@@ -116,13 +122,15 @@ export async function succeed(
     undefined,
   )
   const priceNano = tableNano(quantities, table)
+  const costNano = cost ? tableNano(quantities, cost) : null
+  const usageSource = ending.usageSource ?? 'counted'
   const settled = await settle(
     db,
     charge,
     {
       priceNano,
-      costNano: cost ? tableNano(quantities, cost) : null,
-      usageSource: ending.usageSource ?? 'counted',
+      costNano,
+      usageSource,
       usageJson: ending.usageJson,
       endedBy: 'done',
       endedAt: options.now,
@@ -133,7 +141,7 @@ export async function succeed(
   )
   // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.
   if (settled && settled.shortfallNano > 0) await apply(db, [correctCost(task, settled.paidNano)])
-  return settled
+  return settled && { ...settled, amounts: { priceNano, costNano, usageSource, table } }
 }
 
 function endStatements(

@@ -2,11 +2,11 @@
 // further charge at the prices of the hold takes only what is available. A success must be charged once, however often
 // it is reported, and a task that was stopped on purpose must never be charged.
 
-import { type Charge, findEndedCharge, openUnheld, type Settled } from '../billing/ledger/ledger'
+import { type Charge, findEndedCharge, openUnheld } from '../billing/ledger/ledger'
 import { countedPeriods } from '../billing/ledger/limits'
 import { type Db, tryApply } from '../db/db'
 import { findTask } from './find'
-import { type EndOptions, type Success, succeed } from './finish'
+import { type EndOptions, type SettledTask, type Success, succeed } from './finish'
 import { ASK_AGAIN_MS } from './leases'
 import type { Task } from './task'
 import { stageOf } from './transitions'
@@ -22,7 +22,7 @@ export async function succeedLate(
   { id }: Task,
   ending: Success,
   options: EndOptions,
-): Promise<Settled | undefined> {
+): Promise<SettledTask | undefined> {
   const failed = await findTask(db, null, id)
   if (!failed) return undefined
   // The success may have been seen before the failure was stored; its webhook must still be the last one.

@@ -1,12 +1,21 @@
 // One poll of one task: its vendor is asked, and the task ends or is postponed. Fences keep late answers from changing
 // anything. An error of our own for one task must never stop the others, nor keep that task open beyond its deadline.
 
+import { PriceDrifts } from '../billing/price-drift'
 import type { Catalogue } from '../catalogue/models'
 import { DatabaseUnavailable } from '../db/db'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
 import { askUpstream, modelOf, stopAtUpstream } from './ask-upstream'
-import { type EndOptions, NOTHING_READ, STOPPED, settleTask, type TaskEnding, TIMED_OUT } from './finish'
+import {
+  type EndOptions,
+  NOTHING_READ,
+  type SettledTask,
+  STOPPED,
+  settleTask,
+  type TaskEnding,
+  TIMED_OUT,
+} from './finish'
 import { type KeepVideoWorld, keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
 import { postpone } from './leases'
@@ -26,9 +35,11 @@ const MAX_REASON_LENGTH = 500
 export class TaskPolls {
   private readonly world: PollWorld
   private readonly faulty = new Set<string>()
+  private readonly priceDrifts: PriceDrifts
 
   constructor(world: PollWorld) {
     this.world = world
+    this.priceDrifts = new PriceDrifts(world)
   }
 
   /** Polls a task whose lease this node holds. Never throws. */
@@ -100,7 +111,7 @@ export class TaskPolls {
     const ended = await settleTask(db, task, ending, options)
     this.faulty.delete(task.id)
     if (!ended) return this.endLate(task, ending, options)
-    this.world.metrics?.addVideo(task, ended.paidNano)
+    this.noteEnd(task, ending, ended)
     log('task_ended', { task: task.id, state: ending.state, ...(ending.state === 'failed' && ending.error) })
   }
 
@@ -109,12 +120,21 @@ export class TaskPolls {
     const { db, log } = this.world
     const settled = ending.state === 'succeeded' ? await succeedLate(db, task, ending, options) : undefined
     if (!settled) return log('task_end_lost', { task: task.id, state: ending.state })
-    this.world.metrics?.addVideo(task, settled.paidNano)
+    this.noteEnd(task, ending, settled)
     log('task_succeeded_late', {
       task: task.id,
       paid_usd: formatUsd(settled.paidNano),
       shortfall_usd: formatUsd(settled.shortfallNano),
     })
+  }
+
+  /** Counts the payment in the metrics, and compares the price with the vendor's. */
+  private noteEnd(task: Task, ending: TaskEnding, { paidNano, amounts }: SettledTask): void {
+    const { catalogue, metrics } = this.world
+    metrics?.addVideo(task, paidNano)
+    const model = amounts && modelOf(catalogue, task)
+    if (!model || ending.state !== 'succeeded') return
+    this.priceDrifts.note({ request: task.charge, model, usageJson: ending.usageJson }, () => amounts)
   }
 
   private noteInvalidUsage(task: Task, answer: PollAnswer, source: string | undefined): void {

@@ -173,6 +173,31 @@ for (const kind of databaseKinds) {
       expect(await told()).toHaveLength(3)
     })
 
+    test('a price that drifts is told once per model and day by one of three nodes, whatever their clocks say', async () => {
+      const { log, clock, pass, leap, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3)
+      const drift = (node: number, model: string, day: string, vendorUsd: string) =>
+        log[node]?.('price_drift', {
+          ...{ model, day, upstream: 'router', request: `req_${node}`, basis: 'cost', percent: '+10.00' },
+          ...{ list_usd: '0.01', vendor_usd: vendorUsd },
+        })
+      drift(0, 'fast', '2026-11-22', '0.011')
+      drift(1, 'fast', '2026-11-22', '0.011')
+      drift(2, 'slow', '2026-11-22', '0.011')
+      await pass(MINUTE)
+      expect((await told()).sort()).toEqual(['ops: price.drift began fast, 2026-11-22 slow, 2026-11-22'])
+      // A node that was restarted, and one whose clock is an hour behind, after a day.
+      await leap(12 * HOUR)
+      drift(2, 'fast', '2026-11-22', '0.012')
+      await leap(12 * HOUR)
+      drift(0, 'fast', '2026-11-22', '0.012')
+      drift(1, 'fast', '2026-11-23', '0.013')
+      await pass(HOUR)
+      await leap(3 * DAY)
+      expect((await told()).slice(1)).toEqual(['ops: price.drift began fast, 2026-11-23'])
+      expect(await lastItems('price.drift')).toMatchObject([{ model: 'fast', vendor_usd: '0.013' }])
+      expect(clock.now).toBeGreaterThan(START + 4 * DAY)
+    })
+
     test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {
       const { db, pass, leap, told, lastItems } = await openWatch(
         kind,

@@ -2,30 +2,64 @@
 // a caller, nor decide what is charged.
 
 import { MAX_NANO, parseDecimal } from '../../lib/money'
-import { isObject } from '../../lib/objects'
+import { asObject, isObject } from '../../lib/objects'
 
-/** xAI counts in ticks of 10^-10 dollars (`cost_in_usd_ticks`, `cost.py` of xai-sdk 1.21). */
-const TICKS_PER_NANO = 10n
 /** Decimals of a price in dollars that are read; vendors print the shortest text of a number. */
 const DECIMALS = 12
 const PARTS_PER_NANO = 10n ** BigInt(DECIMALS - 9)
+/** xAI counts in ticks of 10^-10 dollars (`cost_in_usd_ticks`, `cost.py` of xai-sdk 1.21). */
+const PARTS_PER_TICK = 10n ** BigInt(DECIMALS - 10)
+const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
 
 /**
  * The price in nano-dollars, a begun one counts; undefined if the usage names none. Of several answers all must have one.
  */
 export function vendorCostNano(usage: unknown): number | undefined {
+  const parts = partsOf(usage)
+  if (parts === undefined || parts > MOST_PARTS) return undefined
+  return Number((parts + PARTS_PER_NANO - 1n) / PARTS_PER_NANO)
+}
+
+/** The price in the JSON of a usage object, as `vendorCostNano`. JSON without a price is not parsed, to save time per request. */
+export function vendorCostOfJson(usageJson: string | null): number | undefined {
+  if (usageJson === null || !usageJson.includes(COST_MEMBER)) return undefined
+  try {
+    return vendorCostNano(JSON.parse(usageJson))
+  } catch {
+    return undefined
+  }
+}
+
+/** The beginning of every member that names a price. */
+export const COST_MEMBER = '"cost'
+
+/** The price in parts of 10^-12 dollars. */
+function partsOf(usage: unknown): bigint | undefined {
   if (Array.isArray(usage)) {
-    const costs = usage.map(vendorCostNano)
-    return costs.length === 0 || costs.includes(undefined)
-      ? undefined
-      : costs.reduce((sum: number, cost = 0) => sum + cost, 0)
+    let sum: bigint | undefined
+    for (const each of usage) {
+      const parts = partsOf(each)
+      if (parts === undefined) return undefined
+      sum = (sum ?? 0n) + parts
+    }
+    return sum
   }
   if (!isObject(usage)) return undefined
-  const { cost_in_usd_ticks: ticks, cost } = usage
+  const { cost_in_usd_ticks: ticks, cost, currency, is_byok: isByok, cost_details: details } = usage
   if (typeof ticks === 'number' && Number.isSafeInteger(ticks) && ticks >= 0)
-    return Number((BigInt(ticks) + TICKS_PER_NANO - 1n) / TICKS_PER_NANO)
+    return BigInt(ticks) * PARTS_PER_TICK
+  if (currency !== undefined && currency !== null && !/^usd$/i.test(String(currency))) return undefined
   // OpenRouter: what its account is charged, in dollars (`ChatUsage` of @openrouter/sdk 1.3.19).
+  const charged = partsOfUsd(cost)
+  if (isByok !== true) return charged
+  // With the operator's own key at a provider, `cost` is only OpenRouter's fee and often zero; the provider bills the rest
+  // (openrouter.ai/docs/cookbook/administration/usage-accounting). Without such a key both members have the same amount.
+  const billed = partsOfUsd(asObject(details).upstream_inference_cost)
+  return charged === undefined || billed === undefined ? undefined : charged + billed
+}
+
+function partsOfUsd(cost: unknown): bigint | undefined {
   if (typeof cost !== 'number' || !(cost >= 0 && cost <= MAX_NANO / 1e9)) return undefined
   const parts = parseDecimal(cost.toFixed(DECIMALS), DECIMALS)
-  return typeof parts === 'bigint' ? Number((parts + PARTS_PER_NANO - 1n) / PARTS_PER_NANO) : undefined
+  return typeof parts === 'bigint' ? parts : undefined
 }

@@ -33,6 +33,11 @@ export function costAt(cost: CostConfig | undefined, upstream: string): PriceCon
     : (cost as PriceConfig)
 }
 
+/** Whether the price of a model is the vendor's list price. Such a price names the vendor's page. */
+export function isListPrice({ price }: { price?: PriceConfig }): boolean {
+  return price?.source !== undefined
+}
+
 /** The vendor's prices of a model by its upstreams, for operators; null where they are not known. */
 export function describeCosts(
   { cost }: { cost?: CostConfig },

@@ -16,7 +16,7 @@ const NOTHING = '0.00'
 
 export function Charge({ charge }: { charge: ChargeJson }) {
   const { amount_usd: paid, held_usd: held, cost_usd: cost, margin_usd: margin } = charge
-  const { vendor_cost_usd: named } = charge
+  const { vendor_cost_usd: named, list_cost_usd: listed, vendor_percent: percent } = charge
   const givenBack = charge.state === 'held' ? 0n : nanoOf(held) - nanoOf(paid)
   return (
     <section>
@@ -35,6 +35,12 @@ export function Charge({ charge }: { charge: ChargeJson }) {
             </>,
           ],
           named !== null && [words.vendorCost, <Money usd={named} key="vendor" />],
+          listed !== null && [
+            words.listCost,
+            <>
+              <Money usd={listed} /> {percent !== null && words.vendorApart(percent)}
+            </>,
+          ],
           charge.shortfall_usd !== NOTHING && [
             words.shortfall,
             <Money usd={charge.shortfall_usd} key="short" />,

@@ -1,4 +1,5 @@
-// gateway reconcile: compares what a vendor says was used with the charges, by day and model. It must never write.
+// gateway reconcile: compares a vendor's usage report with the charges, by day and model, or the prices that vendors reported for
+// single requests with the price list. It must never write.
 
 import { readFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
@@ -14,13 +15,16 @@ import { lineOf } from '../../src/lib/error-line'
 import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
-import { print, printJson, say } from '../view/output'
+import { type GatewayFlags, gatewayArgs } from '../lib/remote'
+import { paint, print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-import { parsePeriod } from '../view/times'
+import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 type Reconciliation = ReplyOf<'reconcileUpstream'>
+type OwnReconciliation = ReplyOf<'reconcileOwn'>
 type ReconciledFigure = Reconciliation['differences'][number]['figure']
+
+const OWN_SINCE = 'from a date such as 2026-10-01, or so long ago (default: 30d)'
 
 /** Names of figures in flags. */
 const FIGURE_WORDS = {
@@ -41,23 +45,29 @@ const SHOWN_FIGURES: Record<ReconciledFigure, string> = {
 export const reconcile = defineCommand({
   meta: {
     name: 'reconcile',
-    description: 'Compare what a vendor says was used with the charges; exit 1 with a list if they differ.',
+    description:
+      'Compare what a vendor says was used with the charges, or the prices it reports with the price list; exit 1 if they differ.',
     examples: [
+      'gateway reconcile --own --since 7d',
       'gateway reconcile --upstream openai --month 2026-10 --file usage.csv,cost.csv',
       'gateway reconcile --upstream local --month 2026-10 --file use.csv --columns day=Date,model=Model,input=In,output=Out',
     ],
   },
   args: {
+    own: {
+      type: 'boolean',
+      description: "Compare the prices in the vendors' answers with the price list, by model, without a file",
+    },
     upstream: {
       type: 'string',
-      required: true,
       valueHint: 'NAME',
-      description: 'The upstream of the vendor',
+      description: 'The upstream of the vendor; with --own only its models are compared',
     },
-    month: { type: 'string', required: true, valueHint: '2026-10', description: 'The month, in UTC' },
+    ...periodArgs,
+    since: { ...periodArgs.since, description: `With --own: ${OWN_SINCE}` },
+    until: { ...periodArgs.until, description: 'With --own: before a date, or so long ago' },
     file: {
       type: 'string',
-      required: true,
       valueHint: 'FILES',
       description: 'What the vendor exported: usage or cost as CSV, several with commas between',
     },
@@ -80,19 +90,21 @@ export const reconcile = defineCommand({
     ...gatewayArgs,
   },
   async run({ args }) {
-    const { since = 0, until = 0 } = parsePeriod({ month: args.month }, Date.now())
+    if (args.own) return runOwn(args)
+    const { upstream, month, file } = filesOf(args)
+    const { since = 0, until = 0 } = parsePeriod({ month }, Date.now())
     const columns = args.columns === undefined ? undefined : parseColumns(args.columns)
     const names = new Map(args.names === undefined ? [] : parsePairs('names', args.names))
     const percent = parsePercent(args.tolerance ?? '1')
-    const rows = args.file.split(',').flatMap((file) => readFile(file.trim(), columns))
+    const rows = file.split(',').flatMap((each) => readFile(each.trim(), columns))
     const said = rows
       .filter(({ day }) => Date.parse(day) >= since && Date.parse(day) < until)
       .map((row) => ({ ...row, model: names.get(row.model) ?? row.model }))
-    if (said.length === 0) throw new CommandFailed(`The files have nothing of ${args.month}.`)
+    if (said.length === 0) throw new CommandFailed(`The files have nothing of ${month}.`)
     await withGateway(args, async (gateway) => {
       const result = await gateway.call('reconcileUpstream', {
-        params: { upstream: args.upstream },
-        body: { month: args.month, rows: summedUsage(said).map(rowOf), tolerance_percent: percent },
+        params: { upstream },
+        body: { month, rows: summedUsage(said).map(rowOf), tolerance_percent: percent },
       })
       if (args.json) printJson(result)
       else showResult(result)
@@ -102,6 +114,75 @@ export const reconcile = defineCommand({
     })
   },
 })
+
+interface Flags extends GatewayFlags {
+  upstream?: string | undefined
+  month?: string | undefined
+  file?: string | undefined
+  columns?: string | undefined
+  names?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+  tolerance?: string | undefined
+  json?: boolean | undefined
+}
+
+/** The flags of a comparison with files. Throws if one is missing, or belongs to `--own`. */
+function filesOf({ upstream, month, file, since, until }: Flags) {
+  if (since !== undefined || until !== undefined)
+    throw new WrongUsage('--since and --until go with --own; files are compared with one --month.')
+  if (upstream === undefined || month === undefined || file === undefined)
+    throw new WrongUsage('Give --upstream, --month and --file, or --own to compare without a file.')
+  return { upstream, month, file }
+}
+
+/** Compares the prices in the vendors' answers with the price list. */
+async function runOwn(args: Flags): Promise<void> {
+  for (const flag of ['file', 'columns', 'names'] as const)
+    if (args[flag] !== undefined) throw new WrongUsage(`--${flag} goes without --own.`)
+  const percent = parsePercent(args.tolerance ?? '1')
+  const period = periodQueryOf(parsePeriod(args, Date.now()))
+  await withGateway(args, async (gateway) => {
+    const query = { ...period, upstream: args.upstream, tolerance_percent: String(percent) }
+    const result = await gateway.call('reconcileOwn', { query })
+    if (args.json) printJson(result)
+    else showOwn(result)
+    const { length } = result.models.filter(({ differs }) => differs)
+    if (length > 0) throw new CommandFailed(length === 1 ? 'One model differs.' : `${length} models differ.`)
+  })
+}
+
+function showOwn({ models, since, until, not_compared: notCompared }: OwnReconciliation): void {
+  const right = { align: 'right' } as const
+  const columns: Column[] = [
+    { title: 'MODEL', flexible: true },
+    { title: 'REQUESTS', ...right },
+    { title: 'OURS' },
+    { title: 'OUR SUM', align: 'decimal' },
+    { title: "VENDOR'S SUM", align: 'decimal' },
+    { title: 'APART', ...right },
+  ]
+  const cells = models.map(
+    ({ model, requests, basis, list_usd: ours, vendor_usd: theirs, percent, differs }) => [
+      model,
+      String(requests),
+      basis,
+      ours,
+      theirs,
+      differs ? paint('red', `${percent} %`) : `${percent} %`,
+    ],
+  )
+  if (models.length === 0) print(`No vendor reported a price since ${since.slice(0, 10)}.`)
+  else print(renderTable(columns, cells))
+  const period = until === null ? `Since ${since}` : `From ${since} to ${until}`
+  say(
+    `\n${period}. Prices are those before any plan. A price without a source may be higher than the vendor's.`,
+  )
+  if (notCompared > 0)
+    say(
+      `Not compared: ${notCompared} requests with an unusable figure of the vendor, such as a price of zero.`,
+    )
+}
 
 function rowOf({ day, model, requests, inputTokens, outputTokens, costNano }: VendorUsage) {
   return {

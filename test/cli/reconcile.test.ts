@@ -11,6 +11,7 @@ import { createCommandLine } from '../support/processes/command-line'
 
 setDefaultTimeout(120_000)
 
+const AT = Date.UTC(2026, 9, 3)
 const folder = temporaryFolder()
 const dataDir = join(folder, 'data')
 const { run, allFail } = createCommandLine(folder, dataDir)
@@ -28,12 +29,11 @@ test('the file of a vendor is compared with the charges of its upstream', async 
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const db = openAddress(join(dataDir, 'gateway.sqlite'))
   await migrate(db)
-  const at = Date.UTC(2026, 9, 3)
-  await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: at, note: null })
-  const charge = makeCharge(500, { model: 'fast', createdAt: at, expiresAt: at + 60_000 })
+  await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000, now: AT, note: null })
+  const charge = makeCharge(500, { model: 'fast', createdAt: AT, expiresAt: AT + 60_000 })
   await hold(db, charge)
   const usageJson = JSON.stringify({ prompt_tokens: 200, completion_tokens: 20 })
-  await settle(db, charge, makeSettlement(500, { endedAt: at, usageJson }))
+  await settle(db, charge, makeSettlement(500, { endedAt: AT, usageJson }))
   await db.close()
 
   const titles = 'start_time_iso,model,num_model_requests,input_tokens,output_tokens'
@@ -78,5 +78,38 @@ test('the file of a vendor is compared with the charges of its upstream', async 
     [`${line} --file same.csv --columns day=a,model=b,price=c`, '--columns takes day, model, requests'],
     [`${line} --file same.csv --tolerance much`, '--tolerance takes a percentage'],
     ['reconcile --upstream openai --month October --file same.csv', '--month takes a month'],
+    ['reconcile --upstream openai --month 2026-10', 'Give --upstream, --month and --file, or --own'],
+    [`${line} --file same.csv --since 7d`, '--since and --until go with --own'],
+    ['reconcile --own --file same.csv', '--file goes without --own'],
+    ['reconcile --own --month 2026-10 --since 7d', '--month goes without --since'],
   ])
+})
+
+test('prices of vendors are compared with the price list, without a file', async () => {
+  const none = await run('reconcile --own --month 2026-10')
+  expect(none).toMatchObject({ code: 0, stdout: 'No vendor reported a price since 2026-10-01.\n' })
+  const db = openAddress(join(dataDir, 'gateway.sqlite'))
+  for (const [model, costUsd, costNano] of [
+    ['fast', 0.0000011, 1_000],
+    ['fast', 0.000001, 1_000],
+    ['both', 0.000002, 2_000],
+    ['both', 0, 2_000],
+  ] as const) {
+    const each = makeCharge(0, { model, createdAt: AT, expiresAt: AT + 60_000 })
+    await hold(db, each)
+    const usage = JSON.stringify({ prompt_tokens: 1, cost: costUsd })
+    await settle(db, each, { ...makeSettlement(0, { endedAt: AT, usageJson: usage }), costNano })
+  }
+  await db.close()
+  const apart = await run('reconcile --own --month 2026-10')
+  expect(apart.code).toBe(1)
+  expect(apart.stdout).toMatch(/^MODEL +REQUESTS +OURS +OUR SUM +VENDOR'S SUM +APART\n/)
+  expect(apart.stdout).toMatch(/^both +1 +cost +0\.000002 +0\.000002 +\+0\.00 %$/m)
+  expect(apart.stdout).toMatch(/^fast +2 +cost +0\.000002 +0\.0000021 +\+5\.00 %$/m)
+  expect(apart.stderr).toContain('Not compared: 1 requests')
+  expect(apart.stderr).toContain('One model differs.')
+  expect((await run('reconcile --own --month 2026-10 --tolerance 5')).code).toBe(0)
+  expect((await run('reconcile --own --month 2026-10 --upstream other')).code).toBe(0)
+  const json = await run('reconcile --own --month 2026-10 --json')
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, models: [{ model: 'both' }, { model: 'fast' }] })
 })

@@ -303,6 +303,11 @@ const journey: Step[] = [
       ],
     },
   },
+  {
+    id: 'reconcileOwn',
+    path: '/reconciliation?since=2026-01-01&upstream=openai',
+    answers: { ok: true, models: [], not_compared: 0 },
+  },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
   { id: 'testUpstream', path: '/upstreams/openai/test', answers: { state: 'ready', reason: null } },
   { id: 'getOverview', path: '/overview' },

@@ -251,6 +251,48 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     expect((await told()).slice(before)).toEqual([])
   })
 
+  test('the report has the sums of all requests, as a second calculation has them', async () => {
+    const charges = await gateway.charges()
+    // By hand: 50,000 nano-dollars each, whatever was paid, for the requests whose vendor named a price above zero.
+    const sums = new Map<string, [requests: number, vendorNano: number]>()
+    for (const { model, usage, usage_source } of charges) {
+      const figures = JSON.parse(String(usage))
+      const { cost, is_byok, currency, cost_details: details } = figures
+      const behind = is_byok ? details?.upstream_inference_cost : 0
+      const isFigure = typeof cost === 'number' && cost >= 0 && cost < 1e6 && typeof behind === 'number'
+      if (!isFigure || cost + behind === 0 || currency || usage_source !== 'upstream' || model === 'given')
+        continue
+      const [requests, nano] = sums.get(String(model)) ?? [0, 0]
+      sums.set(String(model), [requests + 1, nano + Math.round((cost + behind) * 1e9)])
+    }
+    const report = await look('reconciliation?since=2027-01-01')
+    const found = new Map<string, [requests: number, vendorNano: number]>(
+      report.models.map((row) => [row.model, [row.requests, Math.round(Number(row.vendor_usd) * 1e9)]]),
+    )
+    expect(found).toEqual(sums)
+    expect(found.size).toBe(5)
+    for (const row of report.models) {
+      expect(Number(row.list_usd)).toBeCloseTo(row.requests * 0.00005, 12)
+      const percent = (Number(row.vendor_usd) / Number(row.list_usd) - 1) * 100
+      expect(Math.abs(Number(row.percent) - percent)).toBeLessThan(0.011)
+    }
+    expect(report.models.map(({ model, basis, differs }) => [model, basis, differs])).toEqual([
+      ['byok', 'cost', true],
+      ['listed', 'price', true],
+      ['other', 'cost', false],
+      ['own', 'price', false],
+      ['sold', 'cost', true],
+    ])
+    expect(report).toMatchObject({ ok: false, not_compared: expect.any(Number) })
+    const generous = await look('reconciliation?since=2027-01-01&tolerance_percent=50&upstream=router')
+    expect(generous).toMatchObject({ ok: true, models: { length: 5 } })
+    expect(await look('reconciliation?since=2027-01-01&upstream=openai')).toMatchObject({ models: [] })
+    expect(await look('reconciliation?since=2027-01-13&until=2027-01-14')).toMatchObject({ models: [] })
+    expect(await look('reconciliation?upstream=nobody')).toMatchObject({
+      error: { code: 'upstream_not_found' },
+    })
+  })
+
   test('a request shows both amounts', async () => {
     costs(ofList(10))
     const { id } = await ask('sold')

@@ -1,7 +1,9 @@
 // What a vendor says was used beside the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { closingAt } from '../../billing/proofs/closings'
+import { reconcileOwn as compareOwn, type OwnReconciliation } from '../../billing/own-reconciliation'
+import { percentApart } from '../../billing/price-drift'
+import { closedPart, closingAt } from '../../billing/proofs/closings'
 import {
   reconcile as compareUsage,
   type Difference,
@@ -9,14 +11,18 @@ import {
 } from '../../billing/proofs/reconciliation'
 import type { FigureName, UsageFigures, VendorUsage } from '../../billing/proofs/vendor-usage'
 import { monthOf } from '../../billing/reports/statements'
+import { isListPrice } from '../../config/models/costs'
 import { type Config, isRoute, sharesOf } from '../../config/schema'
+import { isoTime } from '../../db/iso-time'
+import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { closedBody, Nullable, open, operation, Text } from '../operation'
+import { closedBody, Nullable, open, operation, optionalText, periodQuery, Text } from '../operation'
 import { amountOf } from './accounts'
 
 const MOST_ROWS = 10_000
 const DEFAULT_TOLERANCE_PERCENT = 1
+const DEFAULT_OWN_MS = 30 * 86_400_000
 
 /** Names of figures as they are written. */
 const FIGURES = {
@@ -98,7 +104,6 @@ const reconcile = operation({
   async run({ world, params: { upstream = '' } }, _query, { month, rows, tolerance_percent: percent }) {
     const period = monthOf(month)
     if (!period) throw invalidRequest('month', "Invalid 'month': expected a month such as 2026-10.")
-    if (!Object.hasOwn(world.config.upstreams, upstream)) throw notFound('upstream', upstream)
     const { vendorNames, shared } = modelsOfUpstream(world.config, upstream)
     const { db } = await world.reportSource()
     const closing = await closingAt(db, period.since)
@@ -113,8 +118,9 @@ const reconcile = operation({
   },
 })
 
-/** The vendor's name of each model of an upstream, and the models that other upstreams serve too. */
-function modelsOfUpstream({ models }: Config, upstream: string) {
+/** The vendor's name of each model of an upstream, and the models that other upstreams serve too. Throws 404 for an unknown one. */
+function modelsOfUpstream({ models, upstreams }: Config, upstream: string) {
+  if (!Object.hasOwn(upstreams, upstream)) throw notFound('upstream', upstream)
   const vendorNames = new Map<string, string>()
   const shared: string[] = []
   for (const [id, entry] of Object.entries(models)) {
@@ -165,4 +171,91 @@ function figuresJson({ requests, inputTokens, outputTokens, costNano }: UsageFig
   }
 }
 
-export const reconciliationOperations = [reconcile]
+const OwnRow = Type.Object(
+  {
+    model: Type.String(),
+    basis: Type.Union([Type.Literal('cost'), Type.Literal('price')], {
+      description: 'What is compared: the cost of the model, or its price before any plan.',
+    }),
+    requests: Type.Integer(),
+    list_usd: Cost,
+    vendor_usd: Cost,
+    percent: Type.String({ description: "The vendor's sum minus ours, in percent of ours: `+1.25`." }),
+    differs: Type.Boolean(),
+  },
+  open,
+)
+
+const reconcileOwn = operation({
+  id: 'reconcileOwn',
+  method: 'GET',
+  path: '/reconciliation',
+  role: 'viewer',
+  tag: 'Usage',
+  summary:
+    'Compare the prices that vendors reported for single requests with the price list, by model. It changes nothing',
+  query: Type.Object({
+    upstream: optionalText('Only models of this upstream.'),
+    ...periodQuery,
+    tolerance_percent: Type.Optional(
+      Type.String({
+        pattern: '^\\d{1,2}(\\.\\d{1,4})?$',
+        description: 'Differences that do not count. Default 1.',
+      }),
+    ),
+  }),
+  reply: Type.Object(
+    {
+      ok: Type.Boolean(),
+      since: Type.String(),
+      until: Nullable(Type.String()),
+      models: Type.Array(OwnRow),
+      not_compared: Type.Integer(),
+    },
+    open,
+  ),
+  async run({ world }, query) {
+    const { config, now } = world
+    const asked = periodOfQuery(query, now() - DEFAULT_OWN_MS)
+    const vendorNames =
+      query.upstream === undefined ? undefined : modelsOfUpstream(config, query.upstream).vendorNames
+    const { db } = await world.reportSource()
+    const { endedBefore } = await closedPart(db)
+    const { until = now() + 1 } = asked
+    if (until <= endedBefore) {
+      const closed = `The charges before ${isoTime(endedBefore)} are closed and can no longer be compared.`
+      throw conflict('month_closed', closed)
+    }
+    const since = Math.max(asked.since, endedBefore)
+    const tolerance = Number(query.tolerance_percent ?? DEFAULT_TOLERANCE_PERCENT) / 100
+    const found = await compareOwn(db, {
+      since,
+      until,
+      tolerance,
+      ...(vendorNames && { models: vendorNames }),
+      isListPrice(model) {
+        const entry = config.models[model]
+        return entry !== undefined && !isRoute(entry) && isListPrice(entry)
+      },
+    })
+    return { since: isoTime(since), until: isoTime(asked.until ?? null), ...ownJson(found) }
+  },
+})
+
+function ownJson({ models, notCompared }: OwnReconciliation) {
+  return {
+    ok: models.every(({ isApart }) => !isApart),
+    models: models.map(({ model, basis, requests, listNano, vendorNano, isApart }) => ({
+      model,
+      basis,
+      requests,
+      list_usd: formatUsd(listNano),
+      vendor_usd: formatUsd(vendorNano),
+      percent: percentApart(listNano, vendorNano),
+      differs: isApart,
+    })),
+    not_compared: notCompared,
+  }
+}
+
+export const reconciliationOperations = [reconcile, reconcileOwn]

@@ -82,25 +82,37 @@ async function chargedFigures(
 ): Promise<{ charged: Table; withoutFigures: number }> {
   const charged: Table = new Map()
   let withoutFigures = 0
-  for (const [from, to] of await positionsBetween(db, since, until)) {
-    for (let after = from; after < to; after += PAGE) {
-      const rows = await db.query({
-        sql: `select model, amount + shortfall as price, usage, usage_shape, ended_at from charge_history
-          where position > $1 and position <= $2 and ended_at >= $3 and ended_at < $4 and state = 'settled'`,
-        parameters: [after, Math.min(after + PAGE, to), since, until],
-      })
-      for (const row of rows) {
-        const model = vendorNames.get(row.model as string)
-        if (model === undefined) continue
-        const tokens = tokensOf(row)
-        if (!tokens) withoutFigures++
-        const day = isoTime(row.ended_at as number).slice(0, 10)
-        const figures = { requests: 1, costNano: row.price as number, ...tokens }
-        add(charged, day, model, figures)
-      }
+  const columns = 'model, amount + shortfall as price, usage, usage_shape, ended_at'
+  for await (const rows of settledPages(db, { since, until }, columns)) {
+    for (const row of rows) {
+      const model = vendorNames.get(row.model as string)
+      if (model === undefined) continue
+      const tokens = tokensOf(row)
+      if (!tokens) withoutFigures++
+      const day = isoTime(row.ended_at as number).slice(0, 10)
+      const figures = { requests: 1, costNano: row.price as number, ...tokens }
+      add(charged, day, model, figures)
     }
   }
   return { charged, withoutFigures }
+}
+
+/** The settled charges of a period, a page at a time. `columns` and `condition` are SQL of `charge_history`. */
+export async function* settledPages(
+  db: Db,
+  { since, until }: { since: number; until: number },
+  columns: string,
+  condition = '1 = 1',
+): AsyncGenerator<Row[]> {
+  for (const [from, to] of await positionsBetween(db, since, until)) {
+    for (let after = from; after < to; after += PAGE) {
+      yield await db.query({
+        sql: `select ${columns} from charge_history where position > $1 and position <= $2
+          and ended_at >= $3 and ended_at < $4 and state = 'settled' and ${condition}`,
+        parameters: [after, Math.min(after + PAGE, to), since, until],
+      })
+    }
+  }
 }
 
 /** The tokens of a vendor's usage object, with those of its caches. */

@@ -117,6 +117,15 @@ export class Notices {
     return notices
   }
 
+  /** Keeps notes that could not be stored for the next look, unless there are newer ones of the same subjects. */
+  putBack(notices: readonly Notice[]): void {
+    for (const notice of notices) {
+      const { type, subject } = 'isOver' in notice ? notice.isOver : notice.condition
+      const name = `${type} ${subject}`
+      if (!this.own.has(name) && !this.waiting.has(name)) this.waiting.set(name, notice)
+    }
+  }
+
   private begin({ type, subject, fields, lastsMs, isOwn }: Noticed, line: Record<string, unknown>): void {
     const name = subjectOf(subject, line)
     const details = detailsOf(fields, line)

@@ -51,7 +51,12 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
   const seen = noted.map((notice) =>
     'isOver' in notice ? endCondition(notice.isOver, at) : see(notice.condition, at, notice.lastsMs),
   )
-  await applySome(db, [...seen, ...upstreamsDown(world, at)])
+  try {
+    await applySome(db, [...seen, ...upstreamsDown(world, at)])
+  } catch (error) {
+    notices.putBack(noted)
+    throw error
+  }
   if (!(await takeTurn(db, 'events', TELL_MS, at))) return
   if (await takeTurn(db, 'events of books', BOOKS_MS, at)) {
     await lookAtBooks(db, settings, at, config.plans)

@@ -26,6 +26,7 @@ import {
 } from '../support/databases/databases'
 import { startTestGateway, waitFor } from '../support/gateway'
 import { freePort } from '../support/processes/free-port'
+import { rejection } from '../support/rejection'
 import { AUTHORITY_FILE, MAIL_PASSWORD, MAIL_USER, startMailServer } from '../support/servers/mail-server'
 import { HERE, openSending, openSite, SECRET, START } from '../support/servers/webhook-sending'
 import { completion } from '../support/vendors/vendor'
@@ -71,6 +72,7 @@ async function openWatch(
   }
   return {
     db,
+    world: worlds[0] as (typeof worlds)[number],
     clock,
     breakers,
     log: worlds.map(({ notices }) => notices.noticing(() => {})),
@@ -196,6 +198,20 @@ for (const kind of databaseKinds) {
       expect((await told()).slice(1)).toEqual(['ops: price.drift began fast, 2026-11-23'])
       expect(await lastItems('price.drift')).toMatchObject([{ model: 'fast', vendor_usd: '0.013' }])
       expect(clock.now).toBeGreaterThan(START + 4 * DAY)
+    })
+
+    test('a line of the log that a database cannot store is stored by the next look', async () => {
+      const { db, world, log, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      log[0]?.('payment_not_credited', { payment: 'cs_1', reason: 'there is no account "gone"' })
+      log[0]?.('payment_not_credited', { payment: 'cs_2', reason: 'an old reason' })
+      // The table is away for one look.
+      await apply(db, [{ sql: 'alter table event_conditions rename to conditions_away' }])
+      await rejection(watchEvents(world))
+      await apply(db, [{ sql: 'alter table conditions_away rename to event_conditions' }])
+      log[0]?.('payment_credited', { payment: 'cs_2' })
+      await pass(MINUTE)
+      expect(await told()).toEqual(['ops: payment.not_credited began cs_1'])
+      await db.close()
     })
 
     test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {

@@ -2,6 +2,8 @@
 // and what comes and goes does not flood; each way to a recipient is tried against a real server.
 
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { createKey, unlimited } from '../../src/accounts/keys'
 import { createAdmin, makeToken } from '../../src/admin/admins'
@@ -9,7 +11,7 @@ import { outside, randomBytes } from '../../src/app/world'
 import { addCredit } from '../../src/billing/ledger/ledger'
 import { type EventsEntry, eventSettingsOf } from '../../src/config/events'
 import { faultsOf } from '../../src/config/schema'
-import type { EventBody } from '../../src/contract/events'
+import { type EventBody, eventTypes } from '../../src/contract/events'
 import type { Model } from '../../src/contract/family'
 import { apply, type Db } from '../../src/db/db'
 import { Notices } from '../../src/events/notices'
@@ -611,6 +613,13 @@ test('a configuration is checked: each way, its secret, and what it needs', () =
   ])
   expect(faults({ to: { a: { ...OPS, events: ['nonsense'] } } })).toHaveLength(1)
   expect(faults({ to: { a: { email: ['x@y.example\r\nBcc: z@y.example'] } } }).length).toBeGreaterThan(0)
+})
+
+test('the page of events has a row for each, and says whether its end is reported', () => {
+  const page = readFileSync(join(import.meta.dir, '../../docs/operate/events.md'), 'utf8')
+  const rows = [...page.matchAll(/^\| `([a-z_.]+)` .*\| (yes|no) +\|$/gm)].map(([, name, end]) => [name, end])
+  const expected = Object.entries(eventTypes).map(([name, { tellsEnd }]) => [name, tellsEnd ? 'yes' : 'no'])
+  expect(rows.sort()).toEqual(expected.sort())
 })
 
 test('a gateway tells of itself: a balance that requests have used up reaches the mailbox', async () => {

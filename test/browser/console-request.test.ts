@@ -26,8 +26,8 @@ const { CONSOLE_PICTURES: pictures } = process.env
 let sandbox: Sandbox
 let gateway: TestGateway
 let browser: Browser
-/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, failed, and priced by its vendor. */
-let [whole, long, bare, failed, priced] = ['', '', '', '', '']
+/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, and failed. */
+let [whole, long, bare, failed] = ['', '', '', '']
 
 beforeAll(async () => {
   sandbox = startSandbox()
@@ -57,7 +57,6 @@ beforeAll(async () => {
   whole = await ask('two-keys', `${SCRIPT} [sandbox cached=28]`)
   long = await ask('two-keys', `Count the stars. ${'* '.repeat(12_000)}`)
   bare = await ask('test-chat', 'Hello')
-  priced = await ask('test-xai', 'Hello')
   const refused = await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   failed = refused.headers.get('x-request-id') as string
   await gateway.server.world.requestLog.flush()
@@ -140,12 +139,18 @@ test('a request in full: lines that add up to what was paid, what came back, the
   await visit.page.context().close()
 })
 
-test('a request has the price that its vendor names beside what was paid', async () => {
+test('the price that a vendor reports is next to that of our list, with the difference', async () => {
+  const response = await gateway.chat({ model: 'test-xai' })
+  await response.text()
+  const id = response.headers.get('x-request-id') as string
+  await gateway.server.world.requestLog.flush()
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
-  await visit.open(`requests/${priced}`)
-  const named = visit.page.locator('.facts > div', { hasText: 'Price by the vendor' }).locator('dd')
-  expect(picoOf((await named.textContent()) ?? '')).toBeGreaterThan(0n)
-  expect(visit.faults).toEqual([])
+  await visit.open(`requests/${id}`)
+  const fact = (name: string) =>
+    visit.page.locator('.facts > div', { hasText: name }).last().locator('dd').textContent()
+  const [vendor, list] = [await fact('Price by the vendor'), await fact('Cost by our price list')]
+  expect(vendor).toMatch(/^\$0\.\d+$/)
+  expect(list).toBe(`${vendor} (the vendor: +0.00 %)`)
   await visit.page.context().close()
 })
 

@@ -89,6 +89,7 @@ test('prices of vendors are compared with the price list, without a file', async
   const none = await run('reconcile --own --month 2026-10')
   expect(none).toMatchObject({ code: 0, stdout: 'No vendor reported a price since 2026-10-01.\n' })
   const db = openAddress(join(dataDir, 'gateway.sqlite'))
+  const ids: string[] = []
   for (const [model, costUsd, costNano] of [
     ['fast', 0.0000011, 1_000],
     ['fast', 0.000001, 1_000],
@@ -96,11 +97,18 @@ test('prices of vendors are compared with the price list, without a file', async
     ['both', 0, 2_000],
   ] as const) {
     const each = makeCharge(0, { model, createdAt: AT, expiresAt: AT + 60_000 })
+    ids.push(each.id)
     await hold(db, each)
     const usage = JSON.stringify({ prompt_tokens: 1, cost: costUsd })
     await settle(db, each, { ...makeSettlement(0, { endedAt: AT, usageJson: usage }), costNano })
   }
   await db.close()
+  const shown = await run(`requests show ${ids[0]}`)
+  expect(shown.stdout).toMatch(
+    /^ +vendor +\$0\.0000011 by its own figure; by our list \$0\.000001, so \+10\.00 %$/m,
+  )
+  const zero = await run(`requests show ${ids.at(-1)}`)
+  expect(zero.stdout).toMatch(/^ +vendor +\$0\.00 by its own figure$/m)
   const apart = await run('reconcile --own --month 2026-10')
   expect(apart.code).toBe(1)
   expect(apart.stdout).toMatch(/^MODEL +REQUESTS +OURS +OUR SUM +VENDOR'S SUM +APART\n/)

@@ -135,8 +135,14 @@ const table = {
     }),
   },
   'open-webui': {
+    // It offers every model of the list, and appends /models to the address, so the list is narrowed by a header. Its first
+    // start keeps these settings; later ones are changed under Admin Settings, Connections.
     settings: ({ url, secret }) => ({
-      variables: { OPENAI_API_BASE_URL: `${url}/v1`, OPENAI_API_KEY: secret },
+      variables: {
+        OPENAI_API_BASE_URL: `${url}/v1`,
+        OPENAI_API_KEY: secret,
+        OPENAI_API_CONFIGS: JSON.stringify({ 0: { headers: { 'X-Gateway-Mode': 'chat' } } }),
+      },
     }),
   },
   langchain: {

@@ -32,6 +32,13 @@ const messagesVersion: Parameter = {
   schema: { type: 'string' },
 }
 
+const mode: Parameter = {
+  name: 'X-Gateway-Mode',
+  in: 'header',
+  description: 'The same as `mode`, for clients that can set headers but no query.',
+  schema: { type: 'string' },
+}
+
 const jsonBody = (value: object, required = Object.keys(value)) => ({
   required: true,
   content: {
@@ -47,7 +54,9 @@ const models = {
       summary: 'The models that this key may use',
       parameters: [
         messagesVersion,
-        query('operation', 'Only models that serve this operation, such as `chat`.', { type: 'string' }),
+        mode,
+        query('mode', 'Only models that serve this operation, such as `chat`.', { type: 'string' }),
+        query('operation', 'The same as `mode`.', { type: 'string' }),
         query('output_modalities', 'Only models that make one of these, such as `text,image`; `all`: any.', {
           type: 'string',
         }),

@@ -85,7 +85,11 @@ const printed: [line: string, lines: string[]][] = [
   ],
   [
     `env open-webui --key ${secret} --shell sh`,
-    [`export OPENAI_API_BASE_URL=${base}/v1`, `export OPENAI_API_KEY=${secret}`],
+    [
+      `export OPENAI_API_BASE_URL=${base}/v1`,
+      `export OPENAI_API_KEY=${secret}`,
+      `export OPENAI_API_CONFIGS='{"0":{"headers":{"X-Gateway-Mode":"chat"}}}'`,
+    ],
   ],
   [
     'env codex --model responding',

@@ -208,6 +208,27 @@ describe('the list', () => {
     expect(tools).not.toContain('pgt-5-mini')
   })
 
+  test('is narrowed by `mode` in the query or a header, and repeats no alias and no second name', async () => {
+    const chat = idsOf(await read('/v1/models?operation=chat'))
+    expect(idsOf(await read('/v1/models?mode=chat'))).toEqual(chat)
+    const header = { 'x-gateway-mode': 'chat' }
+    expect(idsOf(await read('/v1/models', gateway.secret, header))).toEqual(chat)
+    // What a query asks for wins over the header.
+    expect(idsOf(await read('/v1/models?mode=rerank', gateway.secret, header))).not.toContain(chat[0])
+    const all = idsOf(await read('/v1/models'))
+    expect(new Set(all).size).toBe(all.length)
+    const { aliases, realNames } = gateway.server.world.catalogue
+    for (const name of [...aliases.map(({ name }) => name), ...realNames.keys()])
+      expect(all).not.toContain(name)
+    for (const [path, headers, param] of [
+      ['/v1/models?mode=dance', {}, 'mode'],
+      ['/v1/models', { 'x-gateway-mode': 'dance' }, 'x-gateway-mode'],
+    ] as const) {
+      const { status, json } = await read(path, gateway.secret, headers)
+      expect({ status, param: json.error.param }).toEqual({ status: 400, param })
+    }
+  })
+
   test('for clients of messages has the limits, and the same filters', async () => {
     const headers = { 'anthropic-version': '2023-06-01' }
     const { json } = await read('/v1/models?limit=1000&operation=messages', gateway.secret, headers)

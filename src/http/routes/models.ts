@@ -15,6 +15,7 @@ import { queryOf } from '../target'
 import { answerKeyed, type KeyedWorld } from '../with-key'
 
 const MESSAGES_VERSION = 'anthropic-version'
+const MODE_HEADER = 'x-gateway-mode'
 /** Models on a page of the list for clients of messages, and the most that they may request. */
 const LIMITS = { usual: 20, most: 1_000 }
 
@@ -66,7 +67,7 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
   const list = (request: Request) =>
     answer(request, (all, forMessages, card) => {
       const query = queryOf(request)
-      const isWanted = filterOf(query)
+      const isWanted = filterOf(query, request.headers)
       const models = all.filter((model) => isWanted(card(model)))
       const shown = (model: ListedModel) => (forMessages ? showForMessages : show)(model, card)
       return forMessages ? pageOf(models, query, shown) : { object: 'list', data: models.map(shown) }
@@ -93,14 +94,19 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
 }
 
 /**
- * The filter that a query asks for: by operation, or by what comes out and by fields, as clients of other lists ask.
- * Throws 400 for an operation that does not exist.
+ * The filter that a query asks for: by operation, or by what comes out and by fields, as clients of other lists ask. A client that
+ * can set headers but no query names the operation in `x-gateway-mode`. Throws 400 for an operation that does not exist.
  */
-function filterOf(query: URLSearchParams): (card: ModelCard | undefined) => boolean {
-  const operation = query.get('operation')
+function filterOf(query: URLSearchParams, headers: Headers): (card: ModelCard | undefined) => boolean {
+  const asked = [
+    ['operation', query.get('operation')],
+    ['mode', query.get('mode')],
+    [MODE_HEADER, headers.get(MODE_HEADER)],
+  ] as const
+  const [field, operation] = asked.find(([, name]) => name !== null) ?? ['', null]
   if (operation !== null && !operations.some(({ name }) => name === operation)) {
     const known = operations.map(({ name }) => name).join(', ')
-    throw invalidRequest('operation', `Invalid 'operation': expected one of ${known}.`)
+    throw invalidRequest(field, `Invalid '${field}': expected one of ${known}.`)
   }
   const output = query.get('output_modalities')?.split(',') ?? []
   const parameters = query.get('supported_parameters')?.split(',') ?? []

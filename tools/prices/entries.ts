@@ -4,6 +4,7 @@
 import { priceFaults } from '../../src/config/models/prices'
 import { rowOf } from '../../src/contract/units'
 import { families as known } from '../../src/families'
+import { knownModel } from '../../src/families/traits/known-models'
 import { type Price, priceOf, Unbillable } from './cost-fields'
 import type { Entry } from './sources'
 import type { Vendor } from './vendors'
@@ -14,6 +15,7 @@ export interface ListedModel {
   contextTokens?: number
   maxOutputTokens?: number
   inputModalities?: readonly string[]
+  reasoning?: true
   price: Price & { source?: string }
 }
 
@@ -46,7 +48,7 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
     const end = endOf(vendor, entry)
     if (end) list.ends[id] = end
     try {
-      list.models[id] = modelOf(vendor, entry, day)
+      list.models[id] = modelOf(vendor, id, entry, day)
     } catch (error) {
       if (!(error instanceof Unbillable)) throw error
       list.refused[id] = error.message
@@ -68,10 +70,12 @@ function idOf(
   return id.startsWith('ft:') || /^(low|medium|high|standard|hd|\d+-x-\d+)\//.test(id) ? undefined : id
 }
 
-function modelOf(vendor: Vendor, entry: Entry, day: string): ListedModel {
+function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedModel {
   const families = familiesOf(vendor, entry)
   const { retires } = endOf(vendor, entry) ?? {}
   if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
+  const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
+  if (reason !== undefined) throw new Unbillable(reason)
   const read = withoutSound(entry)
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
@@ -90,6 +94,8 @@ function modelOf(vendor: Vendor, entry: Entry, day: string): ListedModel {
     ...(context !== undefined && { contextTokens: context }),
     ...(most !== undefined && { maxOutputTokens: most }),
     ...(modalities.length > 0 && { inputModalities: modalities.map(([modality]) => modality) }),
+    // What is known of a model by its name says more.
+    ...(vendor.reasonsAlike && entry.supports_reasoning === true && !knownModel(id) && { reasoning: true }),
     price: { ...price, ...sourceOf(entry) },
   }
 }

@@ -12,6 +12,10 @@ export interface Vendor {
   families: Readonly<Record<string, readonly string[]>>
   /** True if the vendor counts and bills the web searches that its models run, at the price of the list. */
   bills?: { searches: true }
+  /** Models that no family here can serve or bill, by the form of their names, with the reason. */
+  unserved?: readonly (readonly [names: RegExp, reason: string])[]
+  /** True if all reasoning models of the vendor refuse the same fields: those that the setting `reasoning` stands for. */
+  reasonsAlike?: true
 }
 
 const chat = { chat: ['openai-chat'] }
@@ -30,6 +34,11 @@ export const vendors: readonly Vendor[] = [
       audio_transcription: ['openai-transcriptions'],
     },
     bills: { searches: true },
+    // developers.openai.com/api/docs/guides/tools-web-search: over chat completions they always search before they answer.
+    unserved: [
+      [/-search-(preview|api)/, 'it searches for every request, and chat completions do not count searches'],
+    ],
+    reasonsAlike: true,
   },
   {
     kind: 'anthropic',
@@ -45,9 +54,18 @@ export const vendors: readonly Vendor[] = [
     prefix: 'gemini/',
     second: 'google',
     families: { ...chat, embedding: ['gemini-embeddings'] },
+    // ai.google.dev/gemini-api/docs/deep-research
+    unserved: [[/^deep-research-/, 'it is an agent, which only the Interactions API runs']],
   },
   { kind: 'xai', providers: ['xai'], prefix: 'xai/', second: 'x-ai', families: chat },
-  { kind: 'dashscope', providers: ['dashscope'], prefix: 'dashscope/', families: chat },
+  {
+    kind: 'dashscope',
+    providers: ['dashscope'],
+    prefix: 'dashscope/',
+    families: chat,
+    // alibabacloud.com/help/en/model-studio/deep-thinking
+    unserved: [[/^qwq-/, 'its vendor answers it only as a stream']],
+  },
   {
     kind: 'cohere',
     providers: ['cohere'],
@@ -61,6 +79,11 @@ export const vendors: readonly Vendor[] = [
     prefix: 'voyage/',
     second: 'voyageai',
     families: { embedding: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
+    // voyageai 0.4.0 on npm: MultimodalEmbedRequest and ContextualizedEmbedRequest are requests of their own.
+    unserved: [
+      [/^voyage-multimodal-/, 'POST /multimodalembeddings is not served'],
+      [/^voyage-context-/, 'POST /contextualizedembeddings is not served'],
+    ],
   },
   { kind: 'mistral', providers: ['mistral'], prefix: 'mistral/', second: 'mistral', families: chat },
   { kind: 'deepseek', providers: ['deepseek'], prefix: 'deepseek/', second: 'deepseek', families: chat },

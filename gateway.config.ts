@@ -263,7 +263,6 @@ export default {
       family: 'openai-embeddings',
       upstream: 'openai',
       ownedBy: 'openai',
-      dimensions: { min: 1, max: 1536 },
       price: { ...openai, per_1m_input_tokens: '0.02' },
     },
     // The vendor retired it in January 2026 and answers 404; the id stays so that callers get a clear error.
@@ -297,8 +296,6 @@ export default {
       upstream: 'voyage',
       upstreamModel: 'voyage-4-large',
       ownedBy: 'voyage',
-      dimensions: [256, 512, 1024, 2048],
-      batchTokens: 120_000,
       price: { ...voyage, per_1m_input_tokens: '0.12' },
     },
     'vgx-4': {
@@ -306,8 +303,6 @@ export default {
       upstream: 'voyage',
       upstreamModel: 'voyage-4',
       ownedBy: 'voyage',
-      dimensions: [256, 512, 1024, 2048],
-      batchTokens: 320_000,
       price: { ...voyage, per_1m_input_tokens: '0.06' },
     },
     'vgx-4-lite': {
@@ -315,8 +310,6 @@ export default {
       upstream: 'voyage',
       upstreamModel: 'voyage-4-lite',
       ownedBy: 'voyage',
-      dimensions: [256, 512, 1024, 2048],
-      batchTokens: 1_000_000,
       price: { ...voyage, per_1m_input_tokens: '0.02' },
     },
 

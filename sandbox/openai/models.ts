@@ -3,7 +3,8 @@
 
 import { asString } from '../json'
 
-const family = /^(gpt-3\.5-turbo|gpt-4|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-[56](?:\.\d)?|o1|o3|o4)(?:-[a-z0-9-]+)?$/
+const family =
+  /^(gpt-3\.5-turbo|gpt-4|gpt-4o|gpt-4\.1|gpt-4\.5|gpt-[56](?:\.\d)?|o1|o3|o4|gpt-rosalind|chat-latest|(?:gpt-)?daybreak)(?:-[a-z0-9-]+)?$/
 
 export const listedModels = [
   'gpt-4.1',
@@ -54,6 +55,9 @@ export type Endpoint = 'chat' | 'responses'
 /** Efforts by the names of models, of chat completions and of responses: the first row that fits. No row: it does not reason. */
 const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: readonly string[]][] = [
   [/^o[134]/, ['low', 'medium', 'high']],
+  // The price list of litellm 1.110.2: reasoning_effort_levels.
+  [/^chat-latest/, ['medium']],
+  [/daybreak/, ['low', 'medium', 'high']],
   [/^gpt-5(?!\.|-chat)/, ['minimal', 'low', 'medium', 'high']],
   [/^gpt-5\.1/, ['none', 'low', 'medium', 'high']],
   [/^gpt-5\.[2-5]/, ['none', 'low', 'medium', 'high', 'xhigh']],

@@ -125,7 +125,7 @@ function findSettingFault(body: JsonObject, model: string): Fault | undefined {
   const fault = findResponseSettingFault(model, body)
   if (fault) return fault
   const asksForSeal = asArray(body.include)?.includes('reasoning.encrypted_content')
-  if (asksForSeal && !/^(o\d|gpt-[5-9])/.test(model)) {
+  if (asksForSeal && !/^(o\d|gpt-[5-9]|chat-latest|(gpt-)?daybreak)/.test(model)) {
     return badRequest('Encrypted content is not supported with this model.', 'include', null)
   }
   const format = asObject(asObject(body.text)?.format)

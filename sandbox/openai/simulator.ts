@@ -23,6 +23,7 @@ const embeddingModels = new Map<string, EmbeddingModel>([
   ['text-embedding-3-small', { dimensions: 1536, normalised: true }],
   ['text-embedding-3-large', { dimensions: 3072, normalised: true }],
   ['text-embedding-ada-002', { dimensions: 1536, normalised: true }],
+  ['text-embedding-ada-002-v2', { dimensions: 1536, normalised: true }],
 ])
 const lenientEmbedding: EmbeddingModel = { dimensions: 768, normalised: true }
 const embeddingFields = ['model', 'input', 'encoding_format', 'dimensions', 'user']
@@ -236,7 +237,7 @@ function findDimensionsFault(value: unknown, name: string): Fault | undefined {
   if (dimensions === undefined || !Number.isInteger(dimensions) || dimensions < 1) {
     return badRequest("Invalid value for 'dimensions': expected a positive integer.", 'dimensions', null)
   }
-  if (name === 'text-embedding-ada-002') {
+  if (name.startsWith('text-embedding-ada-002')) {
     return badRequest('This model does not support specifying dimensions.', 'dimensions', null)
   }
   const max = embeddingModels.get(name)?.dimensions

@@ -29,6 +29,8 @@ export const transcriptionModels = new Map<string, TranscriptionModel>([
   ['gpt-transcribe', { formats: ['json'], usage: 'duration', streams: true, translates: false }],
   ['gpt-4o-transcribe', byTokens],
   ['gpt-4o-mini-transcribe', byTokens],
+  ['gpt-4o-mini-transcribe-2025-03-20', byTokens],
+  ['gpt-4o-mini-transcribe-2025-12-15', byTokens],
   ['gpt-4o-transcribe-diarize', { ...byTokens, formats: ['json', 'text', 'diarized_json'] }],
 ])
 const lenientModel: TranscriptionModel = {

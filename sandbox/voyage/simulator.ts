@@ -40,6 +40,14 @@ const batchTokensMax = new Map([
   ['voyage-multilingual-2', 120_000],
   ['voyage-law-2', 120_000],
   ['voyage-code-2', 120_000],
+  // docs.voyageai.com/docs/embeddings
+  ['voyage-large-2-instruct', 120_000],
+  // No page names a limit of these: the least one of the others.
+  ['voyage-code-4', 120_000],
+  ['voyage-3', 120_000],
+  ['voyage-3-lite', 120_000],
+  ['voyage-lite-02-instruct', 120_000],
+  ['voyage-lite-01', 120_000],
 ])
 
 export const voyage: Simulator = {
@@ -79,7 +87,9 @@ export const voyage: Simulator = {
 }
 
 const rerankFields = ['query', 'documents', 'model', 'top_k', 'return_documents', 'truncation']
-const rerankModels = ['rerank-2.5', 'rerank-2.5-lite', 'rerank-2', 'rerank-2-lite']
+const rerankModels = ['3', '3-lite', '2.5', '2.5-lite', '2', '2-lite', '1', 'lite-1'].map(
+  (version) => `rerank-${version}`,
+)
 
 function reranking(request: VendorRequest, body: JsonObject): Reply {
   const unknown = Object.keys(body).find((field) => !rerankFields.includes(field))

@@ -79,27 +79,21 @@ A request without any of these passes byte for byte, where the model speaks the 
 
 Traits that differ from those of a model without rules, which are: ${traitsIn(plainTraits)}.
 
-| Names | Traits | Context | Output | Source |
-| --- | --- | --- | --- | --- |
+| Names | Traits | Context | Output | Tokens of a call | Source |
+| --- | --- | --- | --- | --- | --- |
 ${knownModels.map(rowOf).join('\n')}
 `
 }
 
-function rowOf({
-  names,
-  traits,
-  contextTokens,
-  maxOutputTokens,
-  source,
-  limitsSource,
-  asOf,
-}: KnownModel): string {
+function rowOf(known: KnownModel): string {
+  const { names, traits, contextTokens, maxOutputTokens, batchTokens, source, limitsSource, asOf } = known
   const tokens = (count: number | undefined) => count?.toLocaleString('en-US') ?? ''
   const cells = [
     names.map((name) => `\`${name}\``).join(', '),
     traitsIn(traits),
     tokens(contextTokens),
     tokens(maxOutputTokens),
+    tokens(batchTokens),
     `[${asOf}](${source})${limitsSource === undefined ? '' : `, [limits](${limitsSource})`}`,
   ]
   return `| ${cells.join(' | ')} |`

@@ -87,7 +87,10 @@ export const ModelEntry = Type.Object(
       Type.Union([Type.Array(Count, { minItems: 1 }), Type.Object({ min: Count, max: Count }, closed)]),
     ),
     batchSize: optionalSetting('The most inputs of one call to the vendor; more are split.', Count),
-    batchTokens: optionalSetting('The most tokens of one call to the vendor; more are split.', Count),
+    batchTokens: optionalSetting(
+      'The most tokens of one call to the vendor; more are split. Default: what is known of the model.',
+      Count,
+    ),
     sizes: optionalSetting(
       'Sizes of images that may be asked for. Default: those that the family knows.',
       Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),

@@ -1,6 +1,7 @@
 // Known models by the vendor's name for them: traits and limits, each with its source and the month when it was checked. Data. A
 // model of the configuration gets these where it says nothing itself. Without a source nothing must stand here.
 
+import type { Model } from '../../contract/family'
 import { plainTraits, type Traits } from '../../contract/traits'
 
 export interface KnownModel {
@@ -12,6 +13,10 @@ export interface KnownModel {
   maxOutputTokens?: number
   /** Kinds of input that it reads besides text. */
   inputModalities?: readonly ('image' | 'file')[]
+  /** Lengths of the vectors that may be requested of a model that makes them. */
+  dimensions?: Model['dimensions']
+  /** Most tokens of one call that makes vectors; more are split. */
+  batchTokens?: number
   /** A page of the vendor, or a refusal that someone reported. */
   source: string
   /** Where the limits are from, if `source` does not have them. */
@@ -440,12 +445,20 @@ const others: readonly KnownModel[] = [
   },
   {
     names: [
-      'grok-4',
-      'grok-4-latest',
-      'grok-4-fast-reasoning*',
-      'grok-4.20-reasoning',
-      'grok-4.20-0309-reasoning',
+      'grok-4.20-non-reasoning*',
+      'grok-4.20-0309-non-reasoning',
+      'grok-4.20-beta-non-reasoning',
+      'grok-4.20-beta-0309-non-reasoning',
+      'grok-4.20-beta-latest-non-reasoning',
+      'grok-4.20-experimental-beta-0304-non-reasoning',
+      'grok-4.20-experimental-beta-non-reasoning-latest',
     ],
+    traits: { efforts: [] },
+    source: 'https://github.com/neavo/LinguaGacha/issues/771',
+    asOf: '2026-11',
+  },
+  {
+    names: ['grok-4', 'grok-4-latest', 'grok-4-fast-reasoning*', 'grok-4.20*'],
     traits: { ...grok, efforts: [] },
     source: 'https://github.com/BerriAI/litellm/issues/12635',
     asOf: '2026-11',
@@ -463,7 +476,42 @@ const others: readonly KnownModel[] = [
   },
 ]
 
-export const knownModels: readonly KnownModel[] = [...claude, ...gpt, ...others]
+const openaiVectors = {
+  traits: {},
+  batchTokens: 300_000,
+  source: 'https://github.com/openai/openai-node/blob/master/src/resources/embeddings.ts',
+  asOf: '2026-11',
+}
+const voyageVectors = { traits: {}, source: 'https://docs.voyageai.com/docs/embeddings', asOf: '2026-11' }
+const VOYAGE_LENGTHS = [256, 512, 1024, 2048]
+
+/** Models that make vectors. Of a Voyage model without a row, the family takes the least limit of a call. */
+const embedders: readonly KnownModel[] = [
+  { names: ['text-embedding-3-small'], dimensions: { min: 1, max: 1536 }, ...openaiVectors },
+  { names: ['text-embedding-3-large'], dimensions: { min: 1, max: 3072 }, ...openaiVectors },
+  { names: ['text-embedding-ada-002'], ...openaiVectors },
+  {
+    names: ['voyage-4-large', 'voyage-3-large', 'voyage-code-3'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 120_000,
+    ...voyageVectors,
+  },
+  {
+    names: ['voyage-4-lite', 'voyage-3.5-lite'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 1_000_000,
+    ...voyageVectors,
+  },
+  {
+    names: ['voyage-4', 'voyage-3.5'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 320_000,
+    ...voyageVectors,
+  },
+  { names: ['voyage-2'], batchTokens: 320_000, ...voyageVectors },
+]
+
+export const knownModels: readonly KnownModel[] = [...claude, ...gpt, ...others, ...embedders]
 
 const rows = knownModels.map((row) => ({
   row,

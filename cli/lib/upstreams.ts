@@ -3,6 +3,7 @@
 
 import { startSandbox } from '../../sandbox'
 import { type Outside, outside } from '../../src/app/world'
+import { endsAt } from '../../src/catalogue/retirement'
 import type { Config } from '../../src/config/schema'
 import type { Upstream, UpstreamKind } from '../../src/contract/upstream'
 import { transportBehind } from '../../src/http-client/environment-proxies'
@@ -91,7 +92,7 @@ export async function tryUpstream(
 ): Promise<Probed> {
   const open = openUpstream(config, name, flags)
   try {
-    return await probeUpstream(open, outside)
+    return await probeUpstream({ ...open, ends: endsAt(config, name) }, outside)
   } finally {
     await open.close()
   }

@@ -36,6 +36,29 @@ export const listedModels = [
   'gpt-4o-transcribe-diarize',
 ]
 
+/** When single models shut down: developers.openai.com/api/docs/deprecations, 2026-11. */
+const shutdownDates = new Map([
+  ...['gpt-4.1', 'gpt-4.1-mini', 'gpt-4o', 'gpt-4o-mini'].map((name) => [name, '2027-01-14'] as const),
+  ...['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'o3'].map((name) => [name, '2026-12-11'] as const),
+  ['gpt-5.1', '2027-04-01'],
+  ['o4-mini', '2026-10-23'],
+  ['whisper-1', '2027-02-26'],
+  ['gpt-4o-transcribe', '2027-02-26'],
+  ['gpt-4o-mini-transcribe', '2027-02-26'],
+  ['gpt-4o-transcribe-diarize', '2027-02-26'],
+])
+
+/** The model as the vendor's list has it. */
+export function listedModel(name: string) {
+  return {
+    id: name,
+    object: 'model',
+    created: 1_754_006_400,
+    owned_by: 'openai',
+    shutdown_date: shutdownDates.get(name) ?? null,
+  }
+}
+
 /** Whether a model stands for any server of this form, which accepts unknown fields. */
 export function isLenient(model: string): boolean {
   return model.startsWith('local-')

@@ -13,7 +13,15 @@ import { badRequest, type Fault, findBodyFault, invalidValue, missingParameter }
 import { imageModel } from './image-fields'
 import { answerImages, imageFile } from './images'
 import { findModelFault } from './model-faults'
-import { contextTokensMax, datedName, isChatModel, isLenient, listedModels, reasoningTokens } from './models'
+import {
+  contextTokensMax,
+  datedName,
+  isChatModel,
+  isLenient,
+  listedModel,
+  listedModels,
+  reasoningTokens,
+} from './models'
 import { answerModeration, moderationModels } from './moderations'
 import { answerRerank } from './rerank'
 import { answerResponse, countResponse } from './responses'
@@ -123,9 +131,8 @@ function wrongMethod(request: VendorRequest): Reply {
 }
 
 function models(id: string): Reply {
-  const entry = (name: string) => ({ id: name, object: 'model', created: 1_754_006_400, owned_by: 'openai' })
-  if (id === '') return jsonReply(200, { object: 'list', data: listedModels.map(entry) }, headers())
-  return listedModels.includes(id) ? jsonReply(200, entry(id), headers()) : unknownModel(id)
+  if (id === '') return jsonReply(200, { object: 'list', data: listedModels.map(listedModel) }, headers())
+  return listedModels.includes(id) ? jsonReply(200, listedModel(id), headers()) : unknownModel(id)
 }
 
 const dialect: ChatDialect = {

@@ -1,7 +1,9 @@
 // Models that their vendors end on a known day, and the models that take their place. Pure.
 
+import { type Config, isRoute, sharesOf } from '../config/schema'
 import type { Model } from '../contract/family'
 import type { Retirement } from '../contract/retirement'
+import { isoTime } from '../db/iso-time'
 
 interface RetirementSettings {
   price?: { as_of?: string }
@@ -44,6 +46,45 @@ export function servingId(
     serving = next
   }
   return id
+}
+
+/** A model that ends. */
+export interface EndingModel {
+  id: string
+  retirement: Retirement
+}
+
+/** Days before the end of a model from which its operator is reminded of it. */
+export const REMIND_DAYS = 30
+
+/** The models that have ended or end before a time, soonest first. */
+export function endingBefore(
+  models: Iterable<readonly Pick<Model, 'id' | 'retirement'>[]>,
+  before: number,
+): EndingModel[] {
+  return [...models]
+    .flatMap(([model]) =>
+      model?.retirement && model.retirement.at < before
+        ? [{ id: model.id, retirement: model.retirement }]
+        : [],
+    )
+    .sort((one, other) => one.retirement.at - other.retirement.at)
+}
+
+/** The days on which the models of an upstream end, by the vendor's names; undefined for one without such a day. */
+export function endsAt({ models }: Config, upstream: string): ReadonlyMap<string, string | undefined> {
+  return new Map(
+    Object.entries(models).flatMap(([id, entry]) => {
+      if (isRoute(entry) || !sharesOf(entry).some(([name]) => name === upstream)) return []
+      const { upstreamModel = id, retires } = entry
+      return [[upstreamModel, retires === undefined ? undefined : dayOf(Date.parse(retires))] as const]
+    }),
+  )
+}
+
+/** A day in UTC: `2026-12-11`. */
+export function dayOf(ms: number): string {
+  return isoTime(ms).slice(0, 10)
 }
 
 /** Headers that announce the end of a model: `deprecation` of RFC 9745 and `sunset` of RFC 8594, and its successor. */

@@ -94,6 +94,8 @@ export interface ListedSettings {
   maxOutputTokens?: number
   inputModalities?: string[]
   traits?: Partial<Traits>
+  /** The day from which the vendor no longer serves the model: `2026-12-11`. */
+  retires?: string
 }
 
 /** A request as it is sent. */

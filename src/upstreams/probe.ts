@@ -2,11 +2,12 @@
 // for anything that a vendor bills, nor be asked by a caller.
 
 import type { Call } from '../contract/family'
-import type { Upstream, UpstreamKind } from '../contract/upstream'
+import type { ListedModels, Upstream, UpstreamKind } from '../contract/upstream'
 import { NotConnected } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import { lineOf } from '../lib/error-line'
 import { GatewayError } from '../lib/errors'
+import { parseForeign } from '../lib/json/json'
 import type { System } from '../lib/system'
 import { baseUrlOf } from './connection'
 import type { UpstreamConfig } from './settings'
@@ -22,15 +23,29 @@ export interface Probed {
   address: string
   reason: string | null
   advice: string | null
+  /** Models that the vendor ends on another day than the configuration says; null where one of them names none. */
+  shutdown_dates: { model: string; configured: string | null; vendor: string | null }[]
 }
+
+/** The days on which the models of an upstream end by its configuration, by the vendor's names; undefined for one without. */
+export type ConfiguredEnds = ReadonlyMap<string, string | undefined>
 
 const TIMEOUT_MS = 20_000
 const LIST: Call = { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false }
 /** Longest part of a vendor's words that is shown, in characters. */
 const MOST_SHOWN = 200
+/** Models that a reason names. */
+const MOST_NAMED = 5
+/** The longest list of models that is compared, in bytes. */
+const LIST_BYTES_MOST = 4 * 1024 * 1024
 
 export async function probeUpstream(
-  { upstream, kind, entry }: { upstream: Upstream; kind: UpstreamKind; entry: UpstreamConfig },
+  {
+    upstream,
+    kind,
+    entry,
+    ends,
+  }: { upstream: Upstream; kind: UpstreamKind; entry: UpstreamConfig; ends: ConfiguredEnds },
   { after, monotonic }: Pick<System, 'after' | 'monotonic'>,
 ): Promise<Probed> {
   const call = upstream.adapt(kind.probe ?? LIST, '')
@@ -39,7 +54,9 @@ export async function probeUpstream(
   const startedAt = monotonic()
   const token = new CancelToken()
   const cancel = after(TIMEOUT_MS, () => token.abort())
-  const found = await ask(upstream, call, token).catch((error) =>
+  const list = kind.probe ? undefined : kind.listing
+  const read = list && ((answer: unknown) => findingOf(list.read(answer, new Map()), ends))
+  const found = await ask(upstream, call, token, read).catch((error) =>
     token.aborted
       ? failed(
           `There was no answer within ${TIMEOUT_MS / 1000} seconds.`,
@@ -49,18 +66,62 @@ export async function probeUpstream(
   )
   cancel()
   const durationMs = Math.round(monotonic() - startedAt)
-  return { upstream: upstream.name, kind: kind.kind, duration_ms: durationMs, address, ...found }
+  return {
+    upstream: upstream.name,
+    kind: kind.kind,
+    duration_ms: durationMs,
+    address,
+    shutdown_dates: [],
+    ...found,
+  }
 }
 
-type Finding = Pick<Probed, 'state' | 'reason' | 'advice'>
+type Finding = Pick<Probed, 'state' | 'reason' | 'advice'> & Partial<Pick<Probed, 'shutdown_dates'>>
 
-async function ask(upstream: Upstream, call: Call, { signal }: CancelToken): Promise<Finding> {
+const READY: Finding = { state: 'ready', reason: null, advice: null }
+
+async function ask(
+  upstream: Upstream,
+  call: Call,
+  { signal }: CancelToken,
+  read: ((answer: unknown) => Finding) | undefined,
+): Promise<Finding> {
   const { body } = call
   const text = body && 'json' in body ? JSON.stringify(body.json) : null
   const { response, done } = await upstream.send(call, text, signal, 'operator')
-  response.body.cancel()
-  done()
-  return { state: 'ready', reason: null, advice: null }
+  try {
+    if (!read) return READY
+    // That it answers is what was asked: a list that cannot be read changes nothing about it.
+    return read(parseForeign(new TextDecoder().decode(await response.body.bytes(LIST_BYTES_MOST))))
+  } catch {
+    return READY
+  } finally {
+    response.body.cancel()
+    done()
+  }
+}
+
+/** Compares the days on which the vendor ends its models, if its list has such days, with those of the configuration. */
+function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
+  if (Object.values(models).every(({ retires }) => retires === undefined)) return READY
+  const differing = [...ends].flatMap(([model, configured = null]) => {
+    const vendor = models[model]?.retires ?? null
+    return model in models && vendor !== configured ? [{ model, configured, vendor }] : []
+  })
+  if (differing.length === 0) return READY
+  const named = differing.slice(0, MOST_NAMED).map(differenceText)
+  const more = differing.length > named.length ? ` And ${differing.length - named.length} more.` : ''
+  return {
+    ...READY,
+    reason: `It ends models on other days than the configuration says: ${named.join('; ')}.${more}`,
+    advice: 'Set `retires` of these models, or take a newer list with `gateway prices update`.',
+    shutdown_dates: differing,
+  }
+}
+
+function differenceText({ model, configured, vendor }: Probed['shutdown_dates'][number]): string {
+  const [there, here] = [vendor ?? 'not announced', configured ?? 'no day']
+  return `${model} ${there}, here ${here}`
 }
 
 function judge(error: unknown, kind: UpstreamKind): Finding {

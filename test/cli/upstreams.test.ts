@@ -4,11 +4,14 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { shippedList } from '../../cli/configuration/shipped-lists'
 import { tryUpstream } from '../../cli/lib/upstreams'
+import builtIn from '../../gateway.config'
 import { type Sandbox, startSandbox } from '../../sandbox'
 import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { withListedModels } from '../../src/config/models/model-lists'
+import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway } from '../support/gateway'
@@ -151,6 +154,50 @@ test('an upstream is tried, with the reason and what to do', async () => {
   ])
   const simulated = await run('upstreams health --sandbox')
   expect([simulated.code, simulated.stderr]).toEqual([0, ''])
+})
+
+test('the vendor says of a model when it ends, and a day that the configuration does not have is named', async () => {
+  const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '1' }
+  const model = (upstreamModel: string, more = {}) => ({
+    family: 'openai-chat',
+    upstream: 'openai',
+    upstreamModel,
+    price,
+    ...more,
+  })
+  const dated = {
+    upstreams: {
+      openai: { kind: 'openai', baseUrl: sandbox.baseUrls.openai, apiKey: sandbox.secrets.openai },
+    },
+    models: {
+      same: model('gpt-5', { retires: '2026-12-11' }),
+      later: model('gpt-5-mini', { retires: '2026-12-01' }),
+      silent: model('gpt-4o'),
+      living: model('gpt-6-sol', { retires: '2027-06-01' }),
+      unlisted: model('gpt-x', { retires: '2027-06-01' }),
+    },
+  } as Config
+  expect(faultsOf(dated)).toEqual([])
+  expect(await tryUpstream(dated, 'openai', {})).toMatchObject({
+    state: 'ready',
+    reason:
+      'It ends models on other days than the configuration says: gpt-5-mini 2026-12-11, here 2026-12-01; gpt-4o 2027-01-14, here no day; gpt-6-sol not announced, here 2027-06-01.',
+    advice: 'Set `retires` of these models, or take a newer list with `gateway prices update`.',
+    shutdown_dates: [
+      { model: 'gpt-5-mini', configured: '2026-12-01', vendor: '2026-12-11' },
+      { model: 'gpt-4o', configured: null, vendor: '2027-01-14' },
+      { model: 'gpt-6-sol', configured: '2027-06-01', vendor: null },
+    ],
+  })
+})
+
+test('the lists that ship have the days of the vendor', async () => {
+  const whole = withVendorLists(builtIn, shippedList).value as Config
+  expect(await tryUpstream(whole, 'openai', { sandbox: true })).toMatchObject({
+    state: 'ready',
+    reason: null,
+    shutdown_dates: [],
+  })
 })
 
 test('those of a gateway elsewhere are listed and tried by it, in the same words', async () => {

@@ -2,6 +2,7 @@
 // anything at a vendor, nor change anything: the audit trail has none of them.
 
 import { Type } from '@sinclair/typebox'
+import { endsAt } from '../../catalogue/retirement'
 import { costListOf } from '../../config/models/costs'
 import { priceListOf } from '../../config/models/prices'
 import { isRoute, sharesOf } from '../../config/schema'
@@ -90,6 +91,16 @@ const testUpstream = operation({
       address: Type.String(),
       reason: Nullable(Type.String()),
       advice: Nullable(Type.String()),
+      shutdown_dates: Type.Array(
+        Type.Object(
+          {
+            model: Type.String(),
+            configured: Nullable(Type.String()),
+            vendor: Nullable(Type.String({ description: 'The day on which the vendor ends it.' })),
+          },
+          open,
+        ),
+      ),
     },
     open,
   ),
@@ -103,7 +114,7 @@ const testUpstream = operation({
         'upstream_without_key',
         `The upstream ${name} has no key: set ${keyVariableOf(kind, entry)}, or apiKey in the configuration.`,
       )
-    return probeUpstream({ upstream, kind, entry }, world)
+    return probeUpstream({ upstream, kind, entry, ends: endsAt(config, name) }, world)
   },
 })
 

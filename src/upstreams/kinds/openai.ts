@@ -14,6 +14,9 @@ const OPERATOR_CODES = new Set([
   'unsupported_country_region_territory',
 ])
 
+/** The beginning of a date as the vendor writes it. */
+const DAY = /^20\d\d-\d\d-\d\d/
+
 export const openai: UpstreamKind = {
   kind: 'openai',
   baseUrl: 'https://api.openai.com/v1',
@@ -28,14 +31,16 @@ export const openai: UpstreamKind = {
       status === 401 || status === 403 || status === 404 || OPERATOR_CODES.has(shape.code ?? '')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
-  // Names only: what a model costs and serves must be said in the configuration.
+  // Names and ends only: what a model costs and serves must be said in the configuration.
   listing: {
     call: { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false },
     read(list) {
       const { data } = asObject(list)
-      const ids = (Array.isArray(data) ? data : []).map((model) => asObject(model).id)
-      const names = ids.filter((id) => typeof id === 'string')
-      return { models: Object.fromEntries(names.map((name) => [name, {}])), refused: {} }
+      const models = (Array.isArray(data) ? data : []).map(asObject).flatMap(({ id, shutdown_date }) => {
+        const day = typeof shutdown_date === 'string' ? DAY.exec(shutdown_date)?.[0] : undefined
+        return typeof id === 'string' ? [[id, day === undefined ? {} : { retires: day }] as const] : []
+      })
+      return { models: Object.fromEntries(models), refused: {} }
     },
   },
 }

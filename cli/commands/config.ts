@@ -10,7 +10,7 @@ import { CLEAR } from '../../src/db/encryption/codec'
 import type { Encryption } from '../../src/db/encryption/keys'
 import { lineOf } from '../../src/lib/error-line'
 import { builtInJson, builtInText } from '../configuration/built-in'
-import { availability, listModels, listRoutes } from '../configuration/catalogue'
+import { availability, endings, endingsJson, listModels, listRoutes } from '../configuration/catalogue'
 import { describeSearch } from '../configuration/config-file'
 import {
   commandArgs,
@@ -37,13 +37,11 @@ const check = defineCommand({
   args: commandArgs,
   async run({ args }) {
     const { value, file, faults, lookedIn } = await judgeConfig(args)
-    const models =
-      faults.length > 0
-        ? []
-        : [
-            ...listModels(value as Config, args).map(({ model, reason }) => ({ id: model.id, reason })),
-            ...listRoutes(value as Config, args),
-          ]
+    const listed = faults.length > 0 ? [] : listModels(value as Config, args)
+    const routes = faults.length > 0 ? [] : listRoutes(value as Config, args)
+    const models = [...listed.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]
+    const now = Date.now()
+    const available = listed.flatMap(({ model, reason }) => (reason === null ? [[model]] : []))
     const encryption = faults.length > 0 ? undefined : await lookAtKeys(value as Config, args)
     if (encryption?.fault !== undefined) faults.push(`secrets: ${encryption.fault}`)
     if (args.json) {
@@ -53,6 +51,7 @@ const check = defineCommand({
         faults,
         models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
         hidden: models.flatMap(({ id, reason }) => (reason === null ? [] : [{ id, reason }])),
+        ending: endingsJson(available, now),
         ...(encryption && { encryption: { key: encryption.key, before: encryption.before } }),
       })
     }
@@ -64,7 +63,7 @@ const check = defineCommand({
     print(paint('green', `${nameOfConfig(file)} has no faults.`))
     if (file === undefined) print(describeSearch(lookedIn))
     if (encryption) print(describeEncryption(encryption))
-    if (models.length > 0) print(`\n${renderBlock(availability(models))}`)
+    if (models.length > 0) print(`\n${renderBlock([...availability(models), ...endings(available, now)])}`)
   },
 })
 

@@ -15,7 +15,7 @@ import { migrations } from '../../src/db/migrations'
 import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
 import { assertFree, portOfAddress } from '../../src/listen/listening'
-import { modelsByUpstream } from '../configuration/catalogue'
+import { endings, endingsJson, modelsByUpstream } from '../configuration/catalogue'
 import {
   judgeConfig,
   loadConfig,
@@ -398,6 +398,7 @@ function describe(server: Server, setting: Setting): string {
     upstreams: modelsByUpstream(config),
     demonstration,
     notSimulated,
+    ending: endings(server.world.catalogue.models.values(), server.world.now()),
     commands: {
       usage: commandLineOf('requests list', own),
       makeKey: commandLineOf('keys create NAME --balance 5', own),
@@ -429,6 +430,7 @@ function introductionJson(server: Server, { file, dataDir, demonstration, notSim
     models: models.flatMap(({ id, reason }) => (reason === null ? [id] : [])),
     hidden: models.filter(({ reason }) => reason !== null),
     not_simulated: notSimulated,
+    ending: endingsJson(server.world.catalogue.models.values(), server.world.now()),
     key: demonstration?.secret ?? null,
     try: demonstration?.request?.line ?? null,
     docs: pagesOf(server)?.documentation ?? null,

@@ -3,6 +3,7 @@
 
 import { outside } from '../../src/app/world'
 import { buildCatalogue, idOfExactName, idOfName } from '../../src/catalogue/models'
+import { dayOf, endingBefore, remindBefore } from '../../src/catalogue/retirement'
 import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
@@ -130,6 +131,35 @@ export function availability(models: readonly { id: string; reason: string | nul
       const ids = group.map(({ id }) => id).join(', ')
       return reason === null ? ['models', ids] : ['not available', `${ids}: ${reason}`]
     })
+}
+
+/** Ending models that are named; the others are counted. */
+const ENDING_NAMED = 6
+
+/** Models, each as the forms in which it is served. */
+type Forms = Iterable<readonly Pick<Model, 'id' | 'retirement'>[]>
+
+/** An entry for a block: the models that have ended at their vendors, or end soon. Empty if there are none. */
+export function endings(models: Forms, now: number): [string, string][] {
+  const ending = endingBefore(models, remindBefore(now))
+  if (ending.length === 0) return []
+  const named = ending.slice(0, ENDING_NAMED)
+  const days = [...Map.groupBy(named, ({ retirement }) => retirement.at)].map(([at, group]) => {
+    const ids = group.map(({ id }) => id).join(', ')
+    return `${ids} ${at <= now ? 'ended' : 'on'} ${dayOf(at)}`
+  })
+  const more = ending.length - named.length
+  const others = more > 0 ? `; ${more} more: gateway doctor --on ${dayOf(remindBefore(now) - 1)}` : ''
+  return [['ending', `${days.join('; ')}${others}`]]
+}
+
+/** The models that have ended at their vendors or end soon, as JSON has them. */
+export function endingsJson(models: Forms, now: number) {
+  return endingBefore(models, remindBefore(now)).map(({ id, retirement: { at, successor = null } }) => ({
+    model: id,
+    retires: dayOf(at),
+    successor,
+  }))
 }
 
 /** The number of models of an upstream, and the variable for its API key if that is missing. */

@@ -17,6 +17,8 @@ export interface Introduction {
   demonstration: Demonstration | undefined
   /** Ids of models that no simulator knows; another model answers in their place. */
   notSimulated: readonly string[]
+  /** Models that have ended at their vendors or end soon, as an entry; empty without one. */
+  ending: readonly Entry[]
   /** Command lines of this program that use the same data. */
   commands: { usage: string; makeKey: string; sandbox: string }
 }
@@ -68,7 +70,7 @@ function noModel({ upstreams, commands }: Introduction, width: number | undefine
 }
 
 function entriesOf(about: Introduction): Entry[] {
-  const { upstreams, pages, configuration, data, notSimulated } = about
+  const { upstreams, pages, configuration, data, notSimulated, ending } = about
   const entries: Entry[] = []
   if (isUsable(about)) {
     const usable = upstreams.filter(({ variable }) => variable === null)
@@ -82,7 +84,7 @@ function entriesOf(about: Introduction): Entry[] {
     const names = [...notSimulated.slice(0, NAMED_MOST), ...(more > 0 ? [`${more} more`] : [])].join(', ')
     entries.push(['not simulated', `${names}: another model answers in place of each`])
   }
-  entries.push(...Object.entries(pages ?? {}))
+  entries.push(...ending, ...Object.entries(pages ?? {}))
   return [...entries, ['configuration', configuration], ['data', data]]
 }
 

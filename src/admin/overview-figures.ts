@@ -3,8 +3,11 @@
 
 import { fullAccounts, fullKeys } from '../billing/ledger/full-budgets'
 import { totalUsage, type Usage, usageBy } from '../billing/reports/usage-report'
+import type { Catalogue } from '../catalogue/models'
+import { type EndingModel, endingBefore, remindBefore } from '../catalogue/retirement'
 import type { Budget } from '../contract/budgets'
 import type { Db, Row, Statement } from '../db/db'
+import { requestsOf } from '../events/retirements'
 import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
 
 export interface Period {
@@ -180,6 +183,26 @@ export interface FullBudget {
 
 /** From when on a budget wants attention, in percent. */
 const FULL_PERCENT = 90
+
+/** A model that its vendor has ended or ends soon, and that requests still name. */
+export interface EndingUse extends EndingModel {
+  /** Requests of the last 30 days. */
+  requests: number
+}
+
+/** The models in use that have ended or end within 30 days, soonest first. */
+export async function endingInUse(db: Db, catalogue: Catalogue, now: number): Promise<EndingUse[]> {
+  const ending = endingBefore(catalogue.models.values(), remindBefore(now))
+  if (ending.length === 0) return []
+  const used = await requestsOf(
+    db,
+    ending.map(({ id }) => id),
+    now,
+  )
+  return ending
+    .flatMap((model) => (used.has(model.id) ? [{ ...model, requests: used.get(model.id) ?? 0 }] : []))
+    .slice(0, MOST_LISTED)
+}
 
 /** Keys that have spent or hold nine tenths of their budget or more, the fullest first. */
 export function keysAtLimit(db: Db, now: number): Promise<FullBudget[]> {

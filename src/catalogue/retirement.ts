@@ -54,8 +54,13 @@ export interface EndingModel {
   retirement: Retirement
 }
 
-/** Days before the end of a model from which its operator is reminded of it. */
-export const REMIND_DAYS = 30
+/** How long before its end an operator is reminded of a model, in milliseconds. */
+const REMIND_MS = 30 * 24 * 60 * 60 * 1_000
+
+/** The time before which models end that an operator is reminded of now. */
+export function remindBefore(now: number): number {
+  return now + REMIND_MS
+}
 
 /** The models that have ended or end before a time, soonest first. */
 export function endingBefore(

@@ -248,6 +248,8 @@ export const texts = {
       `${account} has used ${percent} % of what plan ${plan} lets it spend in a ${period}`,
     failedWebhooks: (count: number) =>
       count === 1 ? '1 webhook was given up' : `${count} webhooks were given up`,
+    ending: (model: string, day: string, hasEnded: boolean, successor: string | null) =>
+      `${model} ${hasEnded ? 'ended' : 'ends'} at its vendor on ${day}${successor === null ? '' : `; successor: ${successor}`}`,
   },
   accounts: {
     title: 'Accounts',
@@ -450,6 +452,9 @@ export const texts = {
     owner: 'Owner',
     aliases: 'Aliases',
     upstreamModel: "Vendor's name",
+    ends: 'Ends',
+    successor: 'Successor',
+    handsOver: (successor: string) => `${successor}, which takes over on that day`,
     source: (source: string, asOf: string | null) => `From ${source}${asOf ? ` as of ${asOf}` : ''}`,
     cost: 'Cost',
     margin: 'Margin',

@@ -37,6 +37,13 @@ beforeAll(async () => {
       },
       'test-reasoning': { cost: { per_1m_input_tokens: '0.50', per_1m_output_tokens: '1.00' } },
       hidden: { ...testModels['test-chat'], upstream: 'keyless' },
+      leaving: {
+        ...testModels['test-chat'],
+        retires: dayIn(20),
+        successor: 'sold',
+        onRetirement: 'successor',
+      },
+      staying: { ...testModels['test-chat'], retires: dayIn(200) },
     },
   })
   browser = await openBrowser()
@@ -50,6 +57,11 @@ afterAll(async () => {
   await gateway.close()
   await sandbox.stop()
 })
+
+/** A day so many days from now. */
+function dayIn(days: number): string {
+  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+}
 
 /** The cells of the rows of a table. */
 async function cellsOf(label: string): Promise<string[][]> {
@@ -75,6 +87,22 @@ test('which models can be asked, why one cannot, and how many requests fail', as
     '25 %',
     expect.stringMatching(/^\d+ ms$/),
   ])
+  expect(visit.faults).toEqual([])
+})
+
+test('a model that its vendor ends shows the day and its successor, with a sign if that is soon', async () => {
+  const { page, open, axe } = visit
+  const signOf = (day: string) => page.locator('.status.warning', { hasText: day })
+  await open('models')
+  const ends = new Map((await cellsOf('Models')).map(([id, ...others]) => [id, others.at(-1)?.trim()]))
+  expect(['leaving', 'staying', 'sold'].map((id) => ends.get(id))).toEqual([dayIn(20), dayIn(200), ''])
+  expect(await signOf(dayIn(20)).count()).toBe(1)
+  expect(await signOf(dayIn(200)).count()).toBe(0)
+  await open('models/leaving')
+  const facts = page.getByRole('region', { name: 'leaving', exact: true }).locator('.facts')
+  await facts.getByText(dayIn(20)).waitFor()
+  await facts.getByText('sold, which takes over on that day').waitFor()
+  expect(await axe()).toEqual([])
   expect(visit.faults).toEqual([])
 })
 

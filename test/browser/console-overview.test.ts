@@ -22,6 +22,8 @@ let gateway: TestGateway
 let browser: Browser
 let visit: Visit
 let admin: (method: string, path: string, body: object) => Promise<void>
+/** The day on which models end. */
+const ENDS = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10)
 /** Ids of the tasks that nobody knows of. */
 const unknown = ['video_unknown_1', 'video_unknown_2']
 
@@ -37,6 +39,9 @@ beforeAll(async () => {
     },
     models: {
       'gone-chat': { ...testModels['test-chat'], upstream: 'gone' },
+      ending: { ...testModels['test-chat'], retires: ENDS, successor: 'test-chat' },
+      // Nobody asks it.
+      forgotten: { ...testModels['test-chat'], retires: ENDS },
       'test-slow-video': {
         family: 'dashscope-video',
         upstream: 'slow',
@@ -69,7 +74,7 @@ afterAll(async () => {
 /** Requests that went well and that failed, and everything that wants attention. */
 async function seed(): Promise<void> {
   const { db, now } = gateway.server.world
-  for (let count = 0; count < 3; count++) await (await gateway.chat()).text()
+  for (const model of ['test-chat', 'test-chat', 'ending']) await (await gateway.chat({ model })).text()
   await (await gateway.chat({ model: 'test-google' })).text()
   await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   // After five without an answer an upstream is left alone.
@@ -181,7 +186,7 @@ test('each line of what wants attention leads to what it is about', async () => 
   const { page, open, axe } = visit
   const line = (name: RegExp) => async () => page.getByRole('link', { name })
   await open('overview')
-  expect(await page.locator('.attention li').count()).toBe(5)
+  expect(await page.locator('.attention li').count()).toBe(6)
   expect(await axe()).toEqual([])
 
   await follow(line(/^2 tasks are unknown at their vendors/))
@@ -195,6 +200,8 @@ test('each line of what wants attention leads to what it is about', async () => 
   await follow(line(/^Key key_\w+ has used \d+ % of its budget of the day$/))
   await page.getByRole('heading', { name: /^Key key_/ }).waitFor()
   await page.getByText(/^\$0\.\d+ of \$0\.\d+ this day$/).waitFor()
+  await follow(line(new RegExp(`^ending ends at its vendor on ${ENDS}; successor: test-chat$`)))
+  await page.getByRole('heading', { name: 'ending' }).waitFor()
   await follow(line(/^1 webhook was given up$/))
   expect(await page.getByLabel('Webhook').inputValue()).toBe('failed')
   await rows().locator('a').first().click()

@@ -6,6 +6,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { endings } from '../../cli/configuration/catalogue'
 import { findConfig, readConfigFile, type Surroundings } from '../../cli/configuration/config-file'
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
 import { KEY_VARIABLE } from '../../src/upstreams/settings'
@@ -42,6 +43,60 @@ function fileIn(folder: string, name: string, text: string): string {
   return file
 }
 
+test('models that have ended or end within 30 days are named, with their days', async () => {
+  const folder = temporaryFolder()
+  const dayIn = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  const model = (retires: string, more = {}): ModelConfig => ({
+    family: 'openai-chat',
+    upstream: 'a',
+    free: true,
+    retires,
+    ...more,
+  })
+  const models = {
+    staying: model(dayIn(31)),
+    soon: model(dayIn(9), { successor: 'staying' }),
+    too: model(dayIn(9)),
+    gone: model('2026-01-14'),
+    keyless: { ...model(dayIn(9)), upstream: 'b' },
+  }
+  const config = { upstreams: { ...right.upstreams, b: { kind: 'mistral' } }, models }
+  fileIn(folder, 'gateway.config.json', JSON.stringify(config))
+  const { run, json } = createCommandLine(folder)
+  expect((await json('config check')).ending).toEqual([
+    { model: 'gone', retires: '2026-01-14', successor: null },
+    { model: 'soon', retires: dayIn(9), successor: 'staying' },
+    { model: 'too', retires: dayIn(9), successor: null },
+  ])
+  const line = new RegExp(`^ +ending +gone ended 2026-01-14; soon, too on ${dayIn(9)}$`, 'm')
+  expect((await run('config check')).stdout).toMatch(line)
+  // The start says the same.
+  const server = Bun.spawn([...PROGRAM, 'serve', '--port', '0', '--data-dir', join(folder, 'data')], {
+    cwd: folder,
+    env: createCommandLine(folder).environment(),
+    stdout: 'pipe',
+    stderr: 'ignore',
+  })
+  let text = ''
+  for await (const bytes of server.stdout) {
+    text += new TextDecoder().decode(bytes)
+    if (text.includes('keys create')) break
+  }
+  server.kill('SIGTERM')
+  await server.exited
+  expect(text).toMatch(line)
+})
+
+test('many ending models are counted, and the command that lists them is named', () => {
+  const at = Date.parse('2026-12-11')
+  const models = Array.from({ length: 8 }, (_, index) => [
+    { id: `m${index}`, retirement: { at, knownAt: at, handsOver: false } },
+  ])
+  expect(endings(models, Date.parse('2026-11-24T12:00:00Z'))).toEqual([
+    ['ending', 'm0, m1, m2, m3, m4, m5 on 2026-12-11; 2 more: gateway doctor --on 2026-12-24'],
+  ])
+})
+
 describe('a configuration is read', () => {
   for (const [format, text] of Object.entries(formats)) {
     test(`as .${format}`, async () => {
@@ -51,7 +106,14 @@ describe('a configuration is read', () => {
       const check = (env: Record<string, string>) => call(['config', 'check', '--json'], { env })
       const found = await check({ A_KEY: SECRET })
       expect(found.stderr).toBe('')
-      expect(JSON.parse(found.stdout)).toEqual({ ok: true, file, faults: [], models: ['found'], hidden: [] })
+      expect(JSON.parse(found.stdout)).toEqual({
+        ok: true,
+        file,
+        faults: [],
+        models: ['found'],
+        hidden: [],
+        ending: [],
+      })
       expect(found.stdout).not.toContain(SECRET)
       // An unset key hides the models of its upstream, whatever the format.
       const hidden = await check({})

@@ -309,7 +309,11 @@ const journey: Step[] = [
     answers: { ok: true, models: [], not_compared: 0 },
   },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
-  { id: 'testUpstream', path: '/upstreams/openai/test', answers: { state: 'ready', reason: null } },
+  {
+    id: 'testUpstream',
+    path: '/upstreams/openai/test',
+    answers: { state: 'ready' },
+  },
   { id: 'getOverview', path: '/overview' },
   { id: 'search', path: '/search?q=an' },
   {

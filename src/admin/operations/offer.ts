@@ -64,6 +64,9 @@ function modelJson({ catalogue, config }: AdminWorld, id: string, entry: ModelCo
     price_variants: variantsOf(list),
     price_source: entry.price?.source ?? null,
     price_as_of: entry.price?.as_of ?? null,
+    retires: entry.retires ?? null,
+    successor: entry.successor ?? null,
+    hands_over: entry.onRetirement === 'successor',
     cost: describeCosts(
       entry,
       sharesOf(entry).map(([name]) => name),

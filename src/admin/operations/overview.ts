@@ -1,6 +1,7 @@
 // The overview and the search of the console. It must never write, nor call a vendor.
 
 import { Type } from '@sinclair/typebox'
+import { dayOf } from '../../catalogue/retirement'
 import { budgetsOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
@@ -9,6 +10,7 @@ import { formatUsd } from '../../lib/money'
 import { type Asked, open, operation, periodQuery } from '../operation'
 import {
   accountsAtLimit,
+  endingInUse,
   type FullBudget,
   failedWebhooks,
   keysAtLimit,
@@ -112,12 +114,13 @@ function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
   return speed ? speedJson(speed) : NONE
 }
 
-async function attentionOf({ db, config }: Asked['world'], now: number, since: number) {
-  const [balances, keys, accounts, webhooks] = await Promise.all([
+async function attentionOf({ db, config, catalogue }: Asked['world'], now: number, since: number) {
+  const [balances, keys, accounts, webhooks, ending] = await Promise.all([
     lowBalances(db, now),
     keysAtLimit(db, now),
     accountsAtLimit(db, budgetsOf(config.plans), now),
     failedWebhooks(db, since),
+    endingInUse(db, catalogue, now),
   ])
   return {
     low_balances: balances.map(({ account, availableNano, hoursLeft }) => ({
@@ -133,6 +136,14 @@ async function attentionOf({ db, config }: Asked['world'], now: number, since: n
       ...fullBudgetJson(each),
     })),
     failed_webhooks: webhooks,
+    ending_models: ending.map(({ id, retirement: { at, successor = null }, requests }) => ({
+      model: id,
+      retires: dayOf(at),
+      /** True if the vendor no longer serves it. */
+      ended: at <= now,
+      successor,
+      requests_30d: requests,
+    })),
   }
 }
 

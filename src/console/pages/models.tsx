@@ -44,7 +44,18 @@ const columns: readonly Column<Row>[] = [
   { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
   { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
+  { title: words.ends, cell: ({ model }) => <End model={model} /> },
 ]
+
+/** From how long before its end a model is marked, in milliseconds. */
+const MARKED_MS = 30 * 24 * 60 * 60 * 1_000
+
+/** The day on which the vendor ends a model, with a sign if that is soon or has been. */
+function End({ model }: { model: Model }) {
+  if (!('retires' in model) || model.retires === null) return null
+  const isSoon = Date.parse(model.retires) - Date.now() < MARKED_MS
+  return isSoon ? <Status state="ending">{model.retires}</Status> : model.retires
+}
 
 /** A price list in one line: tokens in and out where it has both, else what comes first. */
 function PriceLine({ price }: { price: Record<string, unknown> }) {
@@ -124,6 +135,12 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
           model.aliases.length > 0 && [words.aliases, model.aliases.join(', ')],
           'route' in model && [words.route, model.route.join(' > ')],
           'upstream_model' in model && [words.upstreamModel, model.upstream_model],
+          'retires' in model && model.retires !== null && [words.ends, <End model={model} key="ends" />],
+          'retires' in model &&
+            model.successor !== null && [
+              words.successor,
+              model.hands_over ? words.handsOver(model.successor) : model.successor,
+            ],
           speed !== undefined && [words.requests, speed.requests.toLocaleString('en')],
           speed !== undefined && [words.failed, texts.share(speed.failed, speed.requests)],
           speed !== undefined && [words.duration, <Duration ms={speed.duration_p50_ms} key="duration" />],

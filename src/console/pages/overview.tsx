@@ -233,6 +233,10 @@ function Attention({ figures: { attention, open, upstreams } }: { figures: Figur
         ? ([hrefOf('accounts', {}, account), words.accountAtLimit(account, percent, budget_period)] as const)
         : ([hrefOf('plans', {}, plan), words.planAtLimit(account, percent, plan, budget_period)] as const),
     ),
+    ...attention.ending_models.map(
+      ({ model, retires, ended, successor }) =>
+        [hrefOf('models', {}, model), words.ending(model, retires, ended, successor)] as const,
+    ),
     ...(attention.failed_webhooks > 0
       ? [[hrefOf('tasks', { webhook: 'failed' }), words.failedWebhooks(attention.failed_webhooks)] as const]
       : []),

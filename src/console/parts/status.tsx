@@ -28,6 +28,7 @@ const STATES: Readonly<Record<string, keyof typeof TONES>> = {
   frozen: 'paused',
   paused: 'paused',
   expired: 'warning',
+  ending: 'warning',
   unknown: 'warning',
   slow: 'warning',
   submitted: 'waiting',

@@ -54,6 +54,23 @@ const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere
 
 // What many of the video models below have in common.
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
+/**
+ * Pictures are their only output: developers.openai.com/api/docs/pricing has no price of text that they write. That price is for text
+ * that is reported all the same.
+ */
+const newestPictures = {
+  family: ['openai-images', 'openai-image-edits'],
+  upstream: 'openai',
+  ownedBy: 'openai',
+  referenceImages: { min: 1, max: 16 },
+  price: {
+    ...openai,
+    per_1m_input_tokens: '5.00',
+    per_1m_input_image_tokens: '8.00',
+    per_1m_output_tokens: '30.00',
+    per_1m_output_image_tokens: '30.00',
+  },
+}
 const ofVideos = { ...wan, maxInputSeconds: 5 }
 const to10 = { min: 2, max: 10, default: 5 }
 const to15 = { min: 2, max: 15, default: 5 }
@@ -473,6 +490,8 @@ export default {
         per_1m_output_image_tokens: '30.00',
       },
     },
+    'pgt-image-2.5-flare': { ...newestPictures, upstreamModel: 'gpt-image-2.5-flare' },
+    'pgt-image-2.5-sunburst': { ...newestPictures, upstreamModel: 'gpt-image-2.5-sunburst' },
     // The vendor retired it in October 2026 and answers 404; it writes no text, so that price is never used.
     'pgt-image-1': {
       family: ['openai-images', 'openai-image-edits'],

@@ -91,6 +91,8 @@ const list = defineCommand({
     const shown = new Set([...models.map(({ model }) => model.id), ...routes.map(({ id }) => id)])
     const aliases = Object.entries(config.aliases ?? {}).filter(([, target]) => shown.has(target))
     if (aliases.length > 0) print(`\n${renderTable([{ title: 'ALIAS' }, { title: 'STANDS FOR' }], aliases)}`)
+    const age = ageText(models)
+    if (age) print(`\n${age}`)
     const all = [...models.map(({ model, reason }) => ({ id: model.id, reason })), ...routes]
     const hidden = all.filter(({ reason }) => reason !== null)
     if (hidden.length > 0) say(`\n${renderBlock(availability(hidden))}`)
@@ -141,6 +143,14 @@ type Wanted = Pick<ListedModel['model'], 'id' | 'ownedBy' | 'upstreamModel'> & {
 }
 
 type Filters = { [name in 'vendor' | 'mode' | 'search']?: string | undefined }
+
+/** How old the prices are; undefined if no model says since when it has its price. */
+function ageText(models: readonly ListedModel[]): string | undefined {
+  const days = models.flatMap(({ entry }) => entry.price?.as_of ?? []).sort()
+  const [oldest, newest] = [days[0], days.at(-1)]
+  if (oldest === undefined) return undefined
+  return `Prices as of ${oldest === newest ? oldest : `${oldest} to ${newest}`}.`
+}
 
 /** Whether a model is among those that the flags ask for. */
 function wantedBy({ vendor, mode, search }: Filters) {

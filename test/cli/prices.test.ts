@@ -188,6 +188,7 @@ test('models list shows what each model serves, at what price, and why it is not
   expect(sandboxed.every((model: Json) => model.available)).toBe(true)
 
   const { stdout, stderr } = table
+  expect(stdout).toContain('\nPrices as of 2026-11-05.\n')
   expect(stdout).toMatch(/^MODEL +SERVES +UPSTREAM +READY +CONTEXT +ENDS +PRICE IN USD$/m)
   expect(stdout).toMatch(/^chat +chat, messages, responses +openai +yes +0\.25 in, 2\.00 out per 1M tokens$/m)
   expect(stdout).toMatch(/^embed +embeddings +voyage +no +0\.02 in per 1M tokens; 0\.001 per request$/m)

@@ -192,6 +192,15 @@ test('a model on which the sources disagree is left out until a person has decid
       'openai/x': { prices: { per_1m_input_tokens: amounts }, because: 'a page' },
     })
   expect(Object.keys(check('0.25, or 0.3').models)).toEqual(['x'])
+  // Where the page gives the second source right, its price is taken.
+  const settled = withoutDisagreements('openai', { models, ends: {}, refused }, new Map([['x', opinion]]), {
+    'openai/x': {
+      prices: { per_1m_input_tokens: '0.25, or 0.3' },
+      take: { per_1m_input_tokens: '0.30' },
+      because: 'a page',
+    },
+  })
+  expect(settled.models.x?.price).toEqual({ ...price, per_1m_input_tokens: '0.30' })
   // What was accepted was another difference.
   expect(check('0.25, or 0.4')).toEqual({
     ends: {},

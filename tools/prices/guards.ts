@@ -7,8 +7,18 @@ import type { Price } from './cost-fields'
 import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 
-/** Disagreements that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided. */
-export type Accepted = Readonly<Record<string, { prices: Readonly<Record<string, string>>; because: string }>>
+/** Disagreements that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided and its day. */
+export type Accepted = Readonly<
+  Record<
+    string,
+    {
+      prices: Readonly<Record<string, string>>
+      /** Prices of the page where the first source is wrong. */
+      take?: Readonly<Partial<Record<PriceKey, string>>>
+      because: string
+    }
+  >
+>
 
 /** Our names of prices by those of the second source. */
 const SECOND_NAMES: Readonly<Record<string, PriceKey>> = {
@@ -54,9 +64,10 @@ export function withoutDisagreements(
   for (const [id, model] of Object.entries(list.models)) {
     const opinion = opinions.get(id)
     const found = opinion ? disagreements(model.price, opinion) : {}
-    const taken = accepted[`${kind}/${id}`]?.prices ?? {}
+    const { prices: taken = {}, take } = accepted[`${kind}/${id}`] ?? {}
     const open = Object.entries(found).filter(([name, amounts]) => taken[name] !== amounts)
-    if (open.length === 0) checked.models[id] = model
+    if (open.length === 0)
+      checked.models[id] = take ? { ...model, price: { ...model.price, ...take } } : model
     else checked.refused[id] = `the sources disagree: ${open.map((pair) => pair.join(' ')).join('; ')}`
   }
   return checked

@@ -57,7 +57,15 @@ export const vendors: readonly Vendor[] = [
     // ai.google.dev/gemini-api/docs/deep-research
     unserved: [[/^deep-research-/, 'it is an agent, which only the Interactions API runs']],
   },
-  { kind: 'xai', providers: ['xai'], prefix: 'xai/', second: 'x-ai', families: chat },
+  {
+    kind: 'xai',
+    providers: ['xai'],
+    prefix: 'xai/',
+    second: 'x-ai',
+    families: chat,
+    // docs.x.ai/developers/migration/may-15-retirement
+    unserved: [[/^grok-code-fast/, 'its vendor retired it on 2026-05-15']],
+  },
   {
     kind: 'dashscope',
     providers: ['dashscope'],

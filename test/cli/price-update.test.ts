@@ -2,7 +2,7 @@
 // taken back. A broken, huge or hostile list changes nothing.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/databases/databases'
 import { createCommandLine } from '../support/processes/command-line'
@@ -109,6 +109,7 @@ describe('gateway prices update', () => {
     'a number for a price': good.replace('"1.00"', '1.00'),
     'a negative price': good.replace('"1.00"', '"-1.00"'),
     'a price that is not a number': good.replace('"1.00"', '"NaN"'),
+    'a number that JSON does not have': good.replace('"1.00"', 'NaN'),
     'a huge price': good.replace('"1.00"', '"1e400"'),
     'a number that no number holds': good.replace('1000', '1e400'),
     'a price that is too fine': good.replace('"1.00"', '"0.0000000000001"'),
@@ -117,6 +118,8 @@ describe('gateway prices update', () => {
     'an unknown setting': good.replace('contextTokens', 'upstreamModels'),
     'an unknown family': good.replace('openai-chat', 'nobody-chat'),
     'the name of a prototype': good.replace('a-model', '__proto__'),
+    'a prototype in a model': good.replace('"contextTokens":1000', '"__proto__":{"free":true}'),
+    'a prototype of the document': good.replace('"kind"', '"__proto__":{"models":{}},"kind"'),
     'a name with a blank': good.replace('a-model', 'a model'),
     'one name twice': good.replace('"models":{', '"models":{"a-model":{},'),
     'two names of one id': good.replace('"models":{', `"models":{"A-Model":${JSON.stringify(model('9'))},`),
@@ -133,6 +136,15 @@ describe('gateway prices update', () => {
       expect(existsSync(taken)).toBe(false)
     })
   }
+
+  test('refuses a gigabyte without reading it', async () => {
+    const huge = join(folder, 'huge.json')
+    writeFileSync(huge, good)
+    truncateSync(huge, 1024 ** 3)
+    const { code, stderr } = await update('--from', huge, '--yes')
+    expect([code, stderr]).toEqual([1, `${huge} is not taken: it has more than 16 MiB.\n`])
+    expect(existsSync(taken)).toBe(false)
+  })
 
   test('reads an address, and no more of it than a list has', async () => {
     let sent = 0

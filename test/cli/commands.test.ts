@@ -515,6 +515,7 @@ test('a right configuration says what it offers, a wrong one all its faults at o
     file: configFile,
     faults: [],
     models: ['chat', 'gratis'],
+    ending: [],
     hidden: [{ id: 'embed', reason: expect.stringContaining('upstream keyless has no API key') }],
   })
   const human = await run('config check')

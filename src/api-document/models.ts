@@ -2,7 +2,8 @@
 // trait means for a request; the passes of traits decide it.
 
 import { plainTraits, Traits } from '../contract/traits'
-import { type KnownModel, knownModels, reasoning } from '../families/traits/known-models'
+import { knownModels } from '../families/traits/known-models'
+import { type KnownModel, reasoning } from '../families/traits/known-models/row'
 
 /** A setting of a request, the trait that rules it out, and what becomes of it. */
 const effects: readonly (readonly [setting: string, trait: string, effect: string])[] = [
@@ -49,7 +50,7 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
 export function modelsPage(): string {
   return `# Known models
 
-Made by \`bun run docs\` from the table of known models (\`src/families/traits/known-models.ts\`); change that.
+Made by \`bun run docs\` from the table of known models (\`src/families/traits/known-models/\`); change that.
 
 A model has traits: the rules of its own that its vendor enforces. They are known by the vendor's name (\`upstreamModel\`), with or
 without a vendor in front (\`anthropic/\`, \`us.anthropic.\`), a date or a version behind. Nothing needs to be configured. Where a

@@ -1,0 +1,147 @@
+// Known models of Anthropic: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
+// may be listed here.
+
+import type { Traits } from '../../../contract/traits'
+import { type KnownModel, offByDefault, optional, UP_TO_HIGH, UP_TO_MAX } from './row'
+
+/** Models of messages that think as much as an effort says, and refuse sampling, budgets and a beginning of their answer. */
+const adaptive: Partial<Traits> = {
+  ...optional,
+  thinkingForms: ['adaptive'],
+  efforts: UP_TO_MAX,
+  sampling: 'never',
+  prefill: 'never',
+}
+/** Models of messages that cannot stop thinking, and refuse a forced call of a tool too. */
+const alwaysAdaptive: Partial<Traits> = {
+  ...adaptive,
+  thinking: 'always',
+  forcedToolChoice: 'never',
+  logitBias: false,
+  logprobs: false,
+  speech: false,
+}
+/** Models of messages that take a number of tokens to think. What others always refuse, they refuse while they think. */
+const budgeted: Partial<Traits> = {
+  ...offByDefault,
+  thinkingForms: ['budget'],
+  efforts: [],
+  sampling: 'unless_thinking',
+  bothSampling: false,
+  forcedToolChoice: 'unless_thinking',
+  prefill: 'unless_thinking',
+}
+const seen = { inputModalities: ['image', 'file'] as const }
+const anthropic = 'https://platform.claude.com/docs/en'
+const lineup = `${anthropic}/models/sonnet-5/overview`
+const million = { ...seen, contextTokens: 1_000_000, maxOutputTokens: 128_000, limitsSource: lineup }
+const smaller = {
+  ...seen,
+  contextTokens: 200_000,
+  maxOutputTokens: 64_000,
+  limitsSource: `${anthropic}/models/opus-4-5/overview`,
+}
+/** Anthropic's own page no longer lists the limits of older models; this is a copy of its table of May 2025. */
+const olderTable = 'https://docs.aihubmix.com/en/api/Claude-Native'
+const older = { ...smaller, limitsSource: olderTable }
+
+const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
+const thinkingPage = { source: `${anthropic}/build-with-claude/extended-thinking`, asOf: '2026-11' }
+
+export const anthropicModels: readonly KnownModel[] = [
+  {
+    names: [
+      'claude-opus-5-5',
+      'claude-fable-5-1',
+      'claude-fable-5-2',
+      'claude-mythos-5-1',
+      'claude-mythos-5-2',
+    ],
+    traits: alwaysAdaptive,
+    ...million,
+    source: `${anthropic}/models/opus-5-5/whats-new-opus-5-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-sonnet-5-5'],
+    traits: alwaysAdaptive,
+    ...million,
+    source: `${anthropic}/models/sonnet-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    // The guide lists neither `thinking: disabled` nor a forced choice of a tool as refused.
+    names: ['claude-haiku-5-5'],
+    traits: { ...adaptive, offEfforts: UP_TO_HIGH },
+    ...million,
+    source: `${anthropic}/models/haiku-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-fable-5', 'claude-mythos-5'],
+    traits: { ...alwaysAdaptive, forcedToolChoice: 'always' },
+    ...million,
+    source: `${anthropic}/build-with-claude/adaptive-thinking`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-5'],
+    traits: { ...adaptive, offEfforts: UP_TO_HIGH },
+    ...million,
+    source: `${anthropic}/models/opus-5/whats-new-opus-5`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-sonnet-5'],
+    traits: adaptive,
+    ...million,
+    source: `${anthropic}/models/sonnet-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-4-7', 'claude-opus-4-8'],
+    traits: { ...adaptive, thinksByDefault: false },
+    ...million,
+    source: `${anthropic}/models/opus-5-5/migration-guide`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-opus-4-6', 'claude-sonnet-4-6'],
+    traits: {
+      ...budgeted,
+      thinkingForms: ['adaptive', 'budget'],
+      efforts: [...UP_TO_HIGH, 'max'],
+      prefill: 'never',
+    },
+    ...million,
+    limitsSource: `${anthropic}/models/opus-4-6/overview`,
+    ...effortPage,
+  },
+  { names: ['claude-opus-4-5'], traits: { ...budgeted, efforts: UP_TO_HIGH }, ...smaller, ...effortPage },
+  { names: ['claude-haiku-4-5', 'claude-sonnet-4-5'], traits: budgeted, ...smaller, ...effortPage },
+  { names: ['claude-sonnet-4', 'claude-sonnet-4-0'], traits: budgeted, ...older, ...thinkingPage },
+  {
+    names: ['claude-opus-4', 'claude-opus-4-0', 'claude-opus-4-1'],
+    traits: budgeted,
+    ...older,
+    maxOutputTokens: 32_000,
+    ...thinkingPage,
+  },
+  { names: ['claude-3-7-sonnet', 'claude-3-7-sonnet-latest'], traits: budgeted, ...older, ...thinkingPage },
+  {
+    names: ['claude-3-5-*'],
+    traits: {},
+    contextTokens: 200_000,
+    maxOutputTokens: 8_192,
+    source: olderTable,
+    asOf: '2026-11',
+  },
+  {
+    names: ['claude-3-*', 'claude-2*', 'claude-instant*'],
+    traits: {},
+    source: `${anthropic}/about-claude/models/overview`,
+    asOf: '2026-11',
+  },
+  // Later models: an effort has taken the place of budgets since 4.6.
+  { names: ['claude-*'], traits: { ...optional, thinkingForms: ['adaptive'] }, ...effortPage },
+]

@@ -1,0 +1,39 @@
+// Known models of embeddings: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
+// may be listed here.
+
+import type { KnownModel } from './row'
+
+const openaiVectors = {
+  traits: {},
+  batchTokens: 300_000,
+  source: 'https://github.com/openai/openai-node/blob/master/src/resources/embeddings.ts',
+  asOf: '2026-11',
+}
+const voyageVectors = { traits: {}, source: 'https://docs.voyageai.com/docs/embeddings', asOf: '2026-11' }
+const VOYAGE_LENGTHS = [256, 512, 1024, 2048]
+
+/** Models that make vectors. Of a Voyage model without a row, the family takes the least limit of a call. */
+export const embeddingModels: readonly KnownModel[] = [
+  { names: ['text-embedding-3-small'], dimensions: { min: 1, max: 1536 }, ...openaiVectors },
+  { names: ['text-embedding-3-large'], dimensions: { min: 1, max: 3072 }, ...openaiVectors },
+  { names: ['text-embedding-ada-002'], ...openaiVectors },
+  {
+    names: ['voyage-4-large', 'voyage-3-large', 'voyage-code-3'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 120_000,
+    ...voyageVectors,
+  },
+  {
+    names: ['voyage-4-lite', 'voyage-3.5-lite'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 1_000_000,
+    ...voyageVectors,
+  },
+  {
+    names: ['voyage-4', 'voyage-3.5'],
+    dimensions: VOYAGE_LENGTHS,
+    batchTokens: 320_000,
+    ...voyageVectors,
+  },
+  { names: ['voyage-2'], batchTokens: 320_000, ...voyageVectors },
+]

@@ -1,0 +1,135 @@
+// Known models of OpenAI: traits and limits, each with its source and the month when it was checked. Data. Without a source nothing
+// may be listed here.
+
+import type { Traits } from '../../../contract/traits'
+import { type KnownModel, offByDefault, optional, reasoning, UP_TO_HIGH, UP_TO_MAX, UP_TO_XHIGH } from './row'
+
+/** Models of chat completions that do not reason, and say how long an answer is in no other way than the usual. */
+const plain: Partial<Traits> = { efforts: [], verbosity: false }
+
+const openai = 'https://developers.openai.com/api/docs'
+const openaiPage = (name: string) => ({ source: `${openai}/models/${name}`, asOf: '2026-11' })
+/**
+ * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.4 openai/openai-openapi#541
+ * (2026-05-18), gpt-5.4-mini openclaw/openclaw#76727 (2026-05-03), gpt-5.5 jeffdafoe/llm-memory-api#178 (2026-04-29), gpt-5.6
+ * BerriAI/litellm#34569 (2026-07-24), gpt-6-sol onyx-dot-app/onyx#15008 (2026-09-23), gpt-6-astra docker/docker-agent#4162
+ * (2026-09-04). There is none for gpt-5.2 and older.
+ */
+const toolsOverResponses = { toolsBesideEffort: false }
+const pictures = { inputModalities: ['image'] as const }
+/** Microsoft's table of context windows and output limits, by model: of gpt-4o to gpt-5.5 (2026-06-11). */
+const azure =
+  'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/includes/models-azure-direct-openai.md'
+const azurePage = { source: azure, asOf: '2026-11' }
+const large = { ...pictures, contextTokens: 1_050_000, maxOutputTokens: 128_000, limitsSource: azure }
+const medium = { ...pictures, contextTokens: 400_000, maxOutputTokens: 128_000, limitsSource: azure }
+const chatSized = { ...pictures, contextTokens: 128_000, maxOutputTokens: 16_384 }
+const sixes = { ...large, limitsSource: 'https://docs.litellm.ai/blog/gpt_6_sol_luna' }
+
+export const openaiModels: readonly KnownModel[] = [
+  {
+    names: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-6-rosalind*'],
+    traits: { ...reasoning, ...toolsOverResponses, efforts: UP_TO_MAX },
+    ...sixes,
+    source: `${openai}/guides/deployment-checklist`,
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-6*', 'gpt-5.6*'],
+    traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_MAX] },
+    ...sixes,
+    source: 'https://github.com/BerriAI/litellm/pull/34569',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.5'],
+    traits: { ...reasoning, ...optional, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...large,
+    ...openaiPage('gpt-5.5'),
+  },
+  {
+    names: ['gpt-5.4-mini', 'gpt-5.4-nano'],
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...medium,
+    source: 'https://github.com/openclaw/openclaw/pull/76727',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.4'],
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...large,
+    ...openaiPage('gpt-5.4'),
+  },
+  {
+    // They reason; which efforts they take is not on record.
+    names: ['gpt-5.1-chat*', 'gpt-5.2-chat*', 'gpt-5.3-chat*'],
+    traits: reasoning,
+    ...chatSized,
+    ...azurePage,
+  },
+  {
+    names: ['gpt-5.1-codex-max'],
+    traits: { ...reasoning, efforts: UP_TO_XHIGH },
+    ...medium,
+    ...azurePage,
+  },
+  {
+    names: ['gpt-5-pro'],
+    traits: { ...reasoning, efforts: ['high'] },
+    ...medium,
+    source:
+      'https://github.com/MicrosoftDocs/azure-ai-docs/blob/main/articles/foundry/openai/how-to/reasoning.md',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-5.2', 'gpt-5.3'],
+    traits: { ...reasoning, ...offByDefault, ...toolsOverResponses, efforts: ['none', ...UP_TO_XHIGH] },
+    ...medium,
+    ...openaiPage('gpt-5.2'),
+  },
+  {
+    names: ['gpt-5.1'],
+    traits: { ...reasoning, ...offByDefault, efforts: ['none', ...UP_TO_HIGH] },
+    ...medium,
+    ...openaiPage('gpt-5.1'),
+  },
+  {
+    names: ['gpt-5-chat*'],
+    traits: {},
+    ...chatSized,
+    ...azurePage,
+  },
+  {
+    names: ['gpt-5'],
+    traits: { ...reasoning, efforts: ['minimal', ...UP_TO_HIGH] },
+    ...medium,
+    ...openaiPage('gpt-5'),
+  },
+  {
+    names: ['o1', 'o3', 'o4-mini'],
+    traits: { ...reasoning, efforts: UP_TO_HIGH, parallelCalls: false },
+    contextTokens: 200_000,
+    maxOutputTokens: 100_000,
+    limitsSource: azure,
+    source: 'https://github.com/langchain-ai/langgraph-supervisor-py/pull/125',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-4o', 'gpt-4o-mini'],
+    traits: plain,
+    contextTokens: 128_000,
+    maxOutputTokens: 16_384,
+    limitsSource: azure,
+    source: 'https://github.com/davidmigloz/langchain_dart/issues/712',
+    asOf: '2026-11',
+  },
+  {
+    names: ['gpt-4.1'],
+    traits: plain,
+    ...pictures,
+    contextTokens: 1_047_576,
+    maxOutputTokens: 32_768,
+    limitsSource: azure,
+    ...openaiPage('gpt-4.1'),
+  },
+]

@@ -277,6 +277,18 @@ export function billByTariff(
   return { table, cost, json: isWhole ? tariff.json : jsonOf(table.json, cost.json) }
 }
 
+/**
+ * The table for a known tier and prompt length. A tier without a table is billed at the usual prices, as when a vendor reports a tier
+ * that the list lacks.
+ */
+export function tableOfTier({ tables }: Tariff, tier: string | null, inputTokens: number): BilledTable {
+  return (
+    (tier === null ? undefined : tableFor(tables, tier, inputTokens)) ??
+    tableFor(tables, null, inputTokens) ??
+    tables[0]
+  )
+}
+
 function tableFor(
   tables: readonly BilledTable[],
   tier: string | null,

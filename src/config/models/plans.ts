@@ -5,7 +5,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
 import type { Budget } from '../../contract/budgets'
 import type { Model } from '../../contract/family'
-import { FACTOR_DECIMALS, tariffOfVariant, timesFactor } from '../../contract/prices'
+import { FACTOR_DECIMALS, type PriceList, tariffOfVariant, timesFactor } from '../../contract/prices'
 import { parseDecimal, parseUsd } from '../../lib/money'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
 
@@ -59,6 +59,8 @@ export interface Plan {
   mayUse(modelId: string): boolean
   /** The model at the price of the plan. The same object each time, as tariffs are made once. */
   priced(model: Model): Model
+  /** The price list of a model for accounts of the plan. */
+  listed(modelId: string, prices: PriceList): PriceList
 }
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
@@ -127,8 +129,9 @@ function planOf(name: string, entry: PlanEntry): Plan {
     budget: amountOf(entry.budget),
     allowance: amountOf(entry.allowance),
     mayUse: (modelId) => models?.some((pattern) => matches(pattern, modelId)) ?? true,
+    listed: (modelId, prices) => atFactor(prices, factorOf(modelId)),
     priced(model) {
-      const found = known.get(model) ?? atFactor(model, factorOf(model.id))
+      const found = known.get(model) ?? pricedBy(model, factorOf(model.id))
       known.set(model, found)
       return found
     },
@@ -136,10 +139,15 @@ function planOf(name: string, entry: PlanEntry): Plan {
 }
 
 /** The model at a factor of its price. What the vendor asks stays. */
-function atFactor(model: Model, factor: string | undefined): Model {
-  if (factor === undefined || model.priceList.isFree) return model
-  const priceList = timesFactor(model.priceList, parseDecimal(factor, FACTOR_DECIMALS) as bigint)
+function pricedBy(model: Model, factor: string | undefined): Model {
+  const priceList = atFactor(model.priceList, factor)
+  if (priceList === model.priceList) return model
   return { ...model, priceList, tariff: tariffOfVariant(priceList, [], model.costList) }
+}
+
+function atFactor(prices: PriceList, factor: string | undefined): PriceList {
+  if (factor === undefined || prices.isFree) return prices
+  return timesFactor(prices, parseDecimal(factor, FACTOR_DECIMALS) as bigint)
 }
 
 function amountOf(entry: Static<typeof AmountEntry> | undefined): Budget | null {

@@ -143,7 +143,7 @@ export function readCompletion(reply: unknown): Reading {
     choices.length === 0 ||
     failureByReason(choices) !== undefined ||
     (endsBy(choices, 'error') && !choices.some(isOfWorth))
-  const figures = usageOf(usage)
+  const figures = chatFigures(usage)
   return {
     output: outputOf(choices, 'message', usage),
     usage: figures && { kind: 'total', figures, reported: usage },
@@ -157,7 +157,7 @@ export function readChunk(event: unknown): Reading {
   const { service_tier: tier } = chunk
   const choices = choicesIn(chunk)
   const usage = usageIn(chunk)
-  const figures = usageOf(usage)
+  const figures = chatFigures(usage)
   return {
     output: outputOf(choices, 'delta', usage),
     usage: figures && { kind: choices.every(isSilent) ? 'separate' : 'total', figures, reported: usage },
@@ -330,7 +330,7 @@ function sourcesOf(body: ChatBody): number {
  * OpenAI's usage in our units. Cached tokens are part of prompt_tokens, or reported in addition if they are more. Some vendors
  * leave reasoning out of completion_tokens but not out of total_tokens, so output is the total without the prompt.
  */
-function usageOf(usage: unknown): Quantities | 'invalid' | undefined {
+export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const prompt = reportedCount(usage.prompt_tokens)
   const completion = reportedCount(usage.completion_tokens)

@@ -273,7 +273,7 @@ function searchCalls(blocks: readonly unknown[]): Pick<Reading, 'calls'> {
 
 /** The vendor's figures and reported tier; nothing for figures that are missing or impossible. */
 function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serviceTier'> {
-  const figures = figuresOf(usage)
+  const figures = messageFigures(usage)
   if (figures === undefined) return {}
   if (figures === 'invalid' || !isObject(usage))
     return { usage: { kind, figures: 'invalid', reported: usage } }
@@ -286,7 +286,7 @@ function usageOf(usage: unknown, kind: UsageKind): Pick<Reading, 'usage' | 'serv
 }
 
 /** The vendor's figures in our units, as many as there are. Cached tokens are not part of input_tokens. */
-function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
+export function messageFigures(usage: unknown): Quantities | 'invalid' | undefined {
   if (!isObject(usage)) return undefined
   const lifetimes = isObject(usage.cache_creation) ? usage.cache_creation : {}
   const tools = isObject(usage.server_tool_use) ? usage.server_tool_use : {}

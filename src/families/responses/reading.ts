@@ -74,7 +74,7 @@ function textOfItem({ content, summary, name, arguments: called, input }: Fields
 /** The vendor's figures, and the tier that decides their prices. */
 function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
   const { usage, service_tier: tier } = response
-  const figures = figuresOf(response)
+  const figures = responseFigures(response)
   return {
     usage: figures && { kind: 'total', figures, reported: usage },
     serviceTier: typeof tier === 'string' ? tier : undefined,
@@ -85,7 +85,7 @@ function factsOf(response: Fields): Pick<Reading, 'usage' | 'serviceTier'> {
  * The figures in our units. Tokens read from a cache or written to one are part of the input, or reported in addition if those read
  * are more; thinking is part of the output, and some vendors leave it out of that but not out of the total.
  */
-function figuresOf(response: Fields): Quantities | 'invalid' | undefined {
+export function responseFigures(response: Fields): Quantities | 'invalid' | undefined {
   const { usage } = response
   if (!isObject(usage)) return undefined
   const details = asObject(usage.input_tokens_details)

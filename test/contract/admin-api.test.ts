@@ -308,6 +308,16 @@ const journey: Step[] = [
     path: '/reconciliation?since=2026-01-01&upstream=openai',
     answers: { ok: true, models: [], not_compared: 0 },
   },
+  {
+    id: 'rehearsePrices',
+    path: '/rehearsal',
+    body: {
+      since: '2026-01-01',
+      models: { 'test-chat': { free: true } },
+      routes: { 'test-dashscope': 'test-chat' },
+    },
+    answers: { total: { refused: 0 }, kept: [] },
+  },
   { id: 'quotePrice', path: '/models/test-chat/quote?quantities=input_token:1000' },
   {
     id: 'testUpstream',

@@ -10,6 +10,7 @@ import { offerOperations } from './offer'
 import { overviewOperations } from './overview'
 import { planOperations } from './plans'
 import { reconciliationOperations } from './reconciliation'
+import { rehearsalOperations } from './rehearsal'
 import { requestOperations } from './requests'
 import { retentionOperations } from './retention'
 import { sessionOperations } from './sessions'
@@ -24,6 +25,7 @@ const operations = [
   ...codeOperations,
   ...requestOperations,
   ...reconciliationOperations,
+  ...rehearsalOperations,
   ...taskOperations,
   ...offerOperations,
   ...eventOperations,

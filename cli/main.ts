@@ -36,6 +36,7 @@ const main = defineCommand({
     events: () => import('./commands/events').then((file) => file.events),
     statements: () => import('./commands/statements').then((file) => file.statements),
     usage: () => import('./commands/usage').then((file) => file.usage),
+    rehearse: () => import('./commands/rehearse').then((file) => file.rehearse),
     models: () => import('./commands/models').then((file) => file.models),
     doctor: () => import('./commands/doctor').then((file) => file.doctor),
     health: () => import('./commands/health').then((file) => file.health),

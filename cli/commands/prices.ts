@@ -4,7 +4,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { defineCommand } from 'citty'
-import { LIST_BYTES_MOST, readVendorList } from '../../src/config/models/list-faults'
+import { readVendorList } from '../../src/config/models/list-faults'
 import type { ModelList } from '../../src/config/models/model-lists'
 import { leaps } from '../../src/config/models/price-leaps'
 import type { ListedModels } from '../../src/contract/upstream'
@@ -16,12 +16,12 @@ import { fetchModelList } from '../../src/upstreams/listing'
 import { commandArgs, loadConfig, openDataDir } from '../configuration/settings'
 import { listInForce, takeBackList, takeList } from '../configuration/updated-lists'
 import { CommandFailed } from '../lib/errors'
+import { readList } from '../lib/list-text'
 import { openUpstream, within } from '../lib/upstreams'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
 
 const TIMEOUT_MS = 120_000
-const TOO_LARGE = `it has more than ${LIST_BYTES_MOST / 1024 / 1024} MiB`
 /** Changed models that are shown one by one. */
 const MOST_SHOWN = 40
 
@@ -242,30 +242,6 @@ function undo(dataDir: string, kind: string, json: boolean | undefined): void {
   const { fetchedAt = null } = listInForce(dataDir, kind) ?? {}
   if (json) printJson({ kind, fetched_at: fetchedAt })
   else say(`Taken back: the list of ${fetchedAt ?? 'no vendor'} is in force after gateway config reload.`)
-}
-
-/** The text of a list, which is at most so large. */
-async function readList(from: string): Promise<string> {
-  if (!/^https?:\/\//.test(from)) {
-    const file = Bun.file(resolve(from))
-    if (!(await file.exists())) throw new CommandFailed(`${from} does not exist.`)
-    if (file.size > LIST_BYTES_MOST) throw new CommandFailed(`${from} is not taken: ${TOO_LARGE}.`)
-    return file.text()
-  }
-  try {
-    const response = await fetch(from, { signal: AbortSignal.timeout(TIMEOUT_MS) })
-    if (!response.ok) throw new Error(`HTTP ${response.status}`)
-    const pieces: Uint8Array[] = []
-    let bytes = 0
-    for await (const piece of response.body ?? []) {
-      bytes += piece.byteLength
-      if (bytes > LIST_BYTES_MOST) throw new Error(TOO_LARGE)
-      pieces.push(piece)
-    }
-    return Buffer.concat(pieces).toString('utf8')
-  } catch (error) {
-    throw new CommandFailed(`${from} cannot be read: ${lineOf(error)}.`)
-  }
 }
 
 export const prices = defineCommand({

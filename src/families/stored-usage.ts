@@ -1,7 +1,7 @@
 // Reads a vendor's usage object as a charge stores it, without its answer, by the same readers that bill answers. It must never decide
 // which reading is right: only the price that was charged shows that.
 
-import type { Quantities } from '../contract/units'
+import { type Quantities, units } from '../contract/units'
 import { chatFigures } from './chat/caller-side'
 import { messageFigures } from './messages/caller-side'
 import { responseFigures } from './responses/reading'
@@ -13,10 +13,13 @@ const READERS: readonly ((usage: unknown) => Quantities | 'invalid' | undefined)
   (usage) => responseFigures({ usage }),
 ]
 
-/** The figures of a usage object in each dialect that can read it. */
+/** The different figures that a usage object has in the dialects that can read it. */
 export function readingsOf(usage: unknown): Quantities[] {
-  return READERS.flatMap((read) => {
+  const readings = new Map<string, Quantities>()
+  for (const read of READERS) {
     const figures = read(usage)
-    return figures === undefined || figures === 'invalid' ? [] : [figures]
-  })
+    if (figures !== undefined && figures !== 'invalid')
+      readings.set(JSON.stringify(units.map((unit) => figures[unit] ?? 0)), figures)
+  }
+  return [...readings.values()]
 }

@@ -19,6 +19,8 @@ const CLOCKS_MS = 60_000
 const GAP_MS = 600_000
 /** Rows of the log that are read at once. */
 const ROWS = 1_000
+/** Longest request, in milliseconds. */
+const LONGEST_MS = 86_400_000
 /** End of the id of a charge for a success after a failure. */
 const LATE = /:late$/
 
@@ -44,8 +46,10 @@ export async function recordedQuantities(
   return found
 }
 
-function arrivalOf({ id, created_at: createdAt }: ArchivedCharge): number {
-  return timeOfId(id.replace(LATE, '')) ?? createdAt
+/** The arrival by the request's id, unless that cannot be: a charge is held within the time that a request lasts. */
+function arrivalOf({ id, operation, created_at: createdAt }: ArchivedCharge): number {
+  const at = operation === 'video' ? undefined : timeOfId(id.replace(LATE, ''))
+  return at !== undefined && Math.abs(createdAt - at) < LONGEST_MS ? at : createdAt
 }
 
 /** Groups charges by arrival without long pauses, so that one request that took hours does not read the rows of all these hours. */

@@ -73,6 +73,7 @@ const rows: Record<string, Row> = {
     target: 'retention',
   },
   usage: { reads: 'usage' },
+  rehearse: { reads: 'rehearse --since 7d' },
   reconcile: { reads: 'reconcile --upstream openai --file usage.csv --month 2026-01' },
   'requests list': { reads: 'requests list' },
   'requests show': { reads: 'requests show req_none' },

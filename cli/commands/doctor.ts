@@ -23,7 +23,14 @@ import {
   examinePendingEnds,
   examinePermissions,
 } from '../doctor/machine'
-import { dayOf, type EndingModel, endingJson, endingModels, examineRetirements } from '../doctor/models'
+import {
+  dayOf,
+  type EndingModel,
+  endingJson,
+  endingModels,
+  examineRetirements,
+  usesAtSuccessors,
+} from '../doctor/models'
 import { examineStorage } from '../doctor/storage'
 import { CommandFailed } from '../lib/errors'
 import { paint, print, printJson, say } from '../view/output'
@@ -66,28 +73,40 @@ async function showEnding(flags: SettingsFlags & { json?: boolean | undefined },
   const before = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) + DAY_MS : Number.NaN
   if (Number.isNaN(before)) throw new CommandFailed(`--on: "${day}" is not a day such as 2026-12-11.`)
   const { config } = await loadConfig(flags)
-  const ending = await endingModels(config, dataDirOf(flags), flags, { now: Date.now(), before })
-  if (flags.json) return printJson(ending.map(endingJson))
+  const [now, dataDir] = [Date.now(), dataDirOf(flags)]
+  const ending = await endingModels(config, dataDir, flags, { now, before })
+  const uses = await usesAtSuccessors(config, dataDir, ending, now)
+  if (flags.json) return printJson(ending.map((model) => endingJson(model, uses.get(model.id))))
   if (ending.length === 0) return say(`No model that can be used ends by ${day}.`)
   const columns = [
     { title: 'MODEL' },
     { title: 'ENDS' },
-    { title: 'REQUESTS 30D', align: 'right' as const },
-    { title: 'PAID 30D', align: 'right' as const },
+    { title: 'REQUESTS', align: 'right' as const },
+    { title: 'PAID', align: 'decimal' as const },
+    { title: 'THEN', align: 'decimal' as const },
     { title: 'SUCCESSOR', flexible: true, widthMin: 20 },
   ]
   print(
     renderTable(
       columns,
-      ending.map(({ id, retirement, requests, amountNano, successor }) => [
-        id,
-        dayOf(retirement.at),
-        String(requests),
-        formatUsd(amountNano),
-        successorText(retirement, successor),
-      ]),
+      ending.map(({ id, retirement, requests, amountNano, successor }) => {
+        const use = uses.get(id)
+        return [
+          id,
+          dayOf(retirement.at),
+          String(requests),
+          formatUsd(amountNano),
+          use ? formatUsd(use.amountNano) : '',
+          successorText(retirement, successor),
+        ]
+      }),
+      undefined,
+      ending.map(({ accounts }) => (accounts.length > 0 ? `used by ${accounts.join(', ')}` : '')),
     ),
   )
+  say('Requests and payments are those of the last 30 days; THEN is what they cost at the successor.')
+  const notPriced = [...uses.values()].reduce((sum, use) => sum + use.notPriced, 0)
+  if (notPriced > 0) say(`${notPriced} of them cannot be priced anew and keep their amount in THEN.`)
 }
 
 function successorText(

@@ -1,12 +1,17 @@
 // What `gateway doctor` looks at of models: those that their vendors end by a day, who still uses them, and what takes their
 // place. It must never change anything.
 
-import { readDatabase } from '../../src/app/world'
+import { openRequestReader } from '../../src/app/request-store'
+import { outside, readDatabase } from '../../src/app/world'
+import { rehearse } from '../../src/billing/rehearsal'
+import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
 import type { Config } from '../../src/config/schema'
 import type { Retirement } from '../../src/contract/retirement'
+import type { Db } from '../../src/db/db'
 import { formatUsd } from '../../src/lib/money'
+import { recordedQuantities } from '../../src/request-log/recorded-quantities'
 import { listModels, modelFinder, type NamedModel } from '../configuration/catalogue'
 import type { SettingsFlags } from '../configuration/settings'
 import { type Finding, ok, warning } from './findings'
@@ -23,6 +28,13 @@ export interface EndingModel {
   requests: number
   amountNano: number
   accounts: readonly string[]
+}
+
+/** The use of a model in the last 30 days, priced as if its successor had served it. */
+export interface SuccessorUse {
+  amountNano: bigint
+  /** Requests that keep their amount, because they cannot be priced by the successor's list. */
+  notPriced: number
 }
 
 /** The models of the configuration that can be used and that end before a time, soonest first. */
@@ -59,6 +71,47 @@ async function usesSince(config: Config, dataDir: string, since: number): Promis
   return (await read.catch(() => undefined)) ?? []
 }
 
+/** Prices the use of models by their successors, by the id of the model; absent without a use or a successor. */
+export async function usesAtSuccessors(
+  config: Config,
+  dataDir: string,
+  ending: readonly EndingModel[],
+  now: number,
+): Promise<ReadonlyMap<string, SuccessorUse>> {
+  const wanted = ending.filter(({ requests, successor }) => requests > 0 && successor)
+  const read = (db: Db) => priceAtSuccessors(db, config, dataDir, wanted, now)
+  return (wanted.length > 0 && (await readDatabase(config, dataDir, read))) || new Map()
+}
+
+async function priceAtSuccessors(
+  db: Db,
+  config: Config,
+  dataDir: string,
+  ending: readonly EndingModel[],
+  now: number,
+): Promise<ReadonlyMap<string, SuccessorUse>> {
+  const { transport } = outside
+  const requests = await openRequestReader(config, { db, dataDir, transport, now: () => now })
+  const uses = new Map<string, SuccessorUse>()
+  const routes = new Map(ending.map(({ id, successor }) => [id, successor?.id ?? id]))
+  const prices = new RehearsedPrices({ before: config, after: config, routes })
+  try {
+    for (const { id: model } of ending) {
+      const { total } = await rehearse(db, {
+        since: now - DAYS * DAY_MS,
+        until: now,
+        model,
+        prices,
+        recorded: (charges) => recordedQuantities({ db, requests }, charges),
+      })
+      uses.set(model, { amountNano: total.wouldPayNano, notPriced: total.kept })
+    }
+  } finally {
+    await requests.close()
+  }
+  return uses
+}
+
 /** A warning for models that are used and end soon. */
 export async function examineRetirements(
   config: Config,
@@ -86,7 +139,10 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-export function endingJson({ id, retirement, successor, requests, amountNano, accounts }: EndingModel) {
+export function endingJson(
+  { id, retirement, successor, requests, amountNano, accounts }: EndingModel,
+  used: SuccessorUse | undefined,
+) {
   return {
     model: id,
     retires: dayOf(retirement.at),
@@ -97,5 +153,7 @@ export function endingJson({ id, retirement, successor, requests, amountNano, ac
     requests_30d: requests,
     paid_30d_usd: formatUsd(amountNano),
     accounts_30d: accounts,
+    successor_paid_30d_usd: successor ? formatUsd(used?.amountNano ?? 0n) : null,
+    not_priced_30d: used?.notPriced ?? 0,
   }
 }

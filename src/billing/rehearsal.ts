@@ -56,6 +56,9 @@ export interface RehearsalOptions {
 
 /** Transfers that are read at once. */
 const PAGE = 5_000
+/** Charges that are priced before other work of the process has its turn. */
+const TURN = 250
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 /** Prices the charges of a period by other prices. Rejects with DatabaseUnavailable if a month is closed meanwhile. */
 export async function rehearse(db: Db, options: RehearsalOptions): Promise<Rehearsal> {
@@ -127,7 +130,8 @@ class Run {
     const wanted = charges.filter((charge) => model === undefined || charge.model === model)
     const settled = wanted.filter(({ state }) => state === 'settled')
     const quantities = settled.length > 0 ? await recorded(settled) : new Map<string, Quantities>()
-    for (const charge of wanted) {
+    for (const [index, charge] of wanted.entries()) {
+      if (index % TURN === TURN - 1) await nextTurn()
       await this.moveUntil(charge.ended_at)
       const { account, amount, cost } = charge
       const sums = this.sumsOf(account)

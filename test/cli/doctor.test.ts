@@ -5,7 +5,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { examineCertificate, examineClock, examineFiles } from '../../cli/doctor/machine'
-import { temporaryFolder } from '../support/databases/databases'
+import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
+import { migrate } from '../../src/db/migrations'
+import { openAddress, temporaryFolder } from '../support/databases/databases'
+import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
 import { createCommandLine } from '../support/processes/command-line'
 import { freePort } from '../support/processes/free-port'
 import type { Json } from '../support/scenario'
@@ -206,6 +209,8 @@ describe('gateway doctor --on', () => {
         requests_30d: 0,
         paid_30d_usd: '0.00',
         accounts_30d: [],
+        successor_paid_30d_usd: '0.00',
+        not_priced_30d: 0,
       },
     ])
     expect(JSON.parse((await ending('2029-12-31')).stdout)).toEqual([])
@@ -214,6 +219,47 @@ describe('gateway doctor --on', () => {
       ['early', 'late'],
       ['late', null],
     ])
+  })
+
+  test('shows who used it in 30 days, and what that use costs at the successor', async () => {
+    await migrate(openAddress(join(dataDir, 'gateway.sqlite')))
+    const db = openAddress(join(dataDir, 'gateway.sqlite'))
+    const endedAt = Date.now() - 86_400_000
+    for (const [account, tokens] of [
+      ['ann', 1_000],
+      ['bob', 500],
+    ] as const) {
+      await addCredit(db, { id: account, account, amountNano: 10 ** 9, now: endedAt, note: null })
+      const pricesJson = JSON.stringify([{ pico: { input_token: 1_000_000, output_token: 1_000_000 } }])
+      const priceNano = tokens * 1_000
+      const charge = makeCharge(priceNano, { account, model: 'old', createdAt: endedAt, pricesJson })
+      await hold(db, charge)
+      const usageJson = JSON.stringify({ prompt_tokens: tokens - 100, completion_tokens: 100 })
+      await settle(db, charge, makeSettlement(priceNano, { endedAt, usageJson }))
+    }
+    await db.close()
+    const dear = { per_1m_input_tokens: '1', per_1m_output_tokens: '6' }
+    const old = { family: 'openai-chat', upstream: 'near', price, retires: '2029-01-01', successor: 'dear' }
+    config.models = {
+      ...config.models,
+      old,
+      dear: { family: 'openai-chat', upstream: 'near', price: dear },
+    } as never
+    const { stdout } = await ending('2029-01-01')
+    expect(JSON.parse(stdout)).toMatchObject([
+      {
+        model: 'old',
+        requests_30d: 2,
+        paid_30d_usd: '0.0015',
+        accounts_30d: ['ann', 'bob'],
+        successor_model: 'dear',
+        successor_paid_30d_usd: '0.0025',
+        not_priced_30d: 0,
+      },
+    ])
+    const shown = await call(['doctor', '--on', '2029-01-01', '--data-dir', dataDir])
+    expect(shown.stdout).toMatch(/old +2029-01-01 +2 +0\.0015 +0\.0025 +dear/)
+    expect(shown.stdout).toContain('used by ann, bob')
   })
 
   test('says what is not a day', async () => {

@@ -15,16 +15,14 @@ export interface RecordedWorld {
 
 /** Largest difference between the times of a request's id, log row and charge, in milliseconds. */
 const CLOCKS_MS = 60_000
-/** Pause between arrivals that starts another search, in milliseconds. */
+/** Pause between charges that starts another search, in milliseconds. */
 const GAP_MS = 600_000
 /** Rows of the log that are read at once. */
 const ROWS = 1_000
-/** Longest request, in milliseconds. */
-const LONGEST_MS = 86_400_000
 /** End of the id of a charge for a success after a failure. */
 const LATE = /:late$/
 
-/** A charge to look up, with the arrival of its request in milliseconds since 1970. */
+/** A charge to look up, with a time near which its request arrived, in milliseconds since 1970. */
 interface Wanted {
   charge: ArchivedCharge
   at: number
@@ -36,23 +34,27 @@ export async function recordedQuantities(
   charges: readonly ArchivedCharge[],
 ): Promise<ReadonlyMap<string, Quantities>> {
   const found = new Map<string, Quantities>()
-  const wanted = charges.map((charge) => ({ charge, at: arrivalOf(charge) }))
-  for (const [isVideo, group] of Map.groupBy(wanted, ({ charge }) => charge.operation === 'video')) {
-    for (const near of neighboursOf(group)) {
+  const wanted = charges.map((charge) => ({ charge, at: charge.created_at }))
+  for (const [isVideo, own] of Map.groupBy(wanted, ({ charge }) => charge.operation === 'video')) {
+    for (const near of neighboursOf(own)) {
       if (isVideo) await readTasks(world, near, found)
       else await readRows(world, near, found)
     }
   }
+  // A request whose body took long arrived well before its hold.
+  for (const near of neighboursOf(wanted.flatMap((each) => earlierArrival(each, found))))
+    await readRows(world, near, found)
   return found
 }
 
-/** The arrival by the request's id, unless that cannot be: a charge is held within the time that a request lasts. */
-function arrivalOf({ id, operation, created_at: createdAt }: ArchivedCharge): number {
-  const at = operation === 'video' ? undefined : timeOfId(id.replace(LATE, ''))
-  return at !== undefined && Math.abs(createdAt - at) < LONGEST_MS ? at : createdAt
+/** A charge without a record whose request arrived well before its hold, by the time in its id. */
+function earlierArrival({ charge, at: heldAt }: Wanted, found: ReadonlyMap<string, Quantities>): Wanted[] {
+  const at = timeOfId(charge.id.replace(LATE, ''))
+  if (at === undefined || found.has(charge.id) || charge.operation === 'video') return []
+  return at < heldAt - CLOCKS_MS ? [{ charge, at }] : []
 }
 
-/** Groups charges by arrival without long pauses, so that one request that took hours does not read the rows of all these hours. */
+/** Groups charges by time without long pauses, so that one request that took hours does not read the rows of all these hours. */
 function neighboursOf(wanted: readonly Wanted[]): Wanted[][] {
   const groups: Wanted[][] = []
   for (const each of wanted.toSorted((one, other) => one.at - other.at)) {

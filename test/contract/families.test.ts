@@ -25,6 +25,7 @@ import { branchesOf, leavesOf, lostPaths, withUnknown, withValue } from '../supp
 import { mutatedAnswer } from '../support/answers/mutated-answers'
 import { startTestGateway, type TestGateway } from '../support/gateway'
 import { casesOf, createRandom, isQuickRun, isWholeRun, type Random, seedOf } from '../support/random'
+import { expectSamePrices } from '../support/rehearsed-gateway'
 import type { Json } from '../support/scenario'
 import { type RecordedVendor, startRecordedVendor } from '../support/vendors/recorded'
 
@@ -111,6 +112,12 @@ for (const family of families.values()) {
       reportsFailures(family, row.model))
   })
 }
+
+test('all that was charged for them is priced the same again', async () => {
+  const { priced, settled } = await expectSamePrices(gateway)
+  expect(settled).toBeGreaterThan(families.size)
+  expect(priced).toBe(settled)
+})
 
 async function costsAsRecorded(family: Family, record: Fixture): Promise<void> {
   const answer = await replay(family, asNewTask(family, record))

@@ -22,6 +22,7 @@ import { costOf, randomPrice } from '../support/bookkeepers/price-lists'
 import { type DatabaseKind, databaseKinds } from '../support/databases/databases'
 import { startTestGateway } from '../support/gateway'
 import { createRandom, type Random, seedOf } from '../support/random'
+import { expectSamePrices } from '../support/rehearsed-gateway'
 import { chunk, completion, DONE, eventStream, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
@@ -357,6 +358,10 @@ function chargeTests(kind: DatabaseKind): void {
       })
       expect(Number(charge?.amount), context).toBeLessThanOrEqual(Number(charge?.held))
     }
+    // All that was charged is priced the same again, by the log and by what the charges themselves have stored.
+    expect(await expectSamePrices(gateway)).toEqual({ priced: REQUESTS, settled: REQUESTS })
+    const { priced } = await expectSamePrices(gateway, { withoutLog: true })
+    expect(priced).toBeGreaterThan(REQUESTS / 2)
     await gateway.close()
     await vendor.stop()
   })

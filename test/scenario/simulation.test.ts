@@ -56,6 +56,7 @@ const HAPPENINGS = [
     'late success',
     'late charge',
     'shortfall',
+    'rehearsed',
     'artifact kept',
     'artifact_not_kept',
   ],

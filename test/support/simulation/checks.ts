@@ -1,7 +1,11 @@
 // What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
 // did and what the callers received. It uses no code that moves money.
 
+import { rehearse } from '../../../src/billing/rehearsal'
+import { RehearsedPrices } from '../../../src/billing/rehearsed-prices'
+import type { Config } from '../../../src/config/schema'
 import type { Row } from '../../../src/db/db'
+import { recordedQuantities } from '../../../src/request-log/recorded-quantities'
 import { VIDEO_NANO } from '../vendors/task'
 import { fileAt } from './answers'
 import { type Asked, isStream, partsOf } from './callers'
@@ -37,6 +41,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   for (const task of tasks) checkTask(simulation, task, ended)
   await checkResults(simulation, tasks)
   await checkBalances(simulation, ended)
+  await checkRehearsal(simulation, ended)
   await checkWebhooks(simulation, tasks)
   for (const line of log) {
     must(!line.includes(SECRET_WORD) && !line.includes(VENDOR_SECRET), `the log tells a secret: ${line}`)
@@ -245,6 +250,23 @@ async function checkBalances({ database, customers }: Simulation, ended: readonl
       `${account}: ${JSON.stringify(row)}, not ${funded} - ${spent}`,
     )
   }
+}
+
+/** At the prices that were charged, a rehearsal differs from the ledger by nothing and refuses nothing. */
+async function checkRehearsal({ database: { db }, count }: Simulation, ended: readonly Row[]): Promise<void> {
+  const prices = new RehearsedPrices({ before: config as Config, after: config as Config, routes: new Map() })
+  const requests = { list: async () => ({ rows: [], next: null, looked: null }) }
+  const { total } = await rehearse(db, {
+    since: 0,
+    until: Number.MAX_SAFE_INTEGER,
+    prices,
+    recorded: (charges) => recordedQuantities({ db, requests }, charges),
+  })
+  const { requests: seen, paidNano, wouldPayNano, refused, kept } = total
+  must(seen === ended.length, `a rehearsal read ${seen} of ${ended.length} charges`)
+  must(wouldPayNano === paidNano, `a rehearsal is ${wouldPayNano - paidNano} off`)
+  must(refused === 0, `a rehearsal refused ${refused} requests`)
+  if (kept < ended.filter(({ state }) => state === 'settled').length) count('rehearsed')
 }
 
 async function checkWebhooks(

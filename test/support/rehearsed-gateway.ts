@@ -1,0 +1,39 @@
+// Rehearses all charges of a test's gateway at the prices that were charged, as an operator would: nothing may differ, whatever the
+// requests were. Tests with many kinds of requests end with it.
+
+import { expect } from 'bun:test'
+import { rehearse } from '../../src/billing/rehearsal'
+import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
+import { recordedQuantities } from '../../src/request-log/recorded-quantities'
+import type { TestGateway } from './gateway'
+
+/** Charges that were priced again, of all that were settled. */
+export interface RehearsedCount {
+  priced: number
+  settled: number
+}
+
+/** Fails if anything differs. `withoutLog` is a gateway whose request log is gone. */
+export async function expectSamePrices(
+  { server: { world } }: TestGateway,
+  { withoutLog = false }: { withoutLog?: boolean } = {},
+): Promise<RehearsedCount> {
+  const { db, config, requestLog } = world
+  await requestLog.flush()
+  const requests = withoutLog ? { list: async () => ({ rows: [], next: null, looked: null }) } : requestLog
+  let settled = 0
+  const { total } = await rehearse(db, {
+    since: 0,
+    until: Number.MAX_SAFE_INTEGER,
+    prices: new RehearsedPrices({ before: config, after: config, routes: new Map() }),
+    recorded: (charges) => {
+      settled += charges.length
+      return recordedQuantities({ db, requests }, charges)
+    },
+  })
+  expect({ differ: total.wouldPayNano - total.paidNano, refused: total.refused }).toEqual({
+    differ: 0n,
+    refused: 0,
+  })
+  return { priced: settled - total.kept, settled }
+}

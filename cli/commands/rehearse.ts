@@ -18,6 +18,7 @@ type Reason = Rehearsal['kept'][number]['reason']
 /** Why requests keep their amount, as the end of a line. */
 const REASONS: Record<Reason, string> = {
   usage: 'quantities that are not stored (the request log no longer has them)',
+  prices: 'a stored price list that cannot be read',
   cut: 'answers that were cut when the balance ran out',
   model: 'models that are not in the configuration',
   plan: 'accounts with a plan that is not configured',

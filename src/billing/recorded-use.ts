@@ -11,7 +11,15 @@ import {
   tariffOfVariant,
   variantsOf,
 } from '../contract/prices'
-import { addQuantities, inputTokensOf, type Quantities, rowOf, type Unit, units } from '../contract/units'
+import {
+  addQuantities,
+  callUnits,
+  inputTokensOf,
+  type Quantities,
+  rowOf,
+  type Unit,
+  units,
+} from '../contract/units'
 import { readingsOf } from '../families/stored-usage'
 
 /** Reasons why a charge cannot be priced by another list. It then keeps its amount. */
@@ -20,6 +28,8 @@ export type Unpriced =
   | 'usage'
   /** The answer was cut at the held amount, which depends on the price. */
   | 'cut'
+  /** The stored price list is missing, or in a form that cannot be read. */
+  | 'prices'
   /** The new prices do not include the model. */
   | 'model'
   /** The plan of the account is not configured. */
@@ -54,10 +64,12 @@ export interface RecordedUse {
 /** Finds the quantities of a charge by its stored prices. Returns the reason if they cannot be derived. */
 export function recordedUse(charge: StoredUse, tariff: Tariff): RecordedUse | Unpriced {
   const calls = callsIn(charge.usageJson)
-  const read = calls && sumOf(calls)
+  // A usage object may not count calls of tools, and a price of zero does not show them.
+  const hasFreeCalls = tariff.tables.some(({ prices }) => callUnits.some((unit) => prices[unit] === 0))
+  const read = calls && !hasFreeCalls ? sumOf(calls) : []
   const groups: Quantities[][] = [
     charge.recorded ? [charge.recorded] : [],
-    read ?? [],
+    read,
     onlyQuantity(charge, tariff),
   ]
   for (const candidates of groups) {
@@ -196,13 +208,14 @@ function byEachTariff(
   nanoOf: (quantities: Quantities, table: BilledTable) => number | Unpriced,
 ): number | Unpriced {
   const plain = tariffOfVariant(prices, [])
-  const tariffs = plain ? [plain] : variants().flatMap((name) => tariffOfVariant(prices, [name]) ?? [])
+  const tariffs = plain ? [plain] : variants().map((name) => tariffOfVariant(prices, [name]))
   const { request = 1, ...others } = quantities
   // A price per request applies once, unless the stored list had one and did not apply it.
   const isCounted = table.prices.request === undefined || quantities.request !== undefined
   const used = hasPrice(prices, 'request') && isCounted ? { ...others, request } : others
   const found = new Set<number | Unpriced>(
     tariffs.map((tariff) => {
+      if (!tariff) return 'variant'
       const isByLength = tariff.tables.some(({ above }) => above > 0)
       if (isByLength && longestPrompt === undefined) return 'calls'
       return nanoOf(used, tableOfTier(tariff, table.tier, longestPrompt ?? 0))

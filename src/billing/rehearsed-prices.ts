@@ -45,7 +45,7 @@ export class RehearsedPrices {
   private readonly plansBefore
   private readonly plansAfter
   private readonly sold = new Map<string, Sold | Unpriced>()
-  private readonly tariffs = new Map<string, Tariff>()
+  private readonly tariffs = new Map<string, Tariff | undefined>()
   private readonly variants = new Map<string, readonly string[]>()
 
   constructor(private readonly world: RehearsedWorld) {
@@ -59,7 +59,7 @@ export class RehearsedPrices {
     const sold = this.soldBy(charge.model, plan)
     if (typeof sold === 'string') return { keeps: sold }
     const tariff = prices === null ? undefined : this.tariffOf(prices)
-    if (!tariff) return { keeps: 'usage' }
+    if (!tariff) return { keeps: 'prices' }
     const use = recordedUse({ priceNano: amount + shortfall, endedBy, usageJson, recorded }, tariff)
     if (typeof use === 'string') return { keeps: use }
     const variants = () => this.variantsOf(charge, plan, tariff, sold)
@@ -68,10 +68,10 @@ export class RehearsedPrices {
     return { priceNano, costNano: costOf(atCostTier(use, tariff), charge, sold, variants) }
   }
 
-  private tariffOf(json: string): Tariff {
-    const tariff = this.tariffs.get(json) ?? tariffOfJson(json)
-    this.tariffs.set(json, tariff)
-    return tariff
+  /** The stored prices; undefined if they cannot be read. */
+  private tariffOf(json: string): Tariff | undefined {
+    if (!this.tariffs.has(json)) this.tariffs.set(json, readTariff(json))
+    return this.tariffs.get(json)
   }
 
   private variantsOf(
@@ -114,6 +114,14 @@ export class RehearsedPrices {
         old ? sharesOf(old).map(([upstream]) => [upstream, costListOf(old, upstream)] as const) : [],
       ),
     }
+  }
+}
+
+function readTariff(json: string): Tariff | undefined {
+  try {
+    return tariffOfJson(json)
+  } catch {
+    return undefined
   }
 }
 

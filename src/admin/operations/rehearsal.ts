@@ -3,7 +3,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { type KeptReason, type Rehearsal, type RehearsedSums, rehearse } from '../../billing/rehearsal'
 import { RehearsedPrices } from '../../billing/rehearsed-prices'
-import { idOfName } from '../../catalogue/models'
+import { type Catalogue, idOfName } from '../../catalogue/models'
 import { type OtherPrices, rehearsedConfig } from '../../config/rehearsed'
 import { isRoute } from '../../config/schema'
 import { isoTime } from '../../db/iso-time'
@@ -45,6 +45,7 @@ const Sums = {
 }
 const reasons = [
   'usage',
+  'prices',
   'cut',
   'model',
   'plan',
@@ -113,9 +114,10 @@ const rehearseCharges = operation({
     const { world } = asked
     const now = world.now()
     const { since, until = now + 1 } = periodOfQuery(body, now - DEFAULT_DAYS * DAY_MS)
-    const prices = await pricesOf(asked, body)
+    const find = modelFinder(asked)
+    const prices = await pricesOf(asked, body, find)
     const { db, requestLog: requests } = await world.reportSource()
-    const model = body.model === undefined ? undefined : await modelOf(asked, 'model', body.model)
+    const model = body.model === undefined ? undefined : await find('model', body.model)
     const found = await rehearse(db, {
       since,
       until,
@@ -127,8 +129,12 @@ const rehearseCharges = operation({
   },
 })
 
-async function pricesOf(asked: Asked, { list, models, plans, routes = {} }: Static<typeof Body>) {
-  const { config } = asked.world
+async function pricesOf(
+  { world }: Asked,
+  { list, models, plans, routes = {} }: Static<typeof Body>,
+  find: (field: string, name: string) => Promise<string>,
+) {
+  const { config } = world
   const other = { ...(list && { list }), ...(models && { models }), ...(plans && { plans }) } as OtherPrices
   const rehearsed = rehearsedConfig(config, other)
   if ('faults' in rehearsed) {
@@ -138,7 +144,7 @@ async function pricesOf(asked: Asked, { list, models, plans, routes = {} }: Stat
   }
   const pairs: [string, string][] = []
   for (const [from, to] of Object.entries(routes)) {
-    const target = idOfName(asked.world.catalogue, to)
+    const target = await find('routes', to)
     const entry = Object.hasOwn(config.models, target) ? config.models[target] : undefined
     if (!entry) throw notFound('model', to)
     if (isRoute(entry))
@@ -146,22 +152,26 @@ async function pricesOf(asked: Asked, { list, models, plans, routes = {} }: Stat
         'routes',
         `Invalid 'routes': ${target} is a route. Name one of its models: ${entry.route.join(', ')}.`,
       )
-    pairs.push([await modelOf(asked, 'routes', from), target])
+    pairs.push([await find('routes', from), target])
   }
   return new RehearsedPrices({ before: config, after: rehearsed.config, routes: new Map(pairs) })
 }
 
-/** The id of a model by any of its names, or of one that only charges still have. */
-async function modelOf({ world }: Asked, field: string, name: string): Promise<string> {
-  const id = idOfName(world.catalogue, name)
-  if (Object.hasOwn(world.config.models, id)) return id
-  const sql = 'select 1 as one from charge_series where model = $1 limit 1'
-  if ((await world.db.query({ sql, parameters: [name] })).length > 0) return name
-  throw invalidRequest(
-    field,
-    `Invalid '${field}': there is no model "${name}", and no charge of one.`,
-    'model_not_found',
-  )
+/** Finds the id of a model by any of its names, or of one that only charges still have. */
+function modelFinder({ world }: Asked) {
+  let catalogue: Catalogue | undefined
+  return async (field: string, name: string): Promise<string> => {
+    catalogue ??= world.catalogue
+    const id = idOfName(catalogue, name)
+    if (Object.hasOwn(world.config.models, id)) return id
+    const sql = 'select 1 as one from charge_series where model = $1 limit 1'
+    if ((await world.db.query({ sql, parameters: [name] })).length > 0) return name
+    throw invalidRequest(
+      field,
+      `Invalid '${field}': there is no model "${name}", and no charge of one.`,
+      'model_not_found',
+    )
+  }
 }
 
 export function rehearsalJson({ accounts, total, kept }: Rehearsal) {

@@ -27,6 +27,8 @@ setDefaultTimeout(240_000)
 
 const seed = seedOf('REHEARSAL_SEED')
 const MARCH = Date.UTC(2026, 2)
+/** A database of PostgreSQL for each history takes longer. */
+const CASES = { sqlite: casesOf(20), postgres: casesOf(10) }
 const ALL = { since: 0, until: Number.MAX_SAFE_INTEGER }
 const open: Db[] = []
 afterEach(async () => {
@@ -83,7 +85,7 @@ function expectSame({ total, accounts }: Rehearsal): void {
 describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
   test(`by the prices that were paid nothing differs (REHEARSAL_SEED=${seed})`, async () => {
     let [keptWithoutLog, settledInAll] = [0, 0]
-    for (let number = 0; number < casesOf(20); number++) {
+    for (let number = 0; number < CASES[kind]; number++) {
       // A poor account falls short, and meets the end of its balance again and again.
       const richNano = number % 2 === 0 ? 10 ** 13 : 20_000_000
       const { db, config, history } = await newHistory(kind, number, { richNano })
@@ -111,7 +113,7 @@ describe.each(databaseKinds)('a rehearsal on %s', (kind) => {
   })
 
   test(`by other prices each charge costs what it would have cost (REHEARSAL_SEED=${seed})`, async () => {
-    for (let number = 100; number < 100 + casesOf(20); number++) {
+    for (let number = 100; number < 100 + CASES[kind]; number++) {
       const { db, config, random, history } = await newHistory(kind, number)
       const other = randomConfig(random)
       const after: Config = {

@@ -60,7 +60,7 @@ function withPrice(
   return { ...entry, ...(free && { free }), ...(price && { price }), ...(cost && { cost }) }
 }
 
-/** A model at the prices of its vendor's list. If it states both a price and a cost, only the cost is the vendor's. */
+/** A model at the prices of its vendor's list. If it is free, or states both a price and a cost, only the cost is the vendor's. */
 function listedEntry(
   id: string,
   entry: ModelConfig,
@@ -73,8 +73,9 @@ function listedEntry(
   if (!listed) return entry
   const { price, free } = settingsOf(listed, { ...list, refused: {} }, false) as PricedEntry
   if (!price) return withPrice(entry, free ? { free } : {})
-  const markup = markupOf(entry, { markup: config.markup, upstreams: config.upstreams })
   const cost = price as CostConfig
+  if (entry.free) return withPrice(entry, { free: true, cost })
+  const markup = markupOf(entry, { markup: config.markup, upstreams: config.upstreams })
   if (typeof markup === 'string')
     return withPrice(entry, { price: markedUp(price as PriceConfig, markup), cost })
   return entry.cost ? withPrice(entry, { ...entry, cost }) : withPrice(entry, { price })

@@ -3,6 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
+import { dayOf } from '../../src/catalogue/retirement'
 import { formatUsd } from '../../src/lib/money'
 import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
 import { broken, type Finding } from '../doctor/findings'
@@ -24,7 +25,6 @@ import {
   examinePermissions,
 } from '../doctor/machine'
 import {
-  dayOf,
   type EndingModel,
   endingJson,
   endingModels,

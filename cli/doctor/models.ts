@@ -7,6 +7,7 @@ import { rehearse } from '../../src/billing/rehearsal'
 import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
+import { dayOf } from '../../src/catalogue/retirement'
 import type { Config } from '../../src/config/schema'
 import type { Retirement } from '../../src/contract/retirement'
 import type { Db } from '../../src/db/db'
@@ -132,11 +133,6 @@ export async function examineRetirements(
     found.join('; '),
     `See gateway doctor --on ${dayOf(used.at(-1)?.retirement.at ?? now)}, and set onRetirement: 'successor' or another model.`,
   )
-}
-
-/** A day such as `2026-12-11` in UTC. */
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
 }
 
 export function endingJson(

@@ -131,10 +131,12 @@ async function open(
   const key = makeKey({ id: account, account })
   const reservation = { parsed, model, family: model.family, key, charge } as unknown as Reservation
   const { now: monotonic } = createHandClock()
-  const world = { db, log() {}, monotonic, after: outside.after, tokenCounter }
+  const faults: unknown[] = []
+  const log = (event: string, fields: object) => void faults.push({ event, ...fields })
+  const world = { db, log, monotonic, after: outside.after, tokenCounter }
   const steps = isStepped ? createStreamHold(world, reservation) : undefined
   const inputNano = firstNano - (first ?? limit) * OUTPUT
-  return { step, limit, parsed, model, charge, tokenCounter, steps, inputNano, amountNano }
+  return { step, limit, parsed, model, charge, tokenCounter, steps, inputNano, amountNano, faults }
 }
 
 function meterOf({ model, parsed, steps }: Awaited<ReturnType<typeof open>>): StreamMeter {
@@ -154,7 +156,7 @@ function meterOf({ model, parsed, steps }: Awaited<ReturnType<typeof open>>): St
 /** A vendor's stream on its way to its caller, and by how much more was delivered than held at any moment. */
 async function relay(db: Db, random: Random, way: Way, text: string, means: Means) {
   const opened = await open(db, random, way, means)
-  const { model, parsed, charge, limit, inputNano, steps, tokenCounter } = opened
+  const { model, parsed, charge, limit, inputNano, steps, tokenCounter, faults } = opened
   const meter = meterOf(opened)
   const pieces: Buffer[] = []
   const bytes = Buffer.from(text)
@@ -182,6 +184,8 @@ async function relay(db: Db, random: Random, way: Way, text: string, means: Mean
     },
   })
   const whole = (await readAll(relaying.reader)).toString()
+  // A hold that says yes without holding what is needed is named here.
+  expect(faults).toEqual([])
   return { ...opened, whole, outcome: relaying.outcomes[0], mostOver, aborts: relaying.aborts() }
 }
 

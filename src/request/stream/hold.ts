@@ -146,11 +146,19 @@ export class StreamHold {
     void this.extend(meter.mostTokens(), this.steps.next)
   }
 
-  /** Holds what the next events need. False if the account cannot pay for it, or the database is away. Never rejects. */
+  /**
+   * Holds what the next events need. False if the account cannot pay for it, or the database is away. Never rejects. True
+   * means progress: otherwise the relay would ask again at once, without end, and no timer of the process would run.
+   */
   async demand(meter: StreamMeter): Promise<boolean> {
     this.shortOf = 'balance'
+    const before = this.heldTokens
     try {
-      return await this.holdOrCount(meter)
+      const isHeld = await this.holdOrCount(meter)
+      const neededTokens = meter.neededTokens()
+      if (isHeld && neededTokens > this.heldTokens && this.heldTokens <= before)
+        throw new Error(`the next event needs ${neededTokens} tokens, and still only ${before} are held`)
+      return isHeld
     } catch (error) {
       this.world.log('hold_not_extended', { request: this.reservation.charge.id, error: String(error) })
       return false

@@ -117,6 +117,7 @@ function expectFound(looked: Json): void {
     'alice.token-3 true',
     'Bob-Muller.token-4 false',
     'alice.token-6 false',
+    'alice.token-7 true',
   ])
   const left = looked.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
   for (const words of [
@@ -197,7 +198,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       })
 
       const keys: Json[] = await json('keys', 'list')
-      expect(keys).toHaveLength(5)
+      expect(keys).toHaveLength(6)
       const lasting = keys.find(({ name }) => name === 'alice.token-6')
       expect(lasting).toMatchObject({ expires_at: null, created_at: expect.stringMatching(/^2\d{3}-/) })
 
@@ -217,6 +218,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       expect(await callAs(theirSecrets.limited, 'Best-Chat', server)).toBeLessThan(left1)
       for (const [secret, status] of [
         [theirSecrets.spent, 403],
+        [theirSecrets.disabled, 403],
         [theirSecrets.bob, 403],
         [theirSecrets.gone, 401],
         [`${theirSecrets.alice}x`, 401],
@@ -309,7 +311,7 @@ for (const kind of theirKinds)
     const users = await source.rows('users', 'id')
     // The other gateway serves on.
     await runAll(theirs, ['update users set quota = 0', 'delete from tokens'])
-    expect((await source.rows('tokens', 'id')).length).toBe(6)
+    expect((await source.rows('tokens', 'id')).length).toBe(7)
     expect(await source.rows('users', 'id')).toEqual(users)
     expect(await source.rows('logs', 'id')).toEqual([])
     await source.close()

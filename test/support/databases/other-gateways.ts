@@ -18,6 +18,7 @@ export const theirSecrets = {
   bob: `sk-${'Gh6'.repeat(16)}`,
   gone: `sk-${'Ij7'.repeat(16)}`,
   lasting: `sk-${'Kl8'.repeat(16)}`,
+  disabled: `sk-${'Mn9'.repeat(16)}`,
 }
 const bare = (secret: string) => secret.slice('sk-'.length)
 
@@ -202,6 +203,7 @@ export function makeOneApi(
       token(4, theirSecrets.bob, { user_id: 2 }),
       token(5, theirSecrets.gone, { user_id: 3 }),
       token(6, theirSecrets.lasting, { expired_time: MOST_INTEGER, created_time: MOST_INTEGER }),
+      token(7, theirSecrets.disabled, { status: 2 }),
     ],
     channels: channels(baseUrl, isNew),
     options: options(isNew),

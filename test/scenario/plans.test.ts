@@ -7,8 +7,10 @@ import { membersOf } from '../../src/accounts/plan-members'
 import { outside } from '../../src/app/world'
 import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
 import { allowanceOf, renewAllowances } from '../../src/billing/selling/allowances'
+import { buildCatalogue } from '../../src/catalogue/models'
 import { plansOf } from '../../src/config/models/plans'
 import { faultsOf } from '../../src/config/schema'
+import type { Model } from '../../src/contract/family'
 import { databaseKinds, openTestDatabase } from '../support/databases/databases'
 import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway, waitFor, withinOneMinute } from '../support/gateway'
@@ -310,6 +312,25 @@ describe.each(databaseKinds)('an allowance on %s', (database) => {
     await waitFor(async () => (await gateway.balance()).balanceNano === 6e9)
     await gateway.close()
   })
+})
+
+test('of several names of a plan that fit a model the longest counts, and its own id before all', () => {
+  const entry = { family: 'openai-chat', upstream: 'odd', price }
+  const ids = ['gpt', 'gpt-5', 'gpt-5-mini', 'gpt-4']
+  const catalogue = buildCatalogue(
+    { upstreams: { odd: vendor.upstream }, models: Object.fromEntries(ids.map((id) => [id, entry])) },
+    outside,
+  )
+  const factors = { '*': '0.9', 'gpt-5*': '0.5', 'gpt-*': '0.7', 'gpt-5-mini': '0.3', 'gpt-5-mini*': '0.4' }
+  // The order in which they stand says nothing.
+  for (const names of [Object.entries(factors), Object.entries(factors).reverse()]) {
+    const [plan] = plansOf({ team: { priceFactors: Object.fromEntries(names) } }).values()
+    const paid = ids.map((id) => {
+      const model = plan?.priced(catalogue.models.get(id)?.[0] as Model)
+      return [id, (model?.priceList.tables[0]?.listed.input_token ?? 0) / 1_000_000]
+    })
+    expect(Object.fromEntries(paid)).toEqual({ gpt: 0.9, 'gpt-5': 0.5, 'gpt-5-mini': 0.3, 'gpt-4': 0.7 })
+  }
 })
 
 test('faults of plans are named', () => {

@@ -24,7 +24,7 @@ export const PlanEntry = Type.Object(
   {
     priceFactor: optionalSetting('What its accounts pay of each price: `0.9`. Default 1.', Type.String()),
     priceFactors: optionalSetting(
-      'The same for models by their ids, in place of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end stands for all that begin so; the longest name counts.',
+      'The same for models by their ids, in place of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end stands for all that begin so. The id itself counts before any star, then the longest name.',
       Type.Record(Type.String(), Type.String()),
     ),
     models: optionalSetting(
@@ -119,7 +119,9 @@ export type PlanEntry = Static<typeof PlanEntry>
 function planOf(name: string, entry: PlanEntry): Plan {
   const { models, priceFactor, priceFactors = {} } = entry
   const factors = Object.entries(priceFactors).sort(([one], [other]) => other.length - one.length)
-  const factorOf = (id: string) => factors.find(([pattern]) => matches(pattern, id))?.[1] ?? priceFactor
+  const exact = new Map(factors)
+  const factorOf = (id: string) =>
+    exact.get(id) ?? factors.find(([pattern]) => matches(pattern, id))?.[1] ?? priceFactor
   const known = new WeakMap<Model, Model>()
   return {
     name,

@@ -327,7 +327,7 @@ test('of several names of a plan that fit a model the longest counts, and its ow
     const [plan] = plansOf({ team: { priceFactors: Object.fromEntries(names) } }).values()
     const paid = ids.map((id) => {
       const model = plan?.priced(catalogue.models.get(id)?.[0] as Model)
-      return [id, (model?.priceList.tables[0]?.listed.input_token ?? 0) / 1_000_000]
+      return [id, Number(model?.priceList.tables[0]?.listed.input_token) / 1_000_000]
     })
     expect(Object.fromEntries(paid)).toEqual({ gpt: 0.9, 'gpt-5': 0.5, 'gpt-5-mini': 0.3, 'gpt-4': 0.7 })
   }

@@ -137,8 +137,7 @@ async function measure(rows: number, folder: string): Promise<void> {
   await prepareHistory(db)
   await addCharges(db, rows, START, END - START)
   await fillTasks(db, rows)
-  const parts = { db, dataDir: folder, transport: { fetch } as never, now: () => END }
-  const requests = await openRequestStore({ log: { keep: '365d' } }, parts)
+  const requests = await openRequestStore({ log: { keep: '365d' } }, { db, dataDir: folder }, END)
   await fillRequests(requests, rows)
   for (const [name, ask] of Object.entries(questionsOf(db, requests, rows))) {
     await ask()

@@ -53,9 +53,7 @@ export function mayName(file: string, text: string, setting: string): boolean {
     READS_FILES.test(written.replaceAll(TYPE_IMPORTS, ''))
   )
     return true
-  // `log` matters to commands only if rows of requests are elsewhere.
-  const word = setting === 'log' ? 'clickhouse' : setting
-  return new RegExp(`(?<![a-z])${word}(?![a-z])`, 'i').test(written)
+  return new RegExp(`(?<![a-z])${setting}(?![a-z])`, 'i').test(written)
 }
 
 function throwing(value: object, names: readonly string[], failure: Error): Config {

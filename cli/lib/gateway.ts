@@ -79,12 +79,11 @@ async function onDatabase<Result>(
   const dataDir = openDataDir(flags)
   const aheadMs = (await gatewayTime(db, Date.now())) - Date.now()
   const now = () => Date.now() + aheadMs
-  let opened: Promise<RequestReader> | undefined
-  const open = () =>
-    (opened ??= openRequestReader(config, { db, dataDir, transport: outside.transport, now }))
+  let opened: RequestReader | undefined
+  const open = () => (opened ??= openRequestReader({ db, dataDir }))
   const requestLog: AdminWorld['requestLog'] = {
-    list: async (filter, wish) => (await open()).list(filter, wish),
-    find: async (id) => (await open()).find(id),
+    list: (filter, wish) => open().list(filter, wish),
+    find: (id) => open().find(id),
     // The process that serves has them.
     storeFigures: async () => {},
     bodiesOf: (id) => readBodies({ db, dataDir }, id),
@@ -123,7 +122,7 @@ async function onDatabase<Result>(
   try {
     return await work(gatewayOf(client, { db, config, dataDir }, flags))
   } finally {
-    await (await opened)?.close()
+    await opened?.close()
     await reports.close()
   }
 }

@@ -52,7 +52,7 @@ export function observe({ metrics: entry, telemetry }: Config, world: ObservedWo
 export async function openRequests(
   config: Config,
   { log, metrics, tracer }: Observation,
-  parts: StoreParts & { logRequests?: ReadRows | undefined; newId(prefix: string): string },
+  parts: StoreParts & { now(): number; logRequests?: ReadRows | undefined; newId(prefix: string): string },
 ): Promise<ObservedRequests> {
   if (metrics) parts.db.onCommit = metrics.commit
   const figures = new FigureKeeper(parts.db, parts.newId('run'))
@@ -63,7 +63,8 @@ export async function openRequests(
     writing: [tracer?.rows, parts.logRequests].filter(isThere),
   }
   const bodies = await openBodies(config, parts, log)
-  const requestLog = openRequestLog(await openRequestStore(config, parts), log, readers, bodies)
+  const store = await openRequestStore(config, parts, parts.now())
+  const requestLog = openRequestLog(store, log, readers, bodies)
   return {
     ...requestLog,
     async trim(now) {

@@ -22,7 +22,7 @@ export interface Reports {
 
 /** `patient` is for commands, whose reports may read for minutes. */
 export function openReports(
-  config: Pick<Config, 'databaseReplica' | 'log'>,
+  config: Pick<Config, 'databaseReplica'>,
   parts: ReportParts,
   options: { patient?: boolean } = {},
 ): Reports {
@@ -38,8 +38,7 @@ export function openReports(
   return {
     async source() {
       const chosen = await replica.forReport()
-      const isElsewhere = chosen === db || config.log?.clickhouse !== undefined
-      return { db: chosen, requestLog: isElsewhere ? requestLog : readPartitions(chosen) }
+      return { db: chosen, requestLog: chosen === db ? requestLog : readPartitions(chosen) }
     },
     close: () => replica.close(),
   }

@@ -1,5 +1,5 @@
-// Opens the place that keeps the rows of requests, as the configuration says: a file beside SQLite, PostgreSQL, or
-// ClickHouse. For the server, and for commands that read what it has stored.
+// Opens the place that keeps the rows of requests: PostgreSQL, or a file next to SQLite. For the server, and for commands that
+// read what it has stored.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,10 +7,8 @@ import { keepRequestsMs, keptBodiesOf } from '../config/log'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { openSqlite } from '../db/drivers/sqlite'
-import type { Transport } from '../http-client/transport'
 import type { Log } from '../lib/system'
 import { BodyLog, findBodies, type KeptBodies } from '../request-log/bodies'
-import { openClickHouse } from '../request-log/clickhouse'
 import { openPageFile, readPageFile } from '../request-log/page-file'
 import { openPartitions, readPartitions } from '../request-log/partitions'
 import type { RequestReader, RequestStore } from '../request-log/request-log'
@@ -18,28 +16,20 @@ import type { RequestReader, RequestStore } from '../request-log/request-log'
 export interface StoreParts {
   db: Db
   dataDir: string
-  transport: Transport
-  now: () => number
 }
 
 export async function openRequestStore(
   { log }: Pick<Config, 'log'>,
-  parts: StoreParts,
+  { db, dataDir }: StoreParts,
+  now: number,
 ): Promise<RequestStore> {
-  const { db, dataDir, transport, now } = parts
   const keepMs = keepRequestsMs(log)
-  if (log?.clickhouse) return openClickHouse(log.clickhouse, { keepMs, transport })
-  if (db.kind === 'postgres') return openPartitions(db, keepMs, now())
+  if (db.kind === 'postgres') return openPartitions(db, keepMs, now)
   return openPageFile(openSqlite(fileOf(dataDir), { durable: false }), keepMs)
 }
 
 /** Opens the rows for a command, which must not write to the database. */
-export async function openRequestReader(
-  config: Pick<Config, 'log'>,
-  parts: StoreParts,
-): Promise<RequestReader> {
-  const { db, dataDir } = parts
-  if (config.log?.clickhouse) return openRequestStore(config, parts)
+export function openRequestReader({ db, dataDir }: StoreParts): RequestReader {
   if (db.kind === 'postgres') return readPartitions(db)
   if (!existsSync(fileOf(dataDir))) return NO_ROWS
   return readPageFile(openSqlite(fileOf(dataDir), { durable: false, readonly: true }))
@@ -48,7 +38,7 @@ export async function openRequestReader(
 /** Opens the place that keeps bodies; null unless the configuration asks for it. */
 export async function openBodies(
   config: Pick<Config, 'log'>,
-  { db, dataDir }: Pick<StoreParts, 'db' | 'dataDir'>,
+  { db, dataDir }: StoreParts,
   log: Log,
 ): Promise<BodyLog | null> {
   const limits = keptBodiesOf(config.log)
@@ -57,10 +47,7 @@ export async function openBodies(
 }
 
 /** The bodies of a request for a command; undefined if none are kept. */
-export async function readBodies(
-  { db, dataDir }: Pick<StoreParts, 'db' | 'dataDir'>,
-  id: string,
-): Promise<KeptBodies | undefined> {
+export async function readBodies({ db, dataDir }: StoreParts, id: string): Promise<KeptBodies | undefined> {
   if (db.kind === 'postgres') return findBodies(db, id)
   if (!existsSync(bodyFile(dataDir))) return undefined
   const file = openBodyFile(db, dataDir, true)

@@ -4,27 +4,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
 import { parseBytes, parseDurationMs } from '../lib/durations'
 import { LEVELS } from '../lib/log-events'
-import { closed, optionalSetting, requiredSetting } from '../lib/setting'
-
-export const ClickHouseEntry = Type.Object(
-  {
-    url: requiredSetting(
-      'Its address over HTTP: `http://127.0.0.1:8123`.',
-      Type.String({ pattern: '^https?://' }),
-    ),
-    database: optionalSetting(
-      'The database, which must be there. Default `default`.',
-      Type.String({ pattern: '^\\w+$' }),
-    ),
-    table: optionalSetting(
-      'The table, made if absent. Default `request_log`.',
-      Type.String({ pattern: '^\\w+$' }),
-    ),
-    user: optionalSetting('The user. Default `default`.', Type.String()),
-    password: optionalSetting("The user's password.", Type.String()),
-  },
-  closed,
-)
+import { closed, optionalSetting } from '../lib/setting'
 
 export const BodiesEntry = Type.Object(
   {
@@ -55,12 +35,7 @@ export const LogEntry = Type.Object(
       Type.Union([Type.Literal('text'), Type.Literal('json')]),
     ),
     requests: optionalSetting('Whether each request is a line. Default true.', Type.Boolean()),
-    to: optionalSetting(
-      'Where rows of requests are kept: in the `database` (a file of its own beside SQLite), or in `clickhouse`. Default `database`.',
-      Type.Union([Type.Literal('database'), Type.Literal('clickhouse')]),
-    ),
     keep: optionalSetting('How long rows of requests are kept. Default `30d`.', Type.String()),
-    clickhouse: optionalSetting('The server that keeps the rows.', ClickHouseEntry),
     bodies: optionalSetting(
       'Keeps what was asked and answered, for `gateway requests show ID --bodies`. Default: off.',
       BodiesEntry,
@@ -68,23 +43,26 @@ export const LogEntry = Type.Object(
   },
   closed,
 )
-export type ClickHouseConfig = Static<typeof ClickHouseEntry>
 type LogEntry = Static<typeof LogEntry>
 
 const DEFAULT_KEEP = '30d'
 const DEFAULT_BODIES = { keep: '7d', maxBodyBytes: '64KB', maxBytes: '1GB' } as const
 const MOST_BODY_BYTES = 1_000_000
 
+/** The fault of a removed setting of the log, with what to use instead; undefined for a place that is none of these. */
+export function removedLogSetting(place: string): string | undefined {
+  if (place !== 'log.to' && place !== 'log.clickhouse') return undefined
+  return 'log: requests are no longer written to ClickHouse; remove log.to and log.clickhouse. They are kept in the database, for many requests in PostgreSQL (`database`), and `telemetry` sends them to a collector over OTLP, which can write to ClickHouse'
+}
+
 /** Faults that the schema cannot express; none for an entry that does not fit the schema. */
 export function logFaults(entry: unknown): string[] {
   if (!Check(LogEntry, entry)) return []
-  const { keep, to, clickhouse, bodies } = entry
+  const { keep, bodies } = entry
   const faults: string[] = []
   if (keep !== undefined && parseDurationMs(keep) === undefined) {
     faults.push(`log.keep: "${keep}" is not a duration such as "30d"`)
   }
-  if (to === 'clickhouse' && !clickhouse) faults.push('log.clickhouse: missing; say where it is')
-  if (clickhouse && to !== 'clickhouse') faults.push(`log.to: must be "clickhouse" for log.clickhouse`)
   return [...faults, ...bodyFaults(bodies)]
 }
 

@@ -16,7 +16,7 @@ import { BackupEntry, backupFaults } from './backup'
 import { ConsoleEntry, consoleFaults } from './console'
 import { EventsEntry, eventFaults, RecipientEntry, SmtpEntry } from './events'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
-import { BodiesEntry, ClickHouseEntry, LogEntry, logFaults } from './log'
+import { BodiesEntry, LogEntry, logFaults, removedLogSetting } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
 import { costFaults } from './models/costs'
 import { ModelEntry, RouteEntry } from './models/model-entry'
@@ -222,7 +222,6 @@ export const settingTables = [
   { place: 'usage', schema: UsageEntry },
   { place: 'telemetry', schema: TelemetryEntry },
   { place: 'log', schema: LogEntry },
-  { place: 'log.clickhouse', schema: ClickHouseEntry },
   { place: 'log.bodies', schema: BodiesEntry },
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
@@ -246,7 +245,9 @@ export function faultsOf(value: unknown): string[] {
   const faults = new Map<string, string>()
   for (const { path, message } of errorsOf(ConfigSchema, value)) {
     const where = path.slice(1).replaceAll('/', '.') || 'the configuration'
-    if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
+    const removed = removedLogSetting(where)
+    if (removed !== undefined) faults.set('log', removed)
+    else if (!faults.has(where)) faults.set(where, `${where}: ${message}`)
   }
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
   const {

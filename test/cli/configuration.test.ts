@@ -491,13 +491,22 @@ describe('a configuration with faults', () => {
     expect(existsSync(sqlite)).toBe(false)
   })
 
-  test('locks out nobody by the place of the request log but who reads it', async () => {
-    const { run } = place(program({ upstreams, models: {}, log: { to: 'clickhouse' } }))
+  test('that names ClickHouse gets one sentence that says what to use, and commands go on', async () => {
+    const log = { to: 'clickhouse', keep: '9d', clickhouse: { url: 'http://127.0.0.1:8123' } }
+    const { file, run } = place(program({ upstreams, models: {}, log }))
     expect(await run('keys create alice')).toMatchObject({ code: 0 })
     expect(await run('usage')).toMatchObject({ code: 0 })
-    const { code, stderr } = await run('requests list')
-    expect(code).toBe(1)
-    expect(stderr).toContain('has faults:\n  log.clickhouse: missing')
+    expect(await run('requests list')).toMatchObject({ code: 0 })
+    const { code, stderr } = await run('config check')
+    expect({ code, lines: stderr.trimEnd().split('\n') }).toEqual({
+      code: 1,
+      lines: [
+        `${file} has one fault:`,
+        expect.stringMatching(
+          /^ {2}log: requests are no longer written to ClickHouse; remove log\.to and log\.clickhouse\..*PostgreSQL.*OTLP/,
+        ),
+      ],
+    })
   })
 })
 

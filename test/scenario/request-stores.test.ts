@@ -1,11 +1,9 @@
 // The places that keep rows of requests: all of them give the same answer to the same question, page by page, as a list
 // in memory does. What is particular to each stands below.
 
-import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'
 import { openSqlite } from '../../src/db/drivers/sqlite'
-import { directTransport } from '../../src/http-client/origin'
-import { openClickHouse } from '../../src/request-log/clickhouse'
 import { matches, type RequestFilter, UnknownCursor } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openPartitions } from '../../src/request-log/partitions'
@@ -17,7 +15,6 @@ import {
   type RequestLogRow,
   valuesOf,
 } from '../../src/request-log/row'
-import { startClickHouse } from '../support/click-house'
 import { openAddress, postgresUrl } from '../support/databases/databases'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
@@ -85,17 +82,9 @@ const filters: RequestFilter[] = [
   { keyId: "' or 1=1 --" },
 ]
 
-const clickHouse = startClickHouse()
-afterAll(() => clickHouse.stop())
-
 const openers: Record<string, () => Promise<RequestStore>> = {
   SQLite: () => openPageFile(openSqlite(':memory:', { durable: false }), KEEP_MS),
   PostgreSQL: async () => openPartitions(openAddress(await postgresUrl()), KEEP_MS, START),
-  ClickHouse: () =>
-    openClickHouse(
-      { url: clickHouse.url, user: 'gateway', password: 'secret' },
-      { keepMs: KEEP_MS, transport: directTransport },
-    ),
 }
 
 describe.each(Object.keys(openers))('%s', (name) => {
@@ -243,23 +232,6 @@ test('an id that nobody has is looked for where its time says, and not in all pa
   expect(looked).toBeLessThan(rows.length / 2)
   expect(await store.find(odd.id)).toMatchObject({ id: odd.id })
   await store.close()
-})
-
-test('ClickHouse gets a batch again that may not have arrived, and answers with each row once', async () => {
-  const server = startClickHouse()
-  const store = await openClickHouse({ url: server.url }, { keepMs: KEEP_MS, transport: directTransport })
-  server.faults.push(503)
-  await store.insert(rows.slice(0, 3))
-  expect(server.rows).toHaveLength(6)
-  expect((await store.list({}, { limit: 10 })).rows).toHaveLength(3)
-  server.faults.push(404)
-  expect((await rejection(store.insert(rows.slice(0, 1)))).message).toContain('HTTP 404')
-  await store.close()
-  await server.stop()
-  expect(clickHouse.users).toEqual(new Set(['gateway:secret']))
-  expect(server.statements[0]).toContain('interval 2592000 second')
-  // A table that an earlier version has made.
-  expect(server.statements[1]).toContain('add column if not exists metadata')
 })
 
 test('rows are dropped and counted where the store cannot keep up, and their readers get all', async () => {

@@ -10,7 +10,7 @@ import {
   conversationIn,
   recallConversation,
 } from '../kept-responses/conversations'
-import { makeRoomForResponse, type ResponseToKeep } from '../kept-responses/keep'
+import { makeRoomForResponse } from '../kept-responses/keep'
 import { itemsOfInput, recall } from '../kept-responses/recall'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { CheckedRequest, ReadRequest } from './check'
@@ -27,13 +27,8 @@ interface Body extends Record<string, unknown> {
   store?: boolean | null
 }
 
-/** The wishes of a request besides its answer. */
-export interface AnswerWishes {
-  /** The response to keep at the end; undefined if it is not kept. */
-  toKeep: ResponseToKeep | undefined
-  /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
-  background?: { isFollowed: boolean }
-}
+/** The parts of a request that decide whether its answer is kept, and for whom it is made. */
+type KeptAnswer = Pick<CheckedRequest, 'toKeep' | 'background'>
 
 /**
  * Completes a request, and gives it the context of its answer. Throws 400 or 404 for what it names and is not kept, and
@@ -43,7 +38,7 @@ export async function beginAnswer(
   world: RequestWorld,
   read: ReadRequest,
   idempotencyKey: string | null,
-): Promise<AnswerWishes> {
+): Promise<KeptAnswer> {
   const { key, given } = read
   const { account } = key
   const body = wellFormed(given.body)
@@ -61,7 +56,7 @@ export async function beginAnswer(
   if (conversation) read.answer.conversationId = conversation.id
   if (isInBackground)
     read.given = { ...read.given, body: { ...read.given.body, background: null, stream: true } }
-  if (!isKept) return { toKeep: undefined }
+  if (!isKept) return {}
   const previousId = body.previous_response_id ?? null
   const input = itemsOfInput(body.input)
   const toKeep = { id, account, previousId, input, answer: undefined, ...(conversation && { conversation }) }
@@ -69,7 +64,7 @@ export async function beginAnswer(
 }
 
 /** Makes a request of a compaction one for a summary of its conversation. */
-async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<AnswerWishes> {
+async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<KeptAnswer> {
   for (const field of ['stream', 'background'] as const) {
     if (read.given.body[field] !== true) continue
     throw invalidRequest(
@@ -88,7 +83,7 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
   }
   const facts = { id: newAnswerId(world), isKept: false, isInBackground: false }
   read.answer = { ...contextOf(world, read.key.account, facts), compacted }
-  return { toKeep: undefined }
+  return {}
 }
 
 function notAppended(): GatewayError {

@@ -9,6 +9,7 @@ import type { AnswerContext, EarlierVideo, Family, Model, ParsedRequest } from '
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { edited } from '../families/traits/edit'
+import type { ResponseToKeep } from '../kept-responses/keep'
 import { type Dialect, GatewayError, invalidRequest } from '../lib/errors'
 import { findVariant, type KnownNames, knownNamesOf, type Variant } from '../lib/field-names'
 import { fieldOf, type JsonBody, parseBody, scanBody } from '../lib/json/body'
@@ -33,6 +34,10 @@ export interface CheckedRequest {
   fingerprint: string
   /** The metadata that its usage is counted by, as JSON; absent if there is none, or none is wanted. */
   metadata?: string | undefined
+  /** The answer that is kept for later requests; absent if it is not. */
+  toKeep?: ResponseToKeep | undefined
+  /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
+  background?: { isFollowed: boolean } | undefined
 }
 
 /** Longest part of the caller's text that an error repeats, in characters. */

@@ -41,14 +41,18 @@ const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdow
  * Ends an answered request by paying for the answer. `known` is the usage, if measured already. Returns the paid
  * nano-dollars; when it resolves, the last byte of the answer may be sent.
  */
-export async function endAnswered(
+async function endAnswered(
   { world, reservations, priceDrifts }: Line,
   reservation: Reservation,
   outcome: Outcome,
   saved: SavedAnswer,
   known?: Measure,
 ): Promise<number> {
-  const { parsed, model, logRow, charge } = reservation
+  const {
+    request: { parsed, model },
+    logRow,
+    charge,
+  } = reservation
   noteUpstreamEnd(logRow, world.monotonic())
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
   let paidNano = 0
@@ -91,7 +95,7 @@ function notePrice(
 /** Logs figures of a vendor that are more than the request could use, and returns what the log of requests calls them. */
 function noteAboveQuote(
   { log }: RequestWorld,
-  { parsed, model, charge }: Reservation,
+  { request: { parsed, model }, charge }: Reservation,
   { quantities, source }: Measure,
 ): typeof ABOVE_QUOTE | undefined {
   if (source !== 'upstream') return undefined
@@ -122,7 +126,11 @@ export async function endWhole(
   known?: Measure,
 ): Promise<number> {
   const { world, reservations } = line
-  const { parsed, model, logRow, charge } = reservation
+  const {
+    request: { parsed, model },
+    logRow,
+    charge,
+  } = reservation
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
   const refusal = measured && (await holdRest(world, reservation, outcome, measured))
   if (!refusal) return endAnswered(line, reservation, outcome, saved, measured)
@@ -144,7 +152,7 @@ export async function endStream(
   close: (usage: Quantities) => SavedAnswer,
 ): Promise<void> {
   const { world } = line
-  const { parsed, model } = reservation
+  const { parsed, model } = reservation.request
   try {
     noteUpstreamEnd(reservation.logRow, world.monotonic())
     const measured = await measure(outcome, parsed, model, world.tokenCounter)

@@ -3,7 +3,12 @@
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
 import { type Authorization, assertAwake, type Key } from '../accounts/keys'
-import { answerAgain, idempotencyKeyOf, type SavedAnswer } from '../billing/ledger/idempotency'
+import {
+  answerAgain,
+  type IdempotencyKey,
+  idempotencyKeyOf,
+  type SavedAnswer,
+} from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { rateHeadersOf } from '../billing/ledger/limits'
 import { PriceDrifts } from '../billing/price-drift'
@@ -18,7 +23,6 @@ import { formatUsd } from '../lib/money'
 import { createSemaphore } from '../lib/semaphore'
 import type { CallerTrace } from '../lib/trace-context'
 import { newLogRow, type RequestLogRow } from '../request-log/row'
-import { checkWebhook } from '../webhooks/address'
 import {
   type Answered,
   answer,
@@ -30,25 +34,15 @@ import {
 } from './answer/answer'
 import { answerInBackground, begunResponse, NOBODY } from './answer/background'
 import { keepResults } from './answer/kept'
-import { findEarlierTasks } from './answer/submit-task'
 import { endOfTask } from './answer/task'
-import { beginAnswer, beginSealing } from './answer-context'
 import { BodyRecord } from './body-record'
-import {
-  type CheckedRequest,
-  checkRequest,
-  inDialect,
-  type ReadRequest,
-  type Reword,
-  readRequest,
-} from './check'
+import { type CheckedRequest, inDialect, type Reword } from './check'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
-import { metadataOf } from './metadata'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
-import { checkSealed } from './sealed-items'
 import { Backlog } from './stream/backlog'
+import { whatIsAsked } from './what-is-asked'
 import type { RequestWorld } from './world'
 
 /** A caller's request, free of HTTP. */
@@ -167,7 +161,6 @@ async function handle(
   record?: BodyRecord,
 ): Promise<Response> {
   const { world, reservations } = line
-  const { catalogue, db } = world
   if (world.tracer) logRow.trace = world.tracer.begin(incoming.trace?.() ?? NO_TRACE)
   /** The key whose request is counted as running until the reservation takes over. */
   let counted: Key | undefined
@@ -177,44 +170,27 @@ async function handle(
   try {
     if (reservations.isDraining) throw shuttingDown()
     // 1. Authenticate the key. 401, 403 for one that rests, and 429 for one with too many requests in this process.
-    const key = await world.authenticator.identify(incoming.authorization)
-    logRow.keyId = key.id
-    logRow.account = key.account
-    assertAwake(key)
-    running.enter(key)
+    const key = await whoAsks(line, running, incoming, logRow)
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.
     content = await incoming.body((model) => {
-      resolveModels(catalogue, key, incoming.operation, model, world)
+      resolveModels(world.catalogue, key, incoming.operation, model, world)
     })
     record?.asked(content, key)
-    // 3. Check the request: operation, model, fields. 400.
-    const read = readRequest(catalogue, key, incoming.operation, content, world)
-    const wishes = incoming.operation.keepsAnswers
-      ? await beginAnswer(world, read, incoming.idempotencyKey)
-      : checkCallers(world, read)
-    const { metadata: wanted } = world.config.usage ?? {}
-    const metadata = wanted && metadataOf(wanted, read.given.body, incoming.metadata?.())
-    logRow.metadata = metadata ?? null
-    request = checkRequest(read, incoming, logRow.at)
-    request.metadata = metadata
-    if (!read.answer) beginSealing(world, request)
-    if (request.family.kind === 'task') await checkTask(world, request, logRow)
-    else describe(logRow, request)
+    // 3. Check the request: operation, model, fields, and what it continues. 400.
+    request = await whatIsAsked(world, incoming, key, content, logRow)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
-    const { operation, fingerprint } = request
-    const idempotencyKey = idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
-    const saved = idempotencyKey && (await answerAgain(db, idempotencyKey))
+    const idempotencyKey = idempotencyKeyFor(request, incoming)
+    const saved = idempotencyKey && (await answerAgain(world.db, idempotencyKey))
     // 5. Hold the most that the request can cost. 402, 429.
     const reserved = saved ?? (await reserve(line, request, idempotencyKey, logRow, incoming))
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
-    if (wishes) Object.assign(reservation, wishes)
-    if (record) reservation.record = record
+    reservation.record = record
     reservations.add(reservation)
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
-    const answered = await answerOfAny(line, reservation, reservation.background ? NOBODY : incoming)
+    const answered = await answerOfAny(line, reservation, reservation.request.background ? NOBODY : incoming)
     // 8, 9. Settle and log, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
@@ -222,35 +198,42 @@ async function handle(
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
-    if (reservation && !reservation.isEnded && !reservation.background) reservation.caller = incoming
-    else if (reservation?.background?.isFollowed) incoming.follow?.()
+    if (reservation && !reservation.isEnded && !reservation.request.background) reservation.caller = incoming
+    else if (reservation?.request.background?.isFollowed) incoming.follow?.()
     else incoming.rest?.()
     // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()
   }
 }
 
-/** Checks what is sealed in a request of an operation that does not keep its answers. */
-function checkCallers({ sealer }: RequestWorld, { key, operation, given }: ReadRequest): undefined {
-  checkSealed({ sealer, account: key.account }, operation, given.body)
+/** The key of a request, which counts as running from here on. */
+async function whoAsks(
+  { world }: Line,
+  running: RunningRequests,
+  { authorization }: Incoming,
+  logRow: RequestLogRow,
+): Promise<Key> {
+  const key = await world.authenticator.identify(authorization)
+  logRow.keyId = key.id
+  logRow.account = key.account
+  assertAwake(key)
+  running.enter(key)
+  return key
 }
 
-/** Checks the fields of a task besides its own: earlier tasks, and the address of its webhook. */
-async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
-  await findEarlierTasks(world, request)
-  describe(logRow, request)
-  await checkWebhook(request.parsed.body, world.addressRules)
-}
-
-function describe(logRow: RequestLogRow, { model, parsed }: CheckedRequest): void {
-  logRow.model = model.id
-  logRow.upstream = model.upstream.name
-  logRow.stream = (parsed.body as { stream?: unknown }).stream === true
+function idempotencyKeyFor(
+  { key, operation, fingerprint }: CheckedRequest,
+  incoming: Incoming,
+): IdempotencyKey | null {
+  return idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
 }
 
 /** The answer of the first model that can give one. */
 async function answerOfAny(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
-  const { others, charge } = reservation
+  const {
+    request: { others },
+    charge,
+  } = reservation
   for (let tried = 0; ; tried++) {
     try {
       return await answer(line, reservation, caller)
@@ -258,7 +241,7 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
       if (!isOthersChance(reservation, error)) throw error
       const next = others[tried]
       if (!next) throw error
-      const { id: from } = reservation.model
+      const { id: from } = reservation.request.model
       line.world.log('route_next', { request: charge.id, from, to: next.id, reason: String(error) })
       line.reservations.moveTo(reservation, next, error)
     }
@@ -270,7 +253,7 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
  * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
  */
 function isOthersChance(
-  { isEnded, cancelToken, family }: Reservation,
+  { request: { family }, isEnded, cancelToken }: Reservation,
   error: unknown,
 ): error is GatewayError {
   if (isEnded || family.kind === 'task' || !(error instanceof GatewayError)) return false
@@ -294,7 +277,7 @@ function ended(
     case 'file':
       return endedFile(line, reservation, answered)
     case 'stream':
-      return reservation.background
+      return reservation.request.background
         ? begunInBackground(line, reservation, answered)
         : begun(line, reservation, answered)
   }
@@ -307,7 +290,10 @@ async function endedWhole(
   incoming: Incoming,
 ): Promise<Response> {
   const { world } = line
-  const { key, charge, family } = reservation
+  const {
+    request: { key, family },
+    charge,
+  } = reservation
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
   const saved = { status: 200, contentType, body: shown }
@@ -342,11 +328,14 @@ function begun({ world }: Line, reservation: Reservation, { body, headers }: Str
 
 /** Starts a stream that is read here, whoever waits for it. */
 function begunInBackground({ world }: Line, reservation: Reservation, answered: StreamAnswer): Response {
-  const { toKeep, background, record } = reservation
+  const {
+    request: { toKeep, background },
+    record,
+  } = reservation
   if (!toKeep || !background) throw new Error('a response in the background is always kept')
   const body = record ? record.followed(answered.body, answered.headers['content-type']) : answered.body
   const { isFollowed } = background
-  const begun = begunResponse(reservation)
+  const begun = begunResponse(reservation.request)
   const shown = answerInBackground(world.backgroundResponses, toKeep, begun, { body, isFollowed })
   const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
   return new Response(shown.body, { headers })
@@ -366,7 +355,7 @@ async function endedTask(
 
 function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request: CheckedRequest): Response {
   endReplayed(line, logRow, saved)
-  const headers = withIds({ 'content-type': saved.contentType }, { ...request, logRow })
+  const headers = withIds({ 'content-type': saved.contentType }, { request, logRow })
   headers['idempotent-replayed'] = 'true'
   return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
 }
@@ -374,7 +363,7 @@ function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request
 /** Adds the request's id, also under the name that the caller's dialect knows, the model that answered, and what it did not get. */
 function withIds(
   headers: Record<string, string>,
-  { family, logRow, parsed, model }: Pick<Reservation, 'family' | 'logRow' | 'parsed' | 'model'>,
+  { request: { family, parsed, model }, logRow }: Pick<Reservation, 'request' | 'logRow'>,
 ): Record<string, string> {
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model

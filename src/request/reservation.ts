@@ -17,7 +17,7 @@ import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
 import { DatabaseUnavailable, type Statement } from '../db/db'
-import { endStatements, type ResponseToKeep } from '../kept-responses/keep'
+import { endStatements } from '../kept-responses/keep'
 import { CancelToken } from '../lib/cancel-token'
 import type { ErrorCode } from '../lib/error-codes'
 import type { GatewayError } from '../lib/errors'
@@ -32,7 +32,8 @@ import type { RunningRequests } from './running-requests'
 import type { RequestWorld } from './world'
 
 /** A request whose price is held. */
-export interface Reservation extends CheckedRequest, Member {
+export interface Reservation extends Member {
+  request: CheckedRequest
   charge: Charge
   idempotencyKey: IdempotencyKey | null
   /** The row of the request log, written at the end. */
@@ -44,12 +45,8 @@ export interface Reservation extends CheckedRequest, Member {
   isEnded: boolean
   /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
-  /** The answer that is kept for later requests; undefined if it is not. */
-  toKeep: ResponseToKeep | undefined
-  /** Absent unless the answer is made in the background. */
-  background?: { isFollowed: boolean }
   /** Notes what is delivered; absent unless bodies are kept. */
-  record?: BodyRecord
+  record?: BodyRecord | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
   caller: { rest?(): void } | undefined
   /** The end of the charge, once it is known. */
@@ -98,8 +95,8 @@ export class Reservations {
     this.running = running
     // One watch for all: a timer for each wait of each request would cost more than the rest of the bookkeeping.
     this.watch = watchWhileNeeded(world.ticker, (at) => {
-      for (const { deadlineAt, cancelToken, model } of this.open.all()) {
-        if (at >= deadlineAt) cancelToken.abort(timedOut(model))
+      for (const { deadlineAt, cancelToken, request } of this.open.all()) {
+        if (at >= deadlineAt) cancelToken.abort(timedOut(request.model))
       }
       return this.open.size > 0
     })
@@ -143,8 +140,8 @@ export class Reservations {
     reservation.cancelToken.abort()
     reservation.cancelToken = new CancelToken()
     reservation.deadlineAt = Number.POSITIVE_INFINITY
-    reservation.model = model
-    reservation.family = model.family
+    reservation.request.model = model
+    reservation.request.family = model.family
     noteRefusal(reservation.logRow, error)
     noteFailedAttempt(reservation.logRow, error, this.world.monotonic())
     reservation.logRow.model = model.id
@@ -252,7 +249,7 @@ export class Reservations {
   private close(reservation: Reservation): void {
     if (reservation.isEnded) throw new Error('a reservation ended twice')
     reservation.isEnded = true
-    this.running.leave(reservation.key)
+    this.running.leave(reservation.request.key)
   }
 
   /**
@@ -270,7 +267,7 @@ export class Reservations {
       return paidNano
     } catch (error) {
       if (error instanceof DatabaseUnavailable) return this.putOff(reservation, error)
-      if (reservation.background) this.world.backgroundResponses.lose(reservation.toKeep?.id)
+      if (reservation.request.background) this.world.backgroundResponses.lose(reservation.request.toKeep?.id)
       throw error
     } finally {
       this.open.delete(reservation)
@@ -282,12 +279,16 @@ export class Reservations {
     const { log } = this.world
     const ended = await endCharge(this.world.db, end, now)
     if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
-    if (reservation.background) this.endInBackground(reservation, end, ended)
+    if (reservation.request.background) this.endInBackground(reservation, end, ended)
     return ended.paidNano
   }
 
   /** Ends a response in the background with its charge. */
-  private endInBackground({ toKeep, logRow }: Reservation, { settlement }: ChargeEnd, ended: Ended): void {
+  private endInBackground(
+    { request: { toKeep }, logRow }: Reservation,
+    { settlement }: ChargeEnd,
+    ended: Ended,
+  ): void {
     const { backgroundResponses, log } = this.world
     if (!toKeep) return
     if (ended.isMissed && !settlement) backgroundResponses.lose(toKeep.id)
@@ -342,7 +343,11 @@ export class Reservations {
     { quantities, source }: Measure,
     saved: SavedAnswer,
   ): ChargeEnd | Promise<ChargeEnd> {
-    const { parsed, charge, model, idempotencyKey, toKeep, background } = reservation
+    const {
+      request: { parsed, model, toKeep, background },
+      charge,
+      idempotencyKey,
+    } = reservation
     const { db, now } = this.world
     const { endedBy, usageJson, failed } = outcome
     const { table, cost, json } = billOf(parsed, model, quantities, outcome)
@@ -372,13 +377,13 @@ export class Reservations {
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd | Promise<ChargeEnd> {
-    const { background, toKeep } = reservation
+    const { background, toKeep } = reservation.request
     const end = this.releaseFor(reservation, endedBy, outcome)
     return background && toKeep ? releaseInBackground(this.world, toKeep, end) : end
   }
 
   private releaseFor(
-    { parsed, charge, model, idempotencyKey, task }: Reservation,
+    { request: { parsed, model }, charge, idempotencyKey, task }: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd {

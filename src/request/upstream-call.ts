@@ -22,7 +22,12 @@ export async function send(
   reservation: Reservation,
   call: Call,
 ): Promise<Sent> {
-  const { model, cancelToken, logRow, charge } = reservation
+  const {
+    request: { model },
+    cancelToken,
+    logRow,
+    charge,
+  } = reservation
   const { upstream } = model
   const at = world.monotonic()
   const endsAt = logRow.startedAt + upstream.maxDurationMs
@@ -64,7 +69,7 @@ function traced(call: Call, trace: TraceContext | null): Call {
 
 function bodyOf(
   { newId }: Pick<RequestWorld, 'newId'>,
-  { source, model }: Reservation,
+  { request: { source, model } }: Reservation,
   call: Call,
 ): CallBody {
   const names = model.upstream.namesOfFields(call.protocol)
@@ -81,7 +86,7 @@ function bodyOf(
  * called.
  */
 export function cutWhenCallerLeaves(reservation: Reservation, caller: { signal(): AbortSignal }): () => void {
-  if (reservation.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
+  if (reservation.request.model.upstream.onAbort === 'drain' || reservation.idempotencyKey) return () => {}
   const signal = caller.signal()
   const leave = () => reservation.cancelToken.abort(callerLeft())
   signal.addEventListener('abort', leave, { once: true })

@@ -129,7 +129,8 @@ async function open(
     close() {},
   }
   const key = makeKey({ id: account, account })
-  const reservation = { parsed, model, family: model.family, key, charge } as unknown as Reservation
+  const request = { parsed, model, family: model.family, key }
+  const reservation = { request, charge } as unknown as Reservation
   const { now: monotonic } = createHandClock()
   const faults: unknown[] = []
   const log = (event: string, fields: object) => void faults.push({ event, ...fields })

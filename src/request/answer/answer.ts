@@ -60,7 +60,7 @@ export interface Requester {
  * the request, and then nothing can be answered.
  */
 export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
-  const { family } = reservation
+  const { family } = reservation.request
   if (caller.signal().aborted) throw callerLeft()
   switch (family.kind) {
     case 'json':

@@ -16,7 +16,7 @@ import type { Requester, StreamAnswer } from './answer'
 export const NOBODY: Requester = { signal: () => new AbortController().signal }
 
 /** The body of the caller's answer, and its type. */
-export interface BackgroundAnswer {
+interface BackgroundAnswer {
   contentType: string
   body: string | ReadableStream<Uint8Array>
 }

@@ -18,7 +18,10 @@ export async function answerJson(
   family: JsonFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { parsed, model, cancelToken } = reservation
+  const {
+    request: { parsed, model },
+    cancelToken,
+  } = reservation
   const call = family.call(parsed, model)
   const sending = send(line.world, reservation, call)
   const { response, done } = await (call.stream
@@ -70,7 +73,7 @@ function shownUsage(
 
 /** Sends the vendor's text unchanged. It has no figures of usage. */
 function textAnswer(
-  { parsed, model }: Reservation,
+  { request: { parsed, model } }: Reservation,
   { text: contract }: JsonFamily,
   body: string,
   contentType = 'text/plain; charset=utf-8',

@@ -21,7 +21,11 @@ export async function keepResults(
   replies: readonly object[],
   from: { gatewayUrl(): string },
 ): Promise<string> {
-  const { family, model, parsed, charge, cancelToken } = reservation
+  const {
+    request: { family, model, parsed },
+    charge,
+    cancelToken,
+  } = reservation
   const links = family.kind === 'json' || family.kind === 'made' ? family.links : undefined
   if (!world.artifacts || !links) return body
   // The vendor has answered: copies have a time limit of their own.

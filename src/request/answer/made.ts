@@ -26,7 +26,7 @@ export async function answerMade(
   family: MadeFamily,
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { parsed, model } = reservation
+  const { parsed, model } = reservation.request
   const uploads = family.uploads?.(parsed.body)
   const called = family.call(parsed, model, uploads && (await dataUrlsOf(uploads)))
   const calls = Array.isArray(called) ? called : [called]
@@ -41,7 +41,10 @@ async function callAll(
   family: MadeFamily,
   calls: readonly Call[],
 ): Promise<object[]> {
-  const { model, cancelToken } = reservation
+  const {
+    request: { model },
+    cancelToken,
+  } = reservation
   const replies: object[] = []
   const failures: unknown[] = []
   const queue = [...calls.entries()]
@@ -82,7 +85,7 @@ async function sendOrInstead(
   try {
     return await send(world, reservation, call)
   } catch (error) {
-    const { parsed, model } = reservation
+    const { parsed, model } = reservation.request
     const other = error instanceof GatewayError ? family.callAfter?.(error, parsed, model) : undefined
     if (!other) throw error
     return send(world, reservation, other)
@@ -97,7 +100,10 @@ async function answerStreams(
   calls: readonly Call[],
   caller: Requester,
 ): Promise<WholeAnswer | StreamAnswer> {
-  const { model, cancelToken } = reservation
+  const {
+    request: { model },
+    cancelToken,
+  } = reservation
   const sent = calls.map((call) => sendOrInstead(line, reservation, family, call))
   const done = () => {
     for (const each of sent) each.then((one) => one.done()).catch(() => {})
@@ -131,7 +137,7 @@ async function answerStreams(
 /** The family's own answer, made of the vendor's replies and their measured usage. */
 async function made(
   { world }: Line,
-  { parsed, model, cancelToken, toKeep }: Reservation,
+  { request: { parsed, model, toKeep }, cancelToken }: Reservation,
   family: MadeFamily,
   answered: readonly object[],
 ): Promise<WholeAnswer> {

@@ -51,7 +51,11 @@ export class SpeechStream {
     this.reservation = reservation
     this.file = file
     this.early = { done: false, value: file.first }
-    const { logRow, model, cancelToken } = reservation
+    const {
+      request: { model },
+      logRow,
+      cancelToken,
+    } = reservation
     this.lastAt = logRow.startedAt + model.upstream.maxDurationMs
     // From here on the audio watches its own time.
     this.waitAtMost(STALL_MS)
@@ -97,7 +101,7 @@ export class SpeechStream {
       return early
     }
     this.waitsForUpstream = true
-    this.waitAtMost(this.reservation.model.upstream.idleTimeoutMs)
+    this.waitAtMost(this.reservation.request.model.upstream.idleTimeoutMs)
     const result = await this.file.rest.next()
     this.waitsForUpstream = false
     this.waitAtMost(STALL_MS)

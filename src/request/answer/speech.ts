@@ -33,7 +33,10 @@ export async function answerSpeech(
   caller: Requester,
 ): Promise<FileAnswer | StreamAnswer> {
   const { world } = line
-  const { parsed, model, logRow, key } = reservation
+  const {
+    request: { parsed, model, key },
+    logRow,
+  } = reservation
   const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
     const format = family.audio.format(parsed.body, model)
@@ -67,13 +70,16 @@ async function* makeFile(
   format: AudioFormat,
   notes: AudioNotes,
 ): AudioFile {
-  const { parsed, model } = reservation
+  const {
+    request: { parsed, model },
+    cancelToken,
+  } = reservation
   // Opened before the vendor is called: its audio must not be lost for want of an encoder.
   const mp3 = format === 'mp3' ? world.mp3Encoder.open() : undefined
   try {
     const { response, done } = await send(world, reservation, family.call(parsed, model))
     try {
-      const pieces = readAudio(response, family.audio, reservation, notes, world.after)
+      const pieces = readAudio(response, family.audio, { parsed, model, cancelToken }, notes, world.after)
       return mp3 ? yield* encode(pieces, mp3) : await collect(pieces, model)
     } finally {
       done()

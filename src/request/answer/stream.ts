@@ -33,10 +33,13 @@ export async function answerStream(
   candidates = 1,
 ): Promise<StreamAnswer> {
   const { world, reservations, backlog } = line
-  const { family, model, logRow } = reservation
+  const {
+    request: { family, model },
+    logRow,
+  } = reservation
   // From here on the stream checks its own times.
   reservation.deadlineAt = Number.POSITIVE_INFINITY
-  const rates = await rateHeadersOf(world.db, reservation.key, world.now())
+  const rates = await rateHeadersOf(world.db, reservation.request.key, world.now())
   const { capture, captured } = captureOf(line, reservation)
   const hold = createStreamHold(world, reservation)
   const translator = translatorOf(reservation)
@@ -71,8 +74,8 @@ export async function answerStream(
         closing = endsAtHold(outcome.endedBy) ? meter.cut(usage) : meter.finish(usage)
         capture?.(closing)
         const answer = translator?.answer?.()
-        if (reservation.toKeep && answer) reservation.toKeep.answer = keptAnswer(answer)
-        if (reservation.background && isExplained(outcome.endedBy, failure))
+        if (reservation.request.toKeep && answer) reservation.request.toKeep.answer = keptAnswer(answer)
+        if (reservation.request.background && isExplained(outcome.endedBy, failure))
           capture?.(Buffer.from(errorEvent(cutError(outcome.endedBy), reservation, translator)))
         return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
       })
@@ -90,7 +93,7 @@ export async function answerStream(
 }
 
 /** Takes what is sent: for a repeat with the same key, or for those who look at a response in the background. */
-function captureOf({ world }: Line, { idempotencyKey, background, toKeep }: Reservation) {
+function captureOf({ world }: Line, { request: { background, toKeep }, idempotencyKey }: Reservation) {
   let text = ''
   const keep = (bytes: Uint8Array) => {
     if (text.length <= MAX_SAVED_LENGTH) text += Buffer.from(bytes).toString('latin1')
@@ -105,7 +108,7 @@ function isExplained(endedBy: EndedBy, failure: object | undefined): boolean {
   return !failure && (endedBy === 'upstream' || endedBy === 'timeout' || endedBy === 'shutdown')
 }
 
-function translatorOf({ family, parsed, model }: Reservation): Translator | undefined {
+function translatorOf({ request: { family, parsed, model } }: Reservation): Translator | undefined {
   return family.kind === 'made' ? family.stream?.translate(parsed, model) : undefined
 }
 
@@ -127,7 +130,7 @@ function meterOf(
   translator: Translator | undefined,
   { candidates, hold, errorOf }: MeterParts,
 ): StreamMeter {
-  const { family, parsed, model } = reservation
+  const { family, parsed, model } = reservation.request
   const options = {
     model,
     hold,
@@ -141,7 +144,11 @@ function meterOf(
   return createTranslatingMeter(options, translator, { count: candidates, total })
 }
 
-function errorEvent(error: GatewayError, { family, logRow }: Reservation, translator?: Translator): string {
+function errorEvent(
+  error: GatewayError,
+  { request: { family }, logRow }: Reservation,
+  translator?: Translator,
+): string {
   if (translator?.fail) return translator.fail(error)
   const data = JSON.stringify(errorBody(error, family.dialect, logRow.id))
   return family.dialect === 'messages' ? `event: error\ndata: ${data}\n\n` : `data: ${data}\n\n`

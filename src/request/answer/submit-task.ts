@@ -79,7 +79,11 @@ export async function submitTask(
   family: TaskFamily,
   task: NewTask,
 ): Promise<TaskAnswer> {
-  const { parsed, model, idempotencyKey, charge } = reservation
+  const {
+    request: { parsed, model },
+    idempotencyKey,
+    charge,
+  } = reservation
   const call = family.call(parsed, model)
   await markSent(world.db, task.id, world.now())
   const upstreamId = await sendOnce(world, reservation, family, call).catch((error) => {
@@ -144,7 +148,10 @@ async function sendOnce(
   family: TaskFamily,
   call: Call,
 ): Promise<string> {
-  const { model, parsed, cancelToken } = reservation
+  const {
+    request: { model, parsed },
+    cancelToken,
+  } = reservation
   const { response, done } = await send(world, reservation, call)
   const document = { mostBytes: MAX_DOCUMENT_BYTES }
   const reply = await readReply(response, model, cancelToken.signal, document).finally(done)

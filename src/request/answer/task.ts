@@ -25,7 +25,7 @@ export async function answerTask(
  */
 export async function endOfTask(
   { world, reservations }: Line,
-  { task, parsed, key, charge }: Reservation,
+  { request: { parsed, key }, task, charge }: Reservation,
   caller: { waitMs: number; signal(): AbortSignal },
 ): Promise<TaskAnswer | undefined> {
   const waitMs = Math.max(caller.waitMs, waitOf((parsed.body as { wait?: unknown }).wait))

@@ -10,6 +10,7 @@ import { createPcmReader, type PcmFormat, type PcmReader } from '../../lib/file-
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../../lib/sse'
 import type { After } from '../../lib/system'
 import { readReply, usageJsonOf } from '../../upstreams/reply'
+import type { CheckedRequest } from '../check'
 import type { Reservation } from '../reservation'
 
 export interface AudioPiece {
@@ -30,7 +31,7 @@ interface Message {
   status: number
 }
 
-type Source = Pick<Reservation, 'model' | 'parsed' | 'cancelToken'>
+type Source = Pick<CheckedRequest, 'model' | 'parsed'> & Pick<Reservation, 'cancelToken'>
 
 /** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000

@@ -100,7 +100,7 @@ type HoldWorld = Pick<RequestWorld, 'db' | 'log' | 'monotonic' | 'after' | 'toke
 
 /** The steps of a stream whose first one is held; undefined for a stream that is not paid by its output. */
 export function createStreamHold(world: HoldWorld, reservation: Reservation): StreamHold | undefined {
-  const steps = stepsOf(reservation.parsed, reservation.model)
+  const steps = stepsOf(reservation.request.parsed, reservation.request.model)
   return steps && new StreamHold(world, reservation, steps)
 }
 
@@ -231,7 +231,10 @@ export class StreamHold {
   /** Holds a step more than the tokens that are needed, or than are held. */
   private async hold(neededTokens: number, step: number): Promise<Answer> {
     const { db } = this.world
-    const { key, charge } = this.reservation
+    const {
+      request: { key },
+      charge,
+    } = this.reservation
     const { most, candidates } = this.steps.output
     const from = this.isPoor ? this.each : Math.max(this.each, Math.ceil(neededTokens / candidates))
     // Only a vendor that does not keep the request's limit gets beyond it.
@@ -280,7 +283,7 @@ export class StreamHold {
 
   /** The most that the request can cost with so many output tokens of each candidate, be it more than its limit. */
   private quoteNano(each: number): number {
-    const { parsed, model } = this.reservation
+    const { parsed, model } = this.reservation.request
     const { most, candidates } = this.steps.output
     const quantities = { ...quoteOf(withOutput(parsed, Math.min(each, most)), model) }
     const unit = quantities.output_audio_token === undefined ? 'output_token' : 'output_audio_token'
@@ -316,7 +319,10 @@ export class StreamHold {
 
   /** Output tokens that the hold pays for, at the prices of what the stream has reported so far. */
   private async paidTokens(meter: StreamMeter): Promise<number> {
-    const { parsed, model, charge } = this.reservation
+    const {
+      request: { parsed, model },
+      charge,
+    } = this.reservation
     const outcome = meter.outcome('balance')
     const used = { ...withoutTokens(quoteOf(parsed, model)), ...(await this.inputUsed(outcome)) }
     const delivered = { ...used, output_token: meter.countTokens() + 1 }
@@ -337,13 +343,14 @@ export class StreamHold {
   }
 
   private async countInput(): Promise<Quantities> {
-    const { parsed, model, family } = this.reservation
+    const { parsed, model, family } = this.reservation.request
     const quoted = inputOf(quoteOf(parsed, model))
     const [unit, ...others] = Object.keys(quoted) as Unit[]
     if (unit === undefined || others.length > 0) return quoted
     if ((family.mediaTokens?.(parsed.body) ?? 0) > 0) return quoted
     const { lean } = parsed
-    const tokens = lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation))?.tokens
+    const tokens =
+      lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation.request))?.tokens
     const most = quoted[unit] ?? 0
     // Candidates that are calls of their own read the prompt anew.
     const times = Math.max(1, Math.round(most / (lean ?? parsed).byteLength))

@@ -1,0 +1,70 @@
+// The third step of the line: what a request asks. Its operation, model and fields are checked, what it continues is put into
+// it, and the request log learns what it is. It must never send, hold or pay anything.
+
+import type { Key } from '../accounts/keys'
+import { knownError } from '../contract/error-answer'
+import type { Form } from '../contract/form'
+import type { RequestLogRow } from '../request-log/row'
+import { checkWebhook } from '../webhooks/address'
+import { findEarlierTasks } from './answer/submit-task'
+import { beginAnswer, beginSealing } from './answer-context'
+import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
+import type { Incoming } from './line'
+import { metadataOf } from './metadata'
+import { checkSealed } from './sealed-items'
+import type { RequestWorld } from './world'
+
+/** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
+export async function whatIsAsked(
+  world: RequestWorld,
+  incoming: Incoming,
+  key: Key,
+  content: Uint8Array | Form,
+  logRow: RequestLogRow,
+): Promise<CheckedRequest> {
+  const read = readRequest(world.catalogue, key, incoming.operation, content, world)
+  const kept = incoming.operation.keepsAnswers
+    ? await beginAnswer(world, read, incoming.idempotencyKey)
+    : checkCallers(world, read)
+  const metadata = wantedMetadata(world, read, incoming)
+  logRow.metadata = metadata ?? null
+  const request = checkRequest(read, incoming, logRow.at)
+  request.metadata = metadata
+  if (kept) Object.assign(request, kept)
+  if (!read.answer) beginSealing(world, request)
+  if (request.family.kind === 'task') await checkTask(world, request, logRow)
+  else describe(logRow, request)
+  return request
+}
+
+/** The metadata that usage is counted by, as JSON; undefined if there is none, or the configuration wants none. */
+function wantedMetadata(
+  { config }: RequestWorld,
+  { given }: ReadRequest,
+  incoming: Incoming,
+): string | undefined {
+  const wanted = config.usage?.metadata
+  return wanted && metadataOf(wanted, given.body, incoming.metadata?.())
+}
+
+/** Checks what is sealed in a request of an operation that does not keep its answers. */
+function checkCallers({ sealer }: RequestWorld, { key, operation, given }: ReadRequest): undefined {
+  checkSealed({ sealer, account: key.account }, operation, given.body)
+}
+
+/** Checks the fields of a task besides its own: earlier tasks, and the address of its webhook. */
+async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: RequestLogRow): Promise<void> {
+  try {
+    await findEarlierTasks(world, request)
+    describe(logRow, request)
+    await checkWebhook(request.parsed.body, world.addressRules)
+  } catch (error) {
+    throw inDialect(knownError(error), request.family.dialect)
+  }
+}
+
+function describe(logRow: RequestLogRow, { model, parsed }: CheckedRequest): void {
+  logRow.model = model.id
+  logRow.upstream = model.upstream.name
+  logRow.stream = (parsed.body as { stream?: unknown }).stream === true
+}

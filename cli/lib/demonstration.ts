@@ -42,7 +42,7 @@ export async function prepareDemonstration({ world, url }: Server): Promise<Demo
 
 function requestToTry({ models }: Catalogue, url: string, secret: string): Demonstration['request'] {
   const all = [...models.values()].flat()
-  const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name && family.plain))
+  const usual = TRIED.flatMap((name) => all.filter(({ family }) => family.operation === name))
   // Preferably a model that needs no picture, and that its vendor does not end.
   const textual = usual.filter(({ referenceImages }) => !referenceImages?.min)
   const model = textual.find(({ retirement }) => !retirement) ?? textual[0] ?? usual[0]

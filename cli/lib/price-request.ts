@@ -193,13 +193,13 @@ function plainBody(model: Model, text: string, options: Options): Record<string,
 
 /** Options that a request in plain words can have. */
 function optionsOf({ family }: Model): (keyof Options)[] {
-  const fields = family.plain?.fields ?? []
+  const fields = family.plain.fields
   return [...new Set(fields.map((field) => (field === 'uploads' ? 'images' : field)))]
 }
 
 /** Reference images: `count`, or as many as the model needs at least. */
 function references(model: Model, count: number | undefined): { images?: string[]; uploads?: Upload[] } {
-  const fields = model.family.plain?.fields ?? []
+  const fields = model.family.plain.fields
   const least = model.referenceImages?.min ?? 0
   const numbers = (wanted: number) => Array.from({ length: count ?? wanted }, (_, index) => index + 1)
   if (fields.includes('uploads')) return { uploads: numbers(Math.max(least, 1)).map(exampleUpload) }
@@ -211,7 +211,7 @@ function references(model: Model, count: number | undefined): { images?: string[
 function filesOf(model: Model, count: number | undefined): Record<string, unknown> {
   const { uploads } = references(model, count)
   if (uploads) {
-    const members = Object.entries(model.family.plain?.body({ text: ANY_TEXT, uploads }, model) ?? {})
+    const members = Object.entries(model.family.plain.body({ text: ANY_TEXT, uploads }, model))
     return Object.fromEntries(members.filter(([, value]) => value === uploads))
   }
   if (count === undefined) return {}

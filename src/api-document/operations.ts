@@ -22,7 +22,7 @@ import {
 } from './schema'
 
 /** Models whose requests have one form. */
-export interface PayloadForm {
+interface PayloadForm {
   name: string
   family: Family
   models: readonly Model[]
@@ -75,9 +75,9 @@ export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation)
 }
 
 /** Example requests that the models accept. */
-export function examplesOfForm({ name, family, models }: PayloadForm, operation: Operation): Examples {
+function examplesOfForm({ name, family, models }: PayloadForm, operation: Operation): Examples {
   const [model] = models
-  if (!model || !family.plain) return {}
+  if (!model) return {}
   const { fields } = family.plain
   const images = Array.from({ length: model.referenceImages?.min ?? 0 }, () => REFERENCE_IMAGE)
   const plain = family.plain.body(

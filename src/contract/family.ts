@@ -239,7 +239,7 @@ interface Contract<Body> {
   /** Tokens of what has no text to count, such as pictures: an estimate for a count that was asked for. Absent: none. */
   mediaTokens?(body: Body): number
   /** The family's form of a plain request, for commands and tools, which know no family. */
-  plain?: PlainForm
+  plain: PlainForm
 }
 
 /** Answers with the vendor's JSON: its bytes go to the caller, except for the name of the model. */

@@ -150,7 +150,7 @@ function describeModel(
   const tools: Record<string, { takes?: readonly string[]; request?: object }> = {}
   for (const { family, referenceImages } of forms) {
     const tool = toolsByOperation[family.operation]
-    const takes = (family.plain?.fields ?? []).map((field) => (field === 'uploads' ? 'images' : field))
+    const takes = family.plain.fields.map((field) => (field === 'uploads' ? 'images' : field))
     const described = {
       // The arguments of the others are the same for every model.
       ...(MADE_IN_PLAIN_WORDS.includes(family.operation) && { takes }),

@@ -642,7 +642,6 @@ function modelOf(id: string): Model {
 }
 
 function plainBody(family: Family, text: string, { referenceImages }: FamilyModel): Record<string, Json> {
-  if (!family.plain) throw new Error(`${family.name} takes no request in plain words`)
   const { fields } = family.plain
   const takesAudio = operationOf(family.operation).modalities.input.includes('audio')
   const { image, file } = filesOf({ image: ['png 64x64'], file: ['wav 9s'] })

@@ -89,7 +89,7 @@ describe('plain words', () => {
       const count = Math.max(entry.referenceImages?.min ?? 0, /i2v|r2v/.test(id) ? 1 : 0)
       const images = Array.from({ length: count }, () => IMAGE)
       for (const about of asked) {
-        const body = family.plain?.body({ text: 'A harbour', ...about, images }, model)
+        const body = family.plain.body({ text: 'A harbour', ...about, images }, model)
         const response = await gateway.post('/v1/videos/generations', { model: id, ...body })
         const json = (await response.json()) as Json
         expect({ id, about, error: json.error }).toEqual({ id, about, error: undefined })

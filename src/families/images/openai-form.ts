@@ -88,7 +88,7 @@ const EditBody = Type.Object(
   },
   open,
 )
-export type OpenaiBody = Static<typeof OpenaiBody>
+type OpenaiBody = Static<typeof OpenaiBody>
 type EditBody = Static<typeof EditBody>
 
 const commonFields: readonly BridgedField[] = [
@@ -175,7 +175,7 @@ export function openaiEditsOn<Body>(name: string, own: OwnForm<Body>): MadeFamil
 }
 
 function plainFieldsOf<Body>({ family }: OwnForm<Body>, images: PlainField): PlainField[] {
-  const own = family.plain?.fields ?? []
+  const own = family.plain.fields
   return ['n', 'size', ...(own.includes('quality') ? (['quality'] as const) : []), images]
 }
 
@@ -292,8 +292,8 @@ function translate<Body>(
   model: Model,
 ): Body {
   const { prompt, n, size, quality } = asked
-  const takesQuality = family.plain?.fields.includes('quality')
-  const own = family.plain?.body(
+  const takesQuality = family.plain.fields.includes('quality')
+  const own = family.plain.body(
     {
       text: prompt,
       ...(makesSeveral && n && { n }),

@@ -2,7 +2,7 @@
 // reader has to know. It must never change a figure.
 import { cpus } from 'node:os'
 
-export interface Bystanders {
+interface Bystanders {
   /** Share of all processor time since the start, from 0 to 1; `ownMs` is the time of the run itself. */
   share(ownMs: number): number
 }

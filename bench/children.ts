@@ -7,7 +7,7 @@ import { cpuMs } from './process-meter'
 const STOP_DEADLINE_MS = 10_000
 const READY_DEADLINE_MS = 20_000
 
-export interface ChildOptions {
+interface ChildOptions {
   name: string
   command: string[]
   directory: string

@@ -30,7 +30,7 @@ export interface StartFigures {
   manyHealthMs: number[]
 }
 
-export interface MemoryFigures {
+interface MemoryFigures {
   idleMb: PerTarget<number>
   peakMb: PerTarget<number>
   afterMb: PerTarget<number>

@@ -1,7 +1,7 @@
 // The command line of the bench, and how much work a quick and a full run do. It must never start anything.
 import { parseArgs } from 'node:util'
 
-export const SUBJECTS = [
+const SUBJECTS = [
   'start',
   'cpu',
   'latency',

@@ -7,7 +7,7 @@ export interface Poll {
   at: number
 }
 
-export const VIDEOS_PATH = '/v1/videos/'
+const VIDEOS_PATH = '/v1/videos/'
 const SUBMIT = `POST ${VIDEOS_PATH}generations `
 const POLL = `GET ${VIDEOS_PATH}`
 const MODEL = 'grok-imagine-video'

@@ -5,13 +5,13 @@ import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from 
 import { countTokens } from './pieces'
 import type { VendorRequest } from './simulator'
 
-export interface Ranked {
+interface Ranked {
   index: number
   relevance_score: number
   text: string
 }
 
-export interface RerankQuestion {
+interface RerankQuestion {
   query: string
   documents: readonly string[]
   most: number | undefined

@@ -7,7 +7,7 @@ import { Child, freePort } from '../children'
 import { BURST, vendorModel, WHOLE } from '../exchange'
 import type { Target, TargetName } from '../targets'
 
-export interface Peer {
+interface Peer {
   name: Extract<TargetName, 'portkey' | 'litellm'>
   /** Name and version, as the registry has them. */
   release: string

@@ -20,10 +20,10 @@ export interface NewConfig {
 }
 
 /** Kinds whose models stand in the built-in catalogue. */
-export const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
+const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
 
 /** A server of one's own that speaks OpenAI's API, such as llama.cpp or vLLM. */
-export const OWN_SERVER = 'local'
+const OWN_SERVER = 'local'
 const OWN_SERVER_URL = 'http://127.0.0.1:8000/v1'
 /** A kind whose every customer has an address. */
 const AZURE = 'azure'

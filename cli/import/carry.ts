@@ -14,13 +14,13 @@ import type { Found, FoundAccount, FoundKey, Left } from './found'
 /** How the notes of opening credits begin. */
 const CREDIT_NOTE = 'opening balance'
 
-export interface PlannedAccount extends FoundAccount {
+interface PlannedAccount extends FoundAccount {
   /** Whether an account of this name is here, and whether it has its opening credit. */
   state: 'new' | 'exists' | 'carried'
   creditId: string
 }
 
-export interface PlannedKey extends FoundKey {
+interface PlannedKey extends FoundKey {
   state: 'new' | 'carried'
 }
 

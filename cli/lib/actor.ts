@@ -23,7 +23,7 @@ export async function changingHere(db: Db, change: RecordedChange): Promise<Db> 
 }
 
 /** Adds an entry for what this command has done, to a database that is open. */
-export async function recordHere(db: Db, change: RecordedChange): Promise<void> {
+async function recordHere(db: Db, change: RecordedChange): Promise<void> {
   const now = await gatewayTime(db, Date.now())
   await record({ db, now: () => now, newId }, commandLineActor(), change)
 }

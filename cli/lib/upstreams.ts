@@ -18,7 +18,7 @@ import { simulated } from '../configuration/simulated'
 import { CommandFailed } from './errors'
 import { didYouMean } from './near-names'
 
-export interface OpenUpstream {
+interface OpenUpstream {
   name: string
   entry: UpstreamConfig
   kind: UpstreamKind
@@ -36,10 +36,7 @@ export function network(): Outside {
 }
 
 /** The settings of an upstream, and its kind. Fails with the names that are near, if there is none. */
-export function findUpstream(
-  { upstreams }: Config,
-  name: string,
-): { entry: UpstreamConfig; kind: UpstreamKind } {
+function findUpstream({ upstreams }: Config, name: string): { entry: UpstreamConfig; kind: UpstreamKind } {
   const entry = Object.hasOwn(upstreams, name) ? upstreams[name] : undefined
   const kind = entry && upstreamKinds.get(entry.kind)
   if (entry && kind) return { entry, kind }

@@ -19,7 +19,7 @@ export interface Health {
 
 const TIMEOUT_MS = 5_000
 
-export type HealthPath = '/health' | '/health/live' | '/health/ready'
+type HealthPath = '/health' | '/health/live' | '/health/ready'
 
 export async function askHealth(address: string, path: HealthPath): Promise<Health> {
   const at = performance.now()

@@ -42,7 +42,7 @@ export interface Status {
   configFile: string | null
 }
 
-export interface ControlChannel {
+interface ControlChannel {
   /** False if another process has opened one in its place. */
   isInPlace(): boolean
   close(): Promise<void>

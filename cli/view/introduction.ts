@@ -6,7 +6,7 @@ import type { Demonstration } from '../lib/demonstration'
 import { paint } from './output'
 import { type Entry, renderBlock, wrap } from './table'
 
-export interface Introduction {
+interface Introduction {
   url: string
   /** Addresses of pages by what they are; none on a unix socket, which no browser reaches. */
   pages: Readonly<Record<string, string>> | undefined

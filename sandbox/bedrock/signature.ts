@@ -4,7 +4,7 @@
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
-export interface SignedCall {
+interface SignedCall {
   method: string
   path: string
   query: URLSearchParams

@@ -18,7 +18,7 @@ export interface Words {
   faults?: readonly JsonObject[]
 }
 
-export interface Likeness {
+interface Likeness {
   secret: string | null
   basePath: string
   chatPath: string

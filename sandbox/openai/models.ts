@@ -73,7 +73,7 @@ export function datedName(model: string): string {
   return isLenient(model) || /\d{4}-\d\d-\d\d$/.test(model) ? model : `${model}-2025-08-07`
 }
 
-export type Endpoint = 'chat' | 'responses'
+type Endpoint = 'chat' | 'responses'
 
 /** Efforts by the names of models, of chat completions and of responses: the first row that fits. No row: it does not reason. */
 const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: readonly string[]][] = [

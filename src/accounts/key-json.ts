@@ -5,7 +5,7 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { Key } from './keys'
 
-export type KeyStatus = 'active' | 'paused' | 'expired' | 'revoked'
+type KeyStatus = 'active' | 'paused' | 'expired' | 'revoked'
 
 export function keyStatusOf(key: Key, now: number): KeyStatus {
   if (key.revokedAt !== null) return 'revoked'

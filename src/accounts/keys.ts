@@ -33,7 +33,7 @@ export interface Key extends KeyLimits {
 }
 
 /** A frozen account is refused until it is open again, a closed one for ever. */
-export type AccountState = 'open' | 'frozen' | 'closed'
+type AccountState = 'open' | 'frozen' | 'closed'
 
 /** The settings that an operator can set on a key. */
 export type KeySettings = Pick<
@@ -293,7 +293,7 @@ export async function importKey(db: Db, key: HashedKey & KeySettings): Promise<b
 }
 
 /** A new key of which only the SHA-256 of its secret is known, in hexadecimal. */
-export interface HashedKey extends Pick<Key, 'id' | 'name' | 'account' | 'hint' | 'pausedAt' | 'createdAt'> {
+interface HashedKey extends Pick<Key, 'id' | 'name' | 'account' | 'hint' | 'pausedAt' | 'createdAt'> {
   hash: string
   webhookSecret: string
 }

@@ -204,7 +204,7 @@ export function followSecret(token: SessionToken, secretHash: string): Statement
   }
 }
 
-export interface SessionFilter {
+interface SessionFilter {
   kind?: SessionKind | undefined
   subject?: string | undefined
   /** Sessions that began before the one with this id. */

@@ -19,7 +19,7 @@ import {
 } from './operation'
 import { adminOperations } from './operations'
 
-export const ADMIN_PATH = '/admin/v1'
+const ADMIN_PATH = '/admin/v1'
 
 const MAX_BODY_BYTES = 256 * 1024
 const MAX_QUERY_LENGTH = 4_096

@@ -21,7 +21,7 @@ export interface RecordedChange {
   after?: object | null
 }
 
-export interface AuditEntry {
+interface AuditEntry {
   id: string
   at: number
   actor: string
@@ -85,7 +85,7 @@ export async function record(world: TrailWorld, actor: Actor, change: RecordedCh
   await recording(world, actor, change).batch([])
 }
 
-export interface AuditFilter {
+interface AuditFilter {
   actor?: string | undefined
   action?: string | undefined
   target?: string | undefined

@@ -80,7 +80,7 @@ export function createLocalClient(asked: Omit<Asked, 'params' | 'idempotencyKey'
   }
 }
 
-export interface RemoteGateway {
+interface RemoteGateway {
   /** The address of its admin API, up to `/admin/v1`. */
   url: string
   token: string

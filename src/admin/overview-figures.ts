@@ -128,7 +128,7 @@ export async function openNow(
   }
 }
 
-export interface LowBalance {
+interface LowBalance {
   account: string
   availableNano: number
   /** How long it lasts at the rate of the last hour, in hours; null where nothing was spent in it. */

@@ -4,7 +4,7 @@
 import type { OperationName } from '../contract/operations'
 
 /** The facts that the settings of every client are made of. */
-export interface ClientParts {
+interface ClientParts {
   /** The address of the gateway, without /v1. */
   url: string
   secret: string

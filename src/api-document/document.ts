@@ -15,7 +15,7 @@ import { withTypes } from './schema'
 /** Version of the API that callers write against. It changes with the contract, not with the gateway. */
 const CONTRACT_VERSION = '1.0.0'
 
-export interface DocumentOptions {
+interface DocumentOptions {
   catalogue: Pick<Catalogue, 'models' | 'routes' | 'aliases'>
   /** Version of the gateway. */
   version: string

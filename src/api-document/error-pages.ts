@@ -252,7 +252,7 @@ const uncredited: readonly ErrorKind[] = [
 ]
 
 const kinds = { always, withBody, paid, vendor, badAddress, notReady, running, unredeemed, uncredited }
-export type ErrorGroup = keyof typeof kinds
+type ErrorGroup = keyof typeof kinds
 
 /** The error answers of an endpoint in these dialects. */
 export function errorAnswers(
@@ -300,7 +300,7 @@ function schemaName(status: number, dialect: Dialect): string {
   return dialect === 'flat' || status === 429 ? 'FlatError' : 'Error'
 }
 
-export const EXAMPLE_ID = 'req_0193a1b2c3d47e8f9a0b1c2d3e4f5a6b'
+const EXAMPLE_ID = 'req_0193a1b2c3d47e8f9a0b1c2d3e4f5a6b'
 
 export function rateLimitHeaders(): string[] {
   return ['requests', 'tokens'].flatMap((kind) =>

@@ -232,7 +232,7 @@ const model = {
   supported_parameters: ['max_tokens', 'temperature', 'tools'],
 }
 
-export const replyExamples = {
+const replyExamples = {
   ChatCompletion: {
     id: 'chatcmpl-123',
     object: 'chat.completion',

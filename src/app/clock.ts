@@ -18,7 +18,7 @@
 
 import { apply, type Db } from '../db/db'
 
-export interface ClockParts {
+interface ClockParts {
   /** Milliseconds since some moment; never goes back. */
   monotonic: () => number
   /** Milliseconds since 1970 by a clock that may be set. */

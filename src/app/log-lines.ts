@@ -6,7 +6,7 @@ import { printable } from '../lib/printable'
 
 export type LogFormat = 'json' | 'text'
 
-export interface LogLine {
+interface LogLine {
   /** Milliseconds since 1970. */
   at: number
   level: Level

@@ -58,7 +58,7 @@ export interface Server {
 }
 
 /** Where a configuration has it listen. */
-export type PlaceOf = (config: Config) => Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
+type PlaceOf = (config: Config) => Pick<ListenSettings, 'hostname' | 'port' | 'unixSocket'>
 
 interface ServerOptions {
   config: Config

@@ -118,7 +118,7 @@ function toArtifact(row: Row): Artifact {
 }
 
 /** A row of a list. */
-export interface ListedArtifact {
+interface ListedArtifact {
   id: string
   account: string
   /** Null for one that was kept by an earlier release. */
@@ -130,7 +130,7 @@ export interface ListedArtifact {
   expiresAt: number
 }
 
-export interface ArtifactFilter {
+interface ArtifactFilter {
   account?: string | undefined
   keyId?: string | undefined
   charge?: string | undefined

@@ -33,7 +33,7 @@ export class TargetFilled extends Error {
 const GO_ON_COUNTING = `select setval('charge_positions', coalesce(max(position), 0) + 1, false) from ended_charges`
 
 /** Where a database is brought to: a file of SQLite that does not exist yet, or an empty database of PostgreSQL. */
-export type RestoreTarget = { file: string } | { url: string }
+type RestoreTarget = { file: string } | { url: string }
 
 /** Restores the backup in the file `packed`. `scratch` is a folder with room for the database, on the disk of the target. */
 export async function restore(

@@ -18,7 +18,7 @@ interface SentFile {
 }
 
 /** Files by their names; the page by the empty one. */
-export type ConsoleFiles = ReadonlyMap<string, SentFile>
+type ConsoleFiles = ReadonlyMap<string, SentFile>
 
 /** Only scripts, styles and requests of this gateway; nothing that stands in the page itself is run. */
 const POLICY = [

@@ -9,7 +9,7 @@ import { databaseDown } from './failures'
 /** A dialect of the API, or a form of MCP: the message that answers a call, or the result of a tool. */
 export type ErrorForm = Dialect | 'json-rpc' | 'tool'
 
-export interface ErrorAnswer {
+interface ErrorAnswer {
   status: number
   /** A JSON value. */
   body: unknown

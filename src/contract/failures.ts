@@ -103,7 +103,7 @@ export function databaseDown(error: DatabaseUnavailable): GatewayError {
 }
 
 /** The amount that must be held before a request is sent. */
-export interface Need {
+interface Need {
   heldNano: number
   /** True for a stream that holds more as it goes on. */
   isStep: boolean

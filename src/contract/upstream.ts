@@ -67,7 +67,7 @@ export interface UpstreamKind {
 }
 
 /** A vendor's list of models, as calls and their reading. Pure. */
-export interface ModelListing {
+interface ModelListing {
   /** Family of its models where all are free, so that they may be served without a review. */
   freeFamily?: string
   call: Call

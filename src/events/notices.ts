@@ -6,7 +6,7 @@ import type { Log } from '../lib/system'
 import { type EventCondition, UNTIL_OVER } from './conditions'
 
 /** A note: a condition that was seen, or one that is over. */
-export type Notice =
+type Notice =
   | { condition: EventCondition; lastsMs: number }
   | { isOver: Pick<EventCondition, 'type' | 'subject' | 'details'> }
 

@@ -27,7 +27,7 @@ import { lookAtBooks, withEndFigures } from './ledger-conditions'
 import type { Notices } from './notices'
 import { watchRetirements } from './retirements'
 
-export interface WatchWorld extends Pick<System, 'now' | 'newId'> {
+interface WatchWorld extends Pick<System, 'now' | 'newId'> {
   db: Db
   readonly config: Config
   readonly catalogue: {

@@ -18,7 +18,7 @@ import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 export type Entrance = OperationName | 'mcp' | 'code' | 'payment'
 
 /** How fast a body must arrive. */
-export interface Pace {
+interface Pace {
   /** Time for a whole body of at most 64 KiB, in milliseconds. */
   smallMs: number
   /** The window in which so many bytes of a larger body must arrive. */

@@ -17,7 +17,7 @@ export function timeOfQuery(name: string, text: string | undefined): number | un
 }
 
 /** A time from which on and one before which something counts, in milliseconds since 1970. */
-export interface QueryPeriod {
+interface QueryPeriod {
   since?: number
   until?: number
 }

@@ -14,7 +14,7 @@ export interface BackgroundResponse {
 }
 
 /** Events in their order, as text, by the numbers of the first and the last. */
-export interface EventPiece {
+interface EventPiece {
   first: number
   last: number
   text: string

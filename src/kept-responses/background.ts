@@ -35,7 +35,7 @@ import {
 
 type Fields = Record<string, unknown>
 
-export interface BackgroundWorld {
+interface BackgroundWorld {
   db: Db
   now(): number
   after: After

@@ -20,7 +20,7 @@ export interface ContentWorld {
 export type KeptAnswer = Item & { output: readonly Item[] }
 
 /** A kept response with its content. */
-export interface KeptContent {
+interface KeptContent {
   input: readonly Item[]
   answer: KeptAnswer
 }

@@ -12,7 +12,7 @@ interface Continued {
   previous_response_id?: string | null
 }
 
-export interface Recalled {
+interface Recalled {
   /** The whole conversation; undefined if the request names nothing that is kept. */
   input: readonly Item[] | undefined
   /** Bytes that were added, as text: an upper bound of their tokens. */

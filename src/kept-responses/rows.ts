@@ -5,7 +5,7 @@ import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
 /** A response to keep, as text. */
-export interface NewResponse {
+interface NewResponse {
   id: string
   account: string
   previousId: string | null
@@ -30,7 +30,7 @@ export interface KeptHead {
   itemCount: number
 }
 
-export interface ResponseContent {
+interface ResponseContent {
   id: string
   input: string
   answer: string

@@ -46,13 +46,3 @@ export class CancelToken implements CancelSignal {
     if (at !== -1) this.listeners.splice(at, 1)
   }
 }
-
-/** An AbortSignal that follows the token, for code that accepts nothing else. */
-export function abortSignalOf(signal: CancelSignal): AbortSignal {
-  if (signal instanceof AbortSignal) return signal
-  const controller = new AbortController()
-  const abort = () => controller.abort(signal.reason)
-  if (signal.aborted) abort()
-  else signal.addEventListener('abort', abort)
-  return controller.signal
-}

@@ -52,7 +52,7 @@ export interface Door {
   open(): void
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   sockets: Sockets
   door: Door
   config: Config

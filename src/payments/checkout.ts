@@ -5,7 +5,7 @@ import { MAX_NANO, parseUsd } from '../lib/money'
 import { asObject } from '../lib/objects'
 
 /** Settings that decide what a payment is worth. */
-export interface PaymentRules {
+interface PaymentRules {
   /** Dollars for one unit of another currency, by its code in lower case. */
   rates?: Record<string, string>
   /** Credits payments of test mode too, which are of no money. */

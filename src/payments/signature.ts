@@ -4,7 +4,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** How old or how new a signed message may be, in milliseconds, as Stripe's own libraries have it. */
-export const SIGNATURE_TOLERANCE_MS = 300_000
+const SIGNATURE_TOLERANCE_MS = 300_000
 
 /** Longest header: several signatures stand in it while a secret is replaced. */
 const MAX_HEADER_LENGTH = 2_048

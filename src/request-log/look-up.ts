@@ -12,7 +12,7 @@ import type { PageWish, RequestFilter, RequestPage } from './filter'
 import type { RequestStore } from './request-log'
 import type { FailedAttempt, LoggedRequest } from './row'
 
-export interface LookUpWorld {
+interface LookUpWorld {
   db: Db
   requests: Pick<RequestStore, 'list' | 'find'>
 }

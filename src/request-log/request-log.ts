@@ -39,7 +39,7 @@ export interface RequestLog extends Omit<RequestStore, 'insert'> {
 /** Reads rows of ended requests, soon after. It must return quickly, and must not keep a row. */
 export type ReadRows = (rows: readonly RequestLogRow[]) => void
 
-export interface RowReaders {
+interface RowReaders {
   /** Counts all requests. */
   counting?: readonly ReadRows[]
   /** Writes what the store has too: all requests, except an excess of those whose key is unknown. */

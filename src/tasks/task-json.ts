@@ -6,7 +6,7 @@ import type { Attempt, Webhook } from '../webhooks/rows'
 import { showTask, type Task } from './task'
 import { stageOf, UNKNOWN } from './transitions'
 
-export interface TaskDelivery {
+interface TaskDelivery {
   webhook: Webhook
   attempts: Attempt[]
 }

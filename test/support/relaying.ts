@@ -16,7 +16,7 @@ import { testModels } from './gateway'
 import { bodyOf } from './stream-body'
 
 /** A clock and its ticker that only a test moves. */
-export interface HandClock {
+interface HandClock {
   ticker: Ticker
   now: () => number
   /** Lets everything settle, then time pass at once, and then one beat. */
@@ -93,7 +93,7 @@ export interface Reader {
   cancel(): Promise<void>
 }
 
-export interface Relaying {
+interface Relaying {
   reader: Reader
   /** Arguments of `finish`, which is called once at most. */
   outcomes: Outcome[]

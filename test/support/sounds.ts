@@ -2,14 +2,14 @@
 
 import { MPEGDecoder } from 'mpg123-decoder'
 
-export interface Heard {
+interface Heard {
   sampleRate: number
   channels: number
   /** Samples of the first channel. */
   samples: Float32Array
 }
 
-export interface HeardFile extends Heard {
+interface HeardFile extends Heard {
   /** The sizes as the header states them. */
   riffBytes: number
   dataBytes: number

@@ -11,7 +11,7 @@ import { whenTestsEnd } from './ending'
 import { clocksOf, type TestGatewayOptions, testConfig, waitFor } from './gateway'
 import { heldBack, type TaskVendor } from './vendors/task'
 
-export interface TaskNode {
+interface TaskNode {
   world: World
   poller: Poller
   log: { event: string; fields: Record<string, unknown> }[]

@@ -8,7 +8,7 @@ import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 
 /** Model, body but for the model, and the dollars that are held. */
-export type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
+type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
 
 const IMAGE = 'https://example.com/first.png'
 const frame = { type: 'first_frame', url: IMAGE }

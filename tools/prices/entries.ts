@@ -20,7 +20,7 @@ export interface ListedModel {
 }
 
 /** The day from which the vendor no longer serves a model, and the model that takes its place. */
-export interface ModelEnd {
+interface ModelEnd {
   retires: string
   successor?: string
 }

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export interface Pin {
+interface Pin {
   name: string
   version: string
   /** The day on which this version was the newest: the date of every price that is read from it. */

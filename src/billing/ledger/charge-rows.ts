@@ -72,7 +72,7 @@ export interface ArchivedCharge {
 }
 
 /** Texts and names that charges refer to by numbers. */
-export interface ReferencedTexts {
+interface ReferencedTexts {
   series: ReadonlyMap<number, Series>
   priceLists: ReadonlyMap<number, string>
   usageShapes: ReadonlyMap<number, string>

@@ -27,7 +27,7 @@ function placeOf(endedBy: EndedBy): number {
 }
 
 /** The end of a charge as the caller knows it. */
-export interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
+interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
   state: (typeof STATES)[number]
   usageSource: UsageSource | null
 }

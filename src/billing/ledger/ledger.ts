@@ -352,7 +352,7 @@ export function openAccount(account: string, now: number): Statement {
 }
 
 /** Money that comes from outside: the operator's own word, a code, or a payment service's. */
-export type CreditKind = 'credit' | 'code' | 'payment'
+type CreditKind = 'credit' | 'code' | 'payment'
 
 /**
  * Opens an account if absent, and credits it unless it is closed, once for each id. The amount is positive. False if the id was credited before,

@@ -195,7 +195,7 @@ export function periodOf({ budgetPeriod }: Pick<KeyLimits, 'budgetPeriod'>, now:
 }
 
 /** A period of the calendar: its name, and when it begins and ends, in milliseconds since 1970. */
-export interface CalendarPeriod {
+interface CalendarPeriod {
   name: string
   beginsAt: number
   endsAt: number

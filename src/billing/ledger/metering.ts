@@ -256,7 +256,7 @@ function withSound(
 }
 
 /** Tokens of each side, and those that a request could use by its size and its limit. */
-export interface AboveQuote {
+interface AboveQuote {
   inputTokens: number
   outputTokens: number
   quotedInputTokens: number

@@ -107,7 +107,7 @@ export async function beginCheckpoints(
 }
 
 /** A closing, and what has to be there for it to be written. */
-export interface ClosingWrite {
+interface ClosingWrite {
   closing: Omit<Closing, 'signature'>
   entries: readonly ClosingEntry[]
   /** The closings and checkpoints that are there. */

@@ -40,7 +40,7 @@ export interface UsageColumns extends Partial<Record<FigureName, readonly string
 }
 
 /** Columns of known exports. A file is of the first of which it has all. */
-export const usageExports: readonly UsageColumns[] = [
+const usageExports: readonly UsageColumns[] = [
   {
     day: 'start_time_iso',
     model: 'model',

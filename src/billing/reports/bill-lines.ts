@@ -7,7 +7,7 @@ import { type BilledTable, type Prices, tableNano, tariffOfJson } from '../../co
 import { perOf, pluralOf, type Quantities, type Unit, units } from '../../contract/units'
 import { formatDecimal } from '../../lib/money'
 
-export interface QuantityLine {
+interface QuantityLine {
   unit: Unit
   count: number
   /** Dollars for `per` units, as the price list states them. */

@@ -4,7 +4,7 @@
 import type { Row } from '../../db/db'
 
 /** A usage object as it is stored with a charge. */
-export interface ShortUsage {
+interface ShortUsage {
   /** The text without its figures; null if `figures` is the whole text. */
   shape: string | null
   figures: string

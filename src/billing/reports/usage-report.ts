@@ -246,7 +246,7 @@ export function hasCost({ costNano, costedNano }: Usage): boolean {
 }
 
 /** Margin in nano-dollars: what accounts paid for requests whose cost is known, less that cost. */
-export function marginNano({ costNano, costedNano }: Usage): number {
+function marginNano({ costNano, costedNano }: Usage): number {
   return costedNano - costNano
 }
 

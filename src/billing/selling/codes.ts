@@ -60,14 +60,14 @@ function hashCode(text: string): string | undefined {
   return code && new Bun.CryptoHasher('sha256').update(code).digest('hex')
 }
 
-export function statusOfCode(code: Code, now: number): CodeStatus {
+function statusOfCode(code: Code, now: number): CodeStatus {
   if (code.redeemedAt !== null) return 'redeemed'
   if (code.revokedAt !== null) return 'revoked'
   return code.expiresAt !== null && code.expiresAt <= now ? 'expired' : 'open'
 }
 
 /** A code to be stored, with its clear text. */
-export interface NewCode extends Pick<Code, 'id' | 'amountNano' | 'note' | 'createdAt' | 'expiresAt'> {
+interface NewCode extends Pick<Code, 'id' | 'amountNano' | 'note' | 'createdAt' | 'expiresAt'> {
   code: string
 }
 
@@ -106,7 +106,7 @@ export async function requireCode(db: Db, idOrCode: string): Promise<Code> {
 }
 
 /** Finds a code by its id, or by the code itself. */
-export async function findCode(db: Db, idOrCode: string): Promise<Code | undefined> {
+async function findCode(db: Db, idOrCode: string): Promise<Code | undefined> {
   const rows = await db.query({
     sql: 'select * from top_up_codes where id = $1 or hash = $2',
     parameters: [idOrCode, hashCode(idOrCode) ?? ''],

@@ -18,7 +18,7 @@ export interface Connections {
   watch: SilenceWatch
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** Connections beside that of the groups, where the address sets no limit. */
   poolSize: number
   connectTimeoutSeconds: number

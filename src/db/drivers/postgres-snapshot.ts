@@ -6,7 +6,7 @@ import { FIRST_ROWS, nextLimit, type Table, type TableSource } from '../table-co
 import { toRow } from './postgres'
 import { PostgresServers } from './postgres-servers'
 
-export interface Snapshot extends TableSource {
+interface Snapshot extends TableSource {
   /** All rows of a table in pages, in no order. */
   pages(table: Table): AsyncGenerator<Row[]>
 }

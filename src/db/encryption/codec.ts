@@ -18,7 +18,7 @@ export interface RowCodec {
 }
 
 /** The keys that an operator has set. Each has the length of a sealing key. */
-export interface MasterKeys {
+interface MasterKeys {
   /** The key that encrypts; undefined to encrypt nothing. */
   current: Uint8Array | undefined
   /** Keys that only decrypt. */

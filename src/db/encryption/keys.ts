@@ -5,7 +5,7 @@ import { apply, DatabaseUnavailable, type Db, type Statement } from '../db'
 import { CLEAR, storedBy, UnreadableText } from './codec'
 
 /** Thrown where rows may be encrypted with a key that the configuration lacks. The message says what to do. */
-export class KeyMissing extends Error {
+class KeyMissing extends Error {
   override readonly name = 'KeyMissing'
 }
 

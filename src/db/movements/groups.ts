@@ -31,14 +31,14 @@ interface Answer {
 }
 
 /** The arguments of the function: names of accounts, and lists, of which those without a movement are null. */
-export interface MovementLists {
+interface MovementLists {
   names: string
   ends: string | null
   holds: string | null
   singles: string | null
 }
 
-export interface MovementServer {
+interface MovementServer {
   /** Calls the function. */
   call(lists: MovementLists): Promise<string>
   /** Whether the server has refused a call for what is in it, and so has changed nothing. */

@@ -8,7 +8,7 @@ import { CHAT_END, type ChatBody } from './caller-side'
 import { chatUsage, withChatUsage } from './usage'
 
 /** The form of the chunks of a stream. */
-export interface ChunkForm {
+interface ChunkForm {
   object: string
   idPrefix: string
   candidates: number

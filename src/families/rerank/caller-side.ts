@@ -79,7 +79,7 @@ export function textsOfRerank(body: RerankBody, model: Model): string[] | undefi
     : body.documents.flatMap((document) => [body.query, documentText(document, body)])
 }
 
-export function isPricedBySearch({ priceList }: Model): boolean {
+function isPricedBySearch({ priceList }: Model): boolean {
   return hasPrice(priceList, 'search')
 }
 

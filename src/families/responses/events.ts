@@ -16,7 +16,7 @@ import {
 import type { ToolOrigin } from './tools'
 
 /** Kinds of text. One item of reasoning, or one message with texts and refusals, is open at a time. */
-export type TextKind = 'reasoning' | 'text' | 'refusal'
+type TextKind = 'reasoning' | 'text' | 'refusal'
 
 /** The item of reasoning, or the message, that is open. */
 interface OpenItem {

@@ -19,7 +19,7 @@ export interface NewItem extends Fields {
 }
 
 /** The tokens of an answer. The input includes what was read from a cache or written to one. */
-export interface ResponseUsage {
+interface ResponseUsage {
   inputTokens: number
   cachedTokens: number
   cacheWriteTokens: number
@@ -145,7 +145,7 @@ export function toolEcho(tool: { type?: unknown }): object {
 }
 
 /** A tool without what its caller must keep to itself. */
-export function withoutSecrets(tool: object): object {
+function withoutSecrets(tool: object): object {
   return Object.fromEntries(Object.entries(tool).filter(([name]) => !SECRETS.has(name)))
 }
 

@@ -10,12 +10,12 @@ import { flatToolsOf } from './tools'
 import type { Conversation } from './turns'
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-export type Effort = (typeof EFFORTS)[number]
+type Effort = (typeof EFFORTS)[number]
 
 const VERBOSITIES = ['low', 'medium', 'high'] as const
 
 /** A format of the answer other than text. */
-export type AnswerFormat =
+type AnswerFormat =
   | { type: 'json_object' }
   | { type: 'json_schema'; name: string; description: string | undefined; schema: object; strict: boolean }
 

@@ -52,7 +52,7 @@ export interface FlatTools {
 }
 
 /** The choice between tools. `allowed` are those that may be called; undefined if all may. */
-export interface FlatChoice {
+interface FlatChoice {
   mode: 'none' | 'auto' | 'required'
   allowed: readonly FlatTool[] | undefined
 }

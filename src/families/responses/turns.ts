@@ -10,7 +10,7 @@ import { type InputPart, partsOf, textOfContent } from './parts'
 import { missingField, repeated, textAt, wrongType, wrongValue } from './refusals'
 import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './tools'
 
-export interface InputCall {
+interface InputCall {
   /** Unique in the conversation. */
   id: string
   /** The function that the model knows. */

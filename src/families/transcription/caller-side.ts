@@ -28,7 +28,7 @@ export const audioFields = {
   temperature: optionalField(Type.Number({ minimum: 0, maximum: 1 })),
 }
 
-export interface AudioBody {
+interface AudioBody {
   response_format?: string | null
   known_speaker_references?: readonly string[] | null
 }

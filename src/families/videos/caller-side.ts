@@ -68,7 +68,7 @@ export function checkReferences(count: number, field: string, model: Model): voi
 }
 
 /** Facts about a request by which vendors have other prices for its video. */
-export interface Tier {
+interface Tier {
   /** True for a video without audio. */
   isSilent: boolean
   /** True for a video that is made from others. */

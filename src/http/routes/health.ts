@@ -4,7 +4,7 @@
 import { Elysia } from 'elysia'
 
 /** Whether requests should be sent here, and what was checked, each with `ok` or what is wrong. */
-export type Ready = () => Promise<{
+type Ready = () => Promise<{
   isReady: boolean
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
 }>

@@ -7,7 +7,7 @@ import { GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { Metrics } from '../../telemetry/metrics'
 
-export interface MetricsWorld extends Pick<System, 'log'> {
+interface MetricsWorld extends Pick<System, 'log'> {
   metrics: Metrics | null
 }
 

@@ -3,7 +3,7 @@
 
 import type { Json } from '../scenario'
 
-export interface ReadCompletion {
+interface ReadCompletion {
   id: string
   model: string
   said: string

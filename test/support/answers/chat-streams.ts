@@ -4,7 +4,7 @@
 import type { Random } from '../random'
 import type { Json } from '../scenario'
 
-export interface GeneratedStream {
+interface GeneratedStream {
   /** The whole stream as a vendor would send it. */
   text: string
   thinking: string

@@ -6,7 +6,7 @@ import type { Random } from '../random'
 /** How many tokens a text has. */
 export type Count = (text: string) => number
 
-export interface GeneratedBody {
+interface GeneratedBody {
   body: Record<string, unknown>
   /** Tokens of input, with what vendors add around each message. */
   inputTokens(count: Count): number

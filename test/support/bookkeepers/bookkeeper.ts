@@ -14,7 +14,7 @@ export interface Sheet {
   finished: Charge[]
 }
 
-export interface Bookkeeper {
+interface Bookkeeper {
   sheet(account: string): Sheet
   hold(charge: Charge, key: Key): { held: true } | { refusedBy: string }
   /** Answers the charge as it is then. */

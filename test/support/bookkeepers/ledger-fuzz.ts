@@ -28,7 +28,7 @@ interface Step {
   run(): Promise<unknown>
 }
 
-export interface LedgerFuzz {
+interface LedgerFuzz {
   /** Some operations on every account, then the expiry of what is due. Answers how many operations that were. */
   wave(): Promise<number>
   /** Throws when a figure in the database is not the bookkeeper's, or the audit finds a fault. */

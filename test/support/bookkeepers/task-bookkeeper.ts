@@ -25,7 +25,7 @@ export interface Line {
   fence: number
 }
 
-export interface TaskSheet {
+interface TaskSheet {
   balance: number
   held: number
   lines: Map<string, Line>

@@ -44,7 +44,7 @@ export function encryptedOptions(secrets: Secrets | undefined): TestGatewayOptio
 }
 
 /** Contents that a gateway has stored, and whether they can still be read. */
-export interface Stored {
+interface Stored {
   /** Texts that a copy of the database must not give away. */
   texts: string[]
   taskId: string
@@ -172,7 +172,7 @@ export function spellingsOf(key: string): (string | Buffer)[] {
 }
 
 /** Events in the log of a re-encryption. */
-export type ReencryptionLog = { event: string; fields: Record<string, unknown> }[]
+type ReencryptionLog = { event: string; fields: Record<string, unknown> }[]
 
 function openJob(db: Db): { job: Reencryption; log: ReencryptionLog } {
   const log: ReencryptionLog = []

@@ -15,10 +15,10 @@ import type { Random } from '../random'
 import { ledgerFromItsEnd, makeCharge, makeKey, makeSettlement } from './ledger-rows'
 
 /** The first month of all histories. */
-export const FIRST_MONTH = Date.UTC(2025, 0)
+const FIRST_MONTH = Date.UTC(2025, 0)
 
 /** An ended charge as memory knows it. */
-export interface RememberedCharge {
+interface RememberedCharge {
   id: string
   account: string
   keyId: string

@@ -27,7 +27,7 @@ export interface Ran {
   stderr: string
 }
 
-export interface RunOptions {
+interface RunOptions {
   env?: Record<string, string>
   cwd?: string
 }

@@ -8,7 +8,7 @@ import { newId, outside, randomBytes } from '../../../src/app/world'
 import { addCredit } from '../../../src/billing/ledger/ledger'
 import { makeWebhookSecret } from '../../../src/webhooks/secrets'
 
-export interface ModulesLoaded {
+interface ModulesLoaded {
   /** Paths of files after a chat that was paid. */
   whileServing: string[]
   /** Paths of the files that came with the first request of the console. */

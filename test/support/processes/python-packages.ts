@@ -11,7 +11,7 @@ export type Python = { folder: string; fault?: never } | { folder?: never; fault
 
 const INSTALL_MINUTES_MOST = 40
 
-export const cacheFolder = join(
+const cacheFolder = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
   'unified-model-gateway-tests',
 )

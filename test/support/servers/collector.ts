@@ -9,7 +9,7 @@ interface Envelope {
   resourceLogs: { resource: { attributes: Attribute[] }; scopeLogs: { logRecords: Telemetered[] }[] }[]
 }
 /** A span or a line of the log. */
-export interface Telemetered {
+interface Telemetered {
   traceId?: string
   spanId?: string
   parentSpanId?: string

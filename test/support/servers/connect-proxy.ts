@@ -3,7 +3,7 @@
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-export interface ConnectProxy {
+interface ConnectProxy {
   address: string
   /** Heads of requests to the proxy. What goes through a tunnel is not among them. */
   heads: string[]

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 
-export interface ReceivedMail {
+interface ReceivedMail {
   from: string
   to: string[]
   text: string
@@ -14,7 +14,7 @@ export interface ReceivedMail {
   user: string | undefined
 }
 
-export interface MailServer extends AsyncDisposable {
+interface MailServer extends AsyncDisposable {
   port: number
   received: ReceivedMail[]
   /** Connections that were made. */

@@ -199,7 +199,7 @@ const pem = (name: string) => readFileSync(join(TLS_FOLDER, `${name}.pem`), 'utf
 /** Signed for one.example, two.example and the addresses of this machine; trusted by tests only. */
 export const AUTHORITY = pem('authority')
 
-export interface SecureSite extends Disposable {
+interface SecureSite extends Disposable {
   port: number
   received: { connection: number; serverName: string | false; host: string }[]
 }
@@ -242,7 +242,7 @@ export async function openSecureSite(certificate: string, others: string[] = [])
   return site
 }
 
-export interface Watch extends Disposable {
+interface Watch extends Disposable {
   port: number
   /** Connections that were made, whatever was sent on them. */
   connections: number

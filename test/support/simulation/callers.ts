@@ -73,7 +73,7 @@ export const kinds = {
   },
 } satisfies Record<string, Kind>
 
-export type KindName = keyof typeof kinds
+type KindName = keyof typeof kinds
 /** As likely as each other, but for videos, which have the longest way. */
 const DRAWN = [...Object.keys(kinds), ...Array(6).fill('video')] as KindName[]
 

@@ -25,7 +25,7 @@ import { createLife, type Life } from './life'
 import type { VirtualTime } from './time'
 import type { SimulatedVendor } from './vendor'
 
-export interface NodeParts {
+interface NodeParts {
   number: number
   time: VirtualTime
   random: Random

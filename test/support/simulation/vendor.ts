@@ -47,7 +47,7 @@ export interface Delivery {
 }
 
 /** A paid call on which a vendor works. */
-export interface RunningCall {
+interface RunningCall {
   mark: string
   startedAt: number
   caller: Life

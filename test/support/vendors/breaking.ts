@@ -2,7 +2,7 @@
 
 export type Break = 'reset' | 'close' | 'half an answer' | 'no answer'
 
-export interface BreakingVendor {
+interface BreakingVendor {
   url: string
   /** How the next connections end. */
   how: Break

@@ -10,7 +10,7 @@ import { picture } from '../../../sandbox/pictures'
 import type { ModelConfig } from '../../../src/config/schema'
 import type { VendorClients } from './clients'
 
-export interface VendorCase {
+interface VendorCase {
   name: string
   vendor: VendorName
   /** Asks the vendor itself by its SDK. */

@@ -17,7 +17,7 @@ export interface FormVendor {
   stop(): void
 }
 
-export interface FormVendorOptions {
+interface FormVendorOptions {
   secure?: boolean
   /** Waits for `letGo`. */
   held?: boolean

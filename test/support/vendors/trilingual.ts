@@ -27,7 +27,7 @@ export type OddFigures = 'zero' | 'absurd' | 'less' | 'beside'
 /** Tokens of thinking that is counted beside the output. */
 export const BESIDE = 16
 
-export interface TrilingualVendor {
+interface TrilingualVendor {
   /** The address without a version, for every kind of upstream. */
   url: string
   /** Upstreams of a configuration that lead to it: `of-chat` for completions and responses, and `of-messages`. */

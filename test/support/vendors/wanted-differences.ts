@@ -11,7 +11,7 @@ export interface Asked {
   body: unknown
 }
 
-export interface WantedDifference {
+interface WantedDifference {
   /** The place of it: `body.stream_options.include_usage`, `header.accept`. */
   place: string
   /** The cases that show it, by the beginning of their names. */

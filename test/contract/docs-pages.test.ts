@@ -87,6 +87,15 @@ test('links between pages lead somewhere', async () => {
   expect(broken).toEqual([])
 })
 
+test('a page of a decision has question, decision, why, cost and when to look again', async () => {
+  const parts = ['Question.', 'Decision.', 'Why.', 'Cost.', 'Look again']
+  for await (const page of new Glob('*.md').scan(`${root}/decisions`)) {
+    const text = await Bun.file(`${root}/decisions/${page}`).text()
+    const found = [...text.matchAll(/^\*\*(.+?)\*\*/gm)].map(([, part = '']) => part)
+    expect({ page, found: found.filter((part) => parts.includes(part)) }).toEqual({ page, found: parts })
+  }
+})
+
 test('each command is on the page of the command line', async () => {
   const page = await Bun.file(`${root}/docs/command-line.md`).text()
   const shown = [...page.matchAll(/^gateway ([a-z-]+)/gm)].map(([, name]) => name)

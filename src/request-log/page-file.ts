@@ -11,8 +11,6 @@ const TRIM_PAGES = 500
 
 /** The table. The terms stand before the rows, which need not be read then. */
 const TABLES = [
-  // The form of the first versions, which had no terms.
-  'drop table if exists pages',
   `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
     ended_at integer not null, terms text not null, rows text not null)`,
   'create index if not exists request_pages_by_begin on request_pages (oldest_at)',

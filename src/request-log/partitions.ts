@@ -10,9 +10,6 @@ const DAY_MS = 86_400_000
 
 /** The tables. Rows are numbered over all nodes, without a gap, in the order in which their pages are committed. */
 const TABLES = [
-  // The form of the first versions: a row for each request, with an index for each question.
-  'drop table if exists request_log',
-  'drop sequence if exists request_log_numbers',
   `create table if not exists request_numbers (one bigint primary key check (one = 1), last bigint not null)`,
   'insert into request_numbers (one, last) values (1, 0) on conflict (one) do nothing',
   `create table if not exists request_pages (number bigint not null, oldest_at bigint not null, ended_at bigint not null,

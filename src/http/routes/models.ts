@@ -22,14 +22,10 @@ const LIMITS = { usual: 20, most: 1_000 }
 type Card = (model: ListedModel) => ModelCard | undefined
 type Show = (model: ListedModel, card: Card) => object
 
-export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogue: Catalogue }) {
-  // The catalogue does not say when a model was made; the start of this process is as good a time as any.
-  const startedAt = world.now()
-  const created = Math.floor(startedAt / 1000)
-  const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
-  /** Cards that were made, by catalogue and plan: others come with a reload. */
+/** Makes the cards of models as a key sees them, each once per catalogue and plan: a reload brings another catalogue. */
+function createCards(world: { catalogue: Catalogue }): (key: Key) => Card {
   const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
-  const cardsFor = (key: Key): Card => {
+  return (key) => {
     const { catalogue } = world
     const byPlan = made.get(catalogue) ?? new WeakMap<object, Map<string, ModelCard | undefined>>()
     made.set(catalogue, byPlan)
@@ -40,6 +36,14 @@ export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogu
       return cards.get(id)
     }
   }
+}
+
+export function modelRoutes(world: KeyedWorld & Pick<System, 'now'> & { catalogue: Catalogue }) {
+  // The catalogue does not say when a model was made; the start of this process is as good a time as any.
+  const startedAt = world.now()
+  const created = Math.floor(startedAt / 1000)
+  const createdAt = new Date(created * 1000).toISOString().replace('.000Z', 'Z')
+  const cardsFor = createCards(world)
   const show: Show = (model, card) => {
     const { id, ownedBy } = model
     return { id, object: 'model', created, owned_by: ownedBy, name: id, ...card(model) }

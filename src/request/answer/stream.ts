@@ -69,17 +69,7 @@ export async function answerStream(
       if (failure) logRow.errorCode = codeOfFailure(errorOf(failure))
       else if (outcome.endedBy === 'database') logRow.errorCode = 'database_unavailable'
       await hold?.whenNoted()
-      let closing: Uint8Array | undefined
-      await endStream(line, reservation, outcome, (usage) => {
-        closing = endsAtHold(outcome.endedBy) ? meter.cut(usage) : meter.finish(usage)
-        capture?.(closing)
-        const answer = translator?.answer?.()
-        if (reservation.request.toKeep && answer) reservation.request.toKeep.answer = keptAnswer(answer)
-        if (reservation.request.background && isExplained(outcome.endedBy, failure))
-          capture?.(Buffer.from(errorEvent(cutError(outcome.endedBy), reservation, translator)))
-        return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
-      })
-      return closing
+      return settled(line, reservation, outcome, { meter, translator, capture, captured })
     },
   })
   const headers = {
@@ -90,6 +80,34 @@ export async function answerStream(
     ...rates,
   }
   return { kind: 'stream', body, headers }
+}
+
+interface StreamParts extends ReturnType<typeof captureOf> {
+  meter: StreamMeter
+  translator: Translator | undefined
+}
+
+/** Settles a stream that has ended. Returns its closing events. */
+async function settled(
+  line: Line,
+  reservation: Reservation,
+  outcome: Outcome,
+  { meter, translator, capture, captured }: StreamParts,
+): Promise<Uint8Array | undefined> {
+  const { toKeep, background } = reservation.request
+  const { endedBy } = outcome
+  const failure = meter.failure()
+  let closing: Uint8Array | undefined
+  await endStream(line, reservation, outcome, (usage) => {
+    closing = endsAtHold(endedBy) ? meter.cut(usage) : meter.finish(usage)
+    capture?.(closing)
+    const answer = translator?.answer?.()
+    if (toKeep && answer) toKeep.answer = keptAnswer(answer)
+    if (background && isExplained(endedBy, failure))
+      capture?.(Buffer.from(errorEvent(cutError(endedBy), reservation, translator)))
+    return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
+  })
+  return closing
 }
 
 /** Takes what is sent: for a repeat with the same key, or for those who look at a response in the background. */

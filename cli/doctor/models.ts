@@ -2,7 +2,7 @@
 // place. It must never change anything.
 
 import { openRequestReader } from '../../src/app/request-store'
-import { outside, readDatabase } from '../../src/app/world'
+import { readDatabase } from '../../src/app/world'
 import { rehearse } from '../../src/billing/rehearsal'
 import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
@@ -91,8 +91,7 @@ async function priceAtSuccessors(
   ending: readonly EndingModel[],
   now: number,
 ): Promise<ReadonlyMap<string, SuccessorUse>> {
-  const { transport } = outside
-  const requests = await openRequestReader(config, { db, dataDir, transport, now: () => now })
+  const requests = openRequestReader({ db, dataDir })
   const uses = new Map<string, SuccessorUse>()
   const routes = new Map(ending.map(({ id, successor }) => [id, successor?.id ?? id]))
   const prices = new RehearsedPrices({ before: config, after: config, routes })

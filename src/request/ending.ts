@@ -81,7 +81,7 @@ async function endAnswered(
 /** Compares the price that the vendor reports with our price list. */
 function notePrice(
   drifts: PriceDrifts,
-  { parsed, model, charge }: Reservation,
+  { request: { parsed, model }, charge }: Reservation,
   outcome: Outcome,
   { quantities, source }: Measure,
 ): void {

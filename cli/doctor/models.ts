@@ -3,8 +3,8 @@
 
 import { openRequestReader } from '../../src/app/request-store'
 import { readDatabase } from '../../src/app/world'
-import { rehearse } from '../../src/billing/rehearsal'
-import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
+import { rehearse } from '../../src/billing/rehearsal/rehearsal'
+import { RehearsedPrices } from '../../src/billing/rehearsal/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
 import { dayOf } from '../../src/catalogue/retirement'

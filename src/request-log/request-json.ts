@@ -1,6 +1,6 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
-import { compareCharge, percentApart } from '../billing/price-drift'
+import { compareCharge, percentApart } from '../billing/proofs/price-drift'
 import { vendorCostOfJson } from '../billing/proofs/vendor-cost'
 import { chargeLinesJson } from '../billing/reports/bill-lines'
 import type { ChargeView } from '../billing/reports/usage-report'

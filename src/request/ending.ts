@@ -4,7 +4,7 @@
 
 import type { SavedAnswer } from '../billing/ledger/idempotency'
 import { aboveQuote, billOf, type Measure, measure, type Outcome } from '../billing/ledger/metering'
-import type { PriceDrifts } from '../billing/price-drift'
+import type { PriceDrifts } from '../billing/proofs/price-drift'
 import { knownError } from '../contract/error-answer'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import { tableNano } from '../contract/prices'

@@ -11,7 +11,7 @@ import {
 } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { rateHeadersOf } from '../billing/ledger/limits'
-import { PriceDrifts } from '../billing/price-drift'
+import { PriceDrifts } from '../billing/proofs/price-drift'
 import { resolveModels } from '../catalogue/models'
 import { retirementHeaders } from '../catalogue/retirement'
 import { endedByOf, shuttingDown } from '../contract/failures'

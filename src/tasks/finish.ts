@@ -9,7 +9,7 @@ import {
   settle,
   type UsageSource,
 } from '../billing/ledger/ledger'
-import type { ListedAmounts } from '../billing/price-drift'
+import type { ListedAmounts } from '../billing/proofs/price-drift'
 import { billByTariff, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'

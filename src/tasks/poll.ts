@@ -1,7 +1,7 @@
 // One poll of one task: its vendor is asked, and the task ends or is postponed. Fences keep late answers from changing
 // anything. An error of our own for one task must never stop the others, nor keep that task open beyond its deadline.
 
-import { PriceDrifts } from '../billing/price-drift'
+import { PriceDrifts } from '../billing/proofs/price-drift'
 import type { Catalogue } from '../catalogue/models'
 import { DatabaseUnavailable } from '../db/db'
 import { formatUsd } from '../lib/money'

@@ -2,8 +2,8 @@
 // requests were. Tests with many kinds of requests end with it.
 
 import { expect } from 'bun:test'
-import { rehearse } from '../../src/billing/rehearsal'
-import { RehearsedPrices } from '../../src/billing/rehearsed-prices'
+import { rehearse } from '../../src/billing/rehearsal/rehearsal'
+import { RehearsedPrices } from '../../src/billing/rehearsal/rehearsed-prices'
 import { recordedQuantities } from '../../src/request-log/recorded-quantities'
 import type { TestGateway } from './gateway'
 

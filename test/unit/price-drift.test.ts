@@ -8,7 +8,7 @@ import {
   isApart,
   PriceDrifts,
   percentApart,
-} from '../../src/billing/price-drift'
+} from '../../src/billing/proofs/price-drift'
 import { vendorCostOfJson } from '../../src/billing/proofs/vendor-cost'
 import { type PriceList, tariffOfVariant, timesFactor } from '../../src/contract/prices'
 import { NANO_PER_USD } from '../../src/lib/money'

@@ -8,7 +8,7 @@ import {
   recordedUse,
   type StoredUse,
   variantsStored,
-} from '../../src/billing/recorded-use'
+} from '../../src/billing/rehearsal/recorded-use'
 import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { tariffOfJson, tariffOfVariant } from '../../src/contract/prices'
 import type { Quantities } from '../../src/contract/units'

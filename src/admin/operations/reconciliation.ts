@@ -1,9 +1,9 @@
 // What a vendor says was used beside the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { reconcileOwn as compareOwn, type OwnReconciliation } from '../../billing/own-reconciliation'
-import { percentApart } from '../../billing/price-drift'
 import { closedPart, closingAt } from '../../billing/proofs/closings'
+import { reconcileOwn as compareOwn, type OwnReconciliation } from '../../billing/proofs/own-reconciliation'
+import { percentApart } from '../../billing/proofs/price-drift'
 import {
   reconcile as compareUsage,
   type Difference,

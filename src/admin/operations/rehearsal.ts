@@ -1,8 +1,13 @@
 // The ledger priced anew by other prices, over the admin API. It must never write, nor put a price in force.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { type KeptReason, type Rehearsal, type RehearsedSums, rehearse } from '../../billing/rehearsal'
-import { RehearsedPrices } from '../../billing/rehearsed-prices'
+import {
+  type KeptReason,
+  type Rehearsal,
+  type RehearsedSums,
+  rehearse,
+} from '../../billing/rehearsal/rehearsal'
+import { RehearsedPrices } from '../../billing/rehearsal/rehearsed-prices'
 import { type Catalogue, idOfName } from '../../catalogue/models'
 import { type OtherPrices, rehearsedConfig } from '../../config/rehearsed'
 import { isRoute } from '../../config/schema'

@@ -1,8 +1,8 @@
 // What must be true of a simulated run when nothing runs any more, by a second bookkeeper that knows only what the vendors
 // did and what the callers received. It uses no code that moves money.
 
-import { rehearse } from '../../../src/billing/rehearsal'
-import { RehearsedPrices } from '../../../src/billing/rehearsed-prices'
+import { rehearse } from '../../../src/billing/rehearsal/rehearsal'
+import { RehearsedPrices } from '../../../src/billing/rehearsal/rehearsed-prices'
 import type { Config } from '../../../src/config/schema'
 import type { Row } from '../../../src/db/db'
 import { recordedQuantities } from '../../../src/request-log/recorded-quantities'

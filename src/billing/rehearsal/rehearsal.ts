@@ -1,17 +1,17 @@
 // Prices the charges of a period by other prices: per account what it would have paid, the cost at vendors, and the requests that it
 // could not have paid for. Charges are read page by page in ledger order, so memory does not grow with their number. It must never write.
 
-import type { Quantities } from '../contract/units'
-import { DatabaseUnavailable, type Db, type Row } from '../db/db'
+import type { Quantities } from '../../contract/units'
+import { DatabaseUnavailable, type Db, type Row } from '../../db/db'
+import { bookOf } from '../ledger/balances'
+import { type ArchivedCharge, archivedCharge, pagesOfCharges, readReferences } from '../ledger/charge-rows'
+import { closedPart } from '../proofs/closings'
+import { SUMS } from '../reports/usage-figures'
+import { type Usage, usageBy } from '../reports/usage-report'
+import { HOUR_MS, positionsBetween } from '../reports/usage-totals'
 import { BalanceReplay } from './balance-replay'
-import { bookOf } from './ledger/balances'
-import { type ArchivedCharge, archivedCharge, pagesOfCharges, readReferences } from './ledger/charge-rows'
-import { closedPart } from './proofs/closings'
 import type { Unpriced } from './recorded-use'
 import type { RehearsedPrices } from './rehearsed-prices'
-import { SUMS } from './reports/usage-figures'
-import { type Usage, usageBy } from './reports/usage-report'
-import { HOUR_MS, positionsBetween } from './reports/usage-totals'
 
 /** Reasons why a charge keeps its amount. `closed`: its month is closed and the charge is in an archive. */
 export type KeptReason = Unpriced | 'closed'

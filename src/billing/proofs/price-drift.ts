@@ -1,13 +1,13 @@
 // Compares the price that a vendor reports for a request with our price list: with the cost of the model, or, without a cost, with
 // its price before any plan. It must never change a charge.
 
-import type { Model } from '../contract/family'
-import { type PriceTable, tariffOfJson } from '../contract/prices'
-import { rowOf, type Unit } from '../contract/units'
-import { isoTime } from '../db/iso-time'
-import { formatUsd } from '../lib/money'
-import type { System } from '../lib/system'
-import { vendorCostOfJson } from './proofs/vendor-cost'
+import type { Model } from '../../contract/family'
+import { type PriceTable, tariffOfJson } from '../../contract/prices'
+import { rowOf, type Unit } from '../../contract/units'
+import { isoTime } from '../../db/iso-time'
+import { formatUsd } from '../../lib/money'
+import type { System } from '../../lib/system'
+import { vendorCostOfJson } from './vendor-cost'
 
 /** The amounts of a settled charge, in nano-dollars. */
 export interface ListedAmounts {

@@ -10,7 +10,7 @@ import {
   tableOfTier,
   tariffOfVariant,
   variantsOf,
-} from '../contract/prices'
+} from '../../contract/prices'
 import {
   addQuantities,
   callUnits,
@@ -19,8 +19,8 @@ import {
   rowOf,
   type Unit,
   units,
-} from '../contract/units'
-import { readingsOf } from '../families/stored-usage'
+} from '../../contract/units'
+import { readingsOf } from '../../families/stored-usage'
 
 /** Reasons why a charge cannot be priced by another list. It then keeps its amount. */
 export type Unpriced =

@@ -1,11 +1,11 @@
 // Compares the prices that vendors reported for single requests with our price list, by model. It reads our own records and needs no
 // file of the vendor. It must never write.
 
-import type { Db, Row } from '../db/db'
+import type { Db, Row } from '../../db/db'
+import { withWholeUsage } from '../reports/usage-form'
 import { type Comparison, compareCharge, isApart } from './price-drift'
-import { settledPages } from './proofs/reconciliation'
-import { COST_MEMBER } from './proofs/vendor-cost'
-import { withWholeUsage } from './reports/usage-form'
+import { settledPages } from './reconciliation'
+import { COST_MEMBER } from './vendor-cost'
 
 /** The requests of a model for which the vendor reported a price. Amounts in nano-dollars. */
 export interface ComparedModel {

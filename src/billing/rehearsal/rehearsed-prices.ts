@@ -1,13 +1,13 @@
 // Computes the price and the cost of a charge by another configuration: of its model or of a substitute, at the prices of the account's
 // plan. Pure. It must use nothing except the two configurations and the charge.
 
-import { costListOf } from '../config/models/costs'
-import { plansOf } from '../config/models/plans'
-import { priceListOf } from '../config/models/prices'
-import { type Config, isRoute, type ModelConfig, sharesOf } from '../config/schema'
-import { type PriceList, type Tariff, tariffOfJson } from '../contract/prices'
-import type { Quantities } from '../contract/units'
-import type { ArchivedCharge } from './ledger/charge-rows'
+import { costListOf } from '../../config/models/costs'
+import { plansOf } from '../../config/models/plans'
+import { priceListOf } from '../../config/models/prices'
+import { type Config, isRoute, type ModelConfig, sharesOf } from '../../config/schema'
+import { type PriceList, type Tariff, tariffOfJson } from '../../contract/prices'
+import type { Quantities } from '../../contract/units'
+import type { ArchivedCharge } from '../ledger/charge-rows'
 import {
   costOfUse,
   priceOfUse,

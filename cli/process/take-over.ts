@@ -3,7 +3,7 @@
 
 import type { Subprocess } from 'bun'
 import type { Server } from '../../src/app/server'
-import { migrations } from '../../src/db/migrations'
+import { migrations } from '../../src/db/schema/steps'
 import { lineOf } from '../../src/lib/error-line'
 import { CommandFailed } from '../lib/errors'
 import { isCompiled } from '../program'

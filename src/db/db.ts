@@ -27,16 +27,21 @@ export function exactInteger(column: string, value: number | bigint): number {
 export interface Statement {
   sql: string
   parameters?: readonly Value[]
-  /** Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. */
-  guard?: boolean
+  /**
+   * Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. A text is the
+   * name that is reported if none is hit; `true` is for a guard that no caller has to tell from others.
+   */
+  guard?: boolean | string
   /** Data that the server's function for movements reads instead, by the names of its columns. */
   columns?: Columns
 }
 
 export type Columns = Record<string, Value | boolean>
 
-/** The rows of each statement, or the index of the guarded statement that hit no row (then nothing was changed). */
-export type BatchResult = { rows: Row[][] } | { missed: number }
+/** The rows of each statement, or the guard of the statement that hit no row (then nothing was changed). */
+export type BatchResult = { rows: Row[][] } | { missed: Guard }
+
+export type Guard = NonNullable<Statement['guard']>
 
 /**
  * A change of money: a batch of statements, and the same as data, for a database that makes all movements of one moment
@@ -155,7 +160,7 @@ export async function apply(
   options?: BatchOptions,
 ): Promise<Row[][]> {
   const result = await db.batch(statements, options)
-  if ('missed' in result) throw new Error(`statement ${result.missed} hit no row`)
+  if ('missed' in result) throw new Error(`a statement with the guard ${result.missed} hit no row`)
   return result.rows
 }
 

@@ -104,11 +104,9 @@ async function seed(): Promise<void> {
 /** Commits an amount in the budget of an account, as the line does. */
 function committed(account: string, period: string, amountNano: number) {
   return {
-    name: 'account budget' as const,
-    statement: {
-      sql: 'insert into budgets (key_id, period, committed) values ($1, $2, $3)',
-      parameters: [`account:${account}`, period, amountNano],
-    },
+    guard: 'account budget' as const,
+    sql: 'insert into budgets (key_id, period, committed) values ($1, $2, $3)',
+    parameters: [`account:${account}`, period, amountNano],
   }
 }
 
@@ -189,7 +187,7 @@ test('overview: full budgets lead to the account, or to the plan that gives it',
     committed('full', month, 19e9),
     committed('easy', month, 5e9),
   ]
-  await db.batch(used.map(({ statement }) => statement))
+  await db.batch(used)
   await visiting('viewer', async ({ page, open, axe }) => {
     await open('overview')
     expect(await axe()).toEqual([])

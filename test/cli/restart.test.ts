@@ -17,7 +17,7 @@ import {
 import { Agent, get } from 'node:https'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../src/config/schema'
-import { migrations } from '../../src/db/migrations'
+import { migrations } from '../../src/db/schema/steps'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import {

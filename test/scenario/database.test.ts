@@ -14,7 +14,8 @@ import {
 } from '../../src/db/db'
 import { openPostgres } from '../../src/db/drivers/postgres'
 import { openSqlite } from '../../src/db/drivers/sqlite'
-import { migrate, migrations } from '../../src/db/migrations'
+import { migrate } from '../../src/db/migrations'
+import { migrations } from '../../src/db/schema/steps'
 import {
   type DatabaseKind,
   databaseAddress,
@@ -31,6 +32,8 @@ import { rejection } from '../support/rejection'
 setDefaultTimeout(180_000)
 
 const addresses = new Map<DatabaseKind, string>()
+/** The numbers of the steps that there are. */
+const ALL = migrations.flatMap((step, index) => (step.length > 0 ? [index + 1] : []))
 const THINGS = 'create table things (id bigint primary key, word text, size bigint)'
 
 for (const kind of databaseKinds) {
@@ -41,6 +44,7 @@ for (const kind of databaseKinds) {
   describe(`large numbers on ${kind}`, () => largeNumberContract(kind))
   describe(`faults of our own on ${kind}`, () => faultContract(kind))
   describe(`migrations on ${kind}`, () => migrationContract(kind))
+  describe(`variants of statements on ${kind}`, () => variantContract(kind))
 }
 
 function batchContract(kind: DatabaseKind): void {
@@ -66,10 +70,10 @@ function batchContract(kind: DatabaseKind): void {
   test.each([0, 1, 3])('whose guard misses at index %i leaves nothing behind', async (index) => {
     const db = await openThings(kind)
     const statements: Statement[] = [insert(1), insert(2), insert(3), insert(4)]
-    statements.splice(index, 0, missing)
+    statements.splice(index, 0, named(`at ${index}`))
     // Runs only if the miss did not end the batch.
     statements.push({ sql: 'insert into things (id) values (1), (1)' })
-    expect(await db.batch(statements)).toEqual({ missed: index })
+    expect(await db.batch(statements)).toEqual({ missed: `at ${index}` })
     expect(await idsOf(db)).toEqual([])
     await db.close()
   })
@@ -80,7 +84,8 @@ function batchContract(kind: DatabaseKind): void {
     const hit: Statement = { sql: 'update things set size = 1 where id = 1 returning id', guard: true }
     const select: Statement = { sql: 'select 1 as free where 1 = 1', guard: true }
     expect(await db.batch([hit, insert(2), select])).toEqual({ rows: [[{ id: 1 }], [], [{ free: 1 }]] })
-    expect(await db.batch([hit, insert(3), missing, missing])).toEqual({ missed: 2 })
+    expect(await db.batch([hit, insert(3), missing, named('second')])).toEqual({ missed: true })
+    expect(await db.batch([hit, insert(3), named('first'), named('second')])).toEqual({ missed: 'first' })
     expect(await idsOf(db)).toEqual([1, 2])
     await db.close()
   })
@@ -99,7 +104,7 @@ function batchContract(kind: DatabaseKind): void {
     await db.batch([insert(1, 'old')])
     // What the statement before has changed must not count for the guard.
     const before = { sql: `update things set word = 'old' where id = 1` }
-    expect(await db.batch([insert(5), before, { sql: miss, guard: true }])).toEqual({ missed: 2 })
+    expect(await db.batch([insert(5), before, { sql: miss, guard: 'last' }])).toEqual({ missed: 'last' })
     expect(await idsOf(db)).toEqual([1])
     expect(await db.batch([insert(5), before, { sql: hit, guard: true }])).toHaveProperty('rows')
     expect(await idsOf(db)).toContain(5)
@@ -119,8 +124,8 @@ function concurrencyContract(kind: DatabaseKind): void {
     await db.batch([insert(0)])
     const batches = Array.from({ length: 300 }, (_, index) => {
       const id = (index + 1) * 10
-      if (index % 10 === 3) return [missing, insert(id)]
-      if (index % 10 === 5) return [insert(id), insert(id + 1), missing]
+      if (index % 10 === 3) return [named('before'), insert(id)]
+      if (index % 10 === 5) return [insert(id), insert(id + 1), named('after')]
       if (index % 10 === 7) return [insert(id), insert(0)]
       if (index % 10 === 9) return [insert(id), { sql: 'insert into no_such_table (id) values (1)' }]
       return [insert(id), insert(id + 1)]
@@ -129,8 +134,8 @@ function concurrencyContract(kind: DatabaseKind): void {
     const expected = [0]
     for (const [index, result] of results.entries()) {
       const id = (index + 1) * 10
-      if (index % 10 === 3) expect(resultOf(result)).toEqual({ missed: 0 })
-      else if (index % 10 === 5) expect(resultOf(result)).toEqual({ missed: 2 })
+      if (index % 10 === 3) expect(resultOf(result)).toEqual({ missed: 'before' })
+      else if (index % 10 === 5) expect(resultOf(result)).toEqual({ missed: 'after' })
       else if (index % 10 === 7 || index % 10 === 9) expect(result.status).toBe('rejected')
       else {
         expect(resultOf(result)).toEqual({ rows: [[], []] })
@@ -343,6 +348,26 @@ function faultContract(kind: DatabaseKind): void {
   })
 }
 
+function variantContract(kind: DatabaseKind): void {
+  test('are replaced only where the server lacks or forbids something', async () => {
+    const db = openAddress(await databaseAddress(kind))
+    const step = (sql: string) => [
+      THINGS,
+      { [kind]: sql, otherwise: 'alter table things add column plain bigint' },
+    ]
+    const missing = step('insert into no_such_table (id) values (1)')
+    expect((await rejection(migrate(db, [missing]))).message).toContain('no_such_table')
+    expect(await errorOf(idsOf(db))).toBeInstanceOf(Error)
+    const unsupported = migrate(db, [step('select no_such_function()')])
+    if (kind === 'sqlite') expect((await rejection(unsupported)).message).toContain('no_such_function')
+    else {
+      await unsupported
+      expect(await db.query({ sql: 'select plain from things' })).toEqual([])
+    }
+    await db.close()
+  })
+}
+
 function migrationContract(kind: DatabaseKind): void {
   test('may be run by several nodes that start at once', async () => {
     for (let round = 0; round < 3; round++) {
@@ -350,7 +375,7 @@ function migrationContract(kind: DatabaseKind): void {
       const nodes = Array.from({ length: 6 }, () => openAddress(address))
       await Promise.all(nodes.map((node) => migrate(node)))
       for (const node of nodes) expect(await node.query({ sql: 'select * from accounts' })).toEqual([])
-      expect(await versionsOf(nodes[0] as Db)).toEqual(migrations.map((_, index) => index + 1))
+      expect(await versionsOf(nodes[0] as Db)).toEqual(ALL)
       await Promise.all(nodes.map((node) => node.close()))
     }
   })
@@ -365,7 +390,7 @@ function migrationContract(kind: DatabaseKind): void {
     expect(await db.query({ sql: 'select * from accounts' })).toEqual([
       { name: 'alice', balance: 5, held: 3, created_at: 1 },
     ])
-    expect(await versionsOf(db)).toHaveLength(migrations.length)
+    expect(await versionsOf(db)).toEqual(ALL)
     await db.close()
   })
 
@@ -478,7 +503,7 @@ test('SQLite runs batches in the order in which they came, whatever became of th
       db.batch([insert(id + 1), insert(id)]),
       db.batch([{ sql: `update things set word = 'second' where word = 'first' returning id` }]),
     ])
-    expect(results.map(resultOf)).toEqual([{ missed: 1 }, { rows: [[]] }, undefined, { rows: [[{ id }]] }])
+    expect(results.map(resultOf)).toEqual([{ missed: true }, { rows: [[]] }, undefined, { rows: [[{ id }]] }])
   }
   expect(await idsOf(db)).toEqual(Array.from({ length: 20 }, (_, round) => round * 10))
   await db.close()
@@ -638,6 +663,11 @@ describe('PostgreSQL', () => {
 const missing: Statement = {
   sql: `update things set size = 1 where word = 'nobody' returning id`,
   guard: true,
+}
+
+/** A statement that misses, with a name for its guard. */
+function named(guard: string): Statement {
+  return { ...missing, guard }
 }
 
 function insert(id: number, word: string | null = null): Statement {

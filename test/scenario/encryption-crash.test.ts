@@ -46,7 +46,7 @@ for (const kind of databaseKinds) {
     const key = (charge: string) => ({ account: 'alice', value: charge, requestHash: 'hash' })
     for (const [charge, body] of texts) {
       const answer = { status: 200, contentType: 'application/json', body }
-      await plain.batch([takeKey(key(charge), charge, 1).statement, saveAnswer(plain, charge, answer)])
+      await plain.batch([takeKey(key(charge), charge, 1), saveAnswer(plain, charge, answer)])
     }
     await plain.close()
     const check = async (keys: Parameters<typeof masterKeysOf>[0]) => {

@@ -143,10 +143,10 @@ function holdTests(kind: DatabaseKind): void {
 
   test('names the condition that it missed, and then nothing has changed', async () => {
     const db = await openBooks(kind, 1_000)
-    const condition = (name: 'rate' | 'budget', holds: boolean) => {
-      const statement = { sql: `select 1 as ok where ${holds ? '1 = 1' : '1 = 0'}`, guard: true }
-      return { name, statement } as const
-    }
+    const condition = (guard: 'rate' | 'budget', holds: boolean) => ({
+      sql: `select 1 as ok where ${holds ? '1 = 1' : '1 = 0'}`,
+      guard,
+    })
     const holding = (...conditions: ReturnType<typeof condition>[]) => hold(db, makeCharge(100), conditions)
     expect(await holding(condition('rate', false), condition('budget', true))).toEqual({ refusedBy: 'rate' })
     expect(await holding(condition('rate', true), condition('budget', false))).toEqual({

@@ -4,7 +4,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { batchOf, type Db, type Row, type Statement } from '../../src/db/db'
 import { openPostgres } from '../../src/db/drivers/postgres'
-import { LIST_INDEXES } from '../../src/db/list-indexes'
+import { LIST_INDEXES } from '../../src/db/schema/list-indexes'
 import { databaseKinds, postgresUrl } from '../support/databases/databases'
 import { TABLES } from '../support/databases/postgres'
 import { say, startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'

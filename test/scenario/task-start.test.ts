@@ -265,7 +265,7 @@ async function takeKeys(db: Db, tasks: readonly NewTask[]): Promise<void> {
   const keys = tasks.map(({ id, charge, createdAt }) =>
     takeKey({ account: 'alice', value: `key of ${id}`, requestHash: 'any' }, charge, createdAt),
   )
-  await db.batch(keys.map(({ statement }) => statement))
+  await db.batch(keys)
 }
 
 function alarmsOf({ log }: TestGateway): unknown[] {

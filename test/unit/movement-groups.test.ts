@@ -20,7 +20,7 @@ function openGroups(mayAnswer: Promise<void> = Promise.resolve()) {
       const count = holds?.split('alice').length ?? 1
       calls.push(count - 1)
       await mayAnswer
-      return JSON.stringify({ ends: null, holds: Array(count - 1).fill(-1), singles: [] })
+      return JSON.stringify({ ends: null, holds: Array(count - 1).fill(null), singles: [] })
     },
     isRefused: () => false,
     translate: (error) => error,

@@ -10,7 +10,7 @@ export function holdMore(account: string, amountNano: number): Statement {
   return {
     sql: 'update accounts set held = held + $1 where name = $2 and balance - held >= $1',
     parameters: [amountNano, account],
-    guard: true,
+    guard: 'balance',
   }
 }
 
@@ -91,7 +91,7 @@ export function closeCharge(charge: Charge): Statement {
   return {
     sql: 'delete from open_charges where key_id = $1 and id = $2 and held = $3',
     parameters: [charge.keyId, charge.id, charge.heldNano],
-    guard: true,
+    guard: 'charge',
   }
 }
 

@@ -43,14 +43,11 @@ export function idempotencyKeyOf(
 
 export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Condition {
   return {
-    name: 'idempotency',
-    statement: {
-      sql: `insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
-        values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
-      parameters: [key.account, key.value, key.requestHash, chargeId, now],
-      guard: true,
-      columns: { idempotency_key: key.value, request_hash: key.requestHash },
-    },
+    sql: `insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
+      values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
+    parameters: [key.account, key.value, key.requestHash, chargeId, now],
+    guard: 'idempotency',
+    columns: { idempotency_key: key.value, request_hash: key.requestHash },
   }
 }
 
@@ -59,7 +56,7 @@ export function retakeKey(
   key: IdempotencyKey,
   { id, createdAt }: Pick<Charge, 'id' | 'createdAt'>,
 ): Statement {
-  const { sql, parameters = [] } = takeKey(key, id, createdAt).statement
+  const { sql, parameters = [] } = takeKey(key, id, createdAt)
   return { sql, parameters }
 }
 

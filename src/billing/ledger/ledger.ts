@@ -55,12 +55,11 @@ export interface Charge {
 }
 
 /** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
-export interface Condition {
-  name: 'rate' | 'concurrency' | 'budget' | 'account budget' | 'idempotency'
-  statement: Statement
+export interface Condition extends Statement {
+  guard: 'rate' | 'concurrency' | 'budget' | 'account budget' | 'idempotency'
 }
 
-type HoldResult = { held: true } | { refusedBy: Condition['name'] | 'balance' }
+type HoldResult = { held: true } | { refusedBy: Condition['guard'] | 'balance' }
 
 export type UsageSource = 'upstream' | 'counted' | 'estimated'
 
@@ -90,13 +89,12 @@ export async function hold(
   const priceList = typeof known === 'number' ? known : await known
   const statements = () => [
     holdMore(charge.account, charge.heldNano),
-    ...conditions.map(({ statement }) => statement),
+    ...conditions,
     insertOpen(charge, priceList),
   ]
   const result = await db.move(holdMovement(charge, priceList, conditions, statements, also))
   if ('rows' in result) return { held: true }
-  if (result.missed === 0) return { refusedBy: 'balance' }
-  return { refusedBy: (conditions[result.missed - 1] as Condition).name }
+  return { refusedBy: result.missed as Condition['guard'] | 'balance' }
 }
 
 /** More that is held for a charge. */
@@ -115,7 +113,7 @@ export async function extendHold(
   charge: Charge,
   { amountNano, windowTokens }: Extension,
   conditions: readonly Condition[] = [],
-): Promise<{ held: true } | { refusedBy: Condition['name'] | 'balance' | 'charge' }> {
+): Promise<{ held: true } | { refusedBy: Condition['guard'] | 'balance' | 'charge' }> {
   assertNano(amountNano)
   assert(amountNano > 0, 'an extension holds more')
   // As it is now: the charge may change before the statements are made.
@@ -125,10 +123,10 @@ export async function extendHold(
       sql: `update open_charges set held = held + $1, window_tokens = window_tokens + $2
         where key_id = $3 and id = $4 and held = $5`,
       parameters: [amountNano, windowTokens, charge.keyId, charge.id, charge.heldNano],
-      guard: true,
+      guard: 'charge',
     },
     holdMore(charge.account, amountNano),
-    ...conditions.map(({ statement }) => statement),
+    ...conditions,
     ...addToWindow(charge, windowTokens),
   ]
   const result = await db.move({
@@ -139,8 +137,7 @@ export async function extendHold(
     also: [],
   })
   if ('rows' in result) return { held: true }
-  if (result.missed < 2) return { refusedBy: result.missed === 0 ? 'charge' : 'balance' }
-  return { refusedBy: (conditions[result.missed - 2] as Condition).name }
+  return { refusedBy: result.missed as Condition['guard'] | 'balance' | 'charge' }
 }
 
 /** Notes what an open charge holds by now. False if it has ended, or holds what the caller knows. */
@@ -354,6 +351,9 @@ export function openAccount(account: string, now: number): Statement {
 /** Money that comes from outside: the operator's own word, a code, or a payment service's. */
 type CreditKind = 'credit' | 'code' | 'payment'
 
+/** The guard of an account that has all that it can have, or is closed. */
+const TAKES_NO_MORE = 'account takes no more'
+
 /**
  * Opens an account if absent, and credits it unless it is closed, once for each id. The amount is positive. False if the id was credited before,
  * or a guard of `first` hit no row: then nothing was changed.
@@ -381,11 +381,11 @@ export async function addCredit(
       sql: `update accounts set balance = balance + $1 where name = $2 and balance <= $3 and not exists (
         select 1 from account_details where account_details.name = $2 and closed_at is not null)`,
       parameters: [amountNano, account, MAX_NANO - amountNano],
-      guard: true,
+      guard: TAKES_NO_MORE,
     },
   ])
   if ('rows' in result) return true
-  if (result.missed <= first.length) return false
+  if (result.missed !== TAKES_NO_MORE) return false
   throw new RangeError(
     `An account can have at most $${formatUsd(MAX_NANO)}, and nothing more once it is closed.`,
   )

@@ -69,18 +69,15 @@ export async function countedPeriods(
 /** Conditions for a request of this key to start. */
 export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
   const conditions: Condition[] = []
-  if (charge.windowMinute !== null) conditions.push({ name: 'rate', statement: countRequest(key, charge) })
+  if (charge.windowMinute !== null) conditions.push(countRequest(key, charge))
   if (key.concurrency !== null) {
     conditions.push({
-      name: 'concurrency',
-      statement: {
-        // The hold has locked the account's row just before, so two requests of one key cannot both take the last slot.
-        sql: `select 1 as free where
-          (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
-        parameters: [key.id, charge.createdAt, key.concurrency],
-        guard: true,
-        columns: { most_running: key.concurrency },
-      },
+      // The hold has locked the account's row just before, so two requests of one key cannot both take the last slot.
+      sql: `select 1 as free where
+        (select count(*) from open_charges where key_id = $1 and expires_at > $2) < $3`,
+      parameters: [key.id, charge.createdAt, key.concurrency],
+      guard: 'concurrency',
+      columns: { most_running: key.concurrency },
     })
   }
   conditions.push(...budgetConditions(key, charge, charge.heldNano))
@@ -92,18 +89,18 @@ function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): C
   const { budgetPeriod, accountPeriod = null } = charge
   const conditions: Condition[] = []
   if (key.budgetNano !== null && budgetPeriod !== null) {
-    const statement = countBudget(key.id, budgetPeriod, amountNano, key.budgetNano)
     conditions.push({
-      name: 'budget',
-      statement: { ...statement, columns: { most_committed: key.budgetNano } },
+      ...countBudget(key.id, budgetPeriod, amountNano, key.budgetNano),
+      guard: 'budget',
+      columns: { most_committed: key.budgetNano },
     })
   }
   if (key.accountBudget && accountPeriod !== null) {
     const { amountNano: most } = key.accountBudget
-    const statement = countBudget(bookOf(charge.account), accountPeriod, amountNano, most)
     conditions.push({
-      name: 'account budget',
-      statement: { ...statement, columns: { most_of_account: most } },
+      ...countBudget(bookOf(charge.account), accountPeriod, amountNano, most),
+      guard: 'account budget',
+      columns: { most_of_account: most },
     })
   }
   return conditions
@@ -120,7 +117,7 @@ export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano 
 /** The error for a condition that was missed, with when to come back. */
 export async function refusalOf(
   db: Db,
-  name: Condition['name'],
+  name: Condition['guard'],
   key: KeyLimits,
   charge: Charge,
   isStep: boolean,
@@ -215,7 +212,7 @@ export function calendarPeriod(period: BudgetPeriod | null, now: number): Calend
   return { name: `week ${name(monday, 10)}`, beginsAt: monday, endsAt: monday + 7 * DAY_MS }
 }
 
-function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Statement {
+function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Condition {
   const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
   return {
     // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
@@ -224,7 +221,7 @@ function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'win
       on conflict (key_id, minute) do update set requests = rate_windows.requests + 1, tokens = rate_windows.tokens + $3
       where rate_windows.requests < $4 and rate_windows.tokens < $5`,
     parameters: [key.id, charge.windowMinute, charge.windowTokens, mostRequests, mostTokens],
-    guard: true,
+    guard: 'rate',
     columns: { most_requests: mostRequests, most_tokens: mostTokens },
   }
 }
@@ -237,7 +234,6 @@ function countBudget(owner: string, period: string, amountNano: number, mostNano
       on conflict (key_id, period) do update set committed = budgets.committed + cast($3 as bigint)
       where budgets.committed + cast($3 as bigint) <= cast($4 as bigint)`,
     parameters: [owner, period, amountNano, mostNano],
-    guard: true,
   }
 }
 

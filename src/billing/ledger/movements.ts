@@ -37,8 +37,8 @@ export function holdMovement(
     price_list: priceList,
     expires_at: charge.expiresAt,
   }
-  for (const { statement } of conditions) Object.assign(columns, statement.columns)
-  const kind = conditions.every(({ statement }) => statement.columns) ? 'hold' : 'other'
+  for (const condition of conditions) Object.assign(columns, condition.columns)
+  const kind = conditions.every((condition) => condition.columns) ? 'hold' : 'other'
   return { kind, account: charge.account, columns, statements, also }
 }
 

@@ -9,6 +9,7 @@ import {
   DatabaseUnavailable,
   type Db,
   exactInteger,
+  type Guard,
   type Movement,
   type Row,
   type Statement,
@@ -42,14 +43,11 @@ const LIMITS: Statement = {
 const MOVE = `${MOVE_MONEY}($1, $2, $3, $4) as answer`
 const MOVE_AT_ONCE = `select ${MOVE}`
 const MOVE_IN_TIME = `select ${LIMIT_LOCKS} as locks, ${MOVE}`
-/** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
-const NO_FUNCTION = /^(42501|0A000|42883|42704)$/
-
 /** Rows, and how many were read or changed. */
 type ResultRows = Record<string, Value | bigint>[] & { count: number }
 
 class Missed extends Error {
-  constructor(readonly index: number) {
+  constructor(readonly guard: Guard) {
     super('a guarded statement hit no row')
   }
 }
@@ -103,7 +101,7 @@ export function openPostgres(
     try {
       return await commit(db, () => servers.use(({ pool }) => transact(pool, statements, limits)))
     } catch (error) {
-      if (error instanceof Missed) return { missed: error.index }
+      if (error instanceof Missed) return { missed: error.guard }
       throw unavailable(error)
     }
   }
@@ -120,7 +118,7 @@ export function openPostgres(
         const [row] = (await commit(db, () => servers.use((at) => run(at.groups, call)))).found
         return row?.answer as string
       } catch (error) {
-        if (NO_FUNCTION.test(errnoOf(error))) hasFunction = false
+        if (isUnsupported(error)) hasFunction = false
         throw error
       }
     },
@@ -184,15 +182,15 @@ async function transact(
   // One statement is a transaction by itself, without the ways to begin and to end it.
   if (only && statements.length === 1 && !before) {
     const { hits, found } = await run(pool, only)
-    if (only.guard && hits === 0) throw new Missed(0)
+    if (only.guard && hits === 0) throw new Missed(only.guard)
     return { rows: [found] }
   }
   return pool.begin(async (transaction) => {
     if (before) await run(transaction, before)
     const rows: Row[][] = []
-    for (const [index, statement] of statements.entries()) {
+    for (const statement of statements) {
       const { hits, found } = await run(transaction, statement)
-      if (statement.guard && hits === 0) throw new Missed(index)
+      if (statement.guard && hits === 0) throw new Missed(statement.guard)
       rows.push(found)
     }
     return { rows }
@@ -243,6 +241,14 @@ function isPassing(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
   const isLost = /^(ERR_POSTGRES_(CONNECTION|IDLE|LIFETIME|.*TIMEOUT)|ECONN)/.test(code)
   return isLost || /^(08|53|57|40|55|25006)/.test(errnoOf(error))
+}
+
+/** SQLSTATEs: not allowed, not supported, undefined function, undefined object. */
+const UNSUPPORTED = /^(42501|0A000|42883|42704)$/
+
+/** Whether the server lacks something, such as functions or partitions, or does not allow the user to use or create it. */
+export function isUnsupported(error: unknown): boolean {
+  return UNSUPPORTED.test(errnoOf(error))
 }
 
 /** The SQLSTATE of an error that the server has reported; empty for others. */

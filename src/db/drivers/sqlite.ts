@@ -8,6 +8,7 @@ import {
   DatabaseUnavailable,
   type Db,
   exactInteger,
+  type Guard,
   type Row,
   type Statement,
 } from '../db'
@@ -166,18 +167,19 @@ class SqliteConnection {
     const undoable = hasLaterGuard(statements)
     if (undoable) this.database.run('savepoint guarded')
     const rows: Row[][] = []
-    let missed = -1
-    for (let index = 0; index < statements.length && missed === -1; index++) {
-      const { sql, parameters, guard } = statements[index] as Statement
+    let missed: Guard = false
+    for (const { sql, parameters, guard } of statements) {
       const { statement, hasRows } = this.prepare(sql)
       const found = hasRows ? read(statement, parameters) : NO_ROWS
       const hits = hasRows ? found.length : statement.run(bindingsOf(parameters)).changes
-      if (guard && hits === 0) missed = index
+      if (guard && hits === 0) {
+        missed = guard
+        break
+      }
       rows.push(found)
     }
-    if (undoable)
-      this.database.run(missed === -1 ? 'release guarded' : 'rollback to guarded; release guarded')
-    return missed === -1 ? { rows } : { missed }
+    if (undoable) this.database.run(missed ? 'rollback to guarded; release guarded' : 'release guarded')
+    return missed ? { missed } : { rows }
   }
 
   /** Runs a group again after one batch threw, each batch in a savepoint, so that only the faulty one is undone. */

@@ -2,7 +2,7 @@
 // load, the larger the groups. Under load a group that is small yet waits for more, because a call costs as much as twenty
 // movements. It must never answer a movement before its commit.
 
-import type { BatchResult, Movement, Statement } from '../db'
+import type { BatchResult, Guard, Movement, Statement } from '../db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 
 /** Most movements of one call, and most characters of their data: the accounts of a call are locked until its end. */
@@ -23,11 +23,13 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-/** Answers of the function: see movements/records.ts. */
+/** Results of the function (functions.ts), in the order of its lists. */
 interface Answer {
-  ends: number[] | null
-  holds: number[] | null
-  singles: { missed: number; paid: number | null }[]
+  /** Amounts that were paid; null where the charge was not open with that hold. */
+  ends: (number | null)[] | null
+  /** The name of the guard that missed; null for a hold that was made. */
+  holds: (string | null)[] | null
+  singles: { missed: Guard | null; paid: number | null }[]
 }
 
 /** The arguments of the function: names of accounts, and lists, of which those without a movement are null. */
@@ -166,10 +168,9 @@ function listOf({ kind, also }: Movement): Place['list'] {
 
 function textOf({ kind, columns, also, statements }: Movement): string {
   if (kind !== 'other' && also.length === 0) return movementRecord(kind, columns)
-  const own = statements()
-  if (kind === 'other') return toJson({ from: 0, statements: [...own, ...also].map(serverStatement) })
+  if (kind === 'other') return toJson({ statements: [...statements(), ...also].map(serverStatement) })
   const single = { ...columns, place: 1 }
-  return toJson({ [kind]: single, from: own.length, statements: also.map(serverStatement) })
+  return toJson({ [kind]: single, statements: also.map(serverStatement) })
 }
 
 /** A statement for `execute … using`, which passes all values as one parameter. */
@@ -180,7 +181,7 @@ function serverStatement({ sql, parameters = [], guard }: Statement): object {
     if (value === null) return 'null'
     return typeof value === 'number' ? `($1->>${index})::bigint` : `($1->>${index})`
   })
-  return { sql: text, values: parameters, guard: guard === true }
+  return { sql: text, values: parameters, ...(guard && { guard }) }
 }
 
 /** Half of a pair that makes one character is replaced, as it is in a parameter: the server refuses it in JSON. */
@@ -191,20 +192,20 @@ function toJson(value: object): string {
 }
 
 function resultOf({ list, index }: Place, answer: Answer): BatchResult {
-  if (list === 'holds') return hitOrMissed(answer.holds?.[index])
-  const { missed, paid } = list === 'ends' ? endOf(answer.ends?.[index]) : (answer.singles[index] ?? NONE)
-  return missed === -1 && paid !== null ? { rows: [[{ amount: paid }]] } : hitOrMissed(missed)
+  const { missed, paid } = made(list, index, answer)
+  if (missed !== null) return { missed }
+  return { rows: paid === null ? [] : [[{ amount: paid }]] }
 }
 
-function endOf(paid: number | undefined): { missed: number | undefined; paid: number | null } {
-  return paid === -1
-    ? { missed: 0, paid: null }
-    : { missed: paid === undefined ? undefined : -1, paid: paid ?? null }
-}
-
-const NONE = { missed: undefined, paid: null }
-
-function hitOrMissed(missed: number | undefined): BatchResult {
-  if (missed === undefined) throw new Error('the function of the database has left out a movement')
-  return missed === -1 ? { rows: [] } : { missed }
+function made(
+  list: Place['list'],
+  index: number,
+  { ends, holds, singles }: Answer,
+): Answer['singles'][number] {
+  const [paid, missed] = [ends?.[index], holds?.[index]]
+  if (list === 'ends' && paid !== undefined) return { missed: paid === null ? 'charge' : null, paid }
+  if (list === 'holds' && missed !== undefined) return { missed, paid: null }
+  const single = list === 'singles' ? singles[index] : undefined
+  if (single) return single
+  throw new Error('the function of the database has left out a movement')
 }

@@ -1,4 +1,4 @@
-// The step of the database for lists of a million rows: an index for each filter of a list, in the order of the list.
+// Indexes for lists of a million rows: one for each filter of a list, in the order of the list.
 
 export const LIST_INDEXES = [
   'create index tasks_by_state on tasks (state, created_at)',

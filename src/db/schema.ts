@@ -1,0 +1,40 @@
+// The schema of the database: tables, indexes, views and functions, each once. `bigint` holds nano-dollars and milliseconds since
+// 1970. What was released must never change: a later change is a step of its own (schema/steps.ts).
+
+import { MOVEMENT_FUNCTIONS } from './movements/functions'
+import { ACCOUNTS } from './schema/accounts'
+import { CHARGE_VIEWS, CHARGES } from './schema/charges'
+import { GATEWAY } from './schema/gateway'
+import { LIST_INDEXES } from './schema/list-indexes'
+import { RESPONSES } from './schema/responses'
+import type { Step } from './schema/step'
+import { TASKS } from './schema/tasks'
+
+export const TABLES: Step = [
+  ...ACCOUNTS,
+  ...CHARGES,
+  ...CHARGE_VIEWS,
+  ...TASKS,
+  ...RESPONSES,
+  ...GATEWAY,
+  ...LIST_INDEXES,
+]
+
+/** Functions that builds before 1.0 called. A node of such a build that finds none goes on with statements, one by one. */
+const EARLIER_FUNCTIONS = [
+  ...[1, 2, 3, 4, 5].flatMap((version) =>
+    ['move_money', 'move_single', 'end_charges'].map((name) => `${name}_${version}`),
+  ),
+  ...['hold_charges_1', 'hold_charges_3', 'hold_charges_4', 'hold_charges_5', 'run_statements_1'],
+  ...['decide_holds_5', 'count_holds_5', 'count_ends_5'],
+]
+
+/** The functions on PostgreSQL. A database of the last build before 1.0 had them, and two indexes, under other names. */
+export const FUNCTIONS: Step = [
+  ...EARLIER_FUNCTIONS.map((name) => `drop function if exists ${name}`),
+  'drop type if exists charge_hold_5, charge_end_5',
+  'alter index if exists series_with_metadata_pkey rename to charge_series_pkey',
+  `alter index if exists series_with_metadata_account_key_id_model_operation_metadat_key
+    rename to charge_series_account_key_id_model_operation_metadata_id_key`,
+  ...MOVEMENT_FUNCTIONS,
+].map((postgres) => ({ postgres }))

@@ -1,0 +1,11 @@
+// A step of the schema: statements that run once, in one transaction.
+
+/** A statement that is not the same on all databases; absent where it has nothing to do. */
+export interface Variants {
+  sqlite?: string
+  postgres?: string
+  /** For servers that speak PostgreSQL and lack partitions or functions, or whose user may not create them. */
+  otherwise?: string
+}
+
+export type Step = readonly (string | Variants)[]

@@ -1,7 +1,7 @@
 // Opens the place that keeps the rows of requests: PostgreSQL, or a file next to SQLite. For the server, and for commands that
 // read what it has stored.
 
-import { existsSync } from 'node:fs'
+import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepRequestsMs, keptBodiesOf } from '../config/log'
 import type { Config } from '../config/schema'
@@ -25,14 +25,15 @@ export async function openRequestStore(
 ): Promise<RequestStore> {
   const keepMs = keepRequestsMs(log)
   if (db.kind === 'postgres') return openPartitions(db, keepMs, now)
-  return openPageFile(openSqlite(fileOf(dataDir), { durable: false }), keepMs)
+  return openPageFile(openSqlite(renamedFile(dataDir), { durable: false }), keepMs)
 }
 
 /** Opens the rows for a command, which must not write to the database. */
 export function openRequestReader({ db, dataDir }: StoreParts): RequestReader {
   if (db.kind === 'postgres') return readPartitions(db)
-  if (!existsSync(fileOf(dataDir))) return NO_ROWS
-  return readPageFile(openSqlite(fileOf(dataDir), { durable: false, readonly: true }))
+  const file = filesOf(dataDir).find(existsSync)
+  if (file === undefined) return NO_ROWS
+  return readPageFile(openSqlite(file, { durable: false, readonly: true }))
 }
 
 /** Opens the place that keeps bodies; null unless the configuration asks for it. */
@@ -69,6 +70,19 @@ const NO_ROWS: RequestReader = {
   close: async () => {},
 }
 
-function fileOf(dataDir: string): string {
-  return join(dataDir, 'journal.sqlite')
+/** The file of the request log, and the name that it had before 1.0. */
+function filesOf(dataDir: string): readonly [file: string, earlier: string] {
+  return [join(dataDir, 'requests.sqlite'), join(dataDir, 'journal.sqlite')]
+}
+
+/**
+ * The file of the request log, under its present name from now on. The log beside the file goes first: a process that is killed
+ * between two of these steps leaves what the next one continues.
+ */
+function renamedFile(dataDir: string): string {
+  const [file, earlier] = filesOf(dataDir)
+  for (const end of existsSync(file) ? [] : ['-wal', '-shm', '']) {
+    if (existsSync(earlier + end) && !existsSync(file + end)) renameSync(earlier + end, file + end)
+  }
+  return file
 }

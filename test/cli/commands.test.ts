@@ -421,7 +421,7 @@ async function makeHistory(data: string): Promise<void> {
   await settle(db, beyond, { ...ending, priceNano: 1_000_000_000, usageSource: 'counted' })
   await db.close()
   const requestLog = await openRequestLog(
-    await openPageFile(openSqlite(join(data, 'journal.sqlite')), 86_400_000),
+    await openPageFile(openSqlite(join(data, 'requests.sqlite')), 86_400_000),
     () => {},
   )
   const entry = {

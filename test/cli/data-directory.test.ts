@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -16,7 +17,7 @@ import { join } from 'node:path'
 import { lockDataDir } from '../../cli/process/serve-lock'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { temporaryFolder } from '../support/databases/databases'
-import { startTestGateway, waitFor } from '../support/gateway'
+import { say, startTestGateway, waitFor } from '../support/gateway'
 import { createCommandLine, PROGRAM } from '../support/processes/command-line'
 
 setDefaultTimeout(180_000)
@@ -84,8 +85,8 @@ test('databases, what lies beside them, uploads, kept results and the lock are t
     'gateway.sqlite',
     'gateway.sqlite-wal',
     'gateway.sqlite-shm',
-    'journal.sqlite',
-    'journal.sqlite-wal',
+    'requests.sqlite',
+    'requests.sqlite-wal',
     'serve.lock',
   ]) {
     expect({ name, is: existsSync(join(dataDir, name)) }).toEqual({ name, is: true })
@@ -97,6 +98,36 @@ test('databases, what lies beside them, uploads, kept results and the lock are t
   expect(Object.fromEntries(folders.filter(([, mode]) => mode !== '700'))).toEqual({})
   await (await saving).remove()
   await gateway.close()
+})
+
+test('a request log under its name of before 1.0 is read by commands, and renamed by a server with all its rows', async () => {
+  const earlier = join(temporaryFolder(), 'data')
+  mkdirSync(earlier)
+  const first = await startTestGateway({ dataDir: join(temporaryFolder(), 'data') })
+  await first.chat({ messages: say('hello') })
+  const [row] = await first.requestLog()
+  // As a killed process leaves them: the row stands in the log beside the file.
+  for (const end of ['', '-wal', '-shm']) {
+    copyFileSync(join(first.dataDir, `gateway.sqlite${end}`), join(earlier, `gateway.sqlite${end}`))
+    copyFileSync(join(first.dataDir, `requests.sqlite${end}`), join(earlier, `journal.sqlite${end}`))
+  }
+  await first.close()
+  const names = () =>
+    readdirSync(earlier)
+      .filter((name) => /^(journal|requests)/.test(name))
+      .sort()
+
+  const { run } = createCommandLine(temporaryFolder())
+  const listed = await run('requests list --json', earlier)
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(row?.id as string) })
+  expect(names()).toEqual(['journal.sqlite', 'journal.sqlite-shm', 'journal.sqlite-wal'])
+
+  const second = await startTestGateway({ dataDir: earlier })
+  expect(await second.requestLog()).toEqual(row ? [row] : [])
+  await second.chat({ messages: say('hello') })
+  expect(names()).toEqual(['requests.sqlite', 'requests.sqlite-shm', 'requests.sqlite-wal'])
+  await second.close()
+  expect((await run('requests list --json', earlier)).stdout).toContain(row?.id as string)
 })
 
 test('a directory that others can read is warned of at start, and one of the owner’s is not', async () => {
@@ -152,10 +183,12 @@ test('a sandbox and a gateway with real vendors never share a data directory', a
   expect(bytes()).toEqual(before)
   expect(await run('keys list --sandbox', simulated)).toMatchObject({ code: 0 })
   // The directory of a gateway on PostgreSQL has no database.
-  const onPostgres = join(folder, 'postgres')
-  mkdirSync(onPostgres)
-  writeFileSync(join(onPostgres, 'journal.sqlite'), '')
-  expect(await run('keys list --sandbox', onPostgres)).toMatchObject({ code: 1 })
+  for (const log of ['requests.sqlite', 'journal.sqlite']) {
+    const onPostgres = join(folder, `postgres ${log}`)
+    mkdirSync(onPostgres)
+    writeFileSync(join(onPostgres, log), '')
+    expect(await run('keys list --sandbox', onPostgres)).toMatchObject({ code: 1 })
+  }
   const env = { GATEWAY_DATA_DIR: real }
   expect(await call(['keys', 'create', 'bob', '--sandbox'], { env })).toMatchObject({ code: 0 })
   expect(existsSync(join(real, 'sandbox', 'gateway.sqlite'))).toBe(true)

@@ -48,7 +48,7 @@ function entry(id: string, at = START): RequestLogRow {
   }
 }
 
-async function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')) {
+async function open(file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')) {
   return openRequestLog(await openPageFile(openSqlite(file, { durable: false }), 30 * DAY_MS), () => {})
 }
 
@@ -152,7 +152,7 @@ describe('the request log', () => {
   })
 
   test('writes 256 rows without waiting, and goes on counting when it is opened again', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const first = await open(file)
     for (let id = 1; id <= 256; id++) first.write(entry(`${id}`))
     await Bun.sleep(50)
@@ -183,7 +183,7 @@ describe('the request log', () => {
   })
 
   test('reads a file of small pages in slices, with turns for other work between them, and joins them', async () => {
-    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite')
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const db = openSqlite(file, { durable: false })
     const store = await openPageFile(db, 30 * DAY_MS)
     const pages = 3_000
@@ -225,7 +225,7 @@ describe('the request log', () => {
   })
 
   test('ends a list that finds nothing where it has looked at enough, and goes on from there', async () => {
-    const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'journal.sqlite'), {
+    const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite'), {
       durable: false,
     })
     const store = await openPageFile(db, 30 * DAY_MS)

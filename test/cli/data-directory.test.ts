@@ -114,7 +114,7 @@ test('a request log under its name of before 1.0 is read by commands, and rename
   await first.close()
   const names = () =>
     readdirSync(earlier)
-      .filter((name) => /^(journal|requests)/.test(name))
+      .filter((name) => /^(?!gateway).*sqlite/.test(name))
       .sort()
 
   const { run } = createCommandLine(temporaryFolder())

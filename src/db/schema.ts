@@ -29,12 +29,27 @@ const EARLIER_FUNCTIONS = [
   ...['decide_holds_5', 'count_holds_5', 'count_ends_5'],
 ]
 
-/** The functions on PostgreSQL. A database of the last build before 1.0 had them, and two indexes, under other names. */
-export const FUNCTIONS: Step = [
+/**
+ * Tables of which each request changes rows. They are cleaned after a fixed number of changes and without pauses, and keep their
+ * space: to give it back takes a lock that requests would wait for.
+ */
+const BUSY = ['accounts', 'budgets', 'open_charges', 'rate_windows'].map(
+  (
+    table,
+  ) => `alter table ${table} set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_cost_delay = 0, vacuum_truncate = false)`,
+)
+
+/**
+ * Functions and settings on PostgreSQL. A database of the last build before 1.0 had the functions, and two indexes, under other
+ * names.
+ */
+export const ON_POSTGRES: Step = [
   ...EARLIER_FUNCTIONS.map((name) => `drop function if exists ${name}`),
   'drop type if exists charge_hold_5, charge_end_5',
   'alter index if exists series_with_metadata_pkey rename to charge_series_pkey',
   `alter index if exists series_with_metadata_account_key_id_model_operation_metadat_key
     rename to charge_series_account_key_id_model_operation_metadata_id_key`,
   ...MOVEMENT_FUNCTIONS,
+  ...BUSY,
 ].map((postgres) => ({ postgres }))

@@ -12,6 +12,8 @@ import { clearCodec } from '../../src/db/encryption/codec'
 import { migrate } from '../../src/db/migrations'
 import { databaseKinds, openAddress, openTestDatabase, postgresUrl } from '../support/databases/databases'
 import { countersOf, makeCharge, makeKey, makeSettlement, START } from '../support/databases/ledger-rows'
+import { TABLES as WITH_TABLES } from '../support/databases/postgres'
+import { waitFor } from '../support/gateway'
 import { createRandom, type Random, seedOf } from '../support/random'
 
 setDefaultTimeout(300_000)
@@ -94,6 +96,34 @@ group('a group of movements', () => {
     expect(others.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
     expect((await audit(db, START)).problems).toEqual([])
     await db.close()
+  })
+
+  test('finds its charges among many, also where the server takes the table for empty', async () => {
+    const url = await postgresUrl({ template: WITH_TABLES })
+    const db = openAddress(url)
+    await addCredit(db, { id: 'd', account: 'alice', amountNano: 1_000_000, now: START, note: null })
+    const holdMany = async () => {
+      const charges = Array.from({ length: 500 }, () => makeCharge(10))
+      await Promise.all(charges.map((charge) => hold(db, charge)))
+      return charges
+    }
+    await Promise.all((await holdMany()).map((charge) => settle(db, charge, makeSettlement(5))))
+    // As autovacuum finds it when nothing runs.
+    await db.query({ sql: 'vacuum (analyze, truncate false) open_charges' })
+    const charges = await holdMany()
+    await db.close()
+    const [read, node] = [openAddress(url), openAddress(url)]
+    const rowsRead = async () => {
+      const sql = `select idx_tup_fetch as rows from pg_stat_user_tables where relname = 'open_charges'`
+      return Number((await read.query({ sql }))[0]?.rows)
+    }
+    const before = await rowsRead()
+    await Promise.all(charges.slice(0, 3).map((charge) => settle(node, charge, makeSettlement(5))))
+    // A session reports what it has read at the latest when it ends.
+    await node.close()
+    await waitFor(async () => (await rowsRead()) > before)
+    expect((await rowsRead()) - before).toBeLessThan(100)
+    await read.close()
   })
 
   test('keeps texts as they are, and replaces half of a pair of code units', async () => {

@@ -18,7 +18,7 @@ import { type Encryption, readEncryption, registerKey, requireKeys } from '../db
 import { secretOf } from '../db/encryption/secrets'
 import { migrate, requireKnown, schemaVersion } from '../db/migrations'
 import { PendingFile, type PendingRecords } from '../db/pending-file'
-import { migrations } from '../db/schema/steps'
+import { earlierFault, migrations } from '../db/schema/steps'
 import { requireWholeCopy } from '../db/table-copy'
 import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
@@ -231,6 +231,8 @@ interface DatabaseState {
 export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   return readDatabase(config, dataDir, async (db) => {
     const version = await schemaVersion(db)
+    const earlier = earlierFault(version)
+    if (earlier) throw new Error(earlier)
     const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
     await requireWholeCopy(db)
     return { kind: db.kind, version, newest: migrations.length, timeMs }

@@ -3,11 +3,12 @@
 
 import { Database } from 'bun:sqlite'
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { moveToPostgres } from '../../src/backup/restore'
 import { migrate } from '../../src/db/migrations'
 import { databaseKinds, openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
+import { writeEarlierFile } from '../support/databases/earlier-build'
 import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
 
@@ -149,6 +150,50 @@ test.concurrent('no command opens a database whose log is damaged, and none chan
     })
     expect({ line, bytes: bytesIn(dataDir) }).toEqual({ line, bytes: before })
   }
+})
+
+test.concurrent('no command opens a database of an old build, each says what to do in a sentence, and none changes it', async () => {
+  const { folder, run } = commandLine()
+  const dataDir = join(folder, 'data')
+  mkdirSync(dataDir)
+  const file = join(dataDir, 'gateway.sqlite')
+  writeEarlierFile(file)
+  const db = openAddress(file)
+  await db.batch([{ sql: 'delete from schema_versions where version > 20' }])
+  await db.close()
+  writeFileSync(join(folder, 'old.zst'), Bun.zstdCompressSync(readFileSync(file)))
+  const before = Bun.hash(readFileSync(file))
+  const lines = [
+    'serve --port 0',
+    'doctor',
+    'balance show',
+    'balance verify',
+    'balance add alice 5',
+    'keys list',
+    'keys create bob',
+    'usage',
+    'tasks list',
+    'backup copy.zst',
+    'console',
+    `restore ${join(folder, 'old.zst')}`,
+  ]
+  for (const line of lines) {
+    const { code, stdout, stderr } = await run(
+      line,
+      line.startsWith('restore') ? join(folder, 'other') : dataDir,
+    )
+    const text = (stdout + stderr).replaceAll(/\s+/g, ' ')
+    const sentence =
+      /The database has schema version 20, of a build before 1\.0: start the build of commit \w+ on it once/
+    expect({ line, code, says: sentence.test(text), stack: text.includes('    at ') }).toEqual({
+      line,
+      code: 1,
+      says: true,
+      stack: false,
+    })
+    expect({ line, bytes: Bun.hash(readFileSync(file)) }).toEqual({ line, bytes: before })
+  }
+  expect(existsSync(join(folder, 'other', 'gateway.sqlite'))).toBe(false)
 })
 
 test.concurrent('a command on a damaged database says what to do, and shows no stack', async () => {

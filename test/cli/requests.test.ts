@@ -197,7 +197,9 @@ test('show has the attempts with other keys of the same upstream, and the price 
   expect(stdout).toMatch(
     /^ *before +keyed on house: 503 upstream_unavailable after \d+ ms, its id refused-1$/m,
   )
-  expect(stdout).toMatch(/^ *vendor +\$0\.000001234 by its own figure$/m)
+  expect(stdout).toMatch(
+    /^ *vendor +\$0\.000001234 by its own figure; by our list \$0\.000003, so -58\.86 %$/m,
+  )
   const { request } = JSON.parse((await run(gateway.dataDir, 'show', id, '--json')).stdout)
   expect(request.attempts).toMatchObject([{ upstream: 'house', status: 503 }])
   await gateway.close()

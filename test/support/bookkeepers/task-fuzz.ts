@@ -191,7 +191,10 @@ export class TaskFuzz {
       return {
         what: 'succeed late',
         expected,
-        run: () => succeedLate(this.db, taskOf(line), ending, options),
+        run: async () => {
+          const settled = await succeedLate(this.db, taskOf(line), ending, options)
+          return settled && { paidNano: settled.paidNano, shortfallNano: settled.shortfallNano }
+        },
       }
     }
     const at = this.moment(0)

@@ -138,7 +138,7 @@ class PatternReader {
   private atom(): string {
     const letter = this.source[this.at++] ?? ''
     if (letter === '^' || letter === '$') return ''
-    if (letter === './') return 'a'
+    if (letter === '.') return 'a'
     if (letter === '\\') return this.escaped()
     if (letter === '[') return this.set()
     return letter === '(' ? this.group() : letter

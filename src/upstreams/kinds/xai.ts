@@ -19,7 +19,7 @@ export const xai: UpstreamKind = {
   error(status, body) {
     const shape = readErrorShape(body)
     if (MODERATED.test(shape.message)) {
-      const message = `${shape.message.split('./', 1)[0]}.`
+      const message = `${shape.message.split('.', 1)[0]}.`
       return { ...shape, message, code: 'content_policy_violation', whose: 'caller' }
     }
     const operator = [401, 403, 404].includes(status) || shape.message.startsWith('Incorrect API key')

@@ -3,15 +3,22 @@
 // another server than the one that was named.
 
 import { Type } from '@sinclair/typebox'
+import type { TypedOperation } from '../api-operation/operation'
 import { GatewayError } from '../lib/errors'
 import { isObject } from '../lib/objects'
 import { createValidator } from '../lib/validate'
-import { type AdminOperation, type Asked, CHANGED_HEADER, type TypedOperation } from './operation'
+import { type AdminOperation, type Asked, CHANGED_HEADER } from './operation'
 import { adminOperations, type KnownOperation } from './operations'
 
 export type OperationId = KnownOperation['id']
 type Types<Id> =
-  Extract<KnownOperation, { id: Id }> extends TypedOperation<Id, infer Query, infer Body, infer Reply>
+  Extract<KnownOperation, { id: Id }> extends TypedOperation<
+    AdminOperation,
+    Id,
+    infer Query,
+    infer Body,
+    infer Reply
+  >
     ? { query: Query; body: Body; reply: Reply }
     : never
 type Given<Fields> = { [Name in keyof Fields]: Fields[Name] | undefined }

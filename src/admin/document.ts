@@ -1,8 +1,9 @@
 // The OpenAPI document of the admin API, made from the schemas that requests are checked with, and its page. Pure but for
 // the page.
 
+import { describeInput } from '../api-document/described'
 import { errorSchemas } from '../api-document/error-pages'
-import { plainSchema, schemaOf } from '../api-document/schema'
+import { type Parameter, plainSchema, schemaOf } from '../api-document/schema'
 import { createPage, type DocsPage } from '../http/routes/docs-page'
 import type { ErrorCode } from '../lib/error-codes'
 import { errorBody, GatewayError } from '../lib/errors'
@@ -51,36 +52,22 @@ export function createAdminDocument(version: string) {
   }
 }
 
+const idempotencyKey: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'Makes it happen once, however often it is sent.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+}
+
 function describe(operation: AdminOperation): object {
-  const { id, tag, summary, role, query, body, isIdempotent, path } = operation
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-  const parameters = [
-    ...names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
-    ...Object.entries(query?.properties ?? {}).map(([name, schema]) => {
-      const { description = '', ...plain } = plainSchema(schema as never)
-      return { name, in: 'query', description, schema: plain }
-    }),
-    ...(isIdempotent
-      ? [
-          {
-            name: 'Idempotency-Key',
-            in: 'header',
-            description: 'Makes it happen once, however often it is sent.',
-            schema: { type: 'string', minLength: 1, maxLength: 255 },
-          },
-        ]
-      : []),
-  ]
+  const { id, tag, summary, role, isIdempotent } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
     description: `Role: ${role}.`,
     'x-role': role,
-    ...(parameters.length > 0 && { parameters }),
-    ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: plainSchema(body) } } },
-    }),
+    ...describeInput(operation, isIdempotent ? [idempotencyKey] : []),
     responses: {
       ...answersOf(operation),
       ...Object.fromEntries(

@@ -7,7 +7,8 @@
 // test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the
 // database of this machine or over HTTP, and prints what it answers.
 
-import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+import { type TSchema, Type } from '@sinclair/typebox'
+import { type ApiOperation, Nullable, open, operationsFor } from '../api-operation/operation'
 import type { Artifacts } from '../artifacts/artifacts'
 import type { BackupReport } from '../backup/backup'
 import type { Catalogue } from '../catalogue/models'
@@ -73,48 +74,19 @@ export interface Asked {
   onChange(): void
 }
 
-export interface AdminOperation {
-  id: string
-  method: 'GET' | 'POST' | 'PATCH'
-  /** The path below /admin/v1: `/keys/{key}`. */
+export interface AdminOperation extends ApiOperation {
+  /** The path below /admin/v1. */
   path: string
   role: Role
-  tag: string
-  summary: string
-  query?: TObject
-  body?: TObject
   /** Whether an Idempotency-Key makes it happen once. */
   isIdempotent?: boolean
-  reply: TSchema
   /** Whether it answers the bytes of a file, whole or in part, and no JSON. */
   isFile?: boolean
   /** Answers JSON, or a whole response for what is none. */
   run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
-/** An operation with the types of what it takes and of the JSON that it answers. */
-export interface TypedOperation<Id, Query, Body, Reply> extends AdminOperation {
-  id: Id & string
-  /** For the compiler only. */
-  types?: { query: Query; body: Body; reply: Reply }
-}
-
-/** Types the query and the body of an operation by their schemas, and its answer by what it returns. */
-export function operation<
-  const Id extends string,
-  Reply extends object,
-  Query extends TObject = TObject,
-  Body extends TObject = TObject,
->(
-  definition: Omit<AdminOperation, 'id' | 'run' | 'query' | 'body'> & {
-    id: Id
-    query?: Query
-    body?: Body
-    run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Reply>
-  },
-): TypedOperation<Id, Static<Query>, Static<Body>, Exclude<Reply, Response>> {
-  return definition as object as TypedOperation<Id, Static<Query>, Static<Body>, Exclude<Reply, Response>>
-}
+export const operation = operationsFor<AdminOperation, Asked>()
 
 /** The database for one change by the operator who asks. */
 export function changing({ world, actor, onChange }: Asked, change: RecordedChange): Db {
@@ -129,14 +101,6 @@ export async function recordOnly({ world, actor, onChange }: Asked, change: Reco
 
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
 export const optionalText = (description: string) => Type.Optional(Text(description))
-/** One of some words. */
-export const OneOf = <Word extends string>(words: readonly Word[], description?: string) =>
-  Type.Union(
-    words.map((word) => Type.Literal(word)),
-    description === undefined ? {} : { description },
-  )
-export const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
-export const open = { additionalProperties: true }
 export const closedBody = { additionalProperties: false }
 
 const DEFAULT_LIMIT = 100

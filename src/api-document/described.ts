@@ -1,7 +1,48 @@
-// Parts of the descriptions of paths: their parameters and their good answers.
+// Parts of the descriptions of paths: their parameters, bodies and good answers, also of operations, which are made from
+// the schemas that requests are checked with.
 
+import type { TSchema } from '@sinclair/typebox'
+import type { ApiOperation } from '../api-operation/operation'
 import { jsonMedia, type ReplyName } from './replies'
-import { type DescribedAnswer, headerOf, type Parameter, type Schema } from './schema'
+import {
+  type DescribedAnswer,
+  headerOf,
+  type Media,
+  type Parameter,
+  plainSchema,
+  type Schema,
+} from './schema'
+
+const NAME_IN_PATH = /\{\+?(\w+)\}/g
+
+/** Describes what an operation takes. `further` are parameters in headers. */
+export function describeInput(
+  { path, params = {}, query, body }: ApiOperation,
+  further: readonly Parameter[] = [],
+): { parameters?: object[]; requestBody?: { required: boolean; content: Record<string, Media> } } {
+  const inPath = [...path.matchAll(NAME_IN_PATH)].map(([, name = '']) => {
+    const described = params[name] === undefined ? {} : { description: params[name] }
+    return { name, in: 'path', required: true, ...described, schema: { type: 'string' } }
+  })
+  const inQuery = Object.entries(query?.properties ?? {}).map(([name, schema]) => {
+    const { description = '', ...plain } = plainSchema(schema)
+    const isRequired = query?.required?.includes(name) === true && plain.default === undefined
+    return { name, in: 'query', ...(isRequired && { required: true }), description, schema: plain }
+  })
+  const parameters = [...inPath, ...inQuery, ...further]
+  return {
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: { required: true, content: { 'application/json': mediaOf(body) } } }),
+  }
+}
+
+/** A schema with its examples beside it, by the name of the schema. */
+export function mediaOf(schema: TSchema): Media {
+  const { examples, ...plain } = plainSchema(schema)
+  if (!Array.isArray(examples)) return { schema: plain }
+  const [value] = examples
+  return { schema: plain, examples: { [schema.$id ?? 'body']: { value } } }
+}
 
 export const id = (description: string): Parameter => ({
   name: 'id',

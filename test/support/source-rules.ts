@@ -13,7 +13,7 @@ export interface SourceFile {
  */
 const levels: readonly (readonly string[])[] = [
   ['src/lib', 'src/db'],
-  ['src/http-client', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
+  ['src/http-client', 'src/api-operation', 'src/contract', 'src/media', 'src/families', 'src/webhooks'],
   ['src/upstreams/kinds', 'src/upstreams', 'src/config', 'src/billing'],
   [
     'src/artifacts',
@@ -44,6 +44,7 @@ const folders = levels.flat()
 const narrower: Record<string, readonly string[]> = {
   'src/db': ['src/lib'],
   'src/http-client': ['src/lib'],
+  'src/api-operation': ['src/lib'],
   'src/media': ['src/lib', 'src/contract'],
   'src/families': ['src/lib', 'src/contract'],
   'src/webhooks': ['src/lib', 'src/db', 'src/http-client'],
@@ -53,6 +54,7 @@ const narrower: Record<string, readonly string[]> = {
   'src/payments': ['src/lib'],
   'src/api-document': [
     'src/lib',
+    'src/api-operation',
     'src/contract',
     'src/families',
     'src/catalogue',

@@ -18,6 +18,7 @@ import {
   requireAccount,
   unfreezeAccount,
 } from '../../accounts/accounts'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { entryJson, type LedgerPlace, ledgerOf, pageOfLedger } from '../../billing/ledger/account-ledger'
 import { balanceJson } from '../../billing/ledger/balances'
 import { moveMoney, type Transfer, transferId } from '../../billing/ledger/transfers'
@@ -32,9 +33,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  Nullable,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { MAX_NOTE_LENGTH } from '../../accounts/accounts'
+import { Nullable, open } from '../../api-operation/operation'
 import {
   codeJson,
   createCodes,
@@ -20,8 +21,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  Nullable,
-  open,
   operation,
   PageOf,
   pageOf,

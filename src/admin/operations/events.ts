@@ -2,6 +2,7 @@
 // a recipient must never be shown.
 
 import { Type } from '@sinclair/typebox'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { lastingConditions } from '../../events/conditions'
 import { conditionJson, eventJson } from '../../events/event-json'
 import { testEvent } from '../../events/send'
@@ -11,9 +12,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  Nullable,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

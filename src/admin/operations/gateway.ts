@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { NAME_RULE } from '../../accounts/names'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { StorageFailed } from '../../artifacts/s3-store'
 import { timeOfBackup } from '../../backup/place'
 import { openPlace, placeOf } from '../../backup/schedule'
@@ -16,9 +17,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  Nullable,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

@@ -24,6 +24,7 @@ import {
   updateKey,
 } from '../../accounts/keys'
 import { NAME_RULE } from '../../accounts/names'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { balanceOf } from '../../billing/ledger/balances'
 import { assertRoom } from '../../billing/ledger/transfers'
 import { budgetUsedNano } from '../../billing/reports/usage-report'
@@ -37,9 +38,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  Nullable,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

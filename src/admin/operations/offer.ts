@@ -2,6 +2,7 @@
 // health. It must never call a vendor, nor show a key of one.
 
 import { Type } from '@sinclair/typebox'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { listUpstreams } from '../../catalogue/upstream-list'
 import { describeCosts } from '../../config/models/costs'
 import { describePriceList, priceListOf } from '../../config/models/prices'
@@ -11,17 +12,7 @@ import { type Unit, units } from '../../contract/units'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { type CountedRefusal, listRefusals } from '../../request-log/refusals'
-import {
-  type AdminWorld,
-  limitOf,
-  Nullable,
-  OneOf,
-  open,
-  operation,
-  PageOf,
-  pageOf,
-  pageQuery,
-} from '../operation'
+import { type AdminWorld, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
 
 const ModelReply = Type.Object(
   { id: Type.String(), available: Type.Boolean(), reason: Nullable(Type.String()) },

@@ -1,13 +1,14 @@
 // The overview and the search of the console. It must never write, nor call a vendor.
 
 import { Type } from '@sinclair/typebox'
+import { open } from '../../api-operation/operation'
 import { dayOf } from '../../catalogue/retirement'
 import { budgetsOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { type Asked, open, operation, periodQuery } from '../operation'
+import { type Asked, operation, periodQuery } from '../operation'
 import {
   accountsAtLimit,
   endingInUse,

@@ -4,11 +4,12 @@
 import { Type } from '@sinclair/typebox'
 import { accountJson } from '../../accounts/accounts'
 import { membersOf, type PlanMember, planSizes } from '../../accounts/plan-members'
+import { Nullable, open } from '../../api-operation/operation'
 import { type PlanEntry, plansOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
-import { type Asked, limitOf, Nullable, open, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { type Asked, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
 import { AccountReply } from './accounts'
 
 const tag = 'Plans'

@@ -1,6 +1,7 @@
 // What a vendor says was used beside the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, open } from '../../api-operation/operation'
 import { closedPart, closingAt } from '../../billing/proofs/closings'
 import { reconcileOwn as compareOwn, type OwnReconciliation } from '../../billing/proofs/own-reconciliation'
 import { percentApart } from '../../billing/proofs/price-drift'
@@ -17,7 +18,7 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { closedBody, Nullable, open, operation, optionalText, periodQuery, Text } from '../operation'
+import { closedBody, operation, optionalText, periodQuery, Text } from '../operation'
 import { amountOf } from './accounts'
 
 const MOST_ROWS = 10_000

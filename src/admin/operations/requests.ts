@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import {
   METADATA_DIMENSION,
   nameOfUsage,
@@ -28,9 +29,6 @@ import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
   type Asked,
   limitOf,
-  Nullable,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

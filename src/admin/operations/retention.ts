@@ -2,6 +2,7 @@
 // never close what neither the configuration nor the caller has named.
 
 import { Type } from '@sinclair/typebox'
+import { Nullable, open } from '../../api-operation/operation'
 import { openPlace } from '../../backup/schedule'
 import { type Closing, closedTotals, closingsOf } from '../../billing/proofs/closings'
 import { MONTHS, parseMonths } from '../../config/retention'
@@ -11,7 +12,7 @@ import { formatUsd } from '../../lib/money'
 import { placeOfArchives } from '../../retention/archive-place'
 import { NotClosed } from '../../retention/close'
 import { chargesToClose, monthsToClose } from '../../retention/months'
-import { type AdminWorld, closedBody, Nullable, open, operation, recordOnly } from '../operation'
+import { type AdminWorld, closedBody, operation, recordOnly } from '../operation'
 
 const tag = 'Retention'
 const Charges = Type.Optional(

@@ -3,10 +3,11 @@
 import { Type } from '@sinclair/typebox'
 import { keyNames } from '../../accounts/keys'
 import { findSession, listSessions, revokeSession, type Session, sessionJson } from '../../accounts/sessions'
+import { OneOf, open } from '../../api-operation/operation'
 import type { Db } from '../../db/db'
 import { notFound } from '../../lib/errors'
 import { adminOfSubject, listAdmins } from '../admins'
-import { changing, limitOf, OneOf, open, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { changing, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
 
 const tag = 'Sessions'
 const SessionReply = Type.Object(

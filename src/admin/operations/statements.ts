@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
+import { OneOf, open } from '../../api-operation/operation'
 import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/reports/statement-page'
 import {
   draftStatements,
@@ -20,8 +21,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

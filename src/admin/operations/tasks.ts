@@ -3,6 +3,7 @@
 
 import { strict as assert } from 'node:assert'
 import { Type } from '@sinclair/typebox'
+import { OneOf, open } from '../../api-operation/operation'
 import { findArtifact, listArtifacts } from '../../artifacts/rows'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
@@ -19,8 +20,6 @@ import {
   changing,
   closedBody,
   limitOf,
-  OneOf,
-  open,
   operation,
   optionalText,
   PageOf,

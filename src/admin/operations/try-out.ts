@@ -2,6 +2,7 @@
 // anything at a vendor, nor change anything: the audit trail has none of them.
 
 import { Type } from '@sinclair/typebox'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { endsAt } from '../../catalogue/retirement'
 import { costListOf } from '../../config/models/costs'
 import { priceListOf } from '../../config/models/prices'
@@ -13,7 +14,7 @@ import { formatUsd } from '../../lib/money'
 import { upstreamKinds } from '../../upstreams/kinds'
 import { probeUpstream } from '../../upstreams/probe'
 import { keyVariableOf } from '../../upstreams/secrets'
-import { Nullable, OneOf, open, operation, optionalText } from '../operation'
+import { operation, optionalText } from '../operation'
 
 const tag = 'Models and upstreams'
 const MOST_COUNT = 1_000_000_000

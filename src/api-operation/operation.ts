@@ -1,0 +1,66 @@
+// The form of an operation of an API: its path, what it takes, what it answers, and what it does. Requests are checked by
+// its schemas, and its document and the types of its clients are made from the same schemas. It must never name an API:
+// the admin API and that of callers each add who may ask and what an operation is given.
+
+import { type Static, type TObject, type TSchema, Type } from '@sinclair/typebox'
+
+export interface ApiOperation {
+  id: string
+  method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE'
+  /** Names in braces stand for words of the path: `/keys/{key}`. */
+  path: string
+  tag: string
+  summary: string
+  /** Descriptions of the names in the path. */
+  params?: Readonly<Record<string, string>>
+  query?: TObject
+  body?: TObject
+  reply: TSchema
+}
+
+/** An operation with the types of what it takes and of the JSON that it answers. */
+export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Reply> = Omit<Operation, 'id'> & {
+  id: Id & string
+  /** For the compiler only. */
+  types?: { query: Query; body: Body; reply: Reply }
+}
+
+/**
+ * Makes the function that types operations of one API: the query and the body by their schemas, and the answer by what it
+ * returns, which must fit the schema of the reply. `Asked` is what an operation of this API is given.
+ */
+export function operationsFor<Operation extends ApiOperation, Asked>() {
+  return function operation<
+    const Id extends string,
+    Reply extends TSchema,
+    Answer extends Static<Reply> | Response,
+    Query extends TObject = TObject,
+    Body extends TObject = TObject,
+  >(
+    definition: Omit<Operation, 'id' | 'run' | 'query' | 'body' | 'reply'> & {
+      id: Id
+      query?: Query
+      body?: Body
+      reply: Reply
+      run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Answer>
+    },
+  ) {
+    return definition as object as TypedOperation<
+      Operation,
+      Id,
+      Static<Query>,
+      Static<Body>,
+      Exclude<Answer, Response>
+    >
+  }
+}
+
+/** One of some words. */
+export const OneOf = <Word extends string>(words: readonly Word[], options: string | object = {}) =>
+  Type.Union(
+    words.map((word) => Type.Literal(word)),
+    typeof options === 'string' ? { description: options } : options,
+  )
+export const Nullable = <Schema extends TSchema>(schema: Schema, options: object = {}) =>
+  Type.Union([schema, Type.Null()], options)
+export const open = { additionalProperties: true }

@@ -3,6 +3,7 @@
 
 import type { TSchema } from '@sinclair/typebox'
 import type { ApiOperation } from '../api-operation/operation'
+import type { ErrorCode } from '../lib/error-codes'
 import { jsonMedia, type ReplyName } from './replies'
 import {
   type DescribedAnswer,
@@ -59,4 +60,12 @@ export const query = (name: string, description: string, schema: Schema): Parame
 })
 export const ok = (description: string, ...names: ReplyName[]): Record<string, DescribedAnswer> => ({
   '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
+})
+
+/** The error for what is not there. */
+export const missing = (code: ErrorCode, message: string) => ({
+  code,
+  message,
+  param: null,
+  type: 'invalid_request_error',
 })

@@ -1,7 +1,6 @@
 // Describes every error that a caller can meet, by status, in each form of error bodies, with examples that the
 // gateway's own code makes. It must never describe a body by hand.
 
-import type { ErrorCode } from '../lib/error-codes'
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
 import { anyOf, type DescribedAnswer, type Examples, headerOf, type Schema, schemaOf } from './schema'
 
@@ -265,14 +264,13 @@ export function errorAnswers(
   )
 }
 
-/** The 404 of an endpoint; its text differs everywhere. */
+/** The 404 of an endpoint, with its error as an example. */
 export function notFoundAnswer(
-  code: ErrorCode,
-  message: string,
+  error: Pick<GatewayError, 'code' | 'message' | 'param' | 'type'>,
   dialects: readonly Dialect[] = ['openai'],
 ): DescribedAnswer {
   const description = 'There is no such thing, or not for this key.'
-  return errorAnswer({ status: 404, description, examples: [{ code, message, type: invalid }] }, dialects)
+  return errorAnswer({ status: 404, description, examples: [error] }, dialects)
 }
 
 function errorAnswer(

@@ -1,6 +1,6 @@
 // Makes the paths of what is kept of responses: the responses themselves, and conversations.
 
-import { id, ok, query } from './described'
+import { id, missing, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import type { Parameter, Schema } from './schema'
 
@@ -12,17 +12,21 @@ const itemPages = [
 
 const responseId = id('The id of a response of this account.')
 const responseMissing = notFoundAnswer(
-  'response_not_found',
-  "Response with id 'resp_1' not found. It was not kept, was deleted, or is too old.",
+  missing(
+    'response_not_found',
+    "Response with id 'resp_1' not found. It was not kept, was deleted, or is too old.",
+  ),
 )
 
 const conversationId = id('The id of a conversation of this account.')
 const itemId: Parameter = { ...id('The id of an item.'), name: 'item' }
 const conversationMissing = notFoundAnswer(
-  'conversation_not_found',
-  "Conversation with id 'conv_1' not found. It was deleted, has not been used for too long, or had to make room.",
+  missing(
+    'conversation_not_found',
+    "Conversation with id 'conv_1' not found. It was deleted, has not been used for too long, or had to make room.",
+  ),
 )
-const itemMissing = notFoundAnswer('item_not_found', "Item with id 'msg_1' not found.")
+const itemMissing = notFoundAnswer(missing('item_not_found', "Item with id 'msg_1' not found."))
 const hello = { type: 'message', role: 'user', content: 'Hello' }
 
 /** A body with some of the fields of a conversation. */

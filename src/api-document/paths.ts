@@ -1,11 +1,10 @@
 // Makes the paths besides the table of operations: models, tasks, videos, files, token counts, tools, health and this
 // document. Each must be a route in src/http; a test compares the two.
 
-import { id, ok, query } from './described'
+import { id, missing, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import { idempotencyKey, waiting } from './headers'
 import { keptPaths } from './kept-paths'
-import { ownKeyPaths } from './own-key-paths'
 import { endedTasks, jsonMedia } from './replies'
 import { headerOf, type Parameter, type Schema, schemaOf } from './schema'
 
@@ -23,7 +22,7 @@ const range: Parameter = {
   description: 'A part of the file: `bytes=0-1023`.',
   schema: { type: 'string' },
 }
-const taskMissing = notFoundAnswer('task_not_found', 'There is no such task on this account.')
+const taskMissing = notFoundAnswer(missing('task_not_found', 'There is no such task on this account.'))
 
 const messagesVersion: Parameter = {
   name: 'anthropic-version',
@@ -87,8 +86,10 @@ const models = {
         ...ok('The model.', 'Model', 'MessagesModel'),
         ...errorAnswers(['always'], ['openai', 'messages']),
         '404': notFoundAnswer(
-          'model_not_found',
-          'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+          missing(
+            'model_not_found',
+            'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+          ),
           ['openai', 'messages'],
         ),
       },
@@ -118,22 +119,6 @@ const audioLists = {
   },
 }
 
-const codes = {
-  '/v1/codes/redeem': {
-    post: {
-      operationId: 'redeemCode',
-      tags: ['Gateway'],
-      summary: 'Add what a code is worth to the account of the key, once',
-      requestBody: jsonBody({ code: 'AAAAA-BBBBB-CCCCC-DDDDD-EEEEE' }),
-      responses: {
-        ...ok('What was added, and what the account has now.', 'CodeRedemption'),
-        ...errorAnswers(['always', 'withBody', 'unredeemed'], ['openai']),
-        '404': notFoundAnswer('code_not_found', 'There is no such code. Look for a typing error.'),
-      },
-    },
-  },
-}
-
 const payments = {
   '/v1/payments/stripe': {
     post: {
@@ -145,7 +130,9 @@ const payments = {
       responses: {
         ...ok('It was credited, was known before, or is none that is credited.', 'PaymentReport'),
         ...errorAnswers(['uncredited'], ['openai']),
-        '404': notFoundAnswer('payments_not_configured', 'This gateway takes no payments of Stripe.'),
+        '404': notFoundAnswer(
+          missing('payments_not_configured', 'This gateway takes no payments of Stripe.'),
+        ),
       },
     },
   },
@@ -292,7 +279,7 @@ const videos = {
         '200': { description: 'The video.', headers: wholeHeaders, content: { 'video/mp4': bytes } },
         '206': { description: 'A part of it.', headers: partHeaders, content: { 'video/mp4': bytes } },
         ...errorAnswers(['always', 'badAddress', 'notReady', 'vendor'], ['openai']),
-        '404': notFoundAnswer('video_failed', 'There is no video of this task: the task failed.'),
+        '404': notFoundAnswer(missing('video_failed', 'There is no video of this task: the task failed.')),
         '416': noPart,
       },
     },
@@ -308,8 +295,10 @@ const fileAnswers = {
   },
   '304': { description: 'It is the one that the caller has.', headers: described('x-request-id', 'etag') },
   '404': notFoundAnswer(
-    'artifact_not_found',
-    'There is no such file, or its address has expired or was changed on its way.',
+    missing(
+      'artifact_not_found',
+      'There is no such file, or its address has expired or was changed on its way.',
+    ),
   ),
   '416': noPart,
 }
@@ -480,12 +469,10 @@ const gateway = {
 export const furtherPaths = {
   ...models,
   ...audioLists,
-  ...codes,
   ...payments,
   ...keptPaths,
   ...tasks,
   ...videos,
   ...others,
-  ...ownKeyPaths,
   ...gateway,
 }

@@ -42,8 +42,15 @@ function simplify(part: unknown): unknown {
   const simple = Object.fromEntries(Object.entries(part).map(([name, value]) => [name, simplify(value)]))
   const { anyOf, ...rest } = simple
   if (!Array.isArray(anyOf)) return simple
+  const types = anyOf.map(typeOnly)
+  if (types.every((type) => type !== undefined)) return { ...rest, type: types }
   const words = anyOf.map(wordsOf)
   return words.every((each) => each !== undefined) ? { ...rest, ...choice(words.flat()) } : simple
+}
+
+/** The type of a schema that says no more; undefined for others. */
+function typeOnly(schema: Record<string, unknown>): unknown {
+  return Object.keys(schema).length === 1 ? schema.type : undefined
 }
 
 /** A choice of values with their type, which viewers need. */

@@ -30,30 +30,43 @@ export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Repl
  * returns, which must fit the schema of the reply. `Asked` is what an operation of this API is given.
  */
 export function operationsFor<Operation extends ApiOperation, Asked>() {
-  return function operation<
+  return <
     const Id extends string,
     Reply extends TSchema,
     Answer extends Static<Reply> | Response,
     Query extends TObject = TObject,
     Body extends TObject = TObject,
   >(
-    definition: Omit<Operation, 'id' | 'run' | 'query' | 'body' | 'reply'> & {
-      id: Id
-      query?: Query
-      body?: Body
+    definition: Definition<Operation, Id, Query, Body> & {
       reply: Reply
       run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Answer>
     },
-  ) {
-    return definition as object as TypedOperation<
-      Operation,
-      Id,
-      Static<Query>,
-      Static<Body>,
-      Exclude<Answer, Response>
-    >
-  }
+  ) => definition as object as Typed<Operation, Id, Query, Body, Exclude<Answer, Response>>
 }
+
+/** Like `operationsFor`, for an API whose answers are of the types of their schemas: `operation(Reply)({ … })`. */
+export function exactOperationsFor<Operation extends ApiOperation, Asked>() {
+  return <Reply extends TSchema>(reply: Reply) =>
+    <const Id extends string, Query extends TObject = TObject, Body extends TObject = TObject>(
+      definition: Definition<Operation, Id, Query, Body> & {
+        run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Static<Reply> | Response>
+      },
+    ) =>
+      ({ ...definition, reply }) as object as Typed<Operation, Id, Query, Body, Static<Reply>>
+}
+
+type Definition<Operation, Id, Query, Body> = Omit<Operation, 'id' | 'run' | 'query' | 'body' | 'reply'> & {
+  id: Id
+  query?: Query
+  body?: Body
+}
+type Typed<
+  Operation extends ApiOperation,
+  Id,
+  Query extends TObject,
+  Body extends TObject,
+  Reply,
+> = TypedOperation<Operation, Id, Static<Query>, Static<Body>, Reply>
 
 /** One of some words. */
 export const OneOf = <Word extends string>(words: readonly Word[], options: string | object = {}) =>

@@ -7,6 +7,8 @@ import { operations } from '../contract/operations'
 import { anyHostAdapter } from '../http/any-host'
 import { BodyReader, bodyLimitsOf } from '../http/body'
 import { withBunRoutes } from '../http/bun-routes'
+import type { Recorded } from '../http/callers/operation'
+import { callerRoutes } from '../http/callers/routes'
 import { clientAddressOf } from '../http/client-address'
 import { type Listener, restAfter } from '../http/connection'
 import { type Cors, createCors } from '../http/cors'
@@ -14,7 +16,6 @@ import { errorResponse } from '../http/errors'
 import { servedPaths } from '../http/paths'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
-import { codeRoutes } from '../http/routes/codes'
 import { conversationRoutes } from '../http/routes/conversations'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
@@ -22,11 +23,7 @@ import { mcpRoutes } from '../http/routes/mcp'
 import { metricsRoutes } from '../http/routes/metrics'
 import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
-import { ownKeyRoutes } from '../http/routes/own-key'
-import { ownRecordRoutes } from '../http/routes/own-records'
-import { ownSecretRoutes, type Recorded } from '../http/routes/own-secrets'
 import { paymentRoutes } from '../http/routes/payments'
-import { quoteRoutes } from '../http/routes/quotes'
 import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
 import { taskRoutes } from '../http/routes/tasks'
@@ -105,7 +102,7 @@ export function createApp(
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
     .use(modelRoutes(world))
     .use(audioListRoutes(world))
-    .use(ownRoutes(world, bodies, () => app.server))
+    .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
     .use(paymentRoutes(world, bodies))
     .use(healthRoutes(createReadiness(world), createLiveness(world)))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
@@ -122,16 +119,6 @@ function optionsRoutes(cors: Cors, routes: () => readonly Route[]) {
   for (const path of SHARED_PATHS)
     app.options(`${path}*`, ({ request }) => cors.preflight(request) ?? methodsAnswer(routes(), request))
   return app
-}
-
-/** Paths at which holders of keys look at them, and change them. */
-function ownRoutes(world: World, bodies: BodyReader, listener: () => Listener | null) {
-  return new Elysia()
-    .use(ownKeyRoutes(world))
-    .use(ownRecordRoutes(world))
-    .use(ownSecretRoutes(world, recordedBy(world, listener)))
-    .use(quoteRoutes(world, bodies))
-    .use(codeRoutes(world, bodies))
 }
 
 /** Changes of a key by who holds it stand in the audit trail as those of operators do. */

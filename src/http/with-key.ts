@@ -13,31 +13,21 @@ export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
   config: Pick<Config, 'server'>
 }
 
-/** Answers what a key may see of itself, also one that rests. */
-export async function answerIdentified(
-  world: KeyedWorld,
-  request: Request,
-  show: (key: Key) => object | Promise<object>,
-): Promise<Response> {
-  const requestId = world.newId('req')
-  try {
-    const key = await world.authenticator.identify(authorizationOf(request, world.config, 'openai'))
-    const headers = { 'x-request-id': requestId, 'cache-control': 'no-store' }
-    return Response.json(await show(key), { headers })
-  } catch (error) {
-    return errorResponse(error, 'openai', requestId, world.log)
-  }
-}
-
+/** Answers a request of a key. `mayRest` also lets a key ask that is paused, or whose account rests. */
 export async function answerKeyed(
   world: KeyedWorld,
   request: Request,
   dialect: Dialect,
   work: (key: Key, requestId: string) => Response | Promise<Response>,
+  mayRest = false,
 ): Promise<Response> {
   const requestId = world.newId('req')
   try {
-    const key = await world.authenticator.authenticate(authorizationOf(request, world.config, dialect))
+    const authorization = authorizationOf(request, world.config, dialect)
+    const { authenticator } = world
+    const key = await (mayRest
+      ? authenticator.identify(authorization)
+      : authenticator.authenticate(authorization))
     return await work(key, requestId)
   } catch (error) {
     return errorResponse(error, dialect, requestId, world.log)

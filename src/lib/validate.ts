@@ -21,6 +21,11 @@ export function createValidator(schema: TSchema): (body: unknown) => void {
   }
 }
 
+/** Whether a value fits a schema. */
+export function fits(schema: TSchema, value: unknown): boolean {
+  return compile(schema).Check(value)
+}
+
 type Fault = Pick<ValueError, 'path' | 'schema' | 'value'>
 
 const checks = new WeakMap<TSchema, TypeCheck<TSchema>>()

@@ -6,10 +6,10 @@ import { gzip } from 'node:zlib'
 import { swagger } from '@elysiajs/swagger'
 import viewerText from '@scalar/api-reference/browser/standalone.js' with { type: 'text' }
 import { Elysia } from 'elysia'
-import { createDocument } from '../../api-document/document'
 import placeText from '../../api-document/page/place.js' with { type: 'text' }
 import type { Catalogue } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
+import { createDocument } from '../callers/document'
 
 export interface DocsPage {
   html(): Response

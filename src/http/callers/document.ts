@@ -1,16 +1,18 @@
 // Makes the OpenAPI document of a running gateway from the tables and schemas that requests are served by. It must stay
 // pure: the same catalogue makes the same document.
 
-import type { Catalogue } from '../catalogue/models'
-import { operations } from '../contract/operations'
-import { families } from '../families'
-import { errorSchemas } from './error-pages'
-import { guides } from './guides'
-import { headers } from './headers'
-import { formsOf, pathOfOperation, schemaOfForm } from './operations'
-import { furtherPaths } from './paths'
-import { replySchemas } from './replies'
-import { withTypes } from './schema'
+import { errorSchemas } from '../../api-document/error-pages'
+import { guides } from '../../api-document/guides'
+import { headers } from '../../api-document/headers'
+import { formsOf, pathOfOperation, schemaOfForm } from '../../api-document/operations'
+import { furtherPaths } from '../../api-document/paths'
+import { replySchemas } from '../../api-document/replies'
+import { withTypes } from '../../api-document/schema'
+import type { Catalogue } from '../../catalogue/models'
+import { operations } from '../../contract/operations'
+import { families } from '../../families'
+import { callerOperations } from './operations'
+import { describeCallers } from './paths'
 
 /** Version of the API that callers write against. It changes with the contract, not with the gateway. */
 const CONTRACT_VERSION = '1.0.0'
@@ -50,6 +52,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
   const forms = served.flatMap(({ operation, forms }) =>
     forms.map((form) => [form.name, schemaOfForm(form, operation)]),
   )
+  const callers = describeCallers(callerOperations)
   const address = publicUrl?.replace(/\/+$/, '')
   const paths = served.map(({ operation, forms }) => [
     operation.path,
@@ -67,7 +70,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
     servers: [{ url: address || '/' }],
     tags,
     security: [{ key: [] }],
-    paths: { ...Object.fromEntries(paths), ...furtherPaths },
+    paths: { ...Object.fromEntries(paths), ...callers.paths, ...furtherPaths },
     components: {
       securitySchemes: {
         key: {
@@ -77,7 +80,12 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
         },
       },
       headers,
-      schemas: withTypes({ ...Object.fromEntries(forms), ...replySchemas, ...errorSchemas }),
+      schemas: withTypes({
+        ...Object.fromEntries(forms),
+        ...callers.schemas,
+        ...replySchemas,
+        ...errorSchemas,
+      }),
     },
   }
 }

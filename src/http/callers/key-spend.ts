@@ -1,0 +1,60 @@
+// What keys and accounts have spent, and can spend now, for operations that show it. It must never write.
+
+import { findAccount } from '../../accounts/accounts'
+import type { Key } from '../../accounts/keys'
+import { type Balance, bookOf } from '../../billing/ledger/balances'
+import { accountPeriodOf, committedNano } from '../../billing/ledger/limits'
+import { budgetUsedNano, usageBy } from '../../billing/reports/usage-report'
+import { DAY_MS } from '../../billing/reports/usage-totals'
+import type { Db } from '../../db/db'
+
+export async function accountOf(db: Db, key: Key) {
+  const account = await findAccount(db, key.account)
+  if (!account) throw new Error(`key ${key.name} has no account`)
+  return account
+}
+
+/** The most that a key can spend now: what its account has available, or its budget or that of the account has left. */
+export async function leftNano(db: Db, key: Key, now: number): Promise<number> {
+  const [{ availableNano }, usedNano, accountUsedNano] = await Promise.all([
+    accountOf(db, key) satisfies Promise<Balance>,
+    budgetUsedNano(db, key, now),
+    accountUsed(db, key, now),
+  ])
+  const left = [availableNano]
+  if (key.budgetNano !== null) left.push(key.budgetNano - usedNano)
+  if (key.accountBudget) left.push(key.accountBudget.amountNano - (accountUsedNano ?? 0))
+  return Math.max(0, Math.min(...left))
+}
+
+/** Nano-dollars that are spent or held of the account's budget in its period; null without one. */
+export async function accountUsed(db: Db, key: Key, now: number): Promise<number | null> {
+  const period = accountPeriodOf(key, now)
+  return period === null ? null : committedNano(db, bookOf(key.account), period)
+}
+
+interface Spend {
+  dayNano: number
+  weekNano: number
+  monthNano: number
+  totalNano: number
+}
+
+/** Amounts that were paid since the beginnings of this day, week and month in UTC, and ever. */
+export async function spendTotals(
+  db: Db,
+  of: { keyId?: string; account?: string },
+  now: number,
+): Promise<Spend> {
+  const days = await usageBy(db, 'day', { since: 0, ...of })
+  const today = now - (now % DAY_MS)
+  const date = new Date(today)
+  const since = (at: number) =>
+    days.reduce((sum, { name, amountNano }) => (Number(name) >= at ? sum + amountNano : sum), 0)
+  return {
+    dayNano: since(today),
+    weekNano: since(today - ((date.getUTCDay() + 6) % 7) * DAY_MS),
+    monthNano: since(Date.UTC(date.getUTCFullYear(), date.getUTCMonth())),
+    totalNano: since(0),
+  }
+}

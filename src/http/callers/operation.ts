@@ -1,0 +1,84 @@
+// The form of an operation of the callers' API beside those that are paid: what a holder of a key reads, keeps and changes.
+// Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
+//
+// To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
+// `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response for what is none.
+
+import type { Key } from '../../accounts/keys'
+import type { ErrorGroup } from '../../api-document/error-pages'
+import type { Parameter } from '../../api-document/schema'
+import { type ApiOperation, exactOperationsFor } from '../../api-operation/operation'
+import type { Artifacts } from '../../artifacts/artifacts'
+import type { Catalogue } from '../../catalogue/models'
+import type { Config } from '../../config/schema'
+import type { Db } from '../../db/db'
+import type { BackgroundResponses } from '../../kept-responses/background'
+import type { ConversationWorld } from '../../kept-responses/conversations'
+import type { Dialect, GatewayError } from '../../lib/errors'
+import type { System } from '../../lib/system'
+import type { RequestStore } from '../../request-log/request-log'
+import type { Entrance } from '../body'
+import type { Listener } from '../connection'
+import type { KeyedWorld } from '../with-key'
+
+/** Everything of a running gateway that holders of keys see and change. */
+export interface CallerWorld extends KeyedWorld, ConversationWorld, Omit<System, 'wall'> {
+  db: Db
+  readonly config: Pick<Config, 'server' | 'models'>
+  readonly catalogue: Catalogue
+  requestLog: Pick<RequestStore, 'list' | 'find'>
+  /** Null if results are not kept. */
+  artifacts: Artifacts | null
+  backgroundResponses: BackgroundResponses
+  randomBytes(count: number): Uint8Array
+}
+
+/** The database for one change of a key by its holder, with the entry in the audit trail. */
+export type Recorded = (
+  key: Key,
+  action: 'key.roll' | 'key.roll_webhook',
+  from: { requestId: string; request: Request },
+) => Db
+
+export interface CallerAsked {
+  world: CallerWorld
+  key: Key
+  request: Request
+  requestId: string
+  params: Readonly<Record<string, string>>
+  listener: Listener | null
+  /** The form in which the caller reads answers. */
+  dialect: Dialect
+  recorded: Recorded
+}
+
+export interface CallerOperation extends ApiOperation {
+  /** Further paths, for clients of other gateways. Default: one for clients that write /v1 twice. */
+  aliases?: readonly string[]
+  /** Whether a key may ask that is paused, or whose account rests. */
+  mayRest?: boolean
+  /** Whether no cache may keep the answer. */
+  isPrivate?: boolean
+  /** Whether the answer has the headers of answers of paid operations, such as the sandbox's. */
+  isMarked?: boolean
+  /** The limit of the body; its presence says that there is one. */
+  entrance?: Entrance
+  /** Whether the body may be left out. */
+  isBodyOptional?: boolean
+  /** Whether it counts as a request of the key's limits. */
+  isCounted?: boolean
+  /** The forms of answers, by what a request says of its client. Default: the common one. */
+  dialects?: readonly Dialect[]
+  dialectOf?(request: Request): Dialect
+  /** Describes the good answer, for the document. */
+  answers?: string
+  /** Parameters in headers, for the document. */
+  headers?: readonly Parameter[]
+  /** Errors besides those that follow from a key, a query and a body, for the document. */
+  errors?: readonly ErrorGroup[]
+  /** The error for what is not there, with an id as an example. */
+  missing?: GatewayError
+  run(asked: CallerAsked, query: Record<string, never>, body: Record<string, never>): Promise<object>
+}
+
+export const callerOperation = exactOperationsFor<CallerOperation, CallerAsked>()

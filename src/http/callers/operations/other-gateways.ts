@@ -1,0 +1,155 @@
+// Keys and their money in the forms of other gateways, at the paths at which their clients ask. A key that is paused may ask
+// too. It must never write, nor show another account, or another key of the same account.
+
+import { Type } from '@sinclair/typebox'
+import { keyStatusOf } from '../../../accounts/key-json'
+import { Nullable, OneOf } from '../../../api-operation/operation'
+import { isoTime } from '../../../db/iso-time'
+import { NANO_PER_USD } from '../../../lib/money'
+import { accountOf, leftNano, spendTotals } from '../key-spend'
+import { callerOperation } from '../operation'
+import { maybeText, text } from '../schemas'
+import { ownKey } from './own-key'
+
+const RESETS = { day: 'daily', week: 'weekly', month: 'monthly' } as const
+const number = Type.Number()
+const flag = Type.Boolean()
+
+/** The old form of OpenAI, in which what is left is the limit less the usage. Both are lifetime totals of the key. */
+const subscription = callerOperation(
+  Type.Object({
+    object: Type.Literal('billing_subscription'),
+    has_payment_method: flag,
+    soft_limit_usd: number,
+    hard_limit_usd: number,
+    system_hard_limit_usd: number,
+    access_until: Type.Integer({ description: 'Seconds since 1970; 0: no end.' }),
+  }),
+)({
+  ...ownKey,
+  id: 'getSubscription',
+  // Clients with a base URL that ends with /v1, and those that leave it away.
+  path: '/v1/dashboard/billing/subscription',
+  aliases: ['/dashboard/billing/subscription'],
+  summary: 'The most that this key can spend with what it has spent, for clients that show a balance',
+  async run({ world: { db, now }, key }) {
+    const at = now()
+    const [left, { totalNano }] = await Promise.all([
+      leftNano(db, key, at),
+      spendTotals(db, { keyId: key.id }, at),
+    ])
+    const limit = dollarsOf(left + totalNano)
+    return {
+      object: 'billing_subscription',
+      has_payment_method: true,
+      soft_limit_usd: limit,
+      hard_limit_usd: limit,
+      system_hard_limit_usd: limit,
+      access_until: Math.floor((key.expiresAt ?? 0) / 1000),
+    }
+  },
+})
+
+/** Usage in cents. Dates are not read, as on other gateways: clients subtract it from the limit. */
+const billingUsage = callerOperation(Type.Object({ object: Type.Literal('list'), total_usage: number }))({
+  ...ownKey,
+  id: 'getBillingUsage',
+  path: '/v1/dashboard/billing/usage',
+  aliases: ['/dashboard/billing/usage'],
+  summary: 'Cents that this key has ever spent: the limit of the subscription less this is what is left',
+  async run({ world: { db, now }, key }) {
+    const { totalNano } = await spendTotals(db, { keyId: key.id }, now())
+    return { object: 'list', total_usage: (totalNano * 100) / NANO_PER_USD }
+  },
+})
+
+const credits = callerOperation(
+  Type.Object({ data: Type.Object({ total_credits: number, total_usage: number }) }),
+)({
+  ...ownKey,
+  id: 'getCredits',
+  path: '/api/v1/credits',
+  aliases: [],
+  summary: 'Dollars that the account was given, and has spent',
+  async run({ world: { db, now }, key }) {
+    const [account, { totalNano }] = await Promise.all([
+      accountOf(db, key),
+      spendTotals(db, { account: key.account }, now()),
+    ])
+    const given = dollarsOf(account.balanceNano + totalNano)
+    return { data: { total_credits: given, total_usage: dollarsOf(totalNano) } }
+  },
+})
+
+const currentKey = callerOperation(
+  Type.Object({
+    data: Type.Object({
+      label: text,
+      limit: Nullable(number),
+      limit_remaining: number,
+      limit_reset: Nullable(OneOf(Object.values(RESETS))),
+      include_byok_in_limit: flag,
+      usage: number,
+      usage_daily: number,
+      usage_weekly: number,
+      usage_monthly: number,
+      byok_usage: number,
+      byok_usage_daily: number,
+      byok_usage_weekly: number,
+      byok_usage_monthly: number,
+      is_free_tier: flag,
+      is_management_key: flag,
+      is_provisioning_key: flag,
+      creator_user_id: Type.Null(),
+      expires_at: maybeText,
+      disabled: flag,
+      // Deprecated in this form, and expected by clients all the same.
+      rate_limit: Type.Object({
+        requests: Type.Integer({ description: '-1: no limit.' }),
+        interval: text,
+        note: text,
+      }),
+    }),
+  }),
+)({
+  ...ownKey,
+  id: 'getCurrentKey',
+  path: '/api/v1/key',
+  aliases: ['/api/v1/auth/key'],
+  summary: 'This key, in the form that clients of model routers read',
+  async run({ world: { db, now }, key }) {
+    const at = now()
+    const [left, spend] = await Promise.all([leftNano(db, key, at), spendTotals(db, { keyId: key.id }, at)])
+    return {
+      data: {
+        label: key.name,
+        limit: key.budgetNano === null ? null : dollarsOf(key.budgetNano),
+        limit_remaining: dollarsOf(left),
+        limit_reset: key.budgetPeriod === null ? null : RESETS[key.budgetPeriod],
+        include_byok_in_limit: false,
+        usage: dollarsOf(spend.totalNano),
+        usage_daily: dollarsOf(spend.dayNano),
+        usage_weekly: dollarsOf(spend.weekNano),
+        usage_monthly: dollarsOf(spend.monthNano),
+        byok_usage: 0,
+        byok_usage_daily: 0,
+        byok_usage_weekly: 0,
+        byok_usage_monthly: 0,
+        is_free_tier: false,
+        is_management_key: false,
+        is_provisioning_key: false,
+        creator_user_id: null,
+        expires_at: isoTime(key.expiresAt),
+        disabled: keyStatusOf(key, at) !== 'active',
+        rate_limit: { requests: key.requestsPerMinute ?? -1, interval: '1m', note: 'Requests a minute.' },
+      },
+    }
+  },
+})
+
+/** Dollars as the number that these forms have; their clients round it. */
+function dollarsOf(amountNano: number): number {
+  return amountNano / NANO_PER_USD
+}
+
+export const otherGatewayOperations = [subscription, billingUsage, credits, currentKey]

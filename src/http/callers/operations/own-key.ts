@@ -1,0 +1,249 @@
+// What holders of keys may see of them: GET /v1/me, /v1/usage and /v1/prices. A key that is paused may ask too: the answer
+// says that it is. It must never write, nor show another account, or another key of the same account.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { keyWithMoneyJson } from '../../../accounts/key-json'
+import { type Key, mayUse } from '../../../accounts/keys'
+import { Nullable, OneOf } from '../../../api-operation/operation'
+import { periodOf } from '../../../billing/ledger/limits'
+import {
+  budgetUsedNano,
+  nameOfUsage,
+  totalUsage,
+  usageBy,
+  usageDimensionOf,
+  usageJson,
+} from '../../../billing/reports/usage-report'
+import { DAY_MS } from '../../../billing/reports/usage-totals'
+import { allowanceOf } from '../../../billing/selling/allowances'
+import { cardOf } from '../../../catalogue/model-card'
+import { formsFor, modelsOf } from '../../../catalogue/models'
+import type { DescribedPrices } from '../../../config/models/prices'
+import { BUDGET_PERIODS } from '../../../contract/budgets'
+import type { Model } from '../../../contract/family'
+import { operations } from '../../../contract/operations'
+import { isoTime } from '../../../db/iso-time'
+import { invalidRequest } from '../../../lib/errors'
+import { formatUsd } from '../../../lib/money'
+import { lastCutOf } from '../../../request-log/own-request'
+import { periodOfQuery } from '../../query-time'
+import { accountOf, accountUsed, spendTotals } from '../key-spend'
+import { callerOperation } from '../operation'
+import { count, dollars, list, mapOf, maybeCount, maybeText, text } from '../schemas'
+
+/** The period of a usage report that names none. */
+const DEFAULT_DAYS = 30
+/** Usage can be summed by these. */
+const DIMENSIONS = 'model, operation, day, hour, metadata.NAME'
+/** Hours are listed for no longer than this, in days. */
+const MAX_HOURLY_DAYS = 31
+
+/** Properties that all operations have by which a holder looks at a key. */
+export const ownKey = { method: 'GET', tag: 'Keys', mayRest: true, isPrivate: true } as const
+
+const me = callerOperation(
+  Type.Object({
+    object: Type.Literal('key'),
+    id: text,
+    name: text,
+    account: text,
+    hint: text,
+    status: OneOf(['active', 'paused', 'expired', 'revoked']),
+    models: Nullable(list(text), { description: 'What it may use; null: all.' }),
+    requests_per_minute: maybeCount,
+    tokens_per_minute: maybeCount,
+    concurrency: maybeCount,
+    budget_usd: maybeText,
+    budget_period: Nullable(OneOf(BUDGET_PERIODS)),
+    expires_at: maybeText,
+    paused_at: maybeText,
+    revoked_at: maybeText,
+    created_at: text,
+    balance_usd: dollars,
+    held_usd: dollars,
+    available_usd: dollars,
+    account_status: OneOf(['open', 'frozen', 'closed']),
+    account_display_name: maybeText,
+    plan: maybeText,
+    account_budget_usd: maybeText,
+    account_budget_period: Nullable(OneOf(BUDGET_PERIODS)),
+    account_budget_used_usd: maybeText,
+    allowance_usd: maybeText,
+    allowance_ends_at: maybeText,
+    budget_used_usd: maybeText,
+    budget_renewed_at: maybeText,
+    last_answer_cut: Nullable(Type.Object({ ended_by: Type.Literal('balance'), request: text, at: text }), {
+      description:
+        'The last answer of a day, if it was a stream that ended early because no more could be held.',
+    }),
+    spend_usd: Type.Object({ today: dollars, this_week: dollars, this_month: dollars, total: dollars }),
+  }),
+)({
+  ...ownKey,
+  id: 'getMe',
+  path: '/v1/me',
+  summary: 'This key: its limits, what it has spent, and what its account has',
+  async run({ world: { db, requestLog, config, now }, key }) {
+    const at = now()
+    const [account, usedNano, accountUsedNano, allowance, spend, cut] = await Promise.all([
+      accountOf(db, key),
+      budgetUsedNano(db, key, at),
+      accountUsed(db, key, at),
+      allowanceOf(db, key.account, at),
+      spendTotals(db, { keyId: key.id }, at),
+      lastCutOf(requestLog, key.id, at),
+    ])
+    return {
+      object: 'key',
+      ...keyWithMoneyJson(key, account, at),
+      models: usableModels(key, Object.keys(config.models)),
+      account_display_name: account.displayName,
+      plan: key.planName,
+      account_budget_usd: key.accountBudget && formatUsd(key.accountBudget.amountNano),
+      account_budget_period: key.accountBudget?.period ?? null,
+      account_budget_used_usd: accountUsedNano === null ? null : formatUsd(accountUsedNano),
+      allowance_usd: allowance ? formatUsd(allowance.amountNano) : null,
+      allowance_ends_at: isoTime(allowance?.endsAt ?? null),
+      budget_used_usd: key.budgetNano === null ? null : formatUsd(usedNano),
+      budget_renewed_at: key.budgetNano === null ? null : isoTime(periodOf(key, at).endsAt),
+      last_answer_cut: cut ? { ended_by: 'balance', request: cut.id, at: isoTime(cut.at) } : null,
+      spend_usd: {
+        today: formatUsd(spend.dayNano),
+        this_week: formatUsd(spend.weekNano),
+        this_month: formatUsd(spend.monthNano),
+        total: formatUsd(spend.totalNano),
+      },
+    }
+  },
+})
+
+/** Ids that a key may use by its own list and by its plan; null: all that there are. */
+function usableModels(key: Key, known: readonly string[]): string[] | null {
+  const ids = key.models ?? known
+  const usable = ids.filter((id) => mayUse(key, id))
+  return key.models === null && usable.length === known.length ? null : usable
+}
+
+const used = {
+  requests: count,
+  running: count,
+  released: count,
+  counted: count,
+  estimated: count,
+  amount_usd: dollars,
+  shortfall_usd: dollars,
+}
+
+const usage = callerOperation(
+  Type.Object({
+    object: Type.Literal('usage'),
+    since: text,
+    until: maybeText,
+    by: text,
+    rows: list(Type.Object(used)),
+    total: Type.Object(used),
+  }),
+)({
+  ...ownKey,
+  id: 'getUsage',
+  path: '/v1/usage',
+  summary: 'Requests of this key, and what was paid for them',
+  query: Type.Object(
+    {
+      by: Type.String({ default: 'model', description: `What to sum by: ${DIMENSIONS}.` }),
+      since: Type.Optional(
+        Type.String({
+          description: `From this time in UTC, such as \`2026-10-01\`. Default: ${DEFAULT_DAYS} days ago.`,
+        }),
+      ),
+      until: Type.Optional(Type.String({ description: 'Before this time.' })),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ world: { db, now }, key }, query) {
+    const at = now()
+    const by = usageDimensionOf(query.by)
+    if (!by || by === 'key' || by === 'account')
+      throw invalidRequest('by', `Invalid 'by'. Supported values are: ${DIMENSIONS}.`)
+    const period = periodOfQuery(query, at - DEFAULT_DAYS * DAY_MS)
+    const { since, until } = period
+    if (by === 'hour' && (until ?? at) - since > MAX_HOURLY_DAYS * DAY_MS)
+      throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
+    const used = await usageBy(db, by, { ...period, keyId: key.id })
+    return {
+      object: 'usage',
+      since: isoTime(since),
+      until: isoTime(until ?? null),
+      by,
+      rows: used.map((each) => ({ [by]: nameOfUsage(each, by), ...usageJson(each) })),
+      total: usageJson(totalUsage(used)),
+    }
+  },
+})
+
+const PlainOptions = Type.Object({
+  fields: list(text),
+  sizes: Type.Optional(list(text)),
+  durations: Type.Optional(
+    Type.Object({ min: Type.Integer(), max: Type.Integer(), default: Type.Integer() }),
+  ),
+  dimensions: Type.Optional(
+    Type.Union([list(Type.Integer()), Type.Object({ min: Type.Integer(), max: Type.Integer() })]),
+  ),
+  input: Type.Optional(list(text)),
+  voices: Type.Optional(list(text)),
+})
+
+const prices = callerOperation(
+  Type.Object({
+    object: Type.Literal('list'),
+    currency: Type.Literal('USD'),
+    data: list(
+      Type.Object({
+        id: text,
+        operations: list(OneOf(operations.map(({ name }) => name))),
+        pricing: mapOf(text, 'Dollars for one of each, in the words of model lists.'),
+        prices: Nullable(Type.Unsafe<DescribedPrices>({ type: 'object' }), {
+          description: 'The whole price list, as the configuration has it.',
+        }),
+        options: mapOf(PlainOptions, 'What a request in plain words may have beside its text, by operation.'),
+        route: Type.Optional(list(text, { description: 'The models of a route.' })),
+      }),
+    ),
+  }),
+)({
+  ...ownKey,
+  id: 'getPrices',
+  path: '/v1/prices',
+  summary: 'Prices of the models that this key may use',
+  async run({ world: { catalogue }, key }) {
+    const data = modelsOf(catalogue, key).flatMap(({ id }) => {
+      const card = cardOf(catalogue, key, id)
+      if (!card) return []
+      const { operations, pricing, prices } = card
+      const route = catalogue.routes.get(id)?.models
+      const options = optionsOf((route ?? [id]).flatMap((each) => formsFor(catalogue, key, each)))
+      return [{ id, operations, pricing, prices: prices ?? null, options, ...(route && { route }) }]
+    })
+    return { object: 'list', currency: 'USD', data }
+  },
+})
+
+/** Fields that a request in plain words may have beside its text, and their values where they are known, by operation. */
+function optionsOf(forms: readonly Model[]) {
+  const options: Record<string, Static<typeof PlainOptions>> = {}
+  for (const model of forms) {
+    const { family, sizes, durations, dimensions, inputModalities } = model
+    options[family.operation] ??= {
+      fields: (family.plain?.fields ?? []).filter((name) => name !== 'uploads'),
+      ...(sizes && { sizes }),
+      ...(durations && { durations }),
+      ...(dimensions && { dimensions }),
+      ...(inputModalities && { input: inputModalities }),
+      ...(family.kind === 'speech' && { voices: family.voices(model) }),
+    }
+  }
+  return options
+}
+
+export const ownKeyOperations = [me, usage, prices]

@@ -1,0 +1,49 @@
+// POST /v1/me/roll and /v1/me/roll-webhook: who holds a key replaces its secret, or the one that signs its webhooks. The new
+// one is in the answer and nowhere else; the old secret of a key is refused at once.
+
+import { Type } from '@sinclair/typebox'
+import { giveNewSecret, giveNewWebhookSecret } from '../../../accounts/key-changes'
+import { SessionToken } from '../../../accounts/sessions'
+import { isoTime } from '../../../db/iso-time'
+import { authorizationOf } from '../../authorization'
+import { callerOperation } from '../operation'
+import { text } from '../schemas'
+
+const roll = callerOperation(Type.Object({ object: Type.Literal('key_secret'), name: text, key: text }))({
+  id: 'rollOwnKey',
+  method: 'POST',
+  path: '/v1/me/roll',
+  tag: 'Keys',
+  summary: 'Replace the secret of this key. The old one is refused at once',
+  isPrivate: true,
+  async run({ world, key, request, requestId, recorded }) {
+    const asking = authorizationOf(request, world.config, 'openai')
+    const db = recorded(key, 'key.roll', { requestId, request })
+    const session = asking instanceof SessionToken ? asking : undefined
+    const secret = await giveNewSecret(db, key, world, session)
+    return { object: 'key_secret', name: key.name, key: secret }
+  },
+})
+
+const rollWebhook = callerOperation(
+  Type.Object({
+    object: Type.Literal('webhook_secret'),
+    name: text,
+    webhook_secret: text,
+    old_until: text,
+  }),
+)({
+  id: 'rollOwnWebhookSecret',
+  method: 'POST',
+  path: '/v1/me/roll-webhook',
+  tag: 'Keys',
+  summary: 'Replace the secret that signs the webhooks of this key. The old one signs too for a day',
+  isPrivate: true,
+  async run({ world, key, request, requestId, recorded }) {
+    const db = recorded(key, 'key.roll_webhook', { requestId, request })
+    const { secret, oldUntil } = await giveNewWebhookSecret(db, key, world)
+    return { object: 'webhook_secret', name: key.name, webhook_secret: secret, old_until: isoTime(oldUntil) }
+  },
+})
+
+export const ownSecretOperations = [roll, rollWebhook]

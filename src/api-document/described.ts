@@ -33,7 +33,12 @@ export function describeInput(
   const parameters = [...inPath, ...inQuery, ...further]
   return {
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: { 'application/json': mediaOf(body) } } }),
+    ...(body && {
+      requestBody: {
+        required: (body.required ?? []).length > 0,
+        content: { 'application/json': mediaOf(body) },
+      },
+    }),
   }
 }
 

@@ -4,9 +4,8 @@
 import { id, missing, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import { idempotencyKey, waiting } from './headers'
-import { keptPaths } from './kept-paths'
-import { endedTasks, jsonMedia } from './replies'
-import { headerOf, type Parameter, type Schema, schemaOf } from './schema'
+import { jsonMedia } from './replies'
+import { headerOf, type Parameter, type Schema } from './schema'
 
 /** The mark of a path that needs no key. */
 const open = { security: [] }
@@ -24,78 +23,12 @@ const range: Parameter = {
 }
 const taskMissing = notFoundAnswer(missing('task_not_found', 'There is no such task on this account.'))
 
-const messagesVersion: Parameter = {
-  name: 'anthropic-version',
-  in: 'header',
-  description: 'Clients of messages send it, and read the answer in the form that they know.',
-  schema: { type: 'string' },
-}
-
-const mode: Parameter = {
-  name: 'X-Gateway-Mode',
-  in: 'header',
-  description: 'The same as `mode`, for clients that can set headers but no query.',
-  schema: { type: 'string' },
-}
-
 const jsonBody = (value: object, required = Object.keys(value)) => ({
   required: true,
   content: {
     'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
   },
 })
-
-const models = {
-  '/v1/models': {
-    get: {
-      operationId: 'listModels',
-      tags: ['Models'],
-      summary: 'The models that this key may use',
-      parameters: [
-        messagesVersion,
-        mode,
-        query('mode', 'Only models that serve this operation, such as `chat`.', { type: 'string' }),
-        query('operation', 'The same as `mode`.', { type: 'string' }),
-        query('output_modalities', 'Only models that make one of these, such as `text,image`; `all`: any.', {
-          type: 'string',
-        }),
-        query('supported_parameters', 'Only chat models that take all of these fields, such as `tools`.', {
-          type: 'string',
-        }),
-        query('limit', 'Models on a page, for clients of messages.', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 1000,
-        }),
-        query('after_id', 'The page after this model.', { type: 'string' }),
-        query('before_id', 'The page before this model.', { type: 'string' }),
-      ],
-      responses: {
-        ...ok('The list, whole, or by pages for clients of messages.', 'ModelList', 'MessagesModelList'),
-        ...errorAnswers(['always', 'badAddress'], ['openai', 'messages']),
-      },
-    },
-  },
-  '/v1/models/{id}': {
-    get: {
-      operationId: 'getModel',
-      tags: ['Models'],
-      summary: 'One model',
-      parameters: [id('Its id, in which slashes may stand.'), messagesVersion],
-      responses: {
-        ...ok('The model.', 'Model', 'MessagesModel'),
-        ...errorAnswers(['always'], ['openai', 'messages']),
-        '404': notFoundAnswer(
-          missing(
-            'model_not_found',
-            'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
-          ),
-          ['openai', 'messages'],
-        ),
-      },
-    },
-  },
-}
 
 const optionalKey = { security: [{ key: [] }, {}] }
 const audioLists = {
@@ -133,27 +66,6 @@ const payments = {
         '404': notFoundAnswer(
           missing('payments_not_configured', 'This gateway takes no payments of Stripe.'),
         ),
-      },
-    },
-  },
-}
-
-const tasks = {
-  '/v1/videos/generations/{id}': {
-    get: {
-      operationId: 'getVideoTask',
-      tags: ['Video'],
-      summary: 'How a video task stands',
-      'x-aliases': ['/v1/video/generations/{id}'],
-      parameters: [id('The id of the task, or the one that the vendor gave it.'), ...waiting],
-      responses: {
-        '200': {
-          description: 'The task in the form of its vendor, with these fields beside.',
-          headers: { 'x-request-id': headerOf('x-request-id') },
-          content: { 'application/json': { schema: schemaOf('VideoTask'), examples: endedTasks } },
-        },
-        ...errorAnswers(['always'], ['openai']),
-        '404': taskMissing,
       },
     },
   },
@@ -467,11 +379,8 @@ const gateway = {
 }
 
 export const furtherPaths = {
-  ...models,
   ...audioLists,
   ...payments,
-  ...keptPaths,
-  ...tasks,
   ...videos,
   ...others,
   ...gateway,

@@ -69,30 +69,10 @@ export const replySchemas: Record<string, Schema> = {
       incomplete_details: object({ reason: text }),
     },
   ),
-  DeletedResponse: object({ id: text, object: { const: 'response' }, deleted: { const: true } }),
-  Conversation: object({
-    id: text,
-    object: { const: 'conversation' },
-    created_at: count,
-    metadata: { type: 'object', additionalProperties: true },
-  }),
   PaymentReport: object(
     { received: { const: true }, result: { enum: ['credited', 'known', 'ignored'] } },
     { reason: text },
   ),
-  DeletedConversation: object({
-    id: text,
-    object: { const: 'conversation.deleted' },
-    deleted: { const: true },
-  }),
-  ConversationItem: object({ id: text, type: text }),
-  InputItemList: object({
-    object: { const: 'list' },
-    data: list(object({ id: text })),
-    first_id: { type: ['string', 'null'] },
-    last_id: { type: ['string', 'null'] },
-    has_more: { type: 'boolean' },
-  }),
   EmbeddingList: object({
     object: { const: 'list' },
     model: text,
@@ -159,43 +139,8 @@ export const replySchemas: Record<string, Schema> = {
     last_id: { type: ['string', 'null'] },
     has_more: { type: 'boolean' },
   }),
-  Model: object({
-    id: text,
-    object: { const: 'model' },
-    created: count,
-    owned_by: text,
-    name: text,
-    operations: { ...list(text), description: 'What it can be asked: chat, image, embeddings …' },
-    architecture: object({ modality: text, input_modalities: list(text), output_modalities: list(text) }),
-    context_length: { type: ['integer', 'null'], description: 'Tokens; 0 for a model that reads none.' },
-    max_completion_tokens: { type: ['integer', 'null'] },
-    top_provider: object({
-      context_length: { type: ['integer', 'null'] },
-      max_completion_tokens: { type: ['integer', 'null'] },
-      is_moderated: { type: 'boolean' },
-    }),
-    pricing: {
-      ...object({ prompt: text, completion: text }),
-      description: 'Dollars for one token, picture or request; the highest where they depend on a size.',
-    },
-  }),
-  ModelList: object({ object: { const: 'list' }, data: list(schemaOf('Model')) }),
   SpeechModelList: object({ models: list(object({ id: text, name: text })) }),
   VoiceList: object({ voices: list(object({ id: text, name: text })) }),
-  MessagesModel: object({
-    type: { const: 'model' },
-    id: text,
-    display_name: text,
-    created_at: text,
-    max_input_tokens: { type: ['integer', 'null'] },
-    max_tokens: { type: ['integer', 'null'] },
-  }),
-  MessagesModelList: object({
-    data: list(schemaOf('MessagesModel')),
-    has_more: { type: 'boolean' },
-    first_id: { type: ['string', 'null'] },
-    last_id: { type: ['string', 'null'] },
-  }),
   Health: object({ status: text }),
   Readiness: object({ status: text, checks: object({ database: text, disk: text, configuration: text }) }),
 }
@@ -204,27 +149,7 @@ const AT = 1_767_225_600
 const task = { id: 'task_0193a1b2c3d47e8f', model: 'a-video-model', created_at: AT }
 const file = 'https://gateway.example.com/v1/artifacts/art_0193?expires=1767312000&signature=1f2e'
 
-const limits = { context_length: 200_000, max_completion_tokens: 64_000 }
-const model = {
-  id: 'a-chat-model',
-  object: 'model',
-  created: AT,
-  owned_by: 'somebody',
-  name: 'a-chat-model',
-  operations: ['chat', 'messages', 'responses'],
-  architecture: {
-    modality: 'text+image->text',
-    input_modalities: ['text', 'image'],
-    output_modalities: ['text'],
-  },
-  ...limits,
-  top_provider: { ...limits, is_moderated: false },
-  pricing: { prompt: '0.000001', completion: '0.000005', input_cache_read: '0.0000001' },
-  prices: { per_1m_input_tokens: '1', per_1m_output_tokens: '5', per_1m_cached_input_tokens: '0.1' },
-  supported_parameters: ['max_tokens', 'temperature', 'tools'],
-}
-
-const replyExamples = {
+export const replyExamples = {
   ChatCompletion: {
     id: 'chatcmpl-123',
     object: 'chat.completion',
@@ -286,32 +211,10 @@ const replyExamples = {
   VideoTask: { ...task, status: 'submitted' },
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
   DeletedVideo: { id: 'task_0193a1b2c3d47e8f', object: 'video.deleted', deleted: true },
-  DeletedResponse: { id: 'resp_123', object: 'response', deleted: true },
-  Conversation: { id: 'conv_123', object: 'conversation', created_at: AT, metadata: { topic: 'travel' } },
   PaymentReport: { received: true, result: 'credited' },
-  DeletedConversation: { id: 'conv_123', object: 'conversation.deleted', deleted: true },
-  ConversationItem: { id: 'msg_123', type: 'message', role: 'user', status: 'completed', content: [] },
-  InputItemList: {
-    object: 'list',
-    data: [{ id: 'msg_123', type: 'message', role: 'user', content: 'Hello' }],
-    first_id: 'msg_123',
-    last_id: 'msg_123',
-    has_more: false,
-  },
   VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
-  Model: model,
-  ModelList: { object: 'list', data: [model] },
   SpeechModelList: { models: [{ id: 'a-speech-model', name: 'a-speech-model' }] },
   VoiceList: { voices: [{ id: 'Cherry', name: 'Cherry' }] },
-  MessagesModel: {
-    type: 'model',
-    id: 'a-chat-model',
-    display_name: 'a-chat-model',
-    created_at: '2026-01-01T00:00:00Z',
-    max_input_tokens: 200_000,
-    max_tokens: 64_000,
-  },
-  MessagesModelList: { data: [], has_more: false, first_id: null, last_id: null },
   Health: { status: 'ok' },
   Readiness: { status: 'ready', checks: { database: 'ok', disk: 'ok', configuration: 'ok' } },
 } satisfies Record<keyof typeof replySchemas, unknown>

@@ -69,10 +69,12 @@ type Typed<
 > = TypedOperation<Operation, Id, Static<Query>, Static<Body>, Reply>
 
 /** One of some words. */
-export const OneOf = <Word extends string>(words: readonly Word[], options: string | object = {}) =>
-  Type.Union(
-    words.map((word) => Type.Literal(word)),
-    typeof options === 'string' ? { description: options } : options,
+export const OneOf = <const Word extends string>(words: readonly Word[], options: string | object = {}) =>
+  Type.Unsafe<Word>(
+    Type.Union(
+      words.map((word) => Type.Literal(word)),
+      typeof options === 'string' ? { description: options } : options,
+    ),
   )
 export const Nullable = <Schema extends TSchema>(schema: Schema, options: object = {}) =>
   Type.Union([schema, Type.Null()], options)

@@ -16,17 +16,13 @@ import { errorResponse } from '../http/errors'
 import { servedPaths } from '../http/paths'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
-import { conversationRoutes } from '../http/routes/conversations'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
 import { metricsRoutes } from '../http/routes/metrics'
-import { modelRoutes } from '../http/routes/models'
 import { operationRoutes } from '../http/routes/operations'
 import { paymentRoutes } from '../http/routes/payments'
-import { responseRoutes } from '../http/routes/responses'
 import { rootRoutes } from '../http/routes/root'
-import { taskRoutes } from '../http/routes/tasks'
 import { tokenCountRoutes } from '../http/routes/token-count'
 import { methodsAnswer, type Route, unrouted } from '../http/routes/unrouted'
 import { videoRoutes } from '../http/routes/videos'
@@ -93,14 +89,10 @@ export function createApp(
       if (isShared(request)) cors.share(request, response.headers)
     })
     .use(optionsRoutes(cors, () => app.routes))
-    .use(taskRoutes(world, mark))
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
-    .use(responseRoutes(world, mark))
-    .use(conversationRoutes(world, bodies, mark))
     .use(tokenCountRoutes(world, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version }))
-    .use(modelRoutes(world))
     .use(audioListRoutes(world))
     .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
     .use(paymentRoutes(world, bodies))

@@ -91,7 +91,7 @@ async function resolved(
   const input = items.map((item) => {
     if (!isReference(item)) return item
     const found = known.get(item.id)
-    if (!found) throw itemNotFound(item.id)
+    if (!found) throw itemNotKept(item.id)
     addedBytes += Buffer.byteLength(JSON.stringify(found))
     return found
   })
@@ -117,7 +117,8 @@ function notKept(id: string): GatewayError {
   )
 }
 
-function itemNotFound(id: string): GatewayError {
+/** The error for an item that a request names and nobody has. */
+export function itemNotKept(id: string): GatewayError {
   return new GatewayError(404, {
     code: 'item_not_found',
     message: `Item with id '${shown(id)}' not found. Items are not persisted when \`store\` is set to false, and go when their response is deleted or too old. Send the item itself; with the Vercel AI SDK set its provider option of that name to false.`,

@@ -21,7 +21,12 @@ export async function findTask(db: Db, account: string | null, id: string): Prom
 export async function requireTask(db: Db, account: string, id: string): Promise<Task> {
   const task = await findTask(db, account, id)
   if (task) return task
-  throw new GatewayError(404, {
+  throw taskNotFound(id)
+}
+
+/** The error for a task that is not there, or another account's, which is the same. */
+export function taskNotFound(id: string): GatewayError {
+  return new GatewayError(404, {
     code: 'task_not_found',
     type: 'invalid_request_error',
     message: `There is no task \`${id.slice(0, 128)}\` on this account.`,

@@ -50,6 +50,8 @@ export interface CallerAsked {
   /** The form in which the caller reads answers. */
   dialect: Dialect
   recorded: Recorded
+  /** When this process began to serve, in milliseconds since 1970. */
+  startedAt: number
 }
 
 export interface CallerOperation extends ApiOperation {
@@ -72,8 +74,8 @@ export interface CallerOperation extends ApiOperation {
   dialectOf?(request: Request): Dialect
   /** Describes the good answer, for the document. */
   answers?: string
-  /** Parameters in headers, for the document. */
-  headers?: readonly Parameter[]
+  /** Parameters that no request is refused for, for the document: headers, and what is ignored where it cannot be read. */
+  parameters?: readonly Parameter[]
   /** Errors besides those that follow from a key, a query and a body, for the document. */
   errors?: readonly ErrorGroup[]
   /** The error for what is not there, with an id as an example. */

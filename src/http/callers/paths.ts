@@ -1,9 +1,18 @@
 // Describes the operations of callers for the OpenAPI document, from the schemas that their requests are checked by and
 // their answers are typed by. Nothing about a single operation may be written here.
 
+import type { TSchema } from '@sinclair/typebox'
 import { describeInput } from '../../api-document/described'
 import { errorAnswers, notFoundAnswer } from '../../api-document/error-pages'
-import { type Examples, headerOf, plainSchema, type Schema, schemaOf } from '../../api-document/schema'
+import { endedTasks, replyExamples } from '../../api-document/replies'
+import {
+  type Examples,
+  headerOf,
+  type Media,
+  plainSchema,
+  type Schema,
+  schemaOf,
+} from '../../api-document/schema'
 import type { CallerOperation } from './operation'
 
 /** The paths of operations, and the schemas that they name. */
@@ -18,9 +27,9 @@ export function describeCallers(operations: readonly CallerOperation[]) {
 }
 
 function describe(operation: CallerOperation, schemas: Record<string, Schema>): object {
-  const { id, tag, summary, aliases = [], headers, answers = 'As it stands now.', missing, body } = operation
-  const { dialects = ['openai'], errors = [], query, isBodyOptional = false } = operation
-  const { parameters, requestBody } = describeInput(operation, headers)
+  const { id, tag, summary, aliases = [], answers = 'As it stands now.', missing, body } = operation
+  const { dialects = ['openai'], errors = [], query } = operation
+  const { parameters, requestBody } = describeInput(operation, operation.parameters)
   const ids = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : [])]
   const derived = [...(query ? ['badAddress' as const] : []), ...(body ? ['withBody' as const] : [])]
   return {
@@ -29,7 +38,7 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
     summary,
     ...(aliases.length > 0 && { 'x-aliases': aliases }),
     ...(parameters && { parameters }),
-    ...(requestBody && { requestBody: { ...requestBody, required: !isBodyOptional } }),
+    ...(requestBody && { requestBody }),
     responses: {
       '200': {
         description: answers,
@@ -42,28 +51,31 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
   }
 }
 
-/** The good answer, with the examples of the schemas that have names. */
-function replyOf({ reply }: CallerOperation, schemas: Record<string, Schema>) {
-  const examples: Examples = {}
-  const schema = withReferences(plainSchema(reply), (name, { examples: [value] = [], ...named }) => {
+/** The good answer, with the examples of its forms that have names. */
+function replyOf({ reply }: CallerOperation, schemas: Record<string, Schema>): Media {
+  const forms: readonly TSchema[] = reply.anyOf ?? [reply]
+  const examples = Object.assign({}, ...forms.map(examplesOf)) as Examples
+  const schema = withReferences(plainSchema(reply), (name, named) => {
     schemas[name] = named
-    if (value !== undefined) examples[name] = { value }
   })
   return { schema, ...(Object.keys(examples).length > 0 && { examples }) }
 }
 
-type Take = (name: string, schema: Schema & { examples?: unknown[] }) => void
+/** The example of a schema that has a name, or of an answer that paid operations have too. */
+function examplesOf({ $id, $ref, examples: [value] = [] }: TSchema): Examples {
+  if ($ref === schemaOf('VideoTask').$ref) return endedTasks
+  if ($ref === schemaOf('Response').$ref) return { Response: { value: replyExamples.Response } }
+  return $id === undefined ? {} : { [$id]: { value } }
+}
 
-/** A schema with references in place of those that have names, which are handed over. */
-function withReferences(schema: Schema, take: Take): Schema {
+/** A schema with references in place of those that have names, which `take` gets. */
+function withReferences(schema: Schema, take: (name: string, schema: Schema) => void): Schema {
   const inner = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(inner)
     return typeof part === 'object' && part !== null ? withReferences(part as Schema, take) : part
   }
-  const { $id, ...parts } = schema
-  const whole = Object.fromEntries(
-    Object.entries(parts).map(([name, part]) => [name, name === 'examples' ? part : inner(part)]),
-  )
+  const { $id, examples: _, ...parts } = schema
+  const whole = Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, inner(part)]))
   if (typeof $id !== 'string') return whole
   take($id, whole)
   return schemaOf($id)

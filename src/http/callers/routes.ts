@@ -10,26 +10,25 @@ import { exempt, type Listener, rest } from '../connection'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
-import type { CallerOperation, CallerWorld, Recorded } from './operation'
+import type { CallerAsked, CallerOperation } from './operation'
 import { callerOperations } from './operations'
 import { checkBody, readQuery } from './values'
 
-interface CallerParts {
-  world: CallerWorld
+interface CallerParts extends Pick<CallerAsked, 'world' | 'recorded'> {
   bodies: BodyReader
   /** Headers for the answers of marked operations. */
   mark: Readonly<Record<string, string>>
-  recorded: Recorded
 }
 
 export function callerRoutes(parts: CallerParts) {
+  const begun = { ...parts, startedAt: parts.world.now() }
   const app = new Elysia({ name: 'callers' })
   for (const operation of callerOperations) {
     for (const path of pathsOf(operation)) {
       app.route(
         operation.method,
         path.replace(/\{\+\w+\}/, '*').replaceAll(/\{(\w+)\}/g, ':$1'),
-        ({ request, params, server }) => answer(parts, operation, { request, params, listener: server }),
+        ({ request, params, server }) => answer(begun, operation, { request, params, listener: server }),
         { parse: 'none' },
       )
     }
@@ -41,14 +40,16 @@ function pathsOf({ path, aliases }: CallerOperation): string[] {
   return aliases ? [path, ...aliases] : tolerated(path)
 }
 
+type Begun = CallerParts & Pick<CallerAsked, 'startedAt'>
+
 interface Sent {
   request: Request
   params: Record<string, string>
   listener: Listener | null
 }
 
-async function answer(parts: CallerParts, operation: CallerOperation, sent: Sent): Promise<Response> {
-  const { world, bodies } = parts
+async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Promise<Response> {
+  const { world, bodies, recorded, startedAt } = parts
   const { request, listener } = sent
   const { dialectOf, mayRest = false, body } = operation
   const dialect = dialectOf?.(request) ?? 'openai'
@@ -58,7 +59,7 @@ async function answer(parts: CallerParts, operation: CallerOperation, sent: Sent
     request,
     dialect,
     async (key, requestId) => {
-      const asked = { ...sent, world, key, requestId, dialect, recorded: parts.recorded }
+      const asked = { ...sent, world, key, requestId, dialect, recorded, startedAt }
       const query = readQuery(operation.query, queryOf(request))
       const fields = await readBody(parts, operation, sent, key)
       const result = await operation.run(asked, query as never, fields as never)

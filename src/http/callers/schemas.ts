@@ -1,6 +1,7 @@
 // Schemas that operations of callers share. Answers are open: they may get further fields.
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+import { schemaOf } from '../../api-document/schema'
 import { Nullable } from '../../api-operation/operation'
 
 export const text = Type.String()
@@ -30,6 +31,9 @@ export function named<Properties extends TProperties>(
 ) {
   return Type.Object(properties, { $id, examples: [example], ...options })
 }
+
+/** The answer of a paid operation, which the document names. */
+export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))
 
 /** A whole list. */
 export const WholeList = <Row extends TSchema>(row: Row) =>

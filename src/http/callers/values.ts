@@ -30,7 +30,7 @@ export function readQuery(schema: TObject | undefined, search: URLSearchParams):
   for (const [name, property] of Object.entries(properties)) {
     const text = search.get(name)
     if (text !== null) query[name] = property[Kind] === RAW ? text : readParameter(name, property, text)
-    else if (property.default !== undefined) query[name] = property.default
+    else if (OptionalKind in property === false) query[name] = property.default
   }
   return query
 }

@@ -20,12 +20,13 @@ export function misfits(document: object, schema: Schema, value: unknown, place 
     if (SILENT.has(keyword) && keyword !== 'properties') return []
     const check = checks[keyword]
     if (!check) throw new Error(`${place}: the keyword ${keyword} is not known`)
-    return check({ document, expected, value, place })
+    return check({ document, schema, expected, value, place })
   })
 }
 
 interface Question {
   document: object
+  schema: Schema
   expected: unknown
   value: unknown
   place: string
@@ -50,6 +51,7 @@ const atLeast = (found: number, limit: number) => found >= limit
 const atMost = (found: number, limit: number) => found <= limit
 const amount = (value: unknown) => (typeof value === 'number' ? value : undefined)
 const length = (value: unknown) => (typeof value === 'string' ? value.length : undefined)
+const members = (value: unknown) => (isObject(value) ? Object.keys(value).length : undefined)
 const items = (value: unknown) => (Array.isArray(value) ? value.length : undefined)
 
 const checks: Record<string, (question: Question) => string[]> = {
@@ -83,7 +85,26 @@ const checks: Record<string, (question: Question) => string[]> = {
     Array.isArray(value)
       ? value.flatMap((item, index) => misfits(document, expected as Schema, item, `${place}/${index}`))
       : [],
-  additionalProperties: (question) => unless(question.expected === true, question, 'open as'),
+  additionalProperties: (question) => {
+    const { schema, value, expected } = question
+    const forms = Object.keys(schema.patternProperties ?? {}).map((form) => new RegExp(form))
+    const isKnown = (name: string) =>
+      Object.hasOwn(schema.properties ?? {}, name) || forms.some((form) => form.test(name))
+    return unless(
+      expected === true || !isObject(value) || Object.keys(value).every(isKnown),
+      question,
+      'open as',
+    )
+  },
+  patternProperties: ({ document, expected, value, place }) =>
+    isObject(value)
+      ? Object.entries(expected as Record<string, Schema>).flatMap(([form, schema]) =>
+          Object.entries(value)
+            .filter(([name]) => new RegExp(form).test(name))
+            .flatMap(([name, member]) => misfits(document, schema, member, `${place}/${name}`)),
+        )
+      : [],
+  maxProperties: bound(members, atMost),
   minimum: bound(amount, atLeast),
   maximum: bound(amount, atMost),
   minLength: bound(length, atLeast),

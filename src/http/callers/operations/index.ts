@@ -2,13 +2,21 @@
 
 import type { CallerOperation } from '../operation'
 import { redeemOperations } from './codes'
+import { conversationOperations } from './conversations'
+import { modelOperations } from './models'
 import { otherGatewayOperations } from './other-gateways'
 import { ownKeyOperations } from './own-key'
 import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
 import { quoteOperations } from './quotes'
+import { responseOperations } from './responses'
+import { videoTaskOperations } from './video-task'
 
 const operations = [
+  ...modelOperations,
+  ...responseOperations,
+  ...conversationOperations,
+  ...videoTaskOperations,
   ...redeemOperations,
   ...ownKeyOperations,
   ...ownRecordOperations,

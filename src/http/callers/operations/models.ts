@@ -1,0 +1,281 @@
+// GET /v1/models: the models that the calling key may use, and never more. Clients of messages, who send their version,
+// get the list in the form that they know.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, OneOf } from '../../../api-operation/operation'
+import { cardOf, type ModelCard } from '../../../catalogue/model-card'
+import { type Catalogue, idOfName, type ListedModel, modelsOf, unknownModel } from '../../../catalogue/models'
+import { operations } from '../../../contract/operations'
+import { GatewayError, invalidRequest } from '../../../lib/errors'
+import { type CallerAsked, callerOperation } from '../operation'
+import { count, list, maybeCount, maybeText, named, text } from '../schemas'
+import { conditional, readParameter } from '../values'
+
+const MESSAGES_VERSION = 'anthropic-version'
+const MODE_HEADER = 'x-gateway-mode'
+const AT = 1_767_225_600
+
+const limits = { context_length: 200_000, max_completion_tokens: 64_000 }
+const example = {
+  id: 'a-chat-model',
+  object: 'model',
+  created: AT,
+  owned_by: 'somebody',
+  name: 'a-chat-model',
+  operations: ['chat', 'messages', 'responses'],
+  architecture: {
+    modality: 'text+image->text',
+    input_modalities: ['text', 'image'],
+    output_modalities: ['text'],
+  },
+  ...limits,
+  top_provider: { ...limits, is_moderated: false },
+  pricing: { prompt: '0.000001', completion: '0.000005', input_cache_read: '0.0000001' },
+  prices: { per_1m_input_tokens: '1', per_1m_output_tokens: '5', per_1m_cached_input_tokens: '0.1' },
+  supported_parameters: ['max_tokens', 'temperature', 'tools'],
+}
+const Model = named(
+  'Model',
+  {
+    id: text,
+    object: Type.Literal('model'),
+    created: count,
+    owned_by: text,
+    name: text,
+    operations: list(text, { description: 'What it can be asked: chat, image, embeddings …' }),
+    architecture: Type.Object({
+      modality: text,
+      input_modalities: list(text),
+      output_modalities: list(text),
+    }),
+    context_length: Nullable(Type.Integer(), { description: 'Tokens; 0 for a model that reads none.' }),
+    max_completion_tokens: maybeCount,
+    top_provider: Type.Object({
+      context_length: maybeCount,
+      max_completion_tokens: maybeCount,
+      is_moderated: Type.Boolean(),
+    }),
+    pricing: Type.Unsafe<Readonly<Record<string, string>>>(
+      Type.Object(
+        { prompt: text, completion: text },
+        {
+          description: 'Dollars for one token, picture or request; the highest where they depend on a size.',
+        },
+      ),
+    ),
+  },
+  example,
+)
+const ModelList = named(
+  'ModelList',
+  { object: Type.Literal('list'), data: list(Model) },
+  { object: 'list', data: [example] },
+)
+const MessagesModel = named(
+  'MessagesModel',
+  {
+    type: Type.Literal('model'),
+    id: text,
+    display_name: text,
+    created_at: text,
+    max_input_tokens: maybeCount,
+    max_tokens: maybeCount,
+  },
+  {
+    type: 'model',
+    id: 'a-chat-model',
+    display_name: 'a-chat-model',
+    created_at: '2026-01-01T00:00:00Z',
+    max_input_tokens: 200_000,
+    max_tokens: 64_000,
+  },
+)
+const MessagesModelList = named(
+  'MessagesModelList',
+  { data: list(MessagesModel), has_more: Type.Boolean(), first_id: maybeText, last_id: maybeText },
+  { data: [], has_more: false, first_id: null, last_id: null },
+)
+
+const Limit = Type.Integer({
+  minimum: 1,
+  maximum: 1_000,
+  description: 'Models on a page, for clients of messages.',
+})
+const USUAL_LIMIT = '20'
+const optional = (description: string) => Type.Optional(Type.String({ description }))
+const Operation = OneOf(operations.map(({ name }) => name))
+const ListQuery = Type.Object({
+  mode: conditional({ ...Operation, description: 'Only models that serve this operation, such as `chat`.' }),
+  operation: Type.Optional({ ...Operation, description: 'The same as `mode`.' }),
+  output_modalities: optional('Only models that make one of these, such as `text,image`; `all`: any.'),
+  supported_parameters: optional('Only chat models that take all of these fields, such as `tools`.'),
+  limit: conditional(Limit),
+  after_id: optional('The page after this model.'),
+  before_id: optional('The page before this model.'),
+})
+type ListQuery = Static<typeof ListQuery>
+
+const ofModels = {
+  method: 'GET',
+  tag: 'Models',
+  dialects: ['openai', 'messages'],
+  dialectOf: ({ headers }: Request) => (headers.has(MESSAGES_VERSION) ? 'messages' : 'openai'),
+  parameters: [
+    {
+      name: MESSAGES_VERSION,
+      in: 'header',
+      description: 'Clients of messages send it, and read the answer in the form that they know.',
+      schema: { type: 'string' },
+    },
+  ],
+} as const
+
+const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
+  ...ofModels,
+  parameters: [
+    ...ofModels.parameters,
+    {
+      name: 'X-Gateway-Mode',
+      in: 'header',
+      description: 'The same as `mode`, for clients that can set headers but no query.',
+      schema: { type: 'string' },
+    },
+  ],
+  id: 'listModels',
+  path: '/v1/models',
+  summary: 'The models that this key may use',
+  query: ListQuery,
+  answers: 'The list, whole, or by pages for clients of messages.',
+  async run(asked, query) {
+    const { world, key, dialect } = asked
+    const card = cardsFor(asked)
+    const isWanted = filterOf(query, asked.request.headers)
+    const models = modelsOf(world.catalogue, key).filter((model) => isWanted(card(model)))
+    if (dialect === 'messages') return pageOfModels(models, query, (model) => shownForMessages(asked, model))
+    return { object: 'list', data: models.map((model) => shown(asked, model)) }
+  },
+})
+
+const getModel = callerOperation(Type.Union([Model, MessagesModel]))({
+  ...ofModels,
+  id: 'getModel',
+  path: '/v1/models/{+id}',
+  params: { id: 'Its id, in which slashes may stand.' },
+  summary: 'One model',
+  answers: 'The model.',
+  missing: modelNotFound(
+    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+  ),
+  async run(asked) {
+    const { world, key, dialect, params } = asked
+    const id = decoded(params['*'] ?? '')
+    const meant = idOfName(world.catalogue, id)
+    const model = modelsOf(world.catalogue, key).find((candidate) => candidate.id === meant)
+    if (!model) throw modelNotFound(unknownModel(world.catalogue, key, id))
+    return dialect === 'messages' ? shownForMessages(asked, model) : shown(asked, model)
+  },
+})
+
+/** Cards that were made, by catalogue and plan: others come with a reload. */
+const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
+
+function cardsFor({ world: { catalogue }, key }: CallerAsked) {
+  const byPlan = made.get(catalogue) ?? new WeakMap<object, Map<string, ModelCard | undefined>>()
+  made.set(catalogue, byPlan)
+  const cards = byPlan.get(key.plan ?? catalogue) ?? new Map<string, ModelCard | undefined>()
+  byPlan.set(key.plan ?? catalogue, cards)
+  return ({ id }: ListedModel) => {
+    if (!cards.has(id)) cards.set(id, cardOf(catalogue, key, id))
+    return cards.get(id)
+  }
+}
+
+/** The catalogue does not say when a model was made; the start of this process is as good a time as any. */
+const madeAt = ({ startedAt }: CallerAsked) => Math.floor(startedAt / 1000)
+
+function shown(asked: CallerAsked, model: ListedModel): Static<typeof Model> {
+  const { id, ownedBy } = model
+  const card = cardsFor(asked)(model) as ModelCard
+  return { id, object: 'model', created: madeAt(asked), owned_by: ownedBy, name: id, ...card }
+}
+
+function shownForMessages(asked: CallerAsked, model: ListedModel): Static<typeof MessagesModel> {
+  const card = cardsFor(asked)(model)
+  return {
+    type: 'model',
+    id: model.id,
+    display_name: model.id,
+    created_at: new Date(madeAt(asked) * 1000).toISOString().replace('.000Z', 'Z'),
+    max_input_tokens: card?.context_length || null,
+    max_tokens: card?.max_completion_tokens ?? null,
+  }
+}
+
+function modelNotFound(message: string): GatewayError {
+  return new GatewayError(404, { code: 'model_not_found', message, param: 'model' })
+}
+
+/**
+ * Selects models by operation, or by what comes out and by fields, as clients of other lists ask. A client that can set headers
+ * but no query names the operation in `x-gateway-mode`.
+ */
+function filterOf(query: ListQuery, headers: Headers): (card: ModelCard | undefined) => boolean {
+  const mode = query.mode ?? headers.get(MODE_HEADER)
+  const field = query.mode === undefined ? MODE_HEADER : 'mode'
+  const operation = query.operation ?? (mode === null ? undefined : readParameter(field, Operation, mode))
+  const output = query.output_modalities?.split(',') ?? []
+  const parameters = query.supported_parameters?.split(',') ?? []
+  const isOutput = ({ architecture }: ModelCard) =>
+    output.length === 0 ||
+    output.some((name) => name === 'all' || architecture.output_modalities.includes(name))
+  return (card) =>
+    card !== undefined &&
+    (operation === undefined || card.operations.some((name) => name === operation)) &&
+    isOutput(card) &&
+    parameters.every((name) => card.supported_parameters?.includes(name))
+}
+
+/** A page of the list, with the ids at its ends, from which a client continues. */
+function pageOfModels<Shown extends { id: string }>(
+  models: readonly ListedModel[],
+  query: ListQuery,
+  show: (model: ListedModel) => Shown,
+) {
+  const limit = readParameter('limit', Limit, query.limit ?? USUAL_LIMIT)
+  const after = placeOf(models, 'after_id', query)
+  const before = placeOf(models, 'before_id', query)
+  const rest = models.slice(after === undefined ? 0 : after + 1, before)
+  // Backwards, the page is the one that ends before the id.
+  const page = before === undefined ? rest.slice(0, limit) : rest.slice(-limit)
+  return {
+    data: page.map(show),
+    has_more: page.length < rest.length,
+    first_id: page[0]?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+  }
+}
+
+function placeOf(
+  models: readonly ListedModel[],
+  field: 'after_id' | 'before_id',
+  { [field]: id }: ListQuery,
+): number | undefined {
+  if (id === undefined) return undefined
+  const place = models.findIndex((model) => model.id === id)
+  if (place !== -1) return place
+  throw invalidRequest(
+    field,
+    `Invalid '${field}': there is no model \`${id.slice(0, 128)}\` in the list. Begin without it.`,
+  )
+}
+
+/** An id from a path. Clients encode ids such as `owner/name:tag`; an id that does not decode is unknown. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}
+
+export const modelOperations = [listModels, getModel]

@@ -1,0 +1,39 @@
+// GET /v1/videos/generations/{id}: the state of a video task, for the account that owns it. Another account's task must
+// read exactly as one that does not exist.
+
+import { waiting } from '../../../api-document/headers'
+import { waitOfRequest } from '../../../lib/waiting'
+import { requireTask, taskNotFound } from '../../../tasks/find'
+import { showTask } from '../../../tasks/task'
+import { waitForTask } from '../../../tasks/wait'
+import { exempt } from '../../connection'
+import { callerOperation } from '../operation'
+import { shared } from '../schemas'
+
+const show = callerOperation(shared('VideoTask'))({
+  id: 'getVideoTask',
+  method: 'GET',
+  path: '/v1/videos/generations/{id}',
+  // The path on other gateways.
+  aliases: ['/v1/video/generations/{id}'],
+  params: { id: 'The id of the task, or the one that the vendor gave it.' },
+  tag: 'Video',
+  summary: 'How a video task stands',
+  isMarked: true,
+  parameters: waiting,
+  answers: 'The task in the form of its vendor, with these fields beside.',
+  missing: taskNotFound('task_1'),
+  async run({ world, key: { account }, params: { id = '' }, request, listener }) {
+    const task = await requireTask(world.db, account, id)
+    const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
+    if (waitMs > 0) exempt(listener, request)
+    const leaves = () => request.signal.aborted
+    const ended =
+      waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))
+    return new Response(ended ? ended.body : showTask(task), {
+      headers: { 'content-type': 'application/json' },
+    })
+  },
+})
+
+export const videoTaskOperations = [show]

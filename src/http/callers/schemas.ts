@@ -37,11 +37,11 @@ export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(sc
 
 /** A whole list. */
 export const WholeList = <Row extends TSchema>(row: Row) =>
-  Type.Object({ object: Type.Literal('list'), data: list(row) })
+  Type.Object({ object: Type.Literal('list'), data: Type.Array(row) })
 
 /** A page of a list, with the cursor of the next one. */
 export const CursorPage = <Row extends TSchema>(row: Row) =>
-  Type.Object({ object: Type.Literal('list'), data: list(row), next: maybeText })
+  Type.Object({ object: Type.Literal('list'), data: Type.Array(row), next: maybeText })
 
 /** How many rows a page has. */
 export const limitParameter = (usual: number, most: number, description = 'Rows on a page.') =>

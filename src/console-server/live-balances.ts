@@ -7,9 +7,9 @@ import { balanceOf } from '../billing/ledger/balances'
 import { totalUsage, usageBy, usageJson } from '../billing/reports/usage-report'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
+import { ownRequest } from '../http/callers/operations/own-records'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
-import { ownRequestJson } from '../request-log/own-request'
 import { requestJson } from '../request-log/request-json'
 import type { RequestStore } from '../request-log/request-log'
 import type { LoggedRequest } from '../request-log/row'
@@ -89,7 +89,7 @@ export class LiveBooks {
         name: 'request',
         keyId: row.key_id as string | undefined,
         all: { ...requestJson(row, nameOf), ...more },
-        own: { ...ownRequestJson(row), ...more },
+        own: { ...ownRequest.show(row), ...more },
       }
     })
   }

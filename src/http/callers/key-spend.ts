@@ -33,7 +33,7 @@ export async function accountUsed(db: Db, key: Key, now: number): Promise<number
   return period === null ? null : committedNano(db, bookOf(key.account), period)
 }
 
-interface Spend {
+export interface Spend {
   dayNano: number
   weekNano: number
   monthNano: number

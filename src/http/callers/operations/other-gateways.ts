@@ -3,12 +3,14 @@
 
 import { Type } from '@sinclair/typebox'
 import { keyStatusOf } from '../../../accounts/key-json'
+import type { Key } from '../../../accounts/keys'
 import { Nullable, OneOf } from '../../../api-operation/operation'
 import { isoTime } from '../../../db/iso-time'
 import { NANO_PER_USD } from '../../../lib/money'
-import { accountOf, leftNano, spendTotals } from '../key-spend'
+import { accountOf, leftNano, type Spend, spendTotals } from '../key-spend'
 import { callerOperation } from '../operation'
 import { maybeText, text } from '../schemas'
+import { viewOf } from '../view'
 import { ownKey } from './own-key'
 
 const RESETS = { day: 'daily', week: 'weekly', month: 'monthly' } as const
@@ -81,37 +83,45 @@ const credits = callerOperation(
   },
 })
 
-const currentKey = callerOperation(
-  Type.Object({
-    data: Type.Object({
-      label: text,
-      limit: Nullable(number),
-      limit_remaining: number,
-      limit_reset: Nullable(OneOf(Object.values(RESETS))),
-      include_byok_in_limit: flag,
-      usage: number,
-      usage_daily: number,
-      usage_weekly: number,
-      usage_monthly: number,
-      byok_usage: number,
-      byok_usage_daily: number,
-      byok_usage_weekly: number,
-      byok_usage_monthly: number,
-      is_free_tier: flag,
-      is_management_key: flag,
-      is_provisioning_key: flag,
-      creator_user_id: Type.Null(),
-      expires_at: maybeText,
-      disabled: flag,
-      // Deprecated in this form, and expected by clients all the same.
-      rate_limit: Type.Object({
-        requests: Type.Integer({ description: '-1: no limit.' }),
-        interval: text,
-        note: text,
-      }),
-    }),
-  }),
-)({
+interface SeenKey {
+  key: Key
+  leftNano: number
+  spend: Spend
+  now: number
+}
+const off = [flag, () => false] as const
+const nothing = [number, () => 0] as const
+const keyView = viewOf<SeenKey>()({
+  label: [text, ({ key }) => key.name],
+  limit: [Nullable(number), ({ key }) => (key.budgetNano === null ? null : dollarsOf(key.budgetNano))],
+  limit_remaining: [number, ({ leftNano }) => dollarsOf(leftNano)],
+  limit_reset: [
+    Nullable(OneOf(Object.values(RESETS))),
+    ({ key }) => (key.budgetPeriod === null ? null : RESETS[key.budgetPeriod]),
+  ],
+  include_byok_in_limit: off,
+  usage: [number, ({ spend }) => dollarsOf(spend.totalNano)],
+  usage_daily: [number, ({ spend }) => dollarsOf(spend.dayNano)],
+  usage_weekly: [number, ({ spend }) => dollarsOf(spend.weekNano)],
+  usage_monthly: [number, ({ spend }) => dollarsOf(spend.monthNano)],
+  byok_usage: nothing,
+  byok_usage_daily: nothing,
+  byok_usage_weekly: nothing,
+  byok_usage_monthly: nothing,
+  is_free_tier: off,
+  is_management_key: off,
+  is_provisioning_key: off,
+  creator_user_id: [Type.Null(), () => null],
+  expires_at: [maybeText, ({ key }) => isoTime(key.expiresAt)],
+  disabled: [flag, ({ key, now }) => keyStatusOf(key, now) !== 'active'],
+  // Deprecated in this form, and expected by clients all the same.
+  rate_limit: [
+    Type.Object({ requests: Type.Integer({ description: '-1: no limit.' }), interval: text, note: text }),
+    ({ key }) => ({ requests: key.requestsPerMinute ?? -1, interval: '1m', note: 'Requests a minute.' }),
+  ],
+})
+
+const currentKey = callerOperation(Type.Object({ data: keyView.schema }))({
   ...ownKey,
   id: 'getCurrentKey',
   path: '/api/v1/key',
@@ -120,30 +130,7 @@ const currentKey = callerOperation(
   async run({ world: { db, now }, key }) {
     const at = now()
     const [left, spend] = await Promise.all([leftNano(db, key, at), spendTotals(db, { keyId: key.id }, at)])
-    return {
-      data: {
-        label: key.name,
-        limit: key.budgetNano === null ? null : dollarsOf(key.budgetNano),
-        limit_remaining: dollarsOf(left),
-        limit_reset: key.budgetPeriod === null ? null : RESETS[key.budgetPeriod],
-        include_byok_in_limit: false,
-        usage: dollarsOf(spend.totalNano),
-        usage_daily: dollarsOf(spend.dayNano),
-        usage_weekly: dollarsOf(spend.weekNano),
-        usage_monthly: dollarsOf(spend.monthNano),
-        byok_usage: 0,
-        byok_usage_daily: 0,
-        byok_usage_weekly: 0,
-        byok_usage_monthly: 0,
-        is_free_tier: false,
-        is_management_key: false,
-        is_provisioning_key: false,
-        creator_user_id: null,
-        expires_at: isoTime(key.expiresAt),
-        disabled: keyStatusOf(key, at) !== 'active',
-        rate_limit: { requests: key.requestsPerMinute ?? -1, interval: '1m', note: 'Requests a minute.' },
-      },
-    }
+    return { data: keyView.show({ key, leftNano: left, spend, now: at }) }
   },
 })
 

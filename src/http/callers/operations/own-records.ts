@@ -1,18 +1,18 @@
 // What a key has done, for who holds it: GET /v1/requests and /v1/tasks, with one of each by its id, /v1/holds, and /v1/artifacts for
 // the results that are kept. It must never write, nor show another key, an upstream, or what the operator pays.
 
-import { type Static, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
 import { ARTIFACTS_PATH } from '../../../artifacts/addresses'
-import { listArtifacts } from '../../../artifacts/rows'
+import { type ListedArtifact, listArtifacts } from '../../../artifacts/rows'
 import type { ChargeView } from '../../../billing/reports/usage-report'
+import type { Row } from '../../../db/db'
 import { isoTime } from '../../../db/iso-time'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { isStatusWord, type RequestFilter, UnknownCursor } from '../../../request-log/filter'
 import { findRequest, listRequests } from '../../../request-log/look-up'
-import { ownRequestJson } from '../../../request-log/own-request'
-import { parsedJson } from '../../../request-log/request-json'
+import { parsedJson, usdOf } from '../../../request-log/request-json'
 import type { LoggedRequest } from '../../../request-log/row'
 import { findTask, listTasks, type TaskFilter } from '../../../tasks/find'
 import type { Task } from '../../../tasks/task'
@@ -32,6 +32,7 @@ import {
   WholeList,
 } from '../schemas'
 import { refusing } from '../values'
+import { viewOf } from '../view'
 import { ownKey } from './own-key'
 
 const MAX_HOLDS = 200
@@ -46,68 +47,72 @@ const PAGE_AFTER = 'The page after another one, by its `next`.'
 const pages = { limit: limitParameter(50, 200), after: optional(PAGE_AFTER) }
 const closed = { additionalProperties: false }
 
-const OwnRequest = Type.Object({
-  id: text,
-  at: text,
-  operation: text,
-  model: maybeText,
-  stream: Type.Boolean(),
-  status: count,
-  error_code: maybeText,
-  first_byte_ms: maybeCount,
-  duration_ms: maybeCount,
-  input_tokens: maybeCount,
-  output_tokens: maybeCount,
-  held_usd: maybeText,
-  amount_usd: maybeText,
-  usage_source: maybeText,
-  ended_by: maybeText,
+/** A request. Upstreams, addresses and attempts are the operator's own business. */
+export const ownRequest = viewOf<LoggedRequest>()({
+  id: [text, ({ id }) => id],
+  at: [text, ({ at }) => isoTime(at)],
+  operation: [text, ({ operation }) => operation as string],
+  model: [maybeText, ({ model }) => model as string | null],
+  stream: [Type.Boolean(), ({ stream }) => stream === 1],
+  status: [count, ({ status }) => status as number],
+  error_code: [maybeText, ({ error_code }) => error_code as string | null],
+  first_byte_ms: [maybeCount, ({ first_byte_ms }) => first_byte_ms as number | null],
+  duration_ms: [maybeCount, ({ duration_ms }) => duration_ms as number | null],
+  input_tokens: [maybeCount, ({ input_tokens }) => input_tokens as number | null],
+  output_tokens: [maybeCount, ({ output_tokens }) => output_tokens as number | null],
+  held_usd: [maybeText, ({ held }) => usdOf(held)],
+  amount_usd: [maybeText, ({ amount }) => usdOf(amount)],
+  usage_source: [maybeText, ({ usage_source }) => usage_source as string | null],
+  ended_by: [maybeText, ({ ended_by }) => ended_by as string | null],
 })
-const OwnCharge = Type.Object({
-  id: text,
-  state: OneOf(['held', 'settled', 'released']),
-  held_usd: dollars,
-  amount_usd: dollars,
-  usage: Type.Unknown(),
-  usage_source: maybeText,
-  ended_by: maybeText,
-  created_at: text,
-  ended_at: maybeText,
+const ownCharge = viewOf<ChargeView>()({
+  id: [text, ({ id }) => id],
+  state: [OneOf(['held', 'settled', 'released']), ({ state }) => state],
+  held_usd: [dollars, ({ heldNano }) => formatUsd(heldNano)],
+  amount_usd: [dollars, ({ amountNano }) => formatUsd(amountNano)],
+  usage: [Type.Unknown(), ({ usageJson }) => parsedJson(usageJson)],
+  usage_source: [maybeText, ({ usageSource }) => usageSource],
+  ended_by: [maybeText, ({ endedBy }) => endedBy],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+  ended_at: [maybeText, ({ endedAt }) => isoTime(endedAt)],
 })
-const OwnTask = Type.Object({
-  id: text,
-  state: text,
-  model: text,
-  progress: Nullable(Type.Number()),
-  held_usd: dollars,
-  amount_usd: dollars,
-  error: Nullable(Type.Object({ code: text, message: maybeText })),
-  webhook_url: maybeText,
-  created_at: text,
-  ended_at: maybeText,
-  deadline_at: text,
+const isRunning = ({ state }: Task) => state === 'submitted'
+const ownTask = viewOf<Task>()({
+  id: [text, ({ id }) => id],
+  state: [text, taskStateOf],
+  model: [text, ({ model }) => model],
+  progress: [Nullable(Type.Number()), progressOf],
+  held_usd: [dollars, (task) => formatUsd(isRunning(task) ? task.costNano : 0)],
+  amount_usd: [dollars, (task) => formatUsd(isRunning(task) ? 0 : task.costNano)],
+  error: [
+    Nullable(Type.Object({ code: text, message: maybeText })),
+    ({ errorCode: code, errorMessage: message }) => (code === null ? null : { code, message }),
+  ],
+  webhook_url: [maybeText, ({ webhookUrl }) => webhookUrl],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+  ended_at: [maybeText, ({ endedAt }) => isoTime(endedAt)],
+  deadline_at: [text, ({ deadlineAt }) => isoTime(deadlineAt)],
 })
-const OwnHold = Type.Object({
-  id: text,
-  model: text,
-  operation: text,
-  held_usd: dollars,
-  created_at: text,
-  expires_at: text,
+const ownHold = viewOf<Row>()({
+  id: [text, ({ id }) => id as string],
+  model: [text, ({ model }) => model as string],
+  operation: [text, ({ operation }) => operation as string],
+  held_usd: [dollars, ({ held }) => formatUsd(held as number)],
+  created_at: [text, ({ created_at }) => isoTime(created_at as number)],
+  expires_at: [text, ({ expires_at }) => isoTime(expires_at as number)],
 })
-const OwnArtifact = Type.Object({
-  id: text,
-  request: Type.String({ description: 'The request that has made it.' }),
-  content_type: text,
-  bytes: count,
-  created_at: text,
-  expires_at: Type.String({
-    description: 'When it is deleted, or sooner if the gateway needs the room.',
-  }),
-  url: Type.String({ description: 'Where it can be read until then, without a key.' }),
+const EXPIRES = 'When it is deleted, or sooner if the gateway needs the room.'
+const ownArtifact = viewOf<ListedArtifact & { url: string }>()({
+  id: [text, ({ id }) => id],
+  request: [Type.String({ description: 'The request that has made it.' }), ({ charge }) => charge],
+  content_type: [text, ({ contentType }) => contentType],
+  bytes: [count, ({ bytes }) => bytes],
+  created_at: [text, ({ createdAt }) => isoTime(createdAt)],
+  expires_at: [Type.String({ description: EXPIRES }), ({ expiresAt }) => isoTime(expiresAt)],
+  url: [Type.String({ description: 'Where it can be read until then, without a key.' }), ({ url }) => url],
 })
 
-const requests = callerOperation(CursorPage(OwnRequest))({
+const requests = callerOperation(CursorPage(ownRequest.schema))({
   ...ownKey,
   id: 'listOwnRequests',
   path: '/v1/requests',
@@ -135,7 +140,7 @@ const requests = callerOperation(CursorPage(OwnRequest))({
     const page = await listRequests({ db, requests: requestLog }, filter, { limit, after }).catch((error) => {
       throw error instanceof UnknownCursor ? unknownPage() : error
     })
-    return { object: 'list', data: page.rows.map(shownRequest), next: page.next }
+    return { object: 'list', data: page.rows.map(ownRequest.show), next: page.next }
   },
 })
 
@@ -143,9 +148,9 @@ const request = callerOperation(
   Type.Object({
     object: Type.Literal('request'),
     id: text,
-    request: Nullable(OwnRequest),
-    charges: list(OwnCharge),
-    task: Nullable(OwnTask),
+    request: Nullable(ownRequest.schema),
+    charges: list(ownCharge.schema),
+    task: Nullable(ownTask.schema),
   }),
 )({
   ...ownKey,
@@ -162,28 +167,14 @@ const request = callerOperation(
     return {
       object: 'request',
       id,
-      request: row ? shownRequest(row) : null,
-      charges: charges.map(ownChargeJson),
-      task: task ? ownTaskJson(task) : null,
+      request: row ? ownRequest.show(row) : null,
+      charges: charges.map(ownCharge.show),
+      task: task ? ownTask.show(task) : null,
     }
   },
 })
 
-function ownChargeJson(charge: ChargeView) {
-  return {
-    id: charge.id,
-    state: charge.state,
-    held_usd: formatUsd(charge.heldNano),
-    amount_usd: formatUsd(charge.amountNano),
-    usage: parsedJson(charge.usageJson),
-    usage_source: charge.usageSource,
-    ended_by: charge.endedBy,
-    created_at: isoTime(charge.createdAt),
-    ended_at: isoTime(charge.endedAt),
-  }
-}
-
-const tasks = callerOperation(CursorPage(OwnTask))({
+const tasks = callerOperation(CursorPage(ownTask.schema))({
   ...ownKey,
   id: 'listOwnTasks',
   path: '/v1/tasks',
@@ -209,11 +200,11 @@ const tasks = callerOperation(CursorPage(OwnTask))({
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
     const next = rows.length > limit && last ? `${last.createdAt}.${last.id}` : null
-    return { object: 'list', data: shown.map(ownTaskJson), next }
+    return { object: 'list', data: shown.map(ownTask.show), next }
   },
 })
 
-const task = callerOperation(OwnTask)({
+const task = callerOperation(ownTask.schema)({
   ...ownKey,
   id: 'getOwnTask',
   path: '/v1/tasks/{id}',
@@ -222,30 +213,13 @@ const task = callerOperation(OwnTask)({
   missing: notOfKey('task', 'video_1'),
   async run({ world: { db }, key, params: { id = '' } }) {
     const task = await findTask(db, key.account, knownId(id))
-    if (task?.keyId === key.id) return ownTaskJson(task)
+    if (task?.keyId === key.id) return ownTask.show(task)
     throw notOfKey('task', id)
   },
 })
 
-function ownTaskJson(task: Task) {
-  const isRunning = task.state === 'submitted'
-  return {
-    id: task.id,
-    state: taskStateOf(task),
-    model: task.model,
-    progress: progressOf(task),
-    held_usd: formatUsd(isRunning ? task.costNano : 0),
-    amount_usd: formatUsd(isRunning ? 0 : task.costNano),
-    error: task.errorCode === null ? null : { code: task.errorCode, message: task.errorMessage },
-    webhook_url: task.webhookUrl,
-    created_at: isoTime(task.createdAt),
-    ended_at: isoTime(task.endedAt),
-    deadline_at: isoTime(task.deadlineAt),
-  }
-}
-
 /** Amounts held for requests of this key that have not ended. */
-const holds = callerOperation(WholeList(OwnHold))({
+const holds = callerOperation(WholeList(ownHold.schema))({
   ...ownKey,
   id: 'listOwnHolds',
   path: '/v1/holds',
@@ -256,20 +230,12 @@ const holds = callerOperation(WholeList(OwnHold))({
         order by created_at desc, id limit ${MAX_HOLDS}`,
       parameters: [key.id],
     })
-    const data = rows.map((row) => ({
-      id: row.id as string,
-      model: row.model as string,
-      operation: row.operation as string,
-      held_usd: formatUsd(row.held as number),
-      created_at: isoTime(row.created_at as number),
-      expires_at: isoTime(row.expires_at as number),
-    }))
-    return { object: 'list', data }
+    return { object: 'list', data: rows.map(ownHold.show) }
   },
 })
 
 /** Results of this key that are kept, each with the signed address at which it can be read until it expires. */
-const artifacts = callerOperation(CursorPage(OwnArtifact))({
+const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   ...ownKey,
   id: 'listOwnArtifacts',
   path: ARTIFACTS_PATH,
@@ -291,22 +257,12 @@ const artifacts = callerOperation(CursorPage(OwnArtifact))({
     const rows = await listArtifacts(db, { keyId, charge, readableAt: now(), after, limit: limit + 1 })
     const shown = rows.slice(0, limit)
     const gatewayUrl = gatewayUrlOf(config.server?.publicUrl, request, listener)
-    const data = shown.map((artifact) => ({
-      id: artifact.id,
-      request: artifact.charge,
-      content_type: artifact.contentType,
-      bytes: artifact.bytes,
-      created_at: isoTime(artifact.createdAt),
-      expires_at: isoTime(artifact.expiresAt),
-      url: artifacts.addressOf(artifact, gatewayUrl),
-    }))
+    const data = shown.map((artifact) =>
+      ownArtifact.show({ ...artifact, url: artifacts.addressOf(artifact, gatewayUrl) }),
+    )
     return { object: 'list', data, next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
   },
 })
-
-function shownRequest(row: LoggedRequest) {
-  return ownRequestJson(row) as Static<typeof OwnRequest>
-}
 
 /** An id as a database may keep it: without a NUL. */
 function knownId(id: string): string {

@@ -1,0 +1,21 @@
+// Rows as answers show them: for each field its schema and how it is read, in one place. A view must never show a field that
+// it does not name.
+
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox'
+
+type Fields<Row, Schemas extends TProperties> = {
+  [Name in keyof Schemas]: readonly [schema: Schemas[Name], read: (row: Row) => Static<Schemas[Name]>]
+}
+
+/** Makes the schema of rows as they are shown, and the function that shows one: `viewOf<Task>()({ id: [text, ({ id }) => id] })`. */
+export function viewOf<Row>() {
+  return <Schemas extends TProperties>(fields: Fields<Row, Schemas>) => {
+    const entries = Object.entries<readonly [TSchema, (row: Row) => unknown]>(fields)
+    const schemas = Object.fromEntries(entries.map(([name, [schema]]) => [name, schema]))
+    return {
+      schema: Type.Object(schemas) as TObject<Schemas>,
+      show: (row: Row) =>
+        Object.fromEntries(entries.map(([name, [, read]]) => [name, read(row)])) as Static<TObject<Schemas>>,
+    }
+  }
+}

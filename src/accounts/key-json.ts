@@ -1,6 +1,10 @@
 // Shows keys as JSON, to their operators and to who holds them. It must never show a secret: only its hint.
 
+import { Nullable, OneOf } from '../api-operation/operation'
+import { list, maybeCount, maybeText, text } from '../api-operation/schemas'
+import { viewOf } from '../api-operation/view'
 import { type Balance, balanceJson } from '../billing/ledger/balances'
+import { BUDGET_PERIODS } from '../contract/budgets'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { Key } from './keys'
@@ -13,29 +17,31 @@ export function keyStatusOf(key: Key, now: number): KeyStatus {
   return key.pausedAt === null ? 'active' : 'paused'
 }
 
-export function keyJson(key: Key, now: number) {
-  return {
-    id: key.id,
-    name: key.name,
-    account: key.account,
-    account_status: key.accountState,
-    hint: key.hint,
-    status: keyStatusOf(key, now),
-    models: key.models,
-    requests_per_minute: key.requestsPerMinute,
-    tokens_per_minute: key.tokensPerMinute,
-    concurrency: key.concurrency,
-    budget_usd: key.budgetNano === null ? null : formatUsd(key.budgetNano),
-    budget_period: key.budgetPeriod,
-    expires_at: isoTime(key.expiresAt),
-    paused_at: isoTime(key.pausedAt),
-    revoked_at: isoTime(key.revokedAt),
-    created_at: isoTime(key.createdAt),
-  }
-}
+/** A key at a time, as it is shown. */
+export const keyView = viewOf<{ key: Key; now: number }>()({
+  id: [text, ({ key }) => key.id],
+  name: [text, ({ key }) => key.name],
+  account: [text, ({ key }) => key.account],
+  account_status: [
+    OneOf(['open', 'frozen', 'closed'], 'Keys of an account that is not open are refused.'),
+    ({ key }) => key.accountState,
+  ],
+  hint: [text, ({ key }) => key.hint],
+  status: [OneOf(['active', 'paused', 'expired', 'revoked']), ({ key, now }) => keyStatusOf(key, now)],
+  models: [Nullable(list(text), { description: 'What it may use; null: all.' }), ({ key }) => key.models],
+  requests_per_minute: [maybeCount, ({ key }) => key.requestsPerMinute],
+  tokens_per_minute: [maybeCount, ({ key }) => key.tokensPerMinute],
+  concurrency: [maybeCount, ({ key }) => key.concurrency],
+  budget_usd: [maybeText, ({ key }) => (key.budgetNano === null ? null : formatUsd(key.budgetNano))],
+  budget_period: [Nullable(OneOf(BUDGET_PERIODS)), ({ key }) => key.budgetPeriod],
+  expires_at: [maybeText, ({ key }) => isoTime(key.expiresAt)],
+  paused_at: [maybeText, ({ key }) => isoTime(key.pausedAt)],
+  revoked_at: [maybeText, ({ key }) => isoTime(key.revokedAt)],
+  created_at: [text, ({ key }) => isoTime(key.createdAt)],
+})
 
 /** A key with the money of its account. */
 export function keyWithMoneyJson(key: Key, balance: Balance, now: number) {
   const { account: _, ...money } = balanceJson(balance)
-  return { ...keyJson(key, now), ...money }
+  return { ...keyView.show({ key, now }), ...money }
 }

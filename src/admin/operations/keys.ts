@@ -12,7 +12,7 @@ import {
   requireUsableKey,
   storeKey,
 } from '../../accounts/key-changes'
-import { keyJson, keyWithMoneyJson } from '../../accounts/key-json'
+import { keyView, keyWithMoneyJson } from '../../accounts/key-json'
 import {
   type Key,
   type KeySettings,
@@ -62,27 +62,7 @@ const settings = {
 }
 const Settings = Type.Object(settings, closedBody)
 
-const KeyReply = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    account: Type.String(),
-    account_status: OneOf(['open', 'frozen', 'closed'], 'Keys of an account that is not open are refused.'),
-    hint: Type.String(),
-    status: OneOf(['active', 'paused', 'expired', 'revoked']),
-    models: Nullable(Type.Array(Type.String())),
-    requests_per_minute: Nullable(Type.Integer()),
-    tokens_per_minute: Nullable(Type.Integer()),
-    concurrency: Nullable(Type.Integer()),
-    budget_usd: Nullable(Type.String()),
-    budget_period: Nullable(Type.String()),
-    expires_at: Nullable(Type.String()),
-    paused_at: Nullable(Type.String()),
-    revoked_at: Nullable(Type.String()),
-    created_at: Type.String(),
-  },
-  open,
-)
+const KeyReply = Type.Object(keyView.schema.properties, open)
 const NewKeyReply = Type.Object(
   { key: Type.String({ description: 'The secret, shown only this once.' }), id: Type.String() },
   open,
@@ -121,7 +101,7 @@ const list = operation({
     return pageOf(
       rows,
       limit,
-      (key) => keyJson(key, world.now()),
+      (key) => keyView.show({ key, now: world.now() }),
       ({ id }) => id,
     )
   },
@@ -220,10 +200,10 @@ function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
     async run(asked) {
       const key = name === 'revoke' ? await keyOf(asked) : await usableKeyOf(asked)
       const now = asked.world.now()
-      const { status } = keyJson(key, now)
+      const { status } = keyView.show({ key, now })
       const db = changing(asked, { action: `key.${name}`, target: targetOf(key), before: { status } })
       await change(db, key, now)
-      return keyJson(await keyOf(asked), now)
+      return keyView.show({ key: await keyOf(asked), now })
     },
   })
 }

@@ -2,9 +2,9 @@
 
 import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../api-operation/operation'
+import { limitParameter, list, maybeText, named, text } from '../../api-operation/schemas'
 import type { Item } from '../../kept-responses/content'
 import { invalidRequest } from '../../lib/errors'
-import { limitParameter, list, maybeText, named, text } from './schemas'
 import { refusing } from './values'
 
 /** Longest id that an error repeats, in characters. */

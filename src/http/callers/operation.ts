@@ -4,9 +4,10 @@
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
 // `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response for what is none.
 
+import { Type } from '@sinclair/typebox'
 import type { Key } from '../../accounts/keys'
 import type { ErrorGroup } from '../../api-document/error-pages'
-import type { Parameter } from '../../api-document/schema'
+import { type Parameter, schemaOf } from '../../api-document/schema'
 import { type ApiOperation, exactOperationsFor } from '../../api-operation/operation'
 import type { Artifacts } from '../../artifacts/artifacts'
 import type { Catalogue } from '../../catalogue/models'
@@ -84,3 +85,6 @@ export interface CallerOperation extends ApiOperation {
 }
 
 export const callerOperation = exactOperationsFor<CallerOperation, CallerAsked>()
+
+/** The answer of a paid operation, which the document names. */
+export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))

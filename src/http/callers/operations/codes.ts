@@ -2,13 +2,13 @@
 // looked at. It must never say of a code that another account redeemed which one that was.
 
 import { Type } from '@sinclair/typebox'
+import { named, text } from '../../../api-operation/schemas'
 import { balanceOf } from '../../../billing/ledger/balances'
 import { CODE_ATTEMPTS, type Code, countCodeAttempt, redeemCode } from '../../../billing/selling/codes'
 import type { ErrorCode } from '../../../lib/error-codes'
 import { GatewayError, invalidRequest, SHOULD_RETRY } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { callerOperation } from '../operation'
-import { named, text } from '../schemas'
 import { refusing } from '../values'
 
 const CodeText = refusing(Type.String({ minLength: 1 }), () =>

@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable } from '../../../api-operation/operation'
+import { count, named, text } from '../../../api-operation/schemas'
 import { apply, tryApply } from '../../../db/db'
 import type { Item } from '../../../kept-responses/content'
 import {
@@ -27,7 +28,6 @@ import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation } from '../operation'
-import { count, named, text } from '../schemas'
 import { refusing } from '../values'
 
 /** Items that one call adds at most. */

@@ -3,12 +3,12 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
+import { count, list, maybeCount, maybeText, named, text } from '../../../api-operation/schemas'
 import { cardOf, type ModelCard } from '../../../catalogue/model-card'
 import { type Catalogue, idOfName, type ListedModel, modelsOf, unknownModel } from '../../../catalogue/models'
 import { operations } from '../../../contract/operations'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { type CallerAsked, callerOperation } from '../operation'
-import { count, list, maybeCount, maybeText, named, text } from '../schemas'
 import { conditional, readParameter } from '../values'
 
 const MESSAGES_VERSION = 'anthropic-version'

@@ -2,9 +2,10 @@
 // says that it is. It must never write, nor show another account, or another key of the same account.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { keyWithMoneyJson } from '../../../accounts/key-json'
+import { keyView, keyWithMoneyJson } from '../../../accounts/key-json'
 import { type Key, mayUse } from '../../../accounts/keys'
 import { Nullable, OneOf } from '../../../api-operation/operation'
+import { count, dollars, list, mapOf, maybeText, text } from '../../../api-operation/schemas'
 import { periodOf } from '../../../billing/ledger/limits'
 import {
   budgetUsedNano,
@@ -29,7 +30,6 @@ import { lastCutOf } from '../../../request-log/last-cut'
 import { periodOfQuery } from '../../query-time'
 import { accountOf, accountUsed, spendTotals } from '../key-spend'
 import { callerOperation } from '../operation'
-import { count, dollars, list, mapOf, maybeCount, maybeText, text } from '../schemas'
 
 /** The period of a usage report that names none. */
 const DEFAULT_DAYS = 30
@@ -44,25 +44,10 @@ export const ownKey = { method: 'GET', tag: 'Keys', mayRest: true, isPrivate: tr
 const me = callerOperation(
   Type.Object({
     object: Type.Literal('key'),
-    id: text,
-    name: text,
-    account: text,
-    hint: text,
-    status: OneOf(['active', 'paused', 'expired', 'revoked']),
-    models: Nullable(list(text), { description: 'What it may use; null: all.' }),
-    requests_per_minute: maybeCount,
-    tokens_per_minute: maybeCount,
-    concurrency: maybeCount,
-    budget_usd: maybeText,
-    budget_period: Nullable(OneOf(BUDGET_PERIODS)),
-    expires_at: maybeText,
-    paused_at: maybeText,
-    revoked_at: maybeText,
-    created_at: text,
+    ...keyView.schema.properties,
     balance_usd: dollars,
     held_usd: dollars,
     available_usd: dollars,
-    account_status: OneOf(['open', 'frozen', 'closed']),
     account_display_name: maybeText,
     plan: maybeText,
     account_budget_usd: maybeText,

@@ -3,6 +3,18 @@
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
+import {
+  CursorPage,
+  count,
+  dollars,
+  limitParameter,
+  list,
+  maybeCount,
+  maybeText,
+  text,
+  WholeList,
+} from '../../../api-operation/schemas'
+import { viewOf } from '../../../api-operation/view'
 import { ARTIFACTS_PATH } from '../../../artifacts/addresses'
 import { type ListedArtifact, listArtifacts } from '../../../artifacts/rows'
 import type { ChargeView } from '../../../billing/reports/usage-report'
@@ -20,19 +32,7 @@ import { progressOf, taskStateOf } from '../../../tasks/task-json'
 import { gatewayUrlOf } from '../../gateway-url'
 import { periodOfQuery } from '../../query-time'
 import { callerOperation } from '../operation'
-import {
-  CursorPage,
-  count,
-  dollars,
-  limitParameter,
-  list,
-  maybeCount,
-  maybeText,
-  text,
-  WholeList,
-} from '../schemas'
 import { refusing } from '../values'
-import { viewOf } from '../view'
 import { ownKey } from './own-key'
 
 const MAX_HOLDS = 200

@@ -4,10 +4,10 @@
 import { Type } from '@sinclair/typebox'
 import { giveNewSecret, giveNewWebhookSecret } from '../../../accounts/key-changes'
 import { SessionToken } from '../../../accounts/sessions'
+import { text } from '../../../api-operation/schemas'
 import { isoTime } from '../../../db/iso-time'
 import { authorizationOf } from '../../authorization'
 import { callerOperation } from '../operation'
-import { text } from '../schemas'
 
 const roll = callerOperation(Type.Object({ object: Type.Literal('key_secret'), name: text, key: text }))({
   id: 'rollOwnKey',

@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../../api-operation/operation'
+import { mapOf, text } from '../../../api-operation/schemas'
 import { askedTier, quoteOf, tariffOf } from '../../../billing/ledger/metering'
 import { dollarsOfOne } from '../../../config/models/prices'
 import { operations } from '../../../contract/operations'
@@ -13,7 +14,6 @@ import { rewordPlain } from '../../../mcp/fields'
 import { checkRequest, readRequest } from '../../../request/check'
 import { mostNano } from '../../../request/reserve'
 import { callerOperation } from '../operation'
-import { mapOf, text } from '../schemas'
 import { refusing } from '../values'
 
 const quoted = operations.filter(({ body }) => body === 'json')

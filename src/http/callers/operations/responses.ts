@@ -2,14 +2,14 @@
 // account's response must read exactly as one that does not exist.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { named, text } from '../../../api-operation/schemas'
 import { type ContentWorld, chainOf, contentsOf, type Item } from '../../../kept-responses/content'
 import { itemsOfInput, recall } from '../../../kept-responses/recall'
 import { deleteResponse, type KeptHead } from '../../../kept-responses/rows'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { streamOfEvents } from '../../../request/answer/background'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
-import { type CallerWorld, callerOperation } from '../operation'
-import { named, shared, text } from '../schemas'
+import { type CallerWorld, callerOperation, shared } from '../operation'
 import { conditional, readParameter, refusing } from '../values'
 
 const ofResponse = {

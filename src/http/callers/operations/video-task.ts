@@ -7,8 +7,7 @@ import { requireTask, taskNotFound } from '../../../tasks/find'
 import { showTask } from '../../../tasks/task'
 import { waitForTask } from '../../../tasks/wait'
 import { exempt } from '../../connection'
-import { callerOperation } from '../operation'
-import { shared } from '../schemas'
+import { callerOperation, shared } from '../operation'
 
 const show = callerOperation(shared('VideoTask'))({
   id: 'getVideoTask',

@@ -1,8 +1,7 @@
-// Schemas that operations of callers share. Answers are open: they may get further fields.
+// Schemas that operations share. Answers are open: they may get further fields.
 
 import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox'
-import { schemaOf } from '../../api-document/schema'
-import { Nullable } from '../../api-operation/operation'
+import { Nullable } from './operation'
 
 export const text = Type.String()
 export const count = Type.Integer({ minimum: 0 })
@@ -31,9 +30,6 @@ export function named<Properties extends TProperties>(
 ) {
   return Type.Object(properties, { $id, examples: [example], ...options })
 }
-
-/** The answer of a paid operation, which the document names. */
-export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))
 
 /** A whole list. */
 export const WholeList = <Row extends TSchema>(row: Row) =>

@@ -261,6 +261,7 @@ function checkSize(
 }
 
 function itemsRefused(items: unknown): GatewayError {
+  if (Array.isArray(items) && items.length <= MAX_ITEMS) checkItems(items)
   const why = Array.isArray(items)
     ? `at most ${MAX_ITEMS} items a call. Send the others after.`
     : 'expected a list of items.'

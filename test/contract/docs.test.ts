@@ -325,6 +325,32 @@ test('errors have the described form, with the described headers', () =>
     }
   }))
 
+test('what is missing is refused with the very error that the document shows', async () => {
+  const missing: [method: string, path: string, as: string, code: string, body?: object][] = [
+    ['GET', '/v1/responses/resp_1', '/v1/responses/{id}', 'response_not_found'],
+    ['GET', '/v1/conversations/conv_1', '/v1/conversations/{id}', 'conversation_not_found'],
+    ['GET', '/v1/requests/req_1', '/v1/requests/{id}', 'request_not_found'],
+    ['GET', '/v1/tasks/video_1', '/v1/tasks/{id}', 'task_not_found'],
+    ['GET', '/v1/videos/generations/task_1', '/v1/videos/generations/{id}', 'task_not_found'],
+    ['POST', '/v1/codes/redeem', '/v1/codes/redeem', 'code_not_found', { code: 'none' }],
+  ]
+  for (const [method, path, as, code, body] of missing) {
+    const response = await fetch(`${gateway.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const shown = api.paths[as]?.[method.toLowerCase()]?.responses['404']?.content?.['application/json']
+    const { error = {} } = (shown?.examples?.[code]?.value ?? {}) as { error?: object }
+    const answer = (await response.json()) as { error: { request_id: string } }
+    expect({ path, status: response.status, answer }).toEqual({
+      path,
+      status: 404,
+      answer: { error: { ...error, request_id: answer.error.request_id } },
+    })
+  }
+})
+
 test('the requests that the documentation shows are answered', async () => {
   const text = await Bun.file(`${import.meta.dir}/../../docs/requests.md`).text()
   const shown = [...text.matchAll(/curl "?\$U([^ "]+)"?(?:(?!curl)[^'])*?--json '([^']+)'/g)]

@@ -1,4 +1,4 @@
-// Makes the paths besides the table of operations: models, tasks, videos, files, token counts, tools, health and this
+// Makes the paths besides operations: speech lists, payments, videos, files, token counts, tools, health and this
 // document. Each must be a route in src/http; a test compares the two.
 
 import { id, missing, ok, query } from './described'

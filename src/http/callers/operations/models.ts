@@ -151,8 +151,9 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
     const card = cardsFor(asked)
     const isWanted = filterOf(query, asked.request.headers)
     const models = modelsOf(world.catalogue, key).filter((model) => isWanted(card(model)))
-    if (dialect === 'messages') return pageOfModels(models, query, (model) => shownForMessages(asked, model))
-    return { object: 'list', data: models.map((model) => shown(asked, model)) }
+    if (dialect === 'messages')
+      return pageOfModels(models, query, (model) => shownForMessages(asked, model, card(model)))
+    return { object: 'list', data: models.map((model) => shown(asked, model, card(model))) }
   },
 })
 
@@ -172,7 +173,8 @@ const getModel = callerOperation(Type.Union([Model, MessagesModel]))({
     const meant = idOfName(world.catalogue, id)
     const model = modelsOf(world.catalogue, key).find((candidate) => candidate.id === meant)
     if (!model) throw modelNotFound(unknownModel(world.catalogue, key, id))
-    return dialect === 'messages' ? shownForMessages(asked, model) : shown(asked, model)
+    const show = dialect === 'messages' ? shownForMessages : shown
+    return show(asked, model, cardsFor(asked)(model))
   },
 })
 
@@ -193,14 +195,16 @@ function cardsFor({ world: { catalogue }, key }: CallerAsked) {
 /** The catalogue does not say when a model was made; the start of this process is as good a time as any. */
 const madeAt = ({ startedAt }: CallerAsked) => Math.floor(startedAt / 1000)
 
-function shown(asked: CallerAsked, model: ListedModel): Static<typeof Model> {
-  const { id, ownedBy } = model
-  const card = cardsFor(asked)(model) as ModelCard
-  return { id, object: 'model', created: madeAt(asked), owned_by: ownedBy, name: id, ...card }
+function shown(asked: CallerAsked, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
+  const known = { id, object: 'model', created: madeAt(asked), owned_by: ownedBy, name: id } as const
+  return { ...known, ...(card as ModelCard) }
 }
 
-function shownForMessages(asked: CallerAsked, model: ListedModel): Static<typeof MessagesModel> {
-  const card = cardsFor(asked)(model)
+function shownForMessages(
+  asked: CallerAsked,
+  model: ListedModel,
+  card?: ModelCard,
+): Static<typeof MessagesModel> {
   return {
     type: 'model',
     id: model.id,

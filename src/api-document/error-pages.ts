@@ -251,7 +251,7 @@ const uncredited: readonly ErrorKind[] = [
 ]
 
 const kinds = { always, withBody, paid, vendor, badAddress, notReady, running, unredeemed, uncredited }
-type ErrorGroup = keyof typeof kinds
+export type ErrorGroup = keyof typeof kinds
 
 /** The error answers of an endpoint in these dialects. */
 export function errorAnswers(

@@ -118,7 +118,7 @@ function toArtifact(row: Row): Artifact {
 }
 
 /** A row of a list. */
-interface ListedArtifact {
+export interface ListedArtifact {
   id: string
   account: string
   /** Null for one that was kept by an earlier release. */

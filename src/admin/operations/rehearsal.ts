@@ -1,6 +1,7 @@
 // The ledger priced anew by other prices, over the admin API. It must never write, nor put a price in force.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, open } from '../../api-operation/operation'
 import {
   type KeptReason,
   type Rehearsal,
@@ -16,16 +17,7 @@ import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { recordedQuantities } from '../../request-log/recorded-quantities'
-import {
-  type Asked,
-  closedBody,
-  Nullable,
-  open,
-  operation,
-  optionalText,
-  periodQuery,
-  Text,
-} from '../operation'
+import { type Asked, closedBody, operation, optionalText, periodQuery, Text } from '../operation'
 
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30

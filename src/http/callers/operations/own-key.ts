@@ -220,7 +220,7 @@ function optionsOf(forms: readonly Model[]) {
   for (const model of forms) {
     const { family, sizes, durations, dimensions, inputModalities } = model
     options[family.operation] ??= {
-      fields: (family.plain?.fields ?? []).filter((name) => name !== 'uploads'),
+      fields: family.plain.fields.filter((name) => name !== 'uploads'),
       ...(sizes && { sizes }),
       ...(durations && { durations }),
       ...(dimensions && { dimensions }),

@@ -31,12 +31,15 @@ const listed: readonly JsonObject[] = [
   model('openrouter/auto', { prompt: '-1', completion: '-1' }),
 ]
 
-/** The price of a request in dollars, by the list. */
-function costOf({ prompt, output, reasoning, cached }: TokenCounts, id: string): number {
+/** The price of a request in dollars, by the list: of what it reads, and of what it writes. */
+function costsOf({ prompt, output, reasoning, cached }: TokenCounts, id: string) {
   const pricing = asObject(listed.find((entry) => entry.id === id)?.pricing)
   const each = (name: string) => Math.max(0, Number(pricing?.[name] ?? 0))
   const reading = pricing?.input_cache_read === undefined ? each('prompt') : each('input_cache_read')
-  return (prompt - cached) * each('prompt') + cached * reading + (output + reasoning) * each('completion')
+  return {
+    read: (prompt - cached) * each('prompt') + cached * reading,
+    written: (output + reasoning) * each('completion'),
+  }
 }
 
 function model(id: string, pricing: JsonObject, { modalities = ['text'] } = {}): JsonObject {
@@ -77,8 +80,14 @@ export const openrouter = createLookalike({
     message: 'Insufficient credits. Add more using https://openrouter.ai/settings/credits',
   },
   usage(counts, model) {
-    const cost = costOf(counts, model)
-    return { ...plainUsage(counts), cost, is_byok: false, cost_details: { upstream_inference_cost: cost } }
+    const { read, written } = costsOf(counts, model)
+    const cost = read + written
+    const details = {
+      upstream_inference_cost: cost,
+      upstream_inference_prompt_cost: read,
+      upstream_inference_completions_cost: written,
+    }
+    return { ...plainUsage(counts), cost, is_byok: false, cost_details: details }
   },
   dialect: { envelope: { provider: 'Sandbox', system_fingerprint: 'fp_sandbox' }, nullUsage: false },
   other({ method, path }) {

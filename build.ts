@@ -21,6 +21,7 @@ const platforms = [
 
 /** Where executables are written, with their checksums and what they are made of. */
 const RELEASE = 'dist/release'
+const COMMIT_DIGITS = 12
 
 /**
  * Builds the executable in parts, of which a command loads those that it needs, and compiled beforehand, which makes
@@ -33,9 +34,10 @@ async function build(
   metafile?: string,
 ): Promise<void> {
   const target = platform ? [`--target=bun-${platform}`] : []
+  const define = `--define=GATEWAY_COMMIT=${JSON.stringify(await commitOf())}`
   const bytecode = platform && !platform.startsWith('linux') ? [] : ['--bytecode']
   const { exitCode, stderr } =
-    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ${metafile ? [`--metafile=${metafile}`] : []} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts ./src/retention/retention-worker.ts --outfile ${outfile}`
+    await $`${process.execPath} build --compile --splitting --format=esm ${bytecode} ${define} --minify-syntax --minify-whitespace --sourcemap=none --no-compile-autoload-bunfig --no-compile-autoload-dotenv ${target} ${metafile ? [`--metafile=${metafile}`] : []} ./cli/main.ts ./src/media/token-worker.ts ./src/media/mp3-worker.ts ./src/media/audio-worker.ts ./src/backup/backup-worker.ts ./src/retention/retention-worker.ts --outfile ${outfile}`
       .quiet()
       .nothrow()
   if (exitCode !== 0) {
@@ -69,6 +71,14 @@ async function release(): Promise<void> {
     .map((file) => `${sha256(`${RELEASE}/${file}`)}  ${file}\n`)
   await Bun.write(`${RELEASE}/SHA256SUMS`, sums.join(''))
   console.log(`${RELEASE} holds ${sums.length} files and SHA256SUMS`)
+}
+
+/** The commit in every answer about the version; `GATEWAY_COMMIT` names it where the repository is not there, as in an image. */
+async function commitOf(): Promise<string> {
+  const { GATEWAY_COMMIT: named } = process.env
+  if (named) return named.slice(0, COMMIT_DIGITS)
+  const commit = (await $`git rev-parse HEAD`.quiet().nothrow().text()).trim().slice(0, COMMIT_DIGITS)
+  return commit || 'source'
 }
 
 function sha256(file: string): string {

@@ -2,13 +2,11 @@
 // The command line: a list of commands. A command must never be loaded before it is called.
 
 import { defineCommand } from 'citty'
-import { version } from '../package.json'
 import { runMain } from './lib/run'
 
 const main = defineCommand({
   meta: {
     name: 'gateway',
-    version,
     description: 'One base URL and one key in front of many AI vendors, with prepaid balances.',
     examples: [
       'gateway serve --sandbox',

@@ -141,15 +141,15 @@ function showList(rows: readonly Listed[], title: string, isJson: boolean | unde
   print(renderBlock(rows.map(({ name, made_at }) => [name, utcTime(Date.parse(made_at))])))
 }
 
-function jsonOf({ name, bytes, databaseBytes, accounts, charges, problems }: BackupReport) {
-  return { name, bytes, database_bytes: databaseBytes, accounts, charges, problems }
+function jsonOf({ databaseBytes, ...report }: BackupReport) {
+  return { ...report, database_bytes: databaseBytes }
 }
 
 function describe(report: BackupReport, title: string, removed: readonly string[]): string {
-  const { name, bytes, databaseBytes, accounts, charges } = report
+  const { name, version, schema, bytes, databaseBytes, accounts, charges } = report
   const lines = [
     `Backed up to ${title}/${name}`,
-    `${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked.`,
+    `${bytesText(bytes)}, ${bytesText(databaseBytes)} unpacked, schema ${schema}, by version ${version}.`,
     `Read back and checked: accounts ${accounts}, charges ${charges}.`,
     ...(removed.length > 0 ? [`Removed ${removed.length} older.`] : []),
   ]

@@ -3,7 +3,6 @@
 
 import { dirname } from 'node:path'
 import { defineCommand } from 'citty'
-import { version } from '../../package.json'
 import { type Sandbox, startSandbox } from '../../sandbox'
 import { type RecordedChange, record } from '../../src/admin/audit-trail'
 import { createLogOutput, type LogOutput } from '../../src/app/log'
@@ -11,7 +10,7 @@ import type { ReadConfig } from '../../src/app/reload'
 import { type Server, startServer } from '../../src/app/server'
 import { writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
-import { migrations } from '../../src/db/schema/steps'
+import { program } from '../../src/db/schema/program'
 import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
 import { assertFree, portOfAddress } from '../../src/listen/listening'
@@ -284,7 +283,7 @@ function openControls(server: Server, parts: ControlParts): () => Promise<void> 
       await recordFor(server, by.restarted, {
         action: 'gateway.restart',
         target: 'gateway',
-        before: { version, pid: process.pid },
+        before: { version: program().version, pid: process.pid },
       })
       leaving.resolve()
     },
@@ -306,8 +305,9 @@ function controlsOf(
   return {
     status: () => ({
       pid: process.pid,
-      version,
-      schemaVersion: migrations.length,
+      version: program().version,
+      commit: program().commit,
+      schemaVersion: program().schema,
       url: server.url,
       metricsUrl: server.metricsUrl ?? null,
       adminUrl: server.adminUrl ?? null,

@@ -2,10 +2,10 @@
 // never change anything, nor ask a vendor for what is billed.
 
 import { createServer } from 'node:net'
-import { version } from '../../package.json'
 import { inspectDatabase } from '../../src/app/world'
 import { logFaults } from '../../src/config/log'
 import type { Config } from '../../src/config/schema'
+import { programText } from '../../src/db/schema/program'
 import { lineOf } from '../../src/lib/error-line'
 import { withoutBrackets } from '../../src/lib/url-host'
 import { baseUrlOf } from '../../src/upstreams/connection'
@@ -19,6 +19,7 @@ import { CommandFailed } from '../lib/errors'
 import { tryUpstream } from '../lib/upstreams'
 import { askHealth } from '../process/ask-health'
 import { askServer } from '../process/control'
+import type { Status } from '../process/control-channel'
 import { callable, listeningAddress } from '../process/server-address'
 import { broken, type Finding, ok, warning } from './findings'
 import type { OtherClock } from './machine'
@@ -177,11 +178,11 @@ export async function examineServer(config: Config | undefined, dataDir: string)
     ? ok('server', `${status.url} answers, process ${status.pid}`)
     : broken('server', `${url}: ${answer}`, `See its log, and restart the process ${status.pid}.`)
   const versions =
-    status.version === version
-      ? ok('versions', `gateway ${version}, ${platformText()}`)
+    runningText(status) === programText()
+      ? examineVersions()
       : warning(
           'versions',
-          `gateway ${version} is installed, ${status.version} is running`,
+          `gateway ${programText()} is installed, ${runningText(status)} is running`,
           'Restart the server.',
         )
   const compared = await askServer(dataDir, 'GET /config/changes')
@@ -196,7 +197,11 @@ export async function examineServer(config: Config | undefined, dataDir: string)
 }
 
 export function examineVersions(): Finding {
-  return ok('versions', `gateway ${version}, ${platformText()}`)
+  return ok('versions', `gateway ${programText()}, ${platformText()}`)
+}
+
+function runningText({ version, commit = 'source', schemaVersion: schema }: Status): string {
+  return programText({ version, commit, schema })
 }
 
 function platformText(): string {

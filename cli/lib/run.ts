@@ -16,7 +16,8 @@ export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void
   const { command, path, rest } = await findCommand(main, wantsHelp ? rawArgs.slice(1) : rawArgs)
   try {
     if (VERSION_WORDS.includes(rawArgs[0] ?? '')) {
-      print(metaOf(main).version ?? '')
+      // Loaded with the schema, which no other word needs.
+      print((await import('../../src/db/schema/program')).programText())
     } else if ((wantsHelp && rest.length === 0) || asksForHelp(command, rest)) {
       print(await helpOf(command, path))
     } else if (command.subCommands) {

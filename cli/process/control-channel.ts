@@ -29,7 +29,9 @@ export type Restarted = { pid: number } | { fault: string }
 export interface Status {
   pid: number
   version: string
-  /** The number of steps that the shape of its database has taken. */
+  /** The commit that it was built from. Absent from older processes. */
+  commit?: string
+  /** The number of the schema that it works with. */
   schemaVersion: number
   url: string
   /** Where metrics are read; null if they have no listener of their own. */

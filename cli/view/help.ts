@@ -20,7 +20,6 @@ type Parts = Record<string, AnyCommand | (() => Promise<AnyCommand>)>
 
 interface Meta {
   name?: string
-  version?: string
   description?: string
   examples?: readonly string[]
 }

@@ -315,10 +315,10 @@ const others = {
       ...open,
       summary: 'Whether the process should go on',
       responses: {
-        '200': { description: 'It should.', content: jsonMedia('Health') },
+        '200': { description: 'It should.', content: jsonMedia('Liveness') },
         '503': {
           description: 'It should be restarted: it refuses a database that it has seen replaced.',
-          content: jsonMedia('Health'),
+          content: jsonMedia('Liveness'),
         },
       },
     },

@@ -141,7 +141,8 @@ export const replySchemas: Record<string, Schema> = {
   }),
   SpeechModelList: object({ models: list(object({ id: text, name: text })) }),
   VoiceList: object({ voices: list(object({ id: text, name: text })) }),
-  Health: object({ status: text }),
+  Health: object({ status: text, version: text, commit: text, schema: count }),
+  Liveness: object({ status: text }),
   Readiness: object({ status: text, checks: object({ database: text, disk: text, configuration: text }) }),
 }
 
@@ -215,7 +216,8 @@ export const replyExamples = {
   VideoList: { object: 'list', data: [], first_id: null, last_id: null, has_more: false },
   SpeechModelList: { models: [{ id: 'a-speech-model', name: 'a-speech-model' }] },
   VoiceList: { voices: [{ id: 'Cherry', name: 'Cherry' }] },
-  Health: { status: 'ok' },
+  Health: { status: 'ok', version: '1.0.0', commit: '1f3a5b7c9d11', schema: 1 },
+  Liveness: { status: 'ok' },
   Readiness: { status: 'ready', checks: { database: 'ok', disk: 'ok', configuration: 'ok' } },
 } satisfies Record<keyof typeof replySchemas, unknown>
 export type ReplyName = keyof typeof replyExamples

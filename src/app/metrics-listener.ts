@@ -2,9 +2,9 @@
 // API is outside.
 
 import { statfs } from 'node:fs/promises'
-import { version } from '../../package.json'
 import { backupEveryMs } from '../config/backup'
 import { certificateEndsAt } from '../config/listening'
+import { program } from '../db/schema/program'
 import { errorResponse } from '../http/errors'
 import { metricsAnswer } from '../http/routes/metrics'
 import { pathOf } from '../http/target'
@@ -68,7 +68,7 @@ export function watchState(
 ): () => void {
   const { db, now, metrics, requestLog } = world
   const state = {
-    ...{ db, now, version, runningRequests, processFigures },
+    ...{ db, now, program: program(), runningRequests, processFigures },
     upstreams: () => world.catalogue.upstreams.values(),
     lostRows: requestLog.lostRows,
     freeBytes: async () => {

@@ -1,9 +1,9 @@
 // The HTTP application: its routes in order. Nothing must be served that is not listed here.
 
 import { Elysia } from 'elysia'
-import { version } from '../../package.json'
 import { recording } from '../admin/audit-trail'
 import { operations } from '../contract/operations'
+import { program } from '../db/schema/program'
 import { anyHostAdapter } from '../http/any-host'
 import { BodyReader, bodyLimitsOf } from '../http/body'
 import { withBunRoutes } from '../http/bun-routes'
@@ -92,14 +92,14 @@ export function createApp(
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
     .use(tokenCountRoutes(world, bodies, mark))
-    .use(mcpRoutes(world, gateway, bodies, { mark, version }))
+    .use(mcpRoutes(world, gateway, bodies, { mark, version: program().version }))
     .use(audioListRoutes(world))
     .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
     .use(paymentRoutes(world, bodies))
-    .use(healthRoutes(createReadiness(world), createLiveness(world)))
+    .use(healthRoutes(createReadiness(world), createLiveness(world), program()))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes({ hasConsole: console !== undefined }))
-    .use(docsRoutes(world, version))
+    .use(docsRoutes(world, program().version))
   if (console) app.use(consoleRoutes((request) => console(request, app.server)))
   if (admin) app.all('/admin/v1/*', ({ request }) => admin(request, app.server))
   return withBunRoutes(app.use(operationRoutes(world, gateway, bodies, mark, () => app.server)), fail)

@@ -11,7 +11,8 @@ import { apply } from '../db/db'
 import { withSnapshot } from '../db/drivers/postgres-snapshot'
 import { openSqlite } from '../db/drivers/sqlite'
 import { copySqlite, fileFault } from '../db/drivers/sqlite-file'
-import { migrate } from '../db/migrations'
+import { migrate, schemaVersion } from '../db/migrations'
+import { program } from '../db/schema/program'
 import { migrations } from '../db/schema/steps'
 import { withScratchFolder } from '../db/scratch-folder'
 import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
@@ -26,12 +27,17 @@ export type BackupSource = { url: string } | { file: string }
 
 export interface BackupReport extends BackupFindings {
   name: string
+  /** The program that made it, and its commit. */
+  version: string
+  commit: string
   /** Size of the compressed file, and of the database in it. */
   bytes: number
   databaseBytes: number
 }
 
 export interface BackupFindings {
+  /** The number of the schema of the database in it. */
+  schema: number
   accounts: number
   charges: number
   /** Faults of its books, which the database has too; empty if they are right. */
@@ -62,7 +68,8 @@ export async function makeBackup(
     const [{ size: bytes }, { size: databaseBytes }] = [await stat(packed), await stat(copy)]
     const findings = await checkBooks(again, now)
     await place.put(packed, name)
-    return { name, bytes, databaseBytes, ...findings }
+    const { version, commit } = program()
+    return { name, version, commit, bytes, databaseBytes, ...findings }
   })
 }
 
@@ -75,9 +82,10 @@ export class BackupDamaged extends Error {
 export async function checkBooks(path: string, now: number): Promise<BackupFindings> {
   const db = openSqlite(path, { durable: false })
   try {
+    const schema = await schemaVersion(db)
     await migrate(db)
     const { accounts, charges, problems } = await audit(db, now)
-    return { accounts, charges, problems }
+    return { schema, accounts, charges, problems }
   } finally {
     await db.close()
   }

@@ -8,7 +8,7 @@ import type { Db } from '../db/db'
 import { openPostgres } from '../db/drivers/postgres'
 import { openSqlite } from '../db/drivers/sqlite'
 import { fileFault } from '../db/drivers/sqlite-file'
-import { migrate } from '../db/migrations'
+import { migrate, schemaVersion } from '../db/migrations'
 import { withScratchFolder } from '../db/scratch-folder'
 import {
   copyFromSqlite,
@@ -89,12 +89,13 @@ export async function moveToPostgres(
       throw new BackupDamaged(
         `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: begin anew with gateway move --anew.`,
       )
+    const schema = await schemaVersion(source)
     const { accounts, charges, problems } = await audit(target, now)
     // A file that is renamed must not have a log next to it.
     await source.close()
     onCopied?.()
     await endCopy(target)
-    return { accounts, charges, problems }
+    return { schema, accounts, charges, problems }
   } finally {
     await source.close()
     await target.close()

@@ -4,6 +4,7 @@
 import { lastBackup } from '../backup/schedule'
 import type { Upstream } from '../contract/upstream'
 import type { Db, Row } from '../db/db'
+import type { Program } from '../db/schema/program'
 import { NANO_PER_USD } from '../lib/money'
 import { figure, gauge, type Metric, type MetricSample } from './instruments'
 
@@ -16,7 +17,7 @@ export interface ProcessFigures {
 export interface StateWorld {
   db: Db
   now: () => number
-  version: string
+  program: Program
   upstreams(): Iterable<Upstream>
   /** Requests that this process works on. */
   runningRequests(): number
@@ -36,11 +37,11 @@ const FRESH_MS = 5_000
 const BREAKER_STATES = ['closed', 'half-open', 'open'] as const
 
 export function stateMetrics(world: StateWorld): Metric[] {
-  const { version, runningRequests, lostRows, processFigures } = world
+  const { program, runningRequests, lostRows, processFigures } = world
   const startedAt = world.now() / 1000
   return [
-    gauge('gateway_build_info', 'The version that runs; always 1.', () => [
-      { labels: { version }, value: 1 },
+    gauge('gateway_build_info', 'The version that runs, its commit and its schema; always 1.', () => [
+      { labels: { ...program, schema: String(program.schema) }, value: 1 },
     ]),
     figure('gateway_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
     figure('gateway_running_requests', 'Requests that this process works on.', runningRequests),

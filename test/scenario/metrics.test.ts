@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createReadiness } from '../../src/app/readiness'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
+import { program } from '../../src/db/schema/program'
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { Counter, Histogram, type MetricSample } from '../../src/telemetry/instruments'
 import { RequestMetrics } from '../../src/telemetry/request-metrics'
@@ -49,6 +50,8 @@ describe('metrics', () => {
     expect(value('gateway_keys_at_limit', { limit: 'balance' })).toBe(1)
     expect(value('gateway_upstream_breaker_state', { upstream: 'openai', state: 'closed' })).toBe(1)
     expect(value('gateway_holds', {})).toBe(0)
+    const { version, commit, schema } = program()
+    expect(value('gateway_build_info', { version, commit, schema: String(schema) })).toBe(1)
     expect(value('gateway_database_bytes', {})).toBeGreaterThan(4096)
     expect(count('gateway_database_commit_seconds', {})).toBeGreaterThanOrEqual(4)
     const [whole, streamed] = await gateway.requestLog()
@@ -289,10 +292,11 @@ describe('health', () => {
       const response = await fetch(`${gateway.url}/health`)
       return { status: response.status, body: await response.json() }
     }
-    expect(await look()).toEqual({ status: 200, body: { status: 'ok' } })
+    expect(await look()).toEqual({ status: 200, body: { status: 'ok', ...program() } })
     renameSync(gateway.dataDir, `${gateway.dataDir}-away`)
     await waitFor(async () => (await look()).status === 503)
-    expect((await look()).body).toEqual({ status: 'disk: data directory or database file missing' })
+    const status = 'disk: data directory or database file missing'
+    expect((await look()).body).toEqual({ status, ...program() })
     renameSync(`${gateway.dataDir}-away`, gateway.dataDir)
     await waitFor(async () => (await look()).status === 200)
     await gateway.close()

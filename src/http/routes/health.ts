@@ -2,6 +2,7 @@
 // sent requests. They must never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'
+import type { Program } from '../../db/schema/program'
 
 /** Whether requests should be sent here, and what was checked, each with `ok` or what is wrong. */
 type Ready = () => Promise<{
@@ -9,13 +10,15 @@ type Ready = () => Promise<{
   checks: Readonly<Record<'database' | 'disk' | 'configuration', string>>
 }>
 
-export function healthRoutes(ready: Ready, isLive: () => boolean) {
+/** `program` is what `/health` says of this process. */
+export function healthRoutes(ready: Ready, isLive: () => boolean, program: Program) {
   return new Elysia({ name: 'health' })
     .get('/health', async () => {
       const { database, disk } = (await ready()).checks
-      if (database !== 'ok') return Response.json({ status: 'database unavailable' }, { status: 503 })
+      if (database !== 'ok')
+        return Response.json({ status: 'database unavailable', ...program }, { status: 503 })
       return Response.json(
-        { status: disk === 'ok' ? disk : `disk: ${disk}` },
+        { status: disk === 'ok' ? disk : `disk: ${disk}`, ...program },
         { status: disk === 'ok' ? 200 : 503 },
       )
     })

@@ -47,6 +47,7 @@ const main = defineCommand({
     retention: () => import('./commands/retention').then((file) => file.retention),
     restore: () => import('./commands/restore').then((file) => file.restore),
     import: () => import('./commands/import').then((file) => file.importing),
+    upgrade: () => import('./commands/upgrade').then((file) => file.upgrade),
     move: () => import('./commands/move').then((file) => file.move),
   },
 })

@@ -11,6 +11,7 @@ import { type Server, startServer } from '../../src/app/server'
 import { writeLog } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import { program } from '../../src/db/schema/program'
+import { SchemaRefused } from '../../src/db/schema/rules'
 import { lineOf } from '../../src/lib/error-line'
 import { isLoopback } from '../../src/lib/url-host'
 import { assertFree, portOfAddress } from '../../src/listen/listening'
@@ -253,6 +254,7 @@ async function listen(options: Parameters<typeof startServer>[0]): Promise<Serve
         `This machine has no address ${hostname} to listen on: choose another with --host.`,
       )
     }
+    if (error instanceof SchemaRefused) throw error
     throw new CommandFailed(`The gateway cannot start: ${databaseLineOf(error)}`)
   }
 }

@@ -11,6 +11,7 @@ import { withListedModels } from '../../src/config/models/model-lists'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { type Db, notifyingDb } from '../../src/db/db'
+import { SchemaRefused } from '../../src/db/schema/rules'
 import { lineOf } from '../../src/lib/error-line'
 import { asObject } from '../../src/lib/objects'
 import { assertOnDatabase } from '../lib/contexts'
@@ -278,6 +279,7 @@ export async function withDatabase<Result>(
   const config = await loadForDatabase(flags)
   const dataDir = openDataDir(flags)
   const db = await openForCommand(config, dataDir).catch((error) => {
+    if (error instanceof SchemaRefused) throw error
     const where = config.database ? 'The database' : `The database in ${dataDir}`
     throw new CommandFailed(`${where} cannot be opened: ${databaseLineOf(error)}`)
   })

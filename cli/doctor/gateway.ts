@@ -5,7 +5,8 @@ import { createServer } from 'node:net'
 import { inspectDatabase } from '../../src/app/world'
 import { logFaults } from '../../src/config/log'
 import type { Config } from '../../src/config/schema'
-import { programText } from '../../src/db/schema/program'
+import { program, programText } from '../../src/db/schema/program'
+import { SchemaRefused, verdictOn } from '../../src/db/schema/rules'
 import { lineOf } from '../../src/lib/error-line'
 import { withoutBrackets } from '../../src/lib/url-host'
 import { baseUrlOf } from '../../src/upstreams/connection'
@@ -87,19 +88,18 @@ export async function examineDatabase(
     const state = await inspectDatabase(config, dataDir)
     const milliseconds = Math.round(performance.now() - at)
     if (!state) return { finding: ok('database', `${name}: made at the first start`), clock: undefined }
-    const { version: schema, newest, timeMs } = state
+    const { schema, timeMs } = state
     const clock =
       timeMs === undefined ? undefined : { name: 'the database', oursMs: Date.now(), theirsMs: timeMs }
-    if (schema > newest) {
-      const found = `${name} has schema version ${schema}, this gateway knows ${newest}`
-      return { finding: broken('database', found, 'Use the newer gateway that has written it.'), clock }
-    }
-    const change = schema < newest ? `; version ${newest} is made at the next start` : ''
+    const verdict = verdictOn(state, 'upgrade')
+    const change = verdict === 'upgrade' ? `; gateway upgrade brings it to ${program().schema}` : ''
     return {
-      finding: ok('database', `${name} answers in ${milliseconds} ms, schema version ${schema}${change}`),
+      finding: ok('database', `${name} answers in ${milliseconds} ms, schema ${schema}${change}`),
       clock,
     }
   } catch (error) {
+    if (error instanceof SchemaRefused)
+      return { finding: broken('database', error.message, 'Nothing was changed.'), clock: undefined }
     const cure = config.database
       ? 'Start PostgreSQL, or correct the address and password in database or GATEWAY_DATABASE_URL.'
       : 'See who owns the file, and whether its disk works; gateway restore brings a backup back.'

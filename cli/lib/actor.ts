@@ -7,6 +7,7 @@ import { gatewayTime } from '../../src/app/clock'
 import { inspectDatabase, newId, openDatabase } from '../../src/app/world'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
+import { program } from '../../src/db/schema/program'
 import { lineOf } from '../../src/lib/error-line'
 import { userName } from '../process/system-user'
 import { say } from '../view/output'
@@ -36,9 +37,9 @@ export async function noteHere(config: Config, dataDir: string, ...changes: Reco
   try {
     const state = await inspectDatabase(config, dataDir)
     if (!state) return
-    if (state.version !== state.newest)
-      return say('Not in the audit trail: the database is of another version, and stays as it is.')
-    const db = await openDatabase(config, dataDir, { patient: true })
+    if (state.schema !== program().schema)
+      return say('Not in the audit trail: the database has another schema, and stays as it is.')
+    const db = await openDatabase(config, dataDir, { role: 'change', patient: true })
     try {
       for (const change of changes) await recordHere(db, change)
     } finally {

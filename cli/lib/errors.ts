@@ -5,6 +5,7 @@ import { SQLiteError } from 'bun:sqlite'
 import { StorageFailed } from '../../src/artifacts/s3-store'
 import { BackupDamaged, DAMAGE_ADVICE } from '../../src/backup/backup'
 import { DatabaseUnavailable } from '../../src/db/db'
+import { SchemaRefused } from '../../src/db/schema/rules'
 import { lineOf } from '../../src/lib/error-line'
 import { onOneLine } from '../view/output'
 
@@ -33,13 +34,17 @@ export class WrongUsage extends Error {
 
 /** The text of an error for standard error. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof CommandFailed || error instanceof StorageFailed || error instanceof BackupDamaged)
-    return error.message
+  if (isSaid(error)) return error.message
   if (error instanceof DatabaseUnavailable || error instanceof SQLiteError || isFromPostgres(error)) {
     return `The database cannot be used now: ${databaseLineOf(error)}`
   }
   if (isFromSystem(error)) return `${lineOf(error)}.`
   return `This is a fault of the gateway, please report it:\n${error instanceof Error ? (error.stack ?? error) : error}`
+}
+
+/** Whether the message of an error is the whole text: it says what is wrong and what to do. */
+function isSaid(error: unknown): error is Error {
+  return [CommandFailed, StorageFailed, BackupDamaged, SchemaRefused].some((kind) => error instanceof kind)
 }
 
 /** The error of a database on one line, with what helps. */

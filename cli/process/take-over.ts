@@ -3,9 +3,8 @@
 
 import type { Subprocess } from 'bun'
 import type { Server } from '../../src/app/server'
-import { migrations } from '../../src/db/schema/steps'
+import { verdictOn } from '../../src/db/schema/rules'
 import { lineOf } from '../../src/lib/error-line'
-import { CommandFailed } from '../lib/errors'
 import { isCompiled } from '../program'
 import { askServer } from './control'
 import type { Restarted, Status } from './control-channel'
@@ -24,18 +23,8 @@ const startedIn = process.cwd()
 export async function findPredecessor(dataDir: string): Promise<Status | undefined> {
   const status = await askServer(dataDir, 'GET /status')
   if (!status) return undefined
-  const { version, schemaVersion: known } = status
-  const own = migrations.length
-  if (known < own) {
-    throw new CommandFailed(
-      `This version brings the database from schema ${known} to ${own}, which the running one (${version}) does not know: the two cannot run side by side. Stop the running one, keep a copy of the database, and start this one without --take-over. There is no way back but the copy.`,
-    )
-  }
-  if (known > own) {
-    throw new CommandFailed(
-      `The running gateway (${version}) is newer: its database has schema ${known}, and this one knows only ${own}. Nothing was changed.`,
-    )
-  }
+  const { version, schemaVersion: schema } = status
+  verdictOn({ schema, version }, 'succeed')
   return status
 }
 

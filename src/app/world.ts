@@ -3,6 +3,7 @@
 
 import { lookup } from 'node:dns/promises'
 import { existsSync, mkdirSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Authenticator, createAuthenticator } from '../accounts/keys'
 import type { Artifacts } from '../artifacts/artifacts'
@@ -16,9 +17,9 @@ import { requireWholeLog } from '../db/drivers/sqlite-file'
 import { createCodec } from '../db/encryption/codec'
 import { type Encryption, readEncryption, registerKey, requireKeys } from '../db/encryption/keys'
 import { secretOf } from '../db/encryption/secrets'
-import { migrate, requireKnown, schemaVersion } from '../db/migrations'
+import { migrate } from '../db/migrations'
 import { PendingFile, type PendingRecords } from '../db/pending-file'
-import { earlierFault, migrations } from '../db/schema/steps'
+import { type DatabaseRole, type FoundSchema, findSchema, olderReader, verdictOn } from '../db/schema/rules'
 import { requireWholeCopy } from '../db/table-copy'
 import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
@@ -39,8 +40,10 @@ import type { WebhookWorld } from '../webhooks/sender'
 import { followDatabase, openClock, type Reference, timeOf } from './clock'
 import { type InForce, putInForce } from './in-force'
 import { formatLine } from './log-lines'
+import { nodeRow } from './nodes'
 import { type Observation, type ObservedRequests, observe, openRequests } from './observation'
 import { openReports, type Reports } from './report-database'
+import { type UpgradeParts, upgradeSchema } from './schema-upgrade'
 
 /** The parts of the configuration in force are read anew for each request. */
 export interface World extends System, InForce, Observation, MediaWorkers {
@@ -124,21 +127,25 @@ export function randomBytes(count: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(count))
 }
 
-/**
- * Opens the database of a configuration: PostgreSQL, or SQLite in the data directory. `patient` is for commands, whose
- * reports may read for minutes; a serving process must not hold others up.
- */
-export async function openDatabase(
-  config: Config,
-  dataDir: string,
-  options: { patient?: boolean; log?: Log } = {},
-): Promise<Db> {
+interface OpenOptions {
+  /** Which role the process has in the rules of schemas. */
+  role: DatabaseRole
+  /** For commands, whose reports may read for minutes; a serving process must not hold others up. */
+  patient?: boolean
+  /** For the roles that may bring the database to another schema. */
+  upgrade?: UpgradeParts
+}
+
+/** Opens the database of a configuration: PostgreSQL, or SQLite in the data directory. Throws `SchemaRefused`. */
+export async function openDatabase(config: Config, dataDir: string, options: OpenOptions): Promise<Db> {
   const db = connect(config, dataDir, options)
   try {
     await requireWholeCopy(db)
-    await migrate(db, undefined, (from, to) =>
-      options.log?.('database_upgrading', { from, to, advice: 'An older gateway cannot use it afterwards.' }),
-    )
+    const found = await findSchema(db)
+    const verdict = verdictOn(found, options.role)
+    if (verdict === 'make') await migrate(db)
+    if (verdict === 'upgrade' && options.upgrade)
+      await upgradeSchema(db, found, { file: databaseFile(dataDir), dataDir, ...options.upgrade })
     await registerKey(db)
   } catch (error) {
     await db.close()
@@ -148,39 +155,41 @@ export async function openDatabase(
 }
 
 /**
- * Opens the database of a configuration for a command. A file is opened only to be read until the command changes something,
- * and none is made before; one of an older version is brought to this one first.
+ * Opens the database of a configuration for a command, only to be read until the command changes something. None is made
+ * before, and one of an older schema is read as it is.
  */
 export async function openForCommand(config: Config, dataDir: string): Promise<Db> {
-  const openToWrite = () => openDatabase(config, dataDir, { patient: true })
-  if (config.database) return openToWrite()
-  const reader = await openReader(config, dataDir)
-  return reader ? writableOnDemand(reader, openToWrite) : openToWrite()
+  const openToWrite = () => openDatabase(config, dataDir, { role: 'change', patient: true })
+  return writableOnDemand(await openReader(config, dataDir), openToWrite)
 }
 
-/** The file of a configuration, or an empty database where there is none; undefined if it is of an older version. */
-async function openReader(config: Config, dataDir: string): Promise<Db | undefined> {
-  requireUnmoved(dataDir)
-  if (!existsSync(databaseFile(dataDir))) {
+async function openReader(config: Config, dataDir: string): Promise<Db> {
+  if (!config.database) requireUnmoved(dataDir)
+  if (!config.database && !existsSync(databaseFile(dataDir))) {
     requireWholeLog(databaseFile(dataDir))
-    const empty = openSqlite(':memory:', { codec: codecOf(config) })
-    await migrate(empty)
-    return empty
+    return openEmpty(config)
   }
-  const reader = connect(config, dataDir, { readonly: true })
+  const reader = connect(config, dataDir, { patient: true, readonly: true })
   try {
-    const version = await schemaVersion(reader)
-    requireKnown(version)
-    if (version === migrations.length) {
-      await requireKeys(reader)
-      return reader
+    await requireWholeCopy(reader)
+    const found = await findSchema(reader)
+    const verdict = verdictOn(found, 'read')
+    if (verdict === 'pretend') {
+      await reader.close()
+      return await openEmpty(config)
     }
+    await requireKeys(reader)
+    return verdict === 'read' ? olderReader(reader, found) : reader
   } catch (error) {
     await reader.close()
     throw error
   }
-  await reader.close()
-  return undefined
+}
+
+async function openEmpty(config: Config): Promise<Db> {
+  const empty = openSqlite(':memory:', { codec: codecOf(config) })
+  await migrate(empty)
+  return empty
 }
 
 function connect(
@@ -218,11 +227,8 @@ export async function encryptionOf(config: Config, dataDir: string): Promise<Enc
   }
 }
 
-interface DatabaseState {
+interface DatabaseState extends FoundSchema {
   kind: Db['kind']
-  /** The version of its schema, and that which this program brings it to. */
-  version: number
-  newest: number
   /** Time of the server in milliseconds since 1970; undefined for a file. */
   timeMs: number | undefined
 }
@@ -230,12 +236,10 @@ interface DatabaseState {
 /** The state of the database of a configuration, without a change to it; undefined while there is none. */
 export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   return readDatabase(config, dataDir, async (db) => {
-    const version = await schemaVersion(db)
-    const earlier = earlierFault(version)
-    if (earlier) throw new Error(earlier)
+    const found = await findSchema(db)
     const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
     await requireWholeCopy(db)
-    return { kind: db.kind, version, newest: migrations.length, timeMs }
+    return { kind: db.kind, ...found, timeMs }
   })
 }
 
@@ -284,6 +288,20 @@ async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): 
   return followDatabase(() => databaseTime(db), monotonic)
 }
 
+/** The clock of this process. Whenever it notes the time, it notes that it serves, until it leaves. */
+async function openTime(db: Db, processes: Processes | undefined, from: Outside) {
+  const clock = await openClock(db, await referenceOf(db, from), from)
+  const node = nodeRow(db, `${hostname()}/${processes?.own ?? newId('process')}`)
+  return {
+    now: clock.now,
+    async followTime() {
+      await clock.followTime()
+      await node.note()
+    },
+    leave: () => node.forget(),
+  }
+}
+
 /** The file of this process. Without room for it, an answer whose charge the database refuses is not sent whole. */
 function openPendingEnds(dataDir: string, processes: Processes | undefined, log: Log): PendingFile {
   const file = new PendingFile(dataDir, processes?.own ?? newId('process'))
@@ -309,10 +327,11 @@ export async function openWorld(
   const uploads = openUploads(join(dataDir, 'uploads'), newId, processes)
   const observation = observe(config, { ...from, randomBytes })
   const { monotonic, wall, after, transport, log } = { ...from, ...observation }
-  const db = await openDatabase(config, dataDir, { log })
+  const others = () => processes?.others() ?? []
+  const upgrade = { log, wall, others, makesCopy: true }
+  const db = await openDatabase(config, dataDir, { role: 'upgrade', upgrade })
   const pendingEnds = openPendingEnds(dataDir, processes, log)
-  const reference = await referenceOf(db, from)
-  const { now, followTime } = await openClock(db, reference, { monotonic, log })
+  const { now, followTime, leave } = await openTime(db, processes, { ...from, log })
   const requestLog = await openRequests(config, observation, { ...from, db, dataDir, now, newId })
   const reports = openReports(config, { ...from, db, requestLog, now, log })
   const workers = from.openWorkers()
@@ -356,6 +375,7 @@ export async function openWorld(
       for (const worker of Object.values(workers)) worker.close()
       await requestLog.close()
       await reports.close()
+      await leave()
       await db.close()
       // Last: the database may refuse an end until it is closed.
       pendingEnds.close()

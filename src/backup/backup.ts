@@ -11,11 +11,12 @@ import { apply } from '../db/db'
 import { withSnapshot } from '../db/drivers/postgres-snapshot'
 import { openSqlite } from '../db/drivers/sqlite'
 import { copySqlite, fileFault } from '../db/drivers/sqlite-file'
-import { migrate, schemaVersion } from '../db/migrations'
+import { migrate } from '../db/migrations'
 import { program } from '../db/schema/program'
+import { findSchema, verdictOn } from '../db/schema/rules'
 import { migrations } from '../db/schema/steps'
 import { withScratchFolder } from '../db/scratch-folder'
-import { differencesOf, emptied, filledTables, insertsOf, type TableSource, tablesOf } from '../db/table-copy'
+import { differencesOf, emptied, filledTables, insertsOf, tablesOf } from '../db/table-copy'
 import type { BackupPlace } from './place'
 
 /** The advice for a database whose file is damaged. */
@@ -82,7 +83,7 @@ export class BackupDamaged extends Error {
 export async function checkBooks(path: string, now: number): Promise<BackupFindings> {
   const db = openSqlite(path, { durable: false })
   try {
-    const schema = await schemaVersion(db)
+    const { schema } = await findSchema(db)
     await migrate(db)
     const { accounts, charges, problems } = await audit(db, now)
     return { schema, accounts, charges, problems }
@@ -91,14 +92,16 @@ export async function checkBooks(path: string, now: number): Promise<BackupFindi
   }
 }
 
+/** The copy has the schema of the database, which may be older than that of this program. */
 async function copyPostgres(url: string, path: string): Promise<void> {
   const copy = openSqlite(path, { durable: false })
   try {
-    await migrate(copy)
-    const tables = await tablesOf(copy)
-    await apply(copy, (await filledTables(copy, tables)).map(emptied))
     await withSnapshot(url, async (snapshot) => {
-      await requireNewest(snapshot)
+      const found = await findSchema(snapshot)
+      verdictOn(found, 'read')
+      await migrate(copy, migrations.slice(0, found.schema))
+      const tables = await tablesOf(copy)
+      await apply(copy, (await filledTables(copy, tables)).map(emptied))
       for (const table of tables) {
         for await (const rows of snapshot.pages(table)) await apply(copy, insertsOf(table, rows))
       }
@@ -108,14 +111,6 @@ async function copyPostgres(url: string, path: string): Promise<void> {
   } finally {
     await copy.close()
   }
-}
-
-async function requireNewest(snapshot: TableSource): Promise<void> {
-  const [row] = await snapshot.query({ sql: 'select max(version) as version from schema_versions' })
-  if (row?.version === migrations.length) return
-  throw new BackupDamaged(
-    `The database has schema version ${row?.version ?? 0}, this program ${migrations.length}: back it up with the version that serves it.`,
-  )
 }
 
 async function compress(from: string, to: string): Promise<void> {

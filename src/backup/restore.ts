@@ -8,7 +8,8 @@ import type { Db } from '../db/db'
 import { openPostgres } from '../db/drivers/postgres'
 import { openSqlite } from '../db/drivers/sqlite'
 import { fileFault } from '../db/drivers/sqlite-file'
-import { migrate, schemaVersion } from '../db/migrations'
+import { migrate } from '../db/migrations'
+import { findSchema, verdictOn } from '../db/schema/rules'
 import { withScratchFolder } from '../db/scratch-folder'
 import {
   copyFromSqlite,
@@ -47,8 +48,9 @@ export async function restore(
     await decompress(packed, file)
     const fault = fileFault(file)
     if (fault) throw new BackupDamaged(`The backup ${fault}.`)
-    if ('url' in target) return await moveToPostgres(file, target.url, { now, onProgress })
     const result = await checkBooks(file, now)
+    if ('url' in target)
+      return { ...(await moveToPostgres(file, target.url, { now, onProgress })), schema: result.schema }
     requireAbsent(target.file)
     await moveNew(file, target.file)
     return result
@@ -76,7 +78,8 @@ export async function moveToPostgres(
   const source = openSqlite(file)
   const target = openPostgres(url, { patient: true })
   try {
-    await migrate(source)
+    verdictOn(await findSchema(source), 'change')
+    verdictOn(await findSchema(target), 'change')
     await migrate(target)
     const tables = await tablesOf(source)
     const seeded = await seededTables()
@@ -89,7 +92,7 @@ export async function moveToPostgres(
       throw new BackupDamaged(
         `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: begin anew with gateway move --anew.`,
       )
-    const schema = await schemaVersion(source)
+    const { schema } = await findSchema(source)
     const { accounts, charges, problems } = await audit(target, now)
     // A file that is renamed must not have a log next to it.
     await source.close()

@@ -122,6 +122,9 @@ export function notifyingDb(db: Db, onWrite: () => void): Db {
   }
   return {
     ...db,
+    get kind() {
+      return db.kind
+    },
     batch: (statements, options) => told(db.batch(statements, options)),
     move: (movement) => told(db.move(movement)),
   }
@@ -140,7 +143,9 @@ export function writableOnDemand(reader: Db, openToWrite: () => Promise<Db>): Db
     return opening
   }
   return {
-    kind: reader.kind,
+    get kind() {
+      return current.kind
+    },
     codec: reader.codec,
     query: (statement) => current.query(statement),
     batch: async (statements, options) => (await writer()).batch(statements, options),

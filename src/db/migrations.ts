@@ -1,9 +1,11 @@
-// Brings a database to the newest schema. It must never change one that is newer than it knows, or too old to go on from.
+// Brings a database to the newest schema. Who may call it, and when, is for others to decide: schema/rules.ts has the table.
 
 import type { Db, Statement } from './db'
 import { isUnsupported } from './drivers/postgres'
+import { program } from './schema/program'
+import { findSchema, SchemaRefused, verdictOn } from './schema/rules'
 import type { Step, Variants } from './schema/step'
-import { earlierFault, migrations } from './schema/steps'
+import { migrations } from './schema/steps'
 
 /** Settings for one transaction of PostgreSQL that may take long. */
 const PATIENCE: readonly Statement[] = [
@@ -11,61 +13,59 @@ const PATIENCE: readonly Statement[] = [
   { sql: 'set local lock_timeout = 0' },
 ]
 
-/** The version of the database; 0 for an empty one. Nothing is changed. */
-export async function schemaVersion(db: Db): Promise<number> {
-  await db.query({ sql: 'select 1 as alive' })
-  const sql = 'select max(version) as version from schema_versions'
-  const [row] = await db.query({ sql }).catch(() => [])
-  return Number(row?.version ?? 0)
-}
-
-/** Throws for a version of the database that a newer gateway has made, or one that is too old to go on from. */
-export function requireKnown(version: number, steps = migrations): void {
-  const earlier = earlierFault(version, steps)
-  if (earlier) throw new Error(earlier)
-  if (version <= steps.length) return
-  throw new Error(
-    `The database has schema version ${version}, this gateway knows only ${steps.length}: use a newer gateway.`,
-  )
-}
+/** The guard that misses where another process runs a step, or has run it. */
+const CLAIM = 'claim'
 
 /**
- * Brings the database to the newest version. Several nodes may start at once: the version row decides which one runs a
- * step. `announce` is called before an existing database is changed.
+ * Brings the database to the newest version. Several processes may do that at once: the version row decides which one runs a
+ * step. Each step is done wholly or not at all, so that one which was killed goes on with the next call. `guards` are read at the
+ * beginning and the end of each step; where one hits no row the step is undone, and the call throws `SchemaRefused`.
  */
-export async function migrate(
-  db: Db,
-  steps = migrations,
-  announce: (from: number, to: number) => void = () => {},
-): Promise<void> {
-  const versions: Statement = {
-    sql: 'create table if not exists schema_versions (version bigint primary key)',
-  }
-  // On PostgreSQL, nodes that start at once can collide here in spite of `if not exists`. The second try then finds the
-  // table.
-  await db.batch([versions]).catch(() => db.batch([versions]))
-  const [row] = await db.query({ sql: 'select max(version) as version from schema_versions' })
-  const version = Number(row?.version ?? 0)
-  requireKnown(version, steps)
-  if (version > 0 && version < steps.length) announce(version, steps.length)
+export async function migrate(db: Db, steps = migrations, guards: readonly Statement[] = []): Promise<void> {
+  const found = await findSchema(db)
+  verdictOn(found, 'upgrade', { ...program(), schema: steps.length })
+  if (found.schema < steps.length) await prepareVersions(db)
   // A step may take minutes on large tables, while other nodes wait for it.
-  const patience = db.kind === 'postgres' ? PATIENCE : []
-  for (let next = version + 1; next <= steps.length; next++) {
+  const before = db.kind === 'postgres' ? PATIENCE : []
+  for (let next = found.schema + 1; next <= steps.length; next++) {
     const claim: Statement = {
-      sql: 'insert into schema_versions (version) values ($1) on conflict (version) do nothing',
-      parameters: [next],
-      guard: true,
+      sql: 'insert into schema_versions (version, program) values ($1, $2) on conflict (version) do nothing',
+      parameters: [next, program().version],
+      guard: CLAIM,
     }
     const step = steps[next - 1] as Step
     if (step.length === 0) continue
-    const run = (kind: keyof Variants) =>
-      // A miss means that another node is running this step in its transaction, or has run it.
-      db.batch([...patience, claim, ...statementsOf(step, kind)])
+    const run = async (kind: keyof Variants) => {
+      const result = await db.batch([...before, claim, ...guards, ...statementsOf(step, kind), ...guards])
+      if ('missed' in result && result.missed !== CLAIM)
+        throw new SchemaRefused(
+          'Another process began to serve the database. Nothing was changed; try again.',
+        )
+    }
     await run(db.kind).catch((error) => {
       if (db.kind === 'sqlite' || !isUnsupported(error)) throw error
       return run('otherwise')
     })
   }
+}
+
+/** Makes the table of steps, which older programs made without their version. */
+async function prepareVersions(db: Db): Promise<void> {
+  const table = {
+    sql: 'create table if not exists schema_versions (version bigint primary key, program text)',
+  }
+  // On PostgreSQL, nodes that start at once can collide here in spite of `if not exists`. The second try then finds the
+  // table.
+  await db.batch([table]).catch(() => db.batch([table]))
+  const hasColumn = () =>
+    db.query({ sql: 'select program from schema_versions limit 1' }).then(
+      () => true,
+      () => false,
+    )
+  if (await hasColumn()) return
+  await db.batch([{ sql: 'alter table schema_versions add column program text' }]).catch(async (error) => {
+    if (!(await hasColumn())) throw error
+  })
 }
 
 function statementsOf(step: Step, kind: keyof Variants): Statement[] {

@@ -138,6 +138,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'The database takes no changes or does not answer.',
     '`gateway doctor`: the disk is full or not writable, or PostgreSQL is away.',
   ),
+  database_upgraded: info('The database has the schema of this version.'),
+  database_upgrading: info(
+    'The database is brought to the schema of this version: a file after a checked copy, which is named. Older versions refuse it then.',
+  ),
   encryption_key_unknown: error(
     'Another process encrypts with a key that this one lacks.',
     'Give this process the key of the others in `secrets`.',

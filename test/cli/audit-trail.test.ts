@@ -101,6 +101,7 @@ const rows: Record<string, Row> = {
   'import litellm': { reads: 'import litellm --models nowhere.yaml' },
   backup: { line: 'backup copy.zst', writes: 'backup.make', target: 'backup:copy.zst' },
   restore: { in: 'cli/backup.test.ts', writes: 'backup.restore' },
+  upgrade: { in: 'cli/upgrade.test.ts', writes: 'database.upgrade' },
   move: { in: 'cli/backup.test.ts', writes: 'database.move' },
   'config check': { reads: 'config check' },
   'config diff': { reads: 'config diff' },

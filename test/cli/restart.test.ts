@@ -17,7 +17,7 @@ import {
 import { Agent, get } from 'node:https'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../src/config/schema'
-import { migrations } from '../../src/db/schema/steps'
+import { program } from '../../src/db/schema/program'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import {
@@ -455,10 +455,10 @@ describe('a version that knows another shape of the database', () => {
         }),
     })
   }
-  const known = migrations.length
+  const known = program().schema
   const rows: [name: string, schemaVersion: number, words: string[]][] = [
-    ['newer', known - 1, [`from schema ${known - 1} to ${known}`, '0.0.9', 'Stop the running one', 'copy']],
-    ['older', known + 1, ['is newer', `schema ${known + 1}`, 'Nothing was changed']],
+    ['newer', known - 1, [`serves schema ${known - 1}`, `to ${known}`, '0.0.9', 'stop the running one']],
+    ['older', known + 1, [`has schema ${known + 1}`, 'use version 0.0.9 or newer']],
   ]
   for (const [name, schemaVersion, words] of rows) {
     test.concurrent(`does not take over where it is the ${name} one, and says what to do`, async () => {
@@ -487,7 +487,7 @@ describe('a version that knows another shape of the database', () => {
       expect({ words, code, stderr }).toEqual({ words, code: 1, stderr: expect.stringContaining('newer') })
     }
     const served = await installation.serveInVain()
-    expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('use a newer gateway') })
+    expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('use a newer version') })
     expect(shape()).toEqual(before)
   })
 })

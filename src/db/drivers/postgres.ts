@@ -55,6 +55,8 @@ class Missed extends Error {
 interface PostgresOptions {
   /** For commands: the pool is small, and statements have no time limit but for locks. */
   patient?: boolean
+  /** For what only reads: the server refuses changes. */
+  readonly?: boolean
   codec?: RowCodec
   /** How long the server may answer nothing while something is asked of it, before it counts as gone. */
   silenceMs?: number
@@ -78,16 +80,11 @@ class PendingWork {
 }
 
 /** Opens a pool. */
-export function openPostgres(
-  url: string,
-  {
-    patient = false,
-    codec = clearCodec,
-    silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS,
-  }: PostgresOptions = {},
-): Db {
+export function openPostgres(url: string, options: PostgresOptions = {}): Db {
+  const { patient = false, readonly = false, codec = clearCodec } = options
+  const { silenceMs = patient ? PATIENT_SILENCE_MS : SILENCE_MS } = options
   const abandonable = new PendingWork()
-  const servers = openServers(url, { patient, silenceMs }, () => {
+  const servers = openServers(url, { patient, readonly, silenceMs }, () => {
     // Nothing is sent to a vendor for them. Other changes wait, because they may have been made.
     const error = unavailable(hangs())
     abandonable.refuse(error)
@@ -157,7 +154,7 @@ function waitOf({ kind }: Movement): BatchOptions {
 /** `onHang` is called only where statements have a limit of time. */
 function openServers(
   url: string,
-  { patient, silenceMs }: { patient: boolean; silenceMs: number },
+  { patient, readonly, silenceMs }: { patient: boolean; readonly: boolean; silenceMs: number },
   onHang: () => void,
 ): PostgresServers {
   return new PostgresServers(url, {
@@ -167,6 +164,7 @@ function openServers(
     session: {
       statement_timeout: patient ? NO_TIMEOUT : STATEMENT_TIMEOUT_MS,
       lock_timeout: STATEMENT_TIMEOUT_MS,
+      ...(readonly && { default_transaction_read_only: 1 }),
     },
     ...(!patient && { onHang }),
   })

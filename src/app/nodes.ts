@@ -1,0 +1,56 @@
+// The nodes that serve one database of PostgreSQL, each as a row of `times` that it writes anew: whoever changes the schema must
+// know whether one lives, wherever it runs. A node that finds a newer schema must not go on as if it knew it.
+
+import { apply, type Db, type Statement, tryApply } from '../db/db'
+import { program } from '../db/schema/program'
+import { findSchema, verdictOn } from '../db/schema/rules'
+
+/** A node notes itself every 15 seconds. One that was silent for longer is gone, or finds out by its next note. */
+const SILENT_MS = 60_000
+/** When the row of a node that was killed is removed. */
+const FORGET_MS = 86_400_000
+const NOW = 'cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)'
+const LIVING = `name like 'node:%' and reference > ${NOW} - ${SILENT_MS}`
+
+/** Hits no row while a node lives. */
+export const NO_NODE: Statement = {
+  sql: `select 1 as one where not exists (select 1 from times where ${LIVING})`,
+  guard: true,
+}
+
+/** Names of the nodes that serve a database: the machine and the process. */
+export async function livingNodes(db: Db): Promise<string[]> {
+  const rows = await db.query({ sql: `select name from times where ${LIVING} order by name` })
+  return rows.map(({ name }) => (name as string).slice('node:'.length))
+}
+
+/** The row of this process. */
+export interface NodeRow {
+  /** Writes it. Throws `SchemaRefused` if the database has another schema by now. */
+  note(): Promise<void>
+  /** Removes it, where the database answers. */
+  forget(): Promise<void>
+}
+
+export function nodeRow(db: Db, name: string): NodeRow {
+  if (db.kind === 'sqlite') return { async note() {}, async forget() {} }
+  const parameters = [`node:${name}`]
+  return {
+    async note() {
+      const isNoted = await tryApply(db, [
+        {
+          sql: `insert into times (name, at, reference) select cast($1 as text), ${NOW}, ${NOW}
+            where not exists (select 1 from schema_versions where version > $2)
+            on conflict (name) do update set reference = excluded.reference`,
+          parameters: [...parameters, program().schema],
+          guard: true,
+        },
+        { sql: `delete from times where name like 'node:%' and reference < ${NOW} - ${FORGET_MS}` },
+      ])
+      if (!isNoted) verdictOn(await findSchema(db), 'change')
+    },
+    async forget() {
+      await apply(db, [{ sql: 'delete from times where name = $1', parameters }]).catch(() => {})
+    },
+  }
+}

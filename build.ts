@@ -1,7 +1,7 @@
 // Builds the executable: for this machine (`--outfile` says where), or with `--all` for every platform that people run.
 // The executable must never load a bunfig.toml or .env of the folder it is started in: they could run foreign code.
 
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { $ } from 'bun'
 import { version } from './package.json'
@@ -50,6 +50,7 @@ async function build(
 
 /** Everything that a release offers: executables, checksums, the bill of materials and where they come from. */
 async function release(): Promise<void> {
+  await recordRelease()
   rmSync(RELEASE, { recursive: true, force: true })
   const bundle = `${RELEASE}/bundle.json`
   for (const platform of platforms) await build(`${RELEASE}/gateway-${platform}`, platform, bundle)
@@ -71,6 +72,20 @@ async function release(): Promise<void> {
     .map((file) => `${sha256(`${RELEASE}/${file}`)}  ${file}\n`)
   await Bun.write(`${RELEASE}/SHA256SUMS`, sums.join(''))
   console.log(`${RELEASE} holds ${sums.length} files and SHA256SUMS`)
+}
+
+/** Records a database of this version, which every later one must open. It is to be committed, and is never made anew. */
+async function recordRelease(): Promise<void> {
+  const folder = `test/releases/${version}`
+  if (existsSync(folder)) return
+  const { exitCode, stderr } =
+    await $`RECORD_RELEASE=1 ${process.execPath} test test/scenario/releases.test.ts`.quiet().nothrow()
+  console.error(
+    exitCode === 0
+      ? `${folder} is recorded: commit it, and build again.`
+      : `${folder} cannot be recorded:\n${stderr}`,
+  )
+  process.exit(1)
 }
 
 /** The commit in every answer about the version; `GATEWAY_COMMIT` names it where the repository is not there, as in an image. */

@@ -68,7 +68,7 @@ async function prepareVersions(db: Db): Promise<void> {
   })
 }
 
-function statementsOf(step: Step, kind: keyof Variants): Statement[] {
+export function statementsOf(step: Step, kind: keyof Variants): Statement[] {
   const texts = step.map((part) => (typeof part === 'string' ? part : part[kind]))
   return texts.flatMap((sql) => (sql === undefined ? [] : [{ sql }]))
 }

@@ -212,7 +212,7 @@ export async function differencesOf(
 }
 
 /** The number of rows of a table, the sum of each column of numbers, and the length of each column of text. */
-async function totalsOf(db: TableSource, { name, columns }: Table): Promise<Row> {
+export async function totalsOf(db: TableSource, { name, columns }: Table): Promise<Row> {
   const sums = columns.map((column) => {
     if (column.isText) return `cast(coalesce(sum(length(${column.name})), 0) as text) as ${column.name}`
     // In two parts: the sum of millions of times would not fit.

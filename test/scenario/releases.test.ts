@@ -1,0 +1,79 @@
+// Every release is recorded with a database of both kinds: this version opens each, keeps every row, and its books are right. And
+// no step of a schema that was released has changed since.
+//
+// RECORD_RELEASE=1 records this version first, as `bun run build --all` does.
+
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { dirname } from 'node:path'
+import { audit } from '../../src/billing/proofs/audit'
+import { migrate } from '../../src/db/migrations'
+import { program } from '../../src/db/schema/program'
+import { findSchema } from '../../src/db/schema/rules'
+import { databaseKinds, openAddress, temporaryFolder } from '../support/databases/databases'
+import { startTestGateway } from '../support/gateway'
+import { KEPT_TEXT, recordingOptions } from '../support/releases/fill'
+import {
+  describe as describeTables,
+  hashesOfSteps,
+  manifestOf,
+  recordedDatabase,
+  recordedVersions,
+  recordRelease,
+} from '../support/releases/recording'
+
+setDefaultTimeout(300_000)
+
+const DAY_MS = 86_400_000
+
+if (process.env.RECORD_RELEASE) await recordRelease()
+
+test('this version is recorded', () => expect(recordedVersions()).toContain(program().version))
+
+for (const version of recordedVersions()) {
+  const manifest = manifestOf(version)
+
+  test(`the steps of the schema of ${version} are as they were released`, () => {
+    expect(hashesOfSteps().slice(0, manifest.steps.length)).toEqual(manifest.steps)
+  })
+
+  for (const kind of databaseKinds) {
+    const { tables, secret, responseId } = manifest.databases[kind]
+
+    test(`a database of ${version} on ${kind} has every kind of row`, () => {
+      const empty = Object.entries(tables).filter(([, { totals }]) => totals.rows_in_all === 0)
+      // On PostgreSQL results need a bucket.
+      expect(empty.map(([name]) => name)).toEqual(kind === 'sqlite' ? [] : ['artifacts'])
+    })
+
+    test(`a database of ${version} on ${kind} keeps every row, its books are right, and it is served`, async () => {
+      const address = await recordedDatabase(version, kind)
+      const db = openAddress(address)
+      expect(await findSchema(db)).toEqual({ schema: manifest.schema, version })
+      await migrate(db)
+      expect(await findSchema(db)).toMatchObject({ schema: program().schema })
+      expect(await describeTables(db, tables)).toEqual(tables)
+      expect((await audit(db, manifest.recordedAt)).problems).toEqual([])
+      await db.close()
+
+      // When the video in the making is overdue, and what is kept has not expired.
+      const begun = performance.now()
+      const now = () => manifest.recordedAt + 2 * DAY_MS + Math.floor(performance.now() - begun)
+
+      const place =
+        kind === 'sqlite'
+          ? { dataDir: dirname(address) }
+          : { databaseUrl: address, dataDir: temporaryFolder() }
+      const gateway = await startTestGateway({
+        ...recordingOptions(kind),
+        ...place,
+        balance: '0',
+        outside: { now },
+      })
+      const headers = { authorization: `Bearer ${secret}` }
+      const kept = await fetch(`${gateway.url}/v1/responses/${responseId}/input_items`, { headers })
+      expect(await kept.text()).toContain(KEPT_TEXT)
+      expect((await gateway.chat({}, headers)).status).toBe(200)
+      await gateway.close()
+    })
+  }
+}

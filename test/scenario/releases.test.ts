@@ -6,6 +6,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { dirname } from 'node:path'
 import { audit } from '../../src/billing/proofs/audit'
+import type { Db } from '../../src/db/db'
 import { migrate } from '../../src/db/migrations'
 import { program } from '../../src/db/schema/program'
 import { findSchema } from '../../src/db/schema/rules'
@@ -24,6 +25,23 @@ import {
 setDefaultTimeout(300_000)
 
 const DAY_MS = 86_400_000
+/** Rows that only a database in use has. */
+const UNFINISHED = {
+  'a charge that is held': 'select id from open_charges',
+  'a video in the making': `select id from tasks where state = 'submitted'`,
+  'a webhook that failed': `select id from webhooks where state = 'failed'`,
+  'a key that is revoked': 'select id from keys where revoked_at is not null',
+  'a month that is closed': 'select position from closings',
+  'texts that are encrypted': `select id from encryption_keys where id <> 'clear'`,
+}
+
+/** Names of the queries that find a row. */
+async function counted(db: Db, queries: Readonly<Record<string, string>>): Promise<string[]> {
+  const found: string[] = []
+  for (const [name, sql] of Object.entries(queries))
+    if ((await db.query({ sql })).length > 0) found.push(name)
+  return found
+}
 
 if (process.env.RECORD_RELEASE) await recordRelease()
 
@@ -53,6 +71,7 @@ for (const version of recordedVersions()) {
       expect(await findSchema(db)).toMatchObject({ schema: program().schema })
       expect(await describeTables(db, tables)).toEqual(tables)
       expect((await audit(db, manifest.recordedAt)).problems).toEqual([])
+      expect(await counted(db, UNFINISHED)).toEqual(Object.keys(UNFINISHED))
       await db.close()
 
       // When the video in the making is overdue, and what is kept has not expired.

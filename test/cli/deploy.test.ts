@@ -83,9 +83,8 @@ test('the image runs without root, asks for its health, and is built as this rep
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
     .map((line) => [line.split(' ', 1)[0] ?? '', line.slice(line.indexOf(' ') + 1)] as const)
-  const known = 'FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT CMD'.split(
-    ' ',
-  )
+  const known =
+    'FROM WORKDIR COPY ARG RUN ENV USER VOLUME EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT CMD'.split(' ')
   expect(lines.filter(([instruction]) => !known.includes(instruction))).toEqual([])
   const last = (name: string) => lines.findLast(([instruction]) => instruction === name)?.[1] ?? ''
   expect(last('USER')).toBe('65532:65532')

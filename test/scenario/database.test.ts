@@ -15,6 +15,7 @@ import {
 import { openPostgres } from '../../src/db/drivers/postgres'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { migrate } from '../../src/db/migrations'
+import { SchemaRefused } from '../../src/db/schema/rules'
 import { migrations } from '../../src/db/schema/steps'
 import {
   type DatabaseKind,
@@ -44,6 +45,7 @@ for (const kind of databaseKinds) {
   describe(`large numbers on ${kind}`, () => largeNumberContract(kind))
   describe(`faults of our own on ${kind}`, () => faultContract(kind))
   describe(`migrations on ${kind}`, () => migrationContract(kind))
+  describe(`guards of a step on ${kind}`, () => guardContract(kind))
   describe(`variants of statements on ${kind}`, () => variantContract(kind))
 }
 
@@ -364,6 +366,22 @@ function variantContract(kind: DatabaseKind): void {
       await unsupported
       expect(await db.query({ sql: 'select plain from things' })).toEqual([])
     }
+    await db.close()
+  })
+}
+
+function guardContract(kind: DatabaseKind): void {
+  test.each([1, 2])('undo it where they miss at their read %i', async (read) => {
+    const db = openAddress(await databaseAddress(kind))
+    await migrate(db, [[THINGS]])
+    // It hits while there are fewer rows: at no read, or only at the one before the step.
+    const guard = { sql: `select 1 as one where (select count(*) from things) < ${read - 1}`, guard: true }
+    const step = ['insert into things (id) values (1)']
+    expect(await rejection(migrate(db, [[THINGS], step], [guard]))).toBeInstanceOf(SchemaRefused)
+    expect(await idsOf(db)).toEqual([])
+    expect(await versionsOf(db)).toEqual([1])
+    await migrate(db, [[THINGS], step])
+    expect(await idsOf(db)).toEqual([1])
     await db.close()
   })
 }

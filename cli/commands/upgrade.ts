@@ -6,7 +6,7 @@ import { inspectDatabase, openDatabase } from '../../src/app/world'
 import { program } from '../../src/db/schema/program'
 import { verdictOn } from '../../src/db/schema/rules'
 import { commandArgs, loadConfig, nameOfDatabase, openDataDir } from '../configuration/settings'
-import { recordHere } from '../lib/actor'
+import { noteHere } from '../lib/actor'
 import { registerProcess } from '../process/processes'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
@@ -51,12 +51,13 @@ export const upgrade = defineCommand({
       patient: true,
       upgrade: { log, others, makesCopy, wall: Date.now },
     })
-    await recordHere(db, {
+    await db.close()
+    await noteHere(config, dataDir, {
       action: 'database.upgrade',
       target: 'database',
       before: { schema: found.schema, version: found.version },
       after: { schema: to, version, copy },
-    }).finally(() => db.close())
+    })
     if (args.json) printJson({ from: found.schema, to, copy })
     else print(`Upgraded from schema ${found.schema} to ${to}. Start: ${commandLineOf('serve', args)}`)
   },

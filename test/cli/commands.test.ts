@@ -123,7 +123,7 @@ test('every command explains itself, with examples and without colour', async ()
   expect(group).toMatchObject({ code: 2, stdout: '' })
   expect(group.stderr).toContain('revoke')
   expect(byWord.stdout).toContain('Usage  gateway keys create NAME [flags]')
-  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  expect(version.stdout).toMatch(/^\d+\.\d+\.\d+ \(schema \d+, (commit \w+|from source)\)\n$/)
 })
 
 test('wrong usage is exit 2 and says what is wrong', async () => {

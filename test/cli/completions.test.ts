@@ -106,5 +106,7 @@ test('a mistyped word brings the nearest ones, at any level', () =>
   ]))
 
 test('-v is the version', async () => {
-  expect(await call(['-v'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  const { code, stdout, stderr } = await call(['-v'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toStartWith(`${version} (schema `)
 })

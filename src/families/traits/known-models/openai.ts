@@ -10,10 +10,11 @@ const plain: Partial<Traits> = { efforts: [], verbosity: false }
 const openai = 'https://developers.openai.com/api/docs'
 const openaiPage = (name: string) => ({ source: `${openai}/models/${name}`, asOf: '2026-11' })
 /**
- * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.4 openai/openai-openapi#541
+ * Chat completions refuse function tools while the model thinks. Refusals on record: gpt-5.2 livekit/agents#5088 (2026-03-11, by a
+ * client's report, as is livekit/agents#7169 of 2026-09-08), gpt-5.4 openai/openai-openapi#541
  * (2026-05-18), gpt-5.4-mini openclaw/openclaw#76727 (2026-05-03), gpt-5.5 jeffdafoe/llm-memory-api#178 (2026-04-29), gpt-5.6
  * BerriAI/litellm#34569 (2026-07-24), gpt-6-sol onyx-dot-app/onyx#15008 (2026-09-23), gpt-6-astra docker/docker-agent#4162
- * (2026-09-04). There is none for gpt-5.2 and older.
+ * (2026-09-04). There is none for gpt-5.1 and older.
  */
 const toolsOverResponses = { toolsBesideEffort: false }
 const pictures = { inputModalities: ['image'] as const }

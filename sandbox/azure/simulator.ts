@@ -2,7 +2,7 @@
 // content in every reply of a chat. A deployment has the name of its model. It must never answer a path without the
 // version that it needs.
 
-import { asObject, asObjects, type JsonObject, parseJson, printJson } from '../json'
+import { asObject, asObjects, isGiven, type JsonObject, parseJson, printJson } from '../json'
 import { openai } from '../openai/simulator'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
@@ -43,6 +43,8 @@ export const azure: Simulator = {
   async answer(request) {
     const asked = readPath(request)
     if (!asked) return refusal(404, '404', 'Resource not found')
+    const fault = isChat(asked) || isResponse(asked) ? effortFault(asObject(asked.json) ?? {}) : undefined
+    if (fault !== undefined) return refusal(400, 'unsupported_parameter', fault)
     const reply = await openai.answer(asked)
     if (reply.status === 404 && asked.path !== request.path) return deploymentMissing()
     return isChat(asked) ? withFilters(reply) : reply
@@ -74,6 +76,18 @@ function readPath(request: VendorRequest): VendorRequest | undefined {
 
 function isChat({ path }: VendorRequest): boolean {
   return path === '/v1/chat/completions'
+}
+
+function isResponse({ path }: VendorRequest): boolean {
+  return path === '/v1/responses'
+}
+
+/** By a footnote of https://learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; the vendor's words are not on record. */
+function effortFault(body: JsonObject): string | undefined {
+  const effort = body.reasoning_effort ?? asObject(body.reasoning)?.effort
+  return effort === 'minimal' && isGiven(body.parallel_tool_calls)
+    ? "Unsupported parameter: 'parallel_tool_calls' is not supported when 'reasoning_effort' is set to 'minimal'."
+    : undefined
 }
 
 function deploymentMissing(): Reply {

@@ -6,6 +6,7 @@ import { messageReply } from '../anthropic/messages'
 import { findModelFault } from '../anthropic/models'
 import { asArray, asNumber, asObject, asObjects, asString, type JsonObject, parseJson } from '../json'
 import type { EventFrame, Reply, VendorRequest } from '../simulator'
+import { findSchemaFault } from './schema-faults'
 
 const FIELDS = [
   'messages',
@@ -37,7 +38,10 @@ export function conversation(request: VendorRequest, id: string, isStreamed: boo
   const fault = faultIn(body)
   if (fault !== undefined) return fault
   const message = messageFor(body, isStreamed)
-  const refused = claude === undefined ? undefined : findModelFault({ ...message, model: claude })
+  const refused =
+    claude === undefined
+      ? undefined
+      : (findSchemaFault(claude, message) ?? findModelFault({ ...message, model: claude }))
   if (refused !== undefined) return `The model returned the following errors: ${refused}`
   const reply = messageReply({ ...request, json: message }, {})
   if (reply.body.kind === 'json') return { ...reply, body: { kind: 'json', value: whole(reply.body.value) } }
@@ -91,7 +95,9 @@ function messageFor(body: JsonObject, isStreamed: boolean): JsonObject {
     stop_sequences: stopSequences,
     tools: asObjects(tools).flatMap(({ toolSpec }) => {
       const spec = asObject(toolSpec)
-      return spec ? [{ name: spec.name, input_schema: asObject(spec.inputSchema)?.json }] : []
+      return spec
+        ? [{ name: spec.name, input_schema: asObject(spec.inputSchema)?.json, strict: spec.strict }]
+        : []
     }),
     ...(choice?.any !== undefined && { tool_choice: { type: 'any' } }),
     ...(choice?.tool !== undefined && { tool_choice: { type: 'tool', name: asObject(choice.tool)?.name } }),

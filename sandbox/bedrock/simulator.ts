@@ -9,6 +9,7 @@ import { hexId, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
 import { claudeNames, conversation, converseNames } from './converse'
 import { eventFrame, exceptionFrame } from './frames'
+import { findSchemaFault } from './schema-faults'
 import { type Credentials, signatureFault } from './signature'
 
 const credentials: Credentials = {
@@ -95,6 +96,8 @@ async function invoke(request: VendorRequest, id: string, isStreamed: boolean): 
   if (version !== VERSION && !isNewest) {
     return refusal(400, 'ValidationException', 'anthropic_version: Field required')
   }
+  const fault = findSchemaFault(model, fields)
+  if (fault !== undefined) return refusal(400, 'ValidationException', fault)
   const reply = await anthropic.answer({
     ...request,
     path: '/v1/messages',

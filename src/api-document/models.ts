@@ -21,7 +21,12 @@ const effects: readonly (readonly [setting: string, trait: string, effect: strin
   ['`prediction`', '`prediction`: `false`', 'left out'],
   ['`verbosity`', '`verbosity`: `false`', 'left out'],
   ['an answer by a JSON schema', '`schemas`: `false`', 'refused with 400'],
-  ['`parallel_tool_calls`', '`parallelCalls`: `false`', 'left out'],
+  ['`strict` of a tool', '`strictTools`: `false`', 'left out, and named in `x-gateway-ignored`'],
+  [
+    '`parallel_tool_calls`',
+    '`parallelCalls`: `false`, or `unless_minimal` beside the effort `minimal`',
+    'left out',
+  ],
   ['`max_tokens` of a chat completion', '`maxTokens`: `false`', 'sent as `max_completion_tokens`'],
   ['`thinking: { type: disabled }`', '`thinking`: `always`', 'the lowest effort of the model'],
   ['an effort beside `thinking: { type: disabled }`', '`offEfforts` without it', 'the next below'],
@@ -87,11 +92,23 @@ ${knownModels.map(rowOf).join('\n')}
 }
 
 function rowOf(known: KnownModel): string {
-  const { names, traits, contextTokens, maxOutputTokens, batchTokens, source, limitsSource, asOf } = known
+  const {
+    names,
+    traits,
+    at = {},
+    contextTokens,
+    maxOutputTokens,
+    batchTokens,
+    source,
+    limitsSource,
+    asOf,
+  } = known
   const tokens = (count: number | undefined) => count?.toLocaleString('en-US') ?? ''
   const cells = [
     names.map((name) => `\`${name}\``).join(', '),
-    traitsIn(traits),
+    [traitsIn(traits), ...Object.entries(at).map(([kind, own]) => `at \`${kind}\`: ${traitsIn(own)}`)].join(
+      '; ',
+    ),
     tokens(contextTokens),
     tokens(maxOutputTokens),
     tokens(batchTokens),

@@ -182,7 +182,8 @@ function parametersOf(forms: readonly Model[]): string[] | undefined {
   if (chats.length === 0) return undefined
   const sets = chats.map(fieldsOf)
   const shared = PARAMETERS.filter((name) => sets.every((fields) => fields.has(name)))
-  return shared.includes('response_format') ? [...shared, 'structured_outputs'] : shared
+  const hasSchemas = chats.every(({ traits }) => traits.schemas)
+  return hasSchemas && shared.includes('response_format') ? [...shared, 'structured_outputs'] : shared
 }
 
 function fieldsOf({ family, traits }: Model): Set<string> {

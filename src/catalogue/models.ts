@@ -127,7 +127,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
   const prices = pricesOf(entry, upstream)
   const upstreamModel = entry.upstreamModel ?? id
   const known = knownModel(upstreamModel)
-  const traits = traitsOf(entry, known)
+  const traits = traitsOf(entry, known, upstream.kind)
   const retirement = retirementOf(entry)
   const modelOf = (family: Family): Model => ({
     id,

@@ -63,11 +63,15 @@ export const Traits = Type.Object(
     prediction: requiredSetting('Whether it accepts a predicted output.', Type.Boolean()),
     verbosity: requiredSetting('Whether it accepts a `verbosity` of its answer.', Type.Boolean()),
     schemas: requiredSetting('Whether it answers by a JSON schema.', Type.Boolean()),
+    strictTools: requiredSetting('Whether it accepts `strict` on a tool.', Type.Boolean()),
     maxTokens: requiredSetting(
       'Whether chat completions accept `max_tokens`. If not, the limit is sent as `max_completion_tokens`.',
       Type.Boolean(),
     ),
-    parallelCalls: requiredSetting('Whether it accepts `parallel_tool_calls`.', Type.Boolean()),
+    parallelCalls: requiredSetting(
+      'Whether it accepts `parallel_tool_calls`. `unless_minimal`: not beside the effort `minimal`.',
+      Type.Union([Type.Boolean(), Type.Literal('unless_minimal')]),
+    ),
     forcedToolChoice: requiredSetting(
       'When a request may force a call of a tool. `unnamed`: always, but not of a certain tool.',
       Forced,
@@ -103,6 +107,7 @@ export const plainTraits: Traits = {
   prediction: true,
   verbosity: true,
   schemas: true,
+  strictTools: true,
   maxTokens: true,
   parallelCalls: true,
   forcedToolChoice: 'always',

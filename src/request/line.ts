@@ -18,6 +18,7 @@ import { endedByOf, shuttingDown } from '../contract/failures'
 import type { EarlierVideo } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
+import { strictInVain } from '../families/traits/strict-tools'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { createSemaphore } from '../lib/semaphore'
@@ -367,8 +368,8 @@ function withIds(
 ): Record<string, string> {
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
-  const ignored = family.ignored?.(parsed.body, model)
-  if (ignored && ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
+  const ignored = [...(family.ignored?.(parsed.body, model) ?? []), ...strictInVain(parsed.body, model)]
+  if (ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
   if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers

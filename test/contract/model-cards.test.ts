@@ -18,6 +18,12 @@ beforeAll(async () => {
   gateway = await startTestGateway({
     upstreams: { 'secret-deal': { kind: 'openai', baseUrl: 'http://127.0.0.1:9', apiKey: 'none' } },
     models: {
+      unshaped: {
+        family: 'anthropic-messages',
+        upstream: 'bedrock',
+        upstreamModel: 'us.anthropic.claude-opus-4-8',
+        price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '5.00' },
+      },
       ...(shipped.models as Record<string, ModelConfig>),
       unnamed: {
         family: 'openai-chat',
@@ -78,6 +84,12 @@ describe('a model', () => {
       expect.arrayContaining(['max_tokens', 'stop', 'temperature', 'tool_choice', 'tools']),
     )
     expect(card.supported_parameters).not.toContain('logit_bias')
+  })
+
+  test('that does not answer by a schema does not claim to', async () => {
+    const { supported_parameters: taken } = await cardOf('unshaped')
+    expect(taken).toContain('response_format')
+    expect(taken).not.toContain('structured_outputs')
   })
 
   test('that reasons names no field that it ignores', async () => {

@@ -2,10 +2,17 @@
 // the answer names it. A call that is forced must be refused instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ModelConfig } from '../../src/config/schema'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
 const tokens = { per_1m_input_tokens: '1', per_1m_output_tokens: '3' }
+const bedrockModels = ['opus-4-8', 'opus-4-6'].flatMap((name) =>
+  ['anthropic-messages', 'bedrock-converse'].map((family): [string, ModelConfig] => [
+    `${family}-${name}`,
+    { family, upstream: 'bedrock', upstreamModel: `us.anthropic.claude-${name}`, price: tokens },
+  ]),
+)
 let gateway: TestGateway
 
 beforeAll(async () => {
@@ -19,6 +26,7 @@ beforeAll(async () => {
         upstreamModel: 'gpt-5-mini',
         price: { ...tokens, per_1k_web_searches: '10' },
       },
+      ...Object.fromEntries(bedrockModels),
     },
   })
 })
@@ -98,6 +106,47 @@ test('a search that has a price is sent, and not named', async () => {
   const { ignored, sent } = await ask('/v1/responses', { model: 'searcher', input: 'Hello', tools })
   expect(ignored).toBe('image_generation')
   expect(sent[0].tools).toEqual([{ type: 'web_search' }])
+})
+
+describe.each(['anthropic-messages', 'bedrock-converse'])('strict tools of %s at Bedrock', (family) => {
+  const parameters = { type: 'object', properties: {} }
+  const requests: [path: string, body: Json][] = [
+    [
+      '/v1/chat/completions',
+      {
+        messages: say('Hello!'),
+        tools: [{ type: 'function', function: { name: 'look', parameters, strict: true } }],
+      },
+    ],
+    [
+      '/v1/messages',
+      {
+        max_tokens: 100,
+        messages: say('Hello!'),
+        tools: [{ name: 'look', input_schema: parameters, strict: true }],
+      },
+    ],
+    [
+      '/v1/responses',
+      { input: 'Hello!', tools: [{ type: 'function', name: 'look', parameters, strict: true }] },
+    ],
+  ]
+
+  test.each(requests)(
+    '%s: a model that refuses them gets the tool, and a header says so',
+    async (path, body) => {
+      const { status, ignored, sent } = await ask(path, { ...body, model: `${family}-opus-4-8` })
+      expect([status, ignored]).toEqual([200, 'tools[].strict'])
+      expect(JSON.stringify(sent)).toContain('look')
+      expect(JSON.stringify(sent)).not.toContain('strict')
+    },
+  )
+
+  test.each(requests)('%s: others get them', async (path, body) => {
+    const { status, ignored, sent } = await ask(path, { ...body, model: `${family}-opus-4-6` })
+    expect([status, ignored]).toEqual([200, null])
+    expect(JSON.stringify(sent)).toContain('"strict":true')
+  })
 })
 
 describe('an empty list of tools', () => {

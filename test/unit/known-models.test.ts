@@ -6,6 +6,7 @@ import { faultsOf } from '../../src/config/schema'
 import { plainTraits, Traits } from '../../src/contract/traits'
 import { edited } from '../../src/families/traits/edit'
 import { knownModel, knownModels, traitsOf } from '../../src/families/traits/known-models'
+import { upstreamKinds } from '../../src/upstreams/kinds'
 
 const rowOf = (name: string) => knownModel(name)?.names[0]
 
@@ -66,12 +67,23 @@ describe('a model is known', () => {
 
 test('every row has a source, a month, and traits of the schema only', () => {
   for (const row of knownModels) {
-    const { names, traits, source, limitsSource = source, asOf, contextTokens = 1, maxOutputTokens = 1 } = row
+    const {
+      names,
+      traits,
+      at = {},
+      source,
+      limitsSource = source,
+      asOf,
+      contextTokens = 1,
+      maxOutputTokens = 1,
+    } = row
     const sources = [source, limitsSource]
     expect(names.length).toBeGreaterThan(0)
     expect(sources.filter((each) => !each.startsWith('https://'))).toEqual([])
     expect(asOf).toMatch(/^20\d\d-\d\d$/)
-    expect(Object.keys(traits).filter((name) => !Object.hasOwn(Traits.properties, name))).toEqual([])
+    const named = [traits, ...Object.values(at)].flatMap(Object.keys)
+    expect(Object.keys(at).filter((kind) => !upstreamKinds.has(kind))).toEqual([])
+    expect(named.filter((name) => !Object.hasOwn(Traits.properties, name))).toEqual([])
     expect(Math.min(contextTokens, maxOutputTokens)).toBeGreaterThan(0)
   }
 })
@@ -87,6 +99,9 @@ describe('traits', () => {
     })
     expect(traitsOf({ reasoning: true }, undefined)).toMatchObject({ thinking: 'always', stop: false })
     expect(traitsOf({}, undefined)).toEqual(plainTraits)
+    expect(traitsOf({}, known, 'anthropic')).toMatchObject({ schemas: true, strictTools: true })
+    expect(traitsOf({}, known, 'bedrock')).toMatchObject({ schemas: false, strictTools: false })
+    expect(traitsOf({ traits: { schemas: true } }, known, 'bedrock').schemas).toBe(true)
   })
 
   test('that do not exist are faults of the configuration, which list those that do', () => {

@@ -21,13 +21,18 @@ const named: [upstream: string, family: string | string[], names: string[]][] = 
   [
     'bedrock',
     'anthropic-messages',
-    ['us.anthropic.claude-opus-5', 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0'],
+    [
+      'us.anthropic.claude-opus-5',
+      'us.anthropic.claude-sonnet-5',
+      'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    ],
   ],
   [
     'bedrock',
     'bedrock-converse',
     [
       'us.anthropic.claude-opus-5-5',
+      'us.anthropic.claude-opus-4-8',
       'global.anthropic.claude-opus-4-6-v1',
       'eu.anthropic.claude-haiku-4-5-20251001-v1:0',
     ],

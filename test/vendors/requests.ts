@@ -68,8 +68,10 @@ const chatGroups: Groups = {
   verbosity: each('verbosity', 'low', 'medium', 'high'),
   tools: [
     option({ tools: [chatTool] }),
+    option({ tools: [{ ...chatTool, function: { ...chatTool.function, strict: true } }] }),
     inTools({ parallel_tool_calls: false }),
     inTools({ parallel_tool_calls: true }),
+    inTools({ parallel_tool_calls: true, reasoning_effort: 'minimal' }),
     option({ functions: [{ name: 'look', parameters: schema }] }),
     first({ function_call: { name: 'look' }, functions: [{ name: 'look', parameters: schema }] }),
   ],
@@ -174,7 +176,13 @@ const messagesGroups: Groups = {
   ),
   effort: efforts.slice(2).map((effort) => option({ output_config: { effort } })),
   format: [option({ output_config: { format: { type: 'json_schema', schema } } })],
-  tools: [option({ tools: [messagesTool] })],
+  olderFormat: [
+    option(
+      { output_format: { type: 'json_schema', schema } },
+      { headers: { 'anthropic-beta': 'structured-outputs-2025-11-13' } },
+    ),
+  ],
+  tools: [option({ tools: [messagesTool] }), option({ tools: [{ ...messagesTool, strict: true }] })],
   choice: [
     ...['auto', 'any', 'none'].map((type) => inMessagesTools({ tool_choice: { type } })),
     inMessagesTools({ tool_choice: { type: 'tool', name: 'look' } }),
@@ -247,6 +255,7 @@ const responsesGroups: Groups = {
     option({ tools: [responsesTool] }),
     inResponsesTools({ parallel_tool_calls: false }),
     inResponsesTools({ parallel_tool_calls: true }),
+    inResponsesTools({ parallel_tool_calls: true, reasoning: { effort: 'minimal' } }),
   ],
   choice: ['auto', 'none', 'required', { type: 'function', name: 'look' }].map((choice) =>
     inResponsesTools({ tool_choice: choice }),

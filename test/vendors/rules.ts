@@ -56,6 +56,8 @@ function effortsOf({ model, path }: Sent): readonly string[] | undefined {
 }
 
 const openai: Record<string, Rule> = {
+  'azure/parallel-calls-with-minimal-effort': (sent) =>
+    sent.vendor === 'azure' && effortIn(sent) === 'minimal' && has(sent, 'parallel_tool_calls'),
   'openai/tools-on-chat'(sent) {
     if (!isOpenai(sent) || !isChat(sent) || list(sent.body.tools).length === 0) return false
     const effort = sent.body.reasoning_effort
@@ -159,9 +161,23 @@ const anthropic: Record<string, Rule> = {
     sent.vendor === 'vertex' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
   'bedrock/claude': (sent) =>
     sent.vendor === 'bedrock' && Object.keys(anthropic).some((name) => anthropicRule(name, sent)),
+  'bedrock/strict-tools'(sent) {
+    if (!isClaude(sent) || !refusesSchemas(sent)) return false
+    const tools = list(isConverse(sent) ? object(sent.body.toolConfig).tools : sent.body.tools)
+    return tools.some((tool) => isGiven(object(object(tool).toolSpec ?? tool).strict))
+  },
+  'bedrock/schemas'(sent) {
+    if (!isClaude(sent) || !refusesSchemas(sent)) return false
+    const config = object(object(sent.body.additionalModelRequestFields ?? sent.body).output_config)
+    return isGiven(config.format) || isGiven(object(sent.body.outputConfig).textFormat)
+  },
   'bedrock/converse': (sent) =>
     isConverse(sent) && Object.keys(anthropic).some((name) => anthropicRule(name, asMessages(sent))),
 }
+
+/** Models that Bedrock serves by an older schema than Anthropic's. */
+const refusesSchemas = ({ vendor, model }: Sent): boolean =>
+  vendor === 'bedrock' && /^claude-(opus-4-[78]|opus-5|sonnet-5|fable-5)/.test(model)
 
 const isConverse = ({ vendor, path }: Sent): boolean =>
   vendor === 'bedrock' && /\/converse(-stream)?$/.test(path)

@@ -6,9 +6,10 @@ import type { Model } from '../../contract/family'
 import type { Traits } from '../../contract/traits'
 import { asObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
-import { canBeOff, checkOwnEffort, nearestEffort } from './efforts'
+import { canBeOff, checkOwnEffort, nearestEffort, takesParallelCalls } from './efforts'
 import { ignoredInChat } from './ignored'
 import { refusedPrefill, refusedSchema, refusedToolChoice } from './refusals'
+import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
@@ -18,10 +19,15 @@ type Fields = Record<string, unknown>
  */
 export function chatEdit(request: object, model: Model): OpenEdit {
   const { traits } = model
-  const { max_tokens: older, max_completion_tokens: limit, tool_choice: choice, messages } = request as Fields
+  const {
+    max_tokens: older,
+    max_completion_tokens: limit,
+    tool_choice: choice,
+    messages,
+    tools,
+  } = request as Fields
   const edit = openEdit()
   edit.drop.push(...ignoredInChat(traits))
-  if (!traits.parallelCalls) edit.drop.push('parallel_tool_calls')
   if (!traits.maxTokens) {
     edit.drop.push('max_tokens')
     if (older && !limit) edit.set.max_completion_tokens = JSON.stringify(older)
@@ -31,6 +37,10 @@ export function chatEdit(request: object, model: Model): OpenEdit {
     throw refusedPrefill(model, (messages as unknown[]).length - 1)
   }
   wordEffort(edit, request, model)
+  const effort = edit.set.reasoning_effort ?? JSON.stringify((request as Fields).reasoning_effort)
+  if (!takesParallelCalls(traits, effort)) edit.drop.push('parallel_tool_calls')
+  const loose = traits.strictTools ? undefined : withoutStrict(tools)
+  if (loose) edit.set.tools = JSON.stringify(loose)
   if (!traits.schemas && asObject((request as Fields).response_format).type === 'json_schema') {
     throw refusedSchema(model)
   }

@@ -5,7 +5,8 @@ import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
 import { lowestEffort, nearestEffort } from './efforts'
-import { refusedPrefill, refusedToolChoice } from './refusals'
+import { refusedPrefill, refusedSchema, refusedToolChoice } from './refusals'
+import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
@@ -25,7 +26,10 @@ export function converseEdit(request: object, model: Model): OpenEdit {
   const turns = Array.isArray(messages) ? messages : []
   if (traits.prefill === 'never' && endsWithAnswer(turns.at(-1)))
     throw refusedPrefill(model, turns.length - 1)
-  const choice = asObject(asObject(toolConfig).toolChoice)
+  const { toolChoice, tools } = asObject(toolConfig)
+  const loose = traits.strictTools ? undefined : withoutStrict(tools)
+  if (loose) edit.inside.toolConfig = { set: { tools: JSON.stringify(loose) } }
+  const choice = asObject(toolChoice)
   const isForced = 'any' in choice || 'tool' in choice
   const isAlways = traits.thinking === 'always' || traits.thinksByDefault
   if (
@@ -34,7 +38,8 @@ export function converseEdit(request: object, model: Model): OpenEdit {
   ) {
     throw refusedToolChoice(model)
   }
-  const { effort } = asObject(outputConfig)
+  const { effort, textFormat } = asObject(outputConfig)
+  if (!traits.schemas && textFormat !== undefined) throw refusedSchema(model)
   if (typeof effort !== 'string') return edit
   const meant = effortFor(effort, model)
   if (meant === effort) return edit

@@ -57,6 +57,11 @@ export function nearestEffort(
   return below.findLast((effort) => effort !== 'none') ?? lowestEffort({ efforts })
 }
 
+/** Whether a model accepts `parallel_tool_calls` beside an effort, which is written in JSON if there is one. */
+export function takesParallelCalls({ parallelCalls }: Traits, effort: string | undefined): boolean {
+  return parallelCalls === 'unless_minimal' ? effort !== '"minimal"' : parallelCalls
+}
+
 /** Whether thinking can be turned off. */
 export function canBeOff({ thinking, efforts, thinkingForms }: Traits): boolean {
   if (thinking !== 'optional') return false

@@ -40,10 +40,15 @@ export function knownModel(upstreamModel: string): KnownModel | undefined {
   return rows.find(({ pattern }) => pattern.test(name))?.row
 }
 
-/** The traits of a model: what its entry says, then what is known by its name, or else what `reasoning` stands for. */
+/**
+ * The traits of a model: what its entry says, then what is known by its name at upstreams of this kind, then by its name alone, or
+ * else what `reasoning` stands for.
+ */
 export function traitsOf(
   entry: { traits?: Partial<Traits>; reasoning?: boolean },
   known: KnownModel | undefined,
+  kind = '',
 ): Traits {
-  return { ...plainTraits, ...(known?.traits ?? (entry.reasoning && reasoning)), ...entry.traits }
+  const named = known?.traits ?? (entry.reasoning && reasoning)
+  return { ...plainTraits, ...named, ...known?.at?.[kind], ...entry.traits }
 }

@@ -7,7 +7,8 @@ import { asObject, isObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
 import { budgetOfEffort, checkEffort, effortOfBudget, lowestEffort, nearestEffort } from './efforts'
 import { ignoredInMessages } from './ignored'
-import { refusedPrefill, refusedToolChoice } from './refusals'
+import { refusedPrefill, refusedSchema, refusedToolChoice } from './refusals'
+import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
@@ -17,6 +18,10 @@ interface Request {
   messages: readonly { role: string; content: unknown }[]
   thinking?: unknown
   tool_choice?: unknown
+  tools?: unknown
+  output_config?: unknown
+  /** The older name of `output_config.format`. */
+  output_format?: unknown
 }
 
 /** How much the model is to think. */
@@ -42,7 +47,8 @@ export function messagesEdit(request: Request, model: Model): OpenEdit {
   edit.drop.push(...ignoredInMessages(traits))
   const isPrefilled = endsWithAnswer(request)
   if (isPrefilled && traits.prefill === 'never') throw refusedPrefill(model, request.messages.length - 1)
-  const config = asObject((request as { output_config?: unknown }).output_config)
+  const config = asObject(request.output_config)
+  fitSchemas(edit, request, model)
   const asked: Thinking = {
     thinking: isObject(request.thinking) ? request.thinking : undefined,
     effort: typeof config.effort === 'string' ? config.effort : undefined,
@@ -64,6 +70,15 @@ export function messagesEdit(request: Request, model: Model): OpenEdit {
     edit.drop.push('top_p')
   }
   return edit
+}
+
+/** Leaves out `strict` of tools. Throws 400 for an answer by a schema. */
+function fitSchemas(edit: OpenEdit, request: Request, model: Model): void {
+  const { schemas, strictTools } = model.traits
+  const { output_config: config, output_format: older, tools } = request
+  if (!schemas && (isObject(asObject(config).format) || isObject(older))) throw refusedSchema(model)
+  const loose = strictTools ? undefined : withoutStrict(tools)
+  if (loose) edit.set.tools = JSON.stringify(loose)
 }
 
 /** Sampling fields with another value than the default, which is accepted in every request. */

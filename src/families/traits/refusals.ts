@@ -22,9 +22,10 @@ const FORMATS: Readonly<Record<string, string>> = {
 /** An answer by a JSON schema, which the model does not make. */
 export function refusedSchema({ id, family }: Model): GatewayError {
   const field = FORMATS[family.operation] ?? 'response_format'
+  const older = family.operation === 'messages' ? ", or 'output_format'," : ''
   return invalidRequest(
     field,
-    `Unsupported value: '${field}' has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
+    `Unsupported value: '${field}'${older} has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
     'unsupported_value',
   )
 }

@@ -5,9 +5,10 @@
 import type { Model } from '../../contract/family'
 import { asObject } from '../../lib/objects'
 import { type OpenEdit, openEdit } from './edit'
-import { checkOwnEffort, nearestEffort } from './efforts'
+import { checkOwnEffort, nearestEffort, takesParallelCalls } from './efforts'
 import { ignoredInResponses } from './ignored'
-import { refusedToolChoice } from './refusals'
+import { refusedSchema, refusedToolChoice } from './refusals'
+import { withoutStrict } from './strict-tools'
 
 type Fields = Record<string, unknown>
 
@@ -20,10 +21,12 @@ const SEALED_REASONING = 'reasoning.encrypted_content'
  */
 export function responsesEdit(request: object, model: Model): OpenEdit {
   const { traits, family } = model
-  const { include, tool_choice: choice, reasoning, text } = request as Fields
+  const { include, tool_choice: choice, reasoning, text, tools } = request as Fields
   const edit = openEdit()
   edit.drop.push(...ignoredInResponses(traits))
-  if (!traits.parallelCalls) edit.drop.push('parallel_tool_calls')
+  const loose = traits.strictTools ? undefined : withoutStrict(tools)
+  if (loose) edit.set.tools = JSON.stringify(loose)
+  if (!traits.schemas && asObject(asObject(text).format).type === 'json_schema') throw refusedSchema(model)
   const isRefused = (word: unknown) =>
     (word === PROBABILITIES && !traits.logprobs) || (word === SEALED_REASONING && traits.thinking === 'never')
   if (Array.isArray(include) && include.some(isRefused)) {
@@ -35,18 +38,29 @@ export function responsesEdit(request: object, model: Model): OpenEdit {
   if (!traits.verbosity && asObject(text).verbosity !== undefined) {
     edit.inside.text = { drop: ['verbosity'] }
   }
-  if (family.operation === 'responses') checkOwnEffort(model, asObject(reasoning).effort, 'reasoning.effort')
-  if (family.operation === 'responses' || reasoning === undefined) return edit
+  fitEffort(edit, reasoning, model)
+  const effort = edit.inside.reasoning?.set?.effort ?? JSON.stringify(asObject(reasoning).effort)
+  if (!takesParallelCalls(traits, effort)) edit.drop.push('parallel_tool_calls')
+  return edit
+}
+
+/** An effort in the words of the model, where a translation made it. One that a caller wrote must be one of the model's. */
+function fitEffort(edit: OpenEdit, reasoning: unknown, model: Model): void {
+  const { traits, family } = model
+  if (family.operation === 'responses') {
+    checkOwnEffort(model, asObject(reasoning).effort, 'reasoning.effort')
+    return
+  }
+  if (reasoning === undefined) return
   if (traits.thinking === 'never') {
     edit.drop.push('reasoning')
-    return edit
+    return
   }
   const { effort } = asObject(reasoning)
-  if (typeof effort !== 'string') return edit
+  if (typeof effort !== 'string') return
   const meant = nearestEffort(traits, effort)
   if (meant === undefined) edit.inside.reasoning = { drop: ['effort'] }
   else if (meant !== effort) edit.inside.reasoning = { set: { effort: JSON.stringify(meant) } }
-  return edit
 }
 
 /** Whether a call of a tool is forced. */

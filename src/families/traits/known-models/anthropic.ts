@@ -45,6 +45,14 @@ const smaller = {
 const olderTable = 'https://docs.aihubmix.com/en/api/Claude-Native'
 const older = { ...smaller, limitsSource: olderTable }
 
+/**
+ * Amazon Bedrock checks requests by a schema of its own, which lacks two fields for its newest models: a JSON schema of the answer,
+ * and `strict` of a tool (test/vendors/bedrock). The records disagree on `strict` for Opus 5 and Fable 5, and a client enables both
+ * fields again for models that it does not name (AI SDK, 2026-11-02). Where an account takes them, its configuration says so.
+ * Haiku 4.5 refuses schemas in some accounts only (vercel/ai#20128, 2026-09-01): there the configuration says `schemas: false`.
+ */
+const olderAtBedrock = { at: { bedrock: { schemas: false, strictTools: false } } }
+
 const effortPage = { source: `${anthropic}/build-with-claude/effort`, asOf: '2026-11' }
 const thinkingPage = { source: `${anthropic}/build-with-claude/extended-thinking`, asOf: '2026-11' }
 
@@ -58,6 +66,7 @@ export const anthropicModels: readonly KnownModel[] = [
       'claude-mythos-5-2',
     ],
     traits: alwaysAdaptive,
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/models/opus-5-5/whats-new-opus-5-5`,
     asOf: '2026-11',
@@ -65,6 +74,7 @@ export const anthropicModels: readonly KnownModel[] = [
   {
     names: ['claude-sonnet-5-5'],
     traits: alwaysAdaptive,
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/models/sonnet-5-5/migration-guide`,
     asOf: '2026-11',
@@ -80,6 +90,7 @@ export const anthropicModels: readonly KnownModel[] = [
   {
     names: ['claude-fable-5', 'claude-mythos-5'],
     traits: { ...alwaysAdaptive, forcedToolChoice: 'always' },
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/build-with-claude/adaptive-thinking`,
     asOf: '2026-11',
@@ -87,6 +98,7 @@ export const anthropicModels: readonly KnownModel[] = [
   {
     names: ['claude-opus-5'],
     traits: { ...adaptive, offEfforts: UP_TO_HIGH },
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/models/opus-5/whats-new-opus-5`,
     asOf: '2026-11',
@@ -94,6 +106,7 @@ export const anthropicModels: readonly KnownModel[] = [
   {
     names: ['claude-sonnet-5'],
     traits: adaptive,
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/models/sonnet-5-5/migration-guide`,
     asOf: '2026-11',
@@ -101,6 +114,7 @@ export const anthropicModels: readonly KnownModel[] = [
   {
     names: ['claude-opus-4-7', 'claude-opus-4-8'],
     traits: { ...adaptive, thinksByDefault: false },
+    ...olderAtBedrock,
     ...million,
     source: `${anthropic}/models/opus-5-5/migration-guide`,
     asOf: '2026-11',

@@ -7,6 +7,8 @@ export interface KnownModel {
   /** Names without a vendor in front. A star stands for any ending that is not another digit. */
   names: readonly string[]
   traits: Partial<Traits>
+  /** Further traits where an upstream of this kind serves it. */
+  at?: Readonly<Record<string, Partial<Traits>>>
   /** Most tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number

@@ -1,0 +1,36 @@
+// Tools without `strict`, for models that do not accept it. The model still gets the schema of each tool, but its arguments are not
+// held to it. It must never change anything else of a tool.
+
+import type { Model } from '../../contract/family'
+import { asObject } from '../../lib/objects'
+
+type Fields = Record<string, unknown>
+
+/** The tools of a chat completion, a message or Converse without `strict`; undefined if none has it. */
+export function withoutStrict(tools: unknown): unknown[] | undefined {
+  return Array.isArray(tools) && tools.some(hasStrict)
+    ? tools.map((tool) => cleared(asObject(tool)))
+    : undefined
+}
+
+/** Names in the header about what is left out: `tools[].strict`, if a tool of the caller's request asks for it in vain. */
+export function strictInVain(body: unknown, { traits }: Model): string[] {
+  const { tools } = asObject(body)
+  return !traits.strictTools && Array.isArray(tools) && tools.some(asksStrict) ? ['tools[].strict'] : []
+}
+
+/** The places of the field: the tool itself, and what describes it in chat completions and in Converse. */
+const INSIDE = ['function', 'toolSpec'] as const
+
+const placesOf = (tool: Fields): Fields[] => [tool, ...INSIDE.map((name) => asObject(tool[name]))]
+const hasStrict = (tool: unknown): boolean => placesOf(asObject(tool)).some((place) => 'strict' in place)
+const asksStrict = (tool: unknown): boolean => placesOf(asObject(tool)).some(({ strict }) => strict === true)
+
+function cleared({ strict: _, ...tool }: Fields): Fields {
+  for (const name of INSIDE) {
+    if (name in tool) tool[name] = withoutOwn(asObject(tool[name]))
+  }
+  return tool
+}
+
+const withoutOwn = ({ strict: _, ...rest }: Fields): Fields => rest

@@ -153,6 +153,8 @@ function chat(request: VendorRequest, body: JsonObject): Reply {
   if (asObjects(body.messages).length === 0) {
     return objectError(400, 'messages: at least one message is required.', 'messages')
   }
+  const isMisnamed = asObjects(body.messages).some(({ role, name }) => role !== 'user' && isGiven(name))
+  if (isMisnamed) return codedError(400, codes.invalid, "Only messages of role 'user' can have a name.")
   const refused = refusedField(model, body)
   if (refused) return refused
   const thinking = reasons(model) ? tokensByEffort(body) : 0

@@ -19,7 +19,7 @@ export const headers: Record<string, { description: string; schema: object; exam
   },
   'x-gateway-ignored': {
     description:
-      'What the model did not get of the request: tools and empty lists that clients send unasked, `tools[].strict` if it has no strict tools. Absent if there is none.',
+      'What the model did not get of the request: tools and empty lists that clients send unasked, `tools[].strict` if it has no strict tools, `messages[].name` if only users may have one. Absent if there is none.',
     schema: text,
     example: 'image_generation',
   },

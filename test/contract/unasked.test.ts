@@ -149,6 +149,20 @@ describe.each(['anthropic-messages', 'bedrock-converse'])('strict tools of %s at
   })
 })
 
+test('names of other authors than users are left out for xAI, and a header says so', async () => {
+  const messages = [
+    { role: 'system', name: 'rules', content: 'Be short.' },
+    { role: 'user', name: 'ann', content: 'Hello' },
+    { role: 'assistant', name: 'bob', content: 'Hi' },
+    { role: 'user', content: 'Where?' },
+  ]
+  const { status, ignored, sent } = await ask('/v1/chat/completions', { model: 'test-xai', messages })
+  expect([status, ignored]).toEqual([200, 'messages[].name'])
+  expect(sent[0].messages.map(({ name }: Json) => name)).toEqual([undefined, 'ann', undefined, undefined])
+  const users = await ask('/v1/chat/completions', { model: 'test-xai', messages: messages.slice(1, 2) })
+  expect([users.status, users.ignored]).toEqual([200, null])
+})
+
 describe('an empty list of tools', () => {
   const chat = { model: 'test-chat', messages: say('Hello!') }
 

@@ -106,6 +106,14 @@ const chatGroups: Groups = {
     option({ messages: [{ role: 'user', name: 'ann', content: 'Hello' }] }),
     option({
       messages: [
+        { role: 'system', name: 'rules', content: 'Be short.' },
+        { role: 'user', name: 'ann', content: 'Hello' },
+        { role: 'assistant', name: 'bob', content: 'Hi' },
+        { role: 'user', content: 'Where?' },
+      ],
+    }),
+    option({
+      messages: [
         { role: 'developer', content: 'Be short.' },
         { role: 'user', content: 'Hello' },
       ],

@@ -239,6 +239,10 @@ const others: Record<string, Rule> = {
     (has(sent, ...mistralFields) ||
       isGiven(object(sent.body.stream_options).include_usage) ||
       bringsReasoning(sent)),
+  'xai/names': (sent) =>
+    sent.vendor === 'xai' &&
+    isChat(sent) &&
+    list(sent.body.messages).some((each) => object(each).role !== 'user' && isGiven(object(each).name)),
   'xai/reasoning-fields'(sent) {
     if (sent.vendor !== 'xai' || !isChat(sent) || !/^grok-(3-mini|[4-9])/.test(sent.model)) return false
     if (has(sent, 'presence_penalty', 'frequency_penalty')) return true

@@ -22,6 +22,7 @@ import {
 } from './caller-side'
 import { chatFieldRules, chatFields } from './fields'
 import { followChat } from './follower'
+import { withAcceptedNames } from './names'
 import { plainCompletion } from './plain-completion'
 import { acceptable } from './returned-reasoning'
 import { shownChatUsage } from './usage'
@@ -36,7 +37,10 @@ export const openaiChat: JsonFamily<ChatBody> = {
   ignoredFor: ignoredInChat,
   fieldRules: chatFieldRules,
   fields: chatFields,
-  ignored: emptyListsIn,
+  ignored: (body, model) => [
+    ...emptyListsIn(body),
+    ...(withAcceptedNames(body.messages, model) === body.messages ? [] : ['messages[].name']),
+  ],
   additional: { family: 'openai-responses', isNeeded: canUseBoth },
   check(body, model) {
     checkChat(body)
@@ -49,8 +53,9 @@ export const openaiChat: JsonFamily<ChatBody> = {
   call({ body, outputTokens }, model) {
     const edit = completionEdit(body, model)
     edit.drop.push(...emptyListsIn(body))
-    const messages = acceptable(body.messages, model)
-    if (messages) edit.set.messages = JSON.stringify(messages)
+    const named = withAcceptedNames(body.messages, model)
+    const messages = acceptable(named, model) ?? named
+    if (messages !== body.messages) edit.set.messages = JSON.stringify(messages)
     const { max_completion_tokens: limit, max_tokens: older } = limitsOf(body, outputTokens)
     setLimit(edit, body, 'max_completion_tokens', limit)
     setLimit(edit, body, 'max_tokens', older)

@@ -2,7 +2,7 @@
 // document and the client of the command line are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong (src/accounts, src/billing, src/tasks …), as a function that throws a
-// GatewayError; describe it with `operation` in a file of operations/, where `run` reads, takes `changing(asked, …)` as the
+// GatewayError; describe it with `operationsIn` in a file of operations/, where `run` reads, takes `changing(asked, …)` as the
 // database of a change, so that the audit trail has it, calls the rule, and answers JSON; add it to the journey of
 // test/contract/admin-api.test.ts. A command calls it with `gateway.call('theOperation', …)` of cli/lib/gateway.ts, on the
 // database of this machine or over HTTP, and prints what it answers.
@@ -86,7 +86,8 @@ export interface AdminOperation extends ApiOperation {
   run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
-export const operation = operationsFor<AdminOperation, Asked>()
+/** The function that describes the operations of one part of the document: `operationsIn('Keys')`. */
+export const operationsIn = (tag: string) => operationsFor<AdminOperation, Asked>(tag)
 
 /** The database for one change by the operator who asks. */
 export function changing({ world, actor, onChange }: Asked, change: RecordedChange): Db {

@@ -27,9 +27,9 @@ export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Repl
 
 /**
  * Makes the function that types operations of one API: the query and the body by their schemas, and the answer by what it
- * returns, which must fit the schema of the reply. `Asked` is what an operation of this API is given.
+ * returns, which must fit the schema of the reply. The document lists them under `tag`. `Asked` is what an operation of this API is given.
  */
-export function operationsFor<Operation extends ApiOperation, Asked>() {
+export function operationsFor<Operation extends ApiOperation, Asked>(tag: string) {
   return <
     const Id extends string,
     Reply extends TSchema,
@@ -37,11 +37,18 @@ export function operationsFor<Operation extends ApiOperation, Asked>() {
     Query extends TObject = TObject,
     Body extends TObject = TObject,
   >(
-    definition: Definition<Operation, Id, Query, Body> & {
+    definition: Definition<Omit<Operation, 'tag'>, Id, Query, Body> & {
       reply: Reply
       run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Answer>
     },
-  ) => definition as object as Typed<Operation, Id, Query, Body, Exclude<Answer, Response>>
+  ) =>
+    ({ ...withPath(definition), tag }) as object as Typed<
+      Operation,
+      Id,
+      Query,
+      Body,
+      Exclude<Answer, Response>
+    >
 }
 
 /** Like `operationsFor`, for an API whose answers are of the types of their schemas: `operation(Reply)({ … })`. */
@@ -52,14 +59,26 @@ export function exactOperationsFor<Operation extends ApiOperation, Asked>() {
         run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Static<Reply> | Response>
       },
     ) =>
-      ({ ...definition, reply }) as object as Typed<Operation, Id, Query, Body, Static<Reply>>
+      ({ ...withPath(definition), reply }) as object as Typed<Operation, Id, Query, Body, Static<Reply>>
 }
 
-type Definition<Operation, Id, Query, Body> = Omit<Operation, 'id' | 'run' | 'query' | 'body' | 'reply'> & {
-  id: Id
-  query?: Query
-  body?: Body
+interface Endpoint {
+  /** The method and the path: `GET /keys/{key}`. */
+  endpoint: `${ApiOperation['method']} /${string}`
 }
+
+function withPath<Given extends Endpoint>({ endpoint, ...definition }: Given) {
+  const [method, path] = endpoint.split(' ')
+  return { ...definition, method, path }
+}
+
+type Written = 'id' | 'method' | 'path' | 'run' | 'query' | 'body' | 'reply'
+type Definition<Operation, Id, Query, Body> = Omit<Operation, Written> &
+  Endpoint & {
+    id: Id
+    query?: Query
+    body?: Body
+  }
 type Typed<
   Operation extends ApiOperation,
   Id,

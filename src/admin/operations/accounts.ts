@@ -33,7 +33,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -42,6 +42,7 @@ import {
   unknownCursor,
 } from '../operation'
 
+const operation = operationsIn('Accounts')
 const Dollars = Type.String({ description: 'Dollars, as text.' })
 export const AccountReply = Type.Object(
   {
@@ -77,8 +78,6 @@ const TransferReply = Type.Object({ id: Type.String(), amount_usd: Dollars, acco
 const Amount = Type.String({ description: 'Dollars, such as `5` or `0.25`.', minLength: 1, maxLength: 40 })
 const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the ledger.' })
 
-const tag = 'Accounts'
-
 /** Most movements that are the last ones: they are in memory at once. */
 const MOST_LAST = 100_000
 
@@ -88,10 +87,8 @@ const targetOf = ({ account }: Pick<Account, 'account'>) => `account:${account}`
 
 const list = operation({
   id: 'listAccounts',
-  method: 'GET',
-  path: '/accounts',
+  endpoint: 'GET /accounts',
   role: 'viewer',
-  tag,
   summary: 'Accounts by their names',
   query: Type.Object({
     ...pageQuery,
@@ -109,10 +106,8 @@ const list = operation({
 
 const show = operation({
   id: 'getAccount',
-  method: 'GET',
-  path: '/accounts/{account}',
+  endpoint: 'GET /accounts/{account}',
   role: 'viewer',
-  tag,
   summary: 'One account',
   reply: AccountReply,
   run: async (asked) => accountJson(await accountOf(asked)),
@@ -120,10 +115,8 @@ const show = operation({
 
 const update = operation({
   id: 'updateAccount',
-  method: 'PATCH',
-  path: '/accounts/{account}',
+  endpoint: 'PATCH /accounts/{account}',
   role: 'operator',
-  tag,
   summary: 'Say what an account is called, note something of it, and give it a plan and a budget',
   body: Type.Object(
     {
@@ -173,10 +166,8 @@ function transition<const Name extends 'freeze' | 'unfreeze' | 'close'>(
 ) {
   return operation({
     id: `${name}Account`,
-    method: 'POST',
-    path: `/accounts/{account}/${name}`,
+    endpoint: `POST /accounts/{account}/${name}`,
     role,
-    tag,
     summary,
     reply: AccountReply,
     async run(asked) {
@@ -219,10 +210,8 @@ const close = transition(
 
 const ledger = operation({
   id: 'listLedger',
-  method: 'GET',
-  path: '/accounts/{account}/ledger',
+  endpoint: 'GET /accounts/{account}/ledger',
   role: 'viewer',
-  tag,
   summary: 'Movements of an account, newest first, with the balance after each',
   query: Type.Object({
     ...periodQuery,
@@ -274,10 +263,8 @@ function placeOf(after: string | undefined): LedgerPlace | undefined {
 
 const credit = operation({
   id: 'creditAccount',
-  method: 'POST',
-  path: '/accounts/{account}/credits',
+  endpoint: 'POST /accounts/{account}/credits',
   role: 'operator',
-  tag,
   summary: 'Add dollars to an account',
   isIdempotent: true,
   body: Type.Object({ amount_usd: Amount, note: Type.Optional(Nullable(Note)) }, closedBody),
@@ -292,10 +279,8 @@ const credit = operation({
 
 const adjustment = operation({
   id: 'adjustAccount',
-  method: 'POST',
-  path: '/accounts/{account}/adjustments',
+  endpoint: 'POST /accounts/{account}/adjustments',
   role: 'operator',
-  tag,
   summary: 'Correct a balance up or down; down at most by what is available',
   isIdempotent: true,
   body: Type.Object(

@@ -21,7 +21,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   PageOf,
   pageOf,
   pageQuery,
@@ -31,7 +31,7 @@ import {
 } from '../operation'
 import { positiveAmountOf } from './accounts'
 
-const tag = 'Codes'
+const operation = operationsIn('Codes')
 const CodeReply = Type.Object(
   { id: Type.String(), hint: Type.String(), status: Type.String(), amount_usd: Type.String() },
   open,
@@ -39,10 +39,8 @@ const CodeReply = Type.Object(
 
 const list = operation({
   id: 'listCodes',
-  method: 'GET',
-  path: '/codes',
+  endpoint: 'GET /codes',
   role: 'viewer',
-  tag,
   summary: 'Codes, newest first: what each is worth, and what became of it',
   query: Type.Object(pageQuery),
   reply: PageOf(CodeReply),
@@ -62,10 +60,8 @@ const list = operation({
 
 const create = operation({
   id: 'createCodes',
-  method: 'POST',
-  path: '/codes',
+  endpoint: 'POST /codes',
   role: 'operator',
-  tag,
   summary: 'Make codes that holders of keys redeem for money, each once. They are in this answer only',
   body: Type.Object(
     {
@@ -110,10 +106,8 @@ const create = operation({
 
 const revoke = operation({
   id: 'revokeCode',
-  method: 'POST',
-  path: '/codes/{code}/revoke',
+  endpoint: 'POST /codes/{code}/revoke',
   role: 'operator',
-  tag,
   summary: 'Refuse a code for ever, by its id or the code itself. What was redeemed stays on its account',
   reply: CodeReply,
   async run(asked) {

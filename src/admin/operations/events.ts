@@ -12,7 +12,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -20,15 +20,13 @@ import {
   Text,
 } from '../operation'
 
-const tag = 'Events'
+const operation = operationsIn('Events')
 const MOST_CONDITIONS = 1_000
 
 const conditions = operation({
   id: 'listConditions',
-  method: 'GET',
-  path: '/conditions',
+  endpoint: 'GET /conditions',
   role: 'viewer',
-  tag,
   summary:
     'What operators are told of and lasts now, the oldest first; none without `events` in the configuration',
   reply: Type.Object(
@@ -43,10 +41,8 @@ const conditions = operation({
 
 const list = operation({
   id: 'listEvents',
-  method: 'GET',
-  path: '/events',
+  endpoint: 'GET /events',
   role: 'viewer',
-  tag,
   summary: 'Events that were sent, newest first, with how their delivery stands',
   query: Type.Object({
     delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those whose delivery stands so.')),
@@ -80,10 +76,8 @@ const list = operation({
 
 const test = operation({
   id: 'testEvent',
-  method: 'POST',
-  path: '/events/test',
+  endpoint: 'POST /events/test',
   role: 'operator',
-  tag,
   summary: 'Send a test to a recipient; `listEvents` shows how it fared',
   body: Type.Object({ recipient: Text('The name of the recipient in `events.to`.') }, closedBody),
   reply: Type.Object({ id: Type.String(), recipient: Type.String() }, open),
@@ -101,10 +95,8 @@ const test = operation({
 
 const redeliver = operation({
   id: 'redeliverEvent',
-  method: 'POST',
-  path: '/events/{event}/redeliver',
+  endpoint: 'POST /events/{event}/redeliver',
   role: 'operator',
-  tag,
   summary: 'Send an event again, with the same id, from the start of its schedule',
   reply: Type.Object({ id: Type.String() }, open),
   async run(asked) {

@@ -17,7 +17,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -27,7 +27,7 @@ import {
   Text,
 } from '../operation'
 
-const tag = 'Gateway'
+const operation = operationsIn('Gateway')
 const AdminReply = Type.Object(
   { id: Type.String(), name: Type.String(), role: Type.String(), status: Type.String() },
   open,
@@ -48,10 +48,8 @@ function changesJson(result: { changes: Change[] } | { faults: string[] }) {
 
 const whoami = operation({
   id: 'getMe',
-  method: 'GET',
-  path: '/me',
+  endpoint: 'GET /me',
   role: 'viewer',
-  tag,
   summary: 'The admin of this token',
   reply: AdminReply,
   run: async ({ admin, world }) => adminJson(admin, world.now()),
@@ -59,10 +57,8 @@ const whoami = operation({
 
 const showConfiguration = operation({
   id: 'getConfiguration',
-  method: 'GET',
-  path: '/configuration',
+  endpoint: 'GET /configuration',
   role: 'viewer',
-  tag,
   summary: 'The configuration in force, without secrets',
   reply: Type.Object({}, open),
   run: async ({ world }) => visibleConfig(world.config),
@@ -70,10 +66,8 @@ const showConfiguration = operation({
 
 const compareConfiguration = operation({
   id: 'compareConfiguration',
-  method: 'GET',
-  path: '/configuration/changes',
+  endpoint: 'GET /configuration/changes',
   role: 'viewer',
-  tag,
   summary: 'Check the file of the configuration: its faults, or what a reload would change',
   reply: ChangesReply,
   run: async ({ control }) => changesJson(await control.compare()),
@@ -81,10 +75,8 @@ const compareConfiguration = operation({
 
 const reloadConfiguration = operation({
   id: 'reloadConfiguration',
-  method: 'POST',
-  path: '/configuration/reload',
+  endpoint: 'POST /configuration/reload',
   role: 'owner',
-  tag,
   summary: 'Read the configuration again. One with faults changes nothing',
   reply: ChangesReply,
   async run(asked) {
@@ -102,10 +94,8 @@ const reloadConfiguration = operation({
 
 const listBackups = operation({
   id: 'listBackups',
-  method: 'GET',
-  path: '/backups',
+  endpoint: 'GET /backups',
   role: 'viewer',
-  tag,
   summary: 'Backups in the place that the configuration names, newest first',
   query: Type.Object(pageQuery),
   reply: PageOf(Type.Object({ name: Type.String(), made_at: Type.String() }, open)),
@@ -132,10 +122,8 @@ const listBackups = operation({
 
 const makeBackup = operation({
   id: 'makeBackup',
-  method: 'POST',
-  path: '/backups',
+  endpoint: 'POST /backups',
   role: 'owner',
-  tag,
   summary: 'Make a backup now, and answer when it is checked and in place',
   reply: Type.Object({ name: Type.String(), bytes: Type.Integer() }, open),
   async run(asked) {
@@ -158,10 +146,8 @@ const makeBackup = operation({
 
 const admins = operation({
   id: 'listAdmins',
-  method: 'GET',
-  path: '/admins',
+  endpoint: 'GET /admins',
   role: 'owner',
-  tag,
   summary: 'Operators, newest first',
   query: Type.Object(pageQuery),
   reply: PageOf(AdminReply),
@@ -182,10 +168,8 @@ const TOKEN_MS = 90 * 86_400_000
 
 const createOne = operation({
   id: 'createAdmin',
-  method: 'POST',
-  path: '/admins',
+  endpoint: 'POST /admins',
   role: 'owner',
-  tag,
   summary: 'Make a token for the admin API. It is in this answer only',
   body: Type.Object(
     {
@@ -218,10 +202,8 @@ const createOne = operation({
 
 const revoke = operation({
   id: 'revokeAdmin',
-  method: 'POST',
-  path: '/admins/{admin}/revoke',
+  endpoint: 'POST /admins/{admin}/revoke',
   role: 'owner',
-  tag,
   summary: 'Refuse the token of an operator from now on',
   reply: AdminReply,
   async run(asked) {
@@ -239,10 +221,8 @@ const revoke = operation({
 
 const trail = operation({
   id: 'listAudit',
-  method: 'GET',
-  path: '/audit',
+  endpoint: 'GET /audit',
   role: 'viewer',
-  tag,
   summary: 'Changes by operators, newest first: who, what, as it was before and is after',
   query: Type.Object({
     actor: optionalText('Only changes by this admin.'),

@@ -38,7 +38,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -47,7 +47,7 @@ import {
 } from '../operation'
 import { amountOf, transfer } from './accounts'
 
-const tag = 'Keys'
+const operation = operationsIn('Keys')
 const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
 const settings = {
   models: Type.Optional(
@@ -84,10 +84,8 @@ async function withMoney({ world }: Asked, key: Key) {
 
 const list = operation({
   id: 'listKeys',
-  method: 'GET',
-  path: '/keys',
+  endpoint: 'GET /keys',
   role: 'viewer',
-  tag,
   summary: 'Keys, newest first',
   query: Type.Object({ ...pageQuery, account: optionalText('Only those of this account.') }),
   reply: PageOf(KeyReply),
@@ -109,10 +107,8 @@ const list = operation({
 
 const show = operation({
   id: 'getKey',
-  method: 'GET',
-  path: '/keys/{key}',
+  endpoint: 'GET /keys/{key}',
   role: 'viewer',
-  tag,
   summary: 'One key by its name or id, with the money of its account',
   reply: KeyReply,
   run: async (asked) => withMoney(asked, await keyOf(asked)),
@@ -120,10 +116,8 @@ const show = operation({
 
 const create = operation({
   id: 'createKey',
-  method: 'POST',
-  path: '/keys',
+  endpoint: 'POST /keys',
   role: 'operator',
-  tag,
   summary: 'Make a key. Its secret is in this answer only',
   body: Type.Object(
     {
@@ -162,10 +156,8 @@ const create = operation({
 
 const update = operation({
   id: 'updateKey',
-  method: 'PATCH',
-  path: '/keys/{key}',
+  endpoint: 'PATCH /keys/{key}',
   role: 'operator',
-  tag,
   summary: 'Change what a key may do. What is not named stays; null removes a limit',
   body: Settings,
   reply: KeyReply,
@@ -191,10 +183,8 @@ function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
 ) {
   return operation({
     id: `${name}Key`,
-    method: 'POST',
-    path: `/keys/{key}/${name}`,
+    endpoint: `POST /keys/{key}/${name}`,
     role: 'operator',
-    tag,
     summary,
     reply: KeyReply,
     async run(asked) {
@@ -216,10 +206,8 @@ const revoke = transition('revoke', 'Refuse a key for ever', (db, { id }, now) =
 
 const roll = operation({
   id: 'rollKey',
-  method: 'POST',
-  path: '/keys/{key}/roll',
+  endpoint: 'POST /keys/{key}/roll',
   role: 'operator',
-  tag,
   summary: 'Give a key a new secret, which is in this answer only; the old one is refused',
   reply: NewKeyReply,
   async run(asked) {
@@ -232,10 +220,8 @@ const roll = operation({
 
 const rollWebhook = operation({
   id: 'rollWebhookSecret',
-  method: 'POST',
-  path: '/keys/{key}/roll-webhook',
+  endpoint: 'POST /keys/{key}/roll-webhook',
   role: 'operator',
-  tag,
   summary: 'Replace the secret that signs webhooks; the old one signs too, for a day',
   reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
   async run(asked) {

@@ -12,8 +12,9 @@ import { type Unit, units } from '../../contract/units'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { type CountedRefusal, listRefusals } from '../../request-log/refusals'
-import { type AdminWorld, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { type AdminWorld, limitOf, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
 
+const operation = operationsIn('Models and upstreams')
 const ModelReply = Type.Object(
   { id: Type.String(), available: Type.Boolean(), reason: Nullable(Type.String()) },
   open,
@@ -72,10 +73,8 @@ function unitsOf({ isFree, tables: [base] }: PriceList): Unit[] {
 
 const listModels = operation({
   id: 'listModels',
-  method: 'GET',
-  path: '/models',
+  endpoint: 'GET /models',
   role: 'viewer',
-  tag: 'Models and upstreams',
   summary: 'Models and routes of the configuration in force, with prices, and why some are not available',
   query: Type.Object(pageQuery),
   reply: PageOf(ModelReply),
@@ -95,10 +94,8 @@ const listModels = operation({
 
 const getModel = operation({
   id: 'getModel',
-  method: 'GET',
-  path: '/models/{model}',
+  endpoint: 'GET /models/{model}',
   role: 'viewer',
-  tag: 'Models and upstreams',
   summary: 'One model or route; slashes in its id are encoded',
   reply: ModelReply,
   async run({ world, params: { model = '' } }) {
@@ -110,10 +107,8 @@ const getModel = operation({
 
 const upstreams = operation({
   id: 'listUpstreams',
-  method: 'GET',
-  path: '/upstreams',
+  endpoint: 'GET /upstreams',
   role: 'viewer',
-  tag: 'Models and upstreams',
   summary: 'Upstreams with the health that this process knows of them',
   query: Type.Object(pageQuery),
   reply: PageOf(UpstreamReply),
@@ -131,10 +126,8 @@ const upstreams = operation({
 
 const refusals = operation({
   id: 'listRefusals',
-  method: 'GET',
-  path: '/upstreams/refusals',
+  endpoint: 'GET /upstreams/refusals',
   role: 'viewer',
-  tag: 'Models and upstreams',
   summary:
     'What vendors refuse of requests, by model and field, the last first: rules that nobody here knows yet',
   query: Type.Object(pageQuery),

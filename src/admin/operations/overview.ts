@@ -8,7 +8,7 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { type Asked, operation, periodQuery } from '../operation'
+import { type Asked, operationsIn, periodQuery } from '../operation'
 import {
   accountsAtLimit,
   endingInUse,
@@ -27,6 +27,7 @@ import {
 } from '../overview-figures'
 import { search } from '../search'
 
+const operation = operationsIn('Overview')
 const DAY_MS = 86_400_000
 const MOST_DAYS = 400
 
@@ -47,10 +48,8 @@ const NONE = speedJson(speedOf([]))
 
 const overview = operation({
   id: 'getOverview',
-  method: 'GET',
-  path: '/overview',
+  endpoint: 'GET /overview',
   role: 'viewer',
-  tag: 'Overview',
   summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what wants attention',
   query: Type.Object(periodQuery),
   reply: Type.Object(
@@ -159,10 +158,8 @@ function fullBudgetJson({ period, committedNano, budgetNano }: FullBudget) {
 
 const find = operation({
   id: 'search',
-  method: 'GET',
-  path: '/search',
+  endpoint: 'GET /search',
   role: 'viewer',
-  tag: 'Overview',
   summary: 'Accounts, keys and models whose name begins like this, and requests and tasks by their id',
   query: Type.Object({
     q: Type.String({ minLength: 1, maxLength: 128, description: 'The beginning of a name, or an id.' }),

@@ -9,10 +9,10 @@ import { type PlanEntry, plansOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
-import { type Asked, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { type Asked, limitOf, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
 import { AccountReply } from './accounts'
 
-const tag = 'Plans'
+const operation = operationsIn('Plans')
 const Dollars = Nullable(Type.String({ description: 'Dollars, as text.' }))
 const Count = Nullable(Type.Integer())
 const PlanReply = Type.Object(
@@ -100,10 +100,8 @@ async function planFor(asked: Asked) {
 
 const list = operation({
   id: 'listPlans',
-  method: 'GET',
-  path: '/plans',
+  endpoint: 'GET /plans',
   role: 'viewer',
-  tag,
   summary: 'Plans of the configuration, and those that only accounts still have',
   reply: Type.Object({ data: Type.Array(PlanReply) }, open),
   run: async (asked) => ({ data: await plansFor(asked) }),
@@ -111,10 +109,8 @@ const list = operation({
 
 const show = operation({
   id: 'getPlan',
-  method: 'GET',
-  path: '/plans/{plan}',
+  endpoint: 'GET /plans/{plan}',
   role: 'viewer',
-  tag,
   summary: 'One plan',
   reply: PlanReply,
   run: (asked) => planFor(asked),
@@ -122,10 +118,8 @@ const show = operation({
 
 const listMembers = operation({
   id: 'listPlanAccounts',
-  method: 'GET',
-  path: '/plans/{plan}/accounts',
+  endpoint: 'GET /plans/{plan}/accounts',
   role: 'viewer',
-  tag,
   summary: 'Accounts of a plan by their names, with what they have used of their budget and allowance',
   query: Type.Object(pageQuery),
   reply: PageOf(MemberReply),

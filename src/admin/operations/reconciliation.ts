@@ -18,9 +18,10 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { closedBody, operation, optionalText, periodQuery, Text } from '../operation'
+import { closedBody, operationsIn, optionalText, periodQuery, Text } from '../operation'
 import { amountOf } from './accounts'
 
+const operation = operationsIn('Usage')
 const MOST_ROWS = 10_000
 const DEFAULT_TOLERANCE_PERCENT = 1
 const DEFAULT_OWN_MS = 30 * 86_400_000
@@ -66,10 +67,8 @@ const DifferenceReply = Type.Object(
 
 const reconcile = operation({
   id: 'reconcileUpstream',
-  method: 'POST',
-  path: '/upstreams/{upstream}/reconciliation',
+  endpoint: 'POST /upstreams/{upstream}/reconciliation',
   role: 'viewer',
-  tag: 'Usage',
   summary:
     'Compare what a vendor says was used in a month with the charges, by day and model. It changes nothing',
   body: Type.Object(
@@ -189,10 +188,8 @@ const OwnRow = Type.Object(
 
 const reconcileOwn = operation({
   id: 'reconcileOwn',
-  method: 'GET',
-  path: '/reconciliation',
+  endpoint: 'GET /reconciliation',
   role: 'viewer',
-  tag: 'Usage',
   summary:
     'Compare the prices that vendors reported for single requests with the price list, by model. It changes nothing',
   query: Type.Object({

@@ -17,8 +17,9 @@ import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { recordedQuantities } from '../../request-log/recorded-quantities'
-import { type Asked, closedBody, operation, optionalText, periodQuery, Text } from '../operation'
+import { type Asked, closedBody, operationsIn, optionalText, periodQuery, Text } from '../operation'
 
+const operation = operationsIn('Usage')
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 
@@ -82,10 +83,8 @@ const Body = Type.Object(
 
 const rehearseCharges = operation({
   id: 'rehearsePrices',
-  method: 'POST',
-  path: '/rehearsal',
+  endpoint: 'POST /rehearsal',
   role: 'viewer',
-  tag: 'Usage',
   summary: 'Price the charges of a period by other prices, by account. It changes nothing',
   body: Body,
   reply: Type.Object(

@@ -29,7 +29,7 @@ import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
   type Asked,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageQuery,
@@ -37,6 +37,8 @@ import {
   unknownCursor,
 } from '../operation'
 
+const operation = operationsIn('Requests')
+const usageOperation = operationsIn('Usage')
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
 /** Hours are listed for no longer than this, in days. */
@@ -102,10 +104,8 @@ function metadataOfQuery(text: string): Metadata {
 
 const list = operation({
   id: 'listRequests',
-  method: 'GET',
-  path: '/requests',
+  endpoint: 'GET /requests',
   role: 'viewer',
-  tag: 'Requests',
   summary: 'Requests, the last that ended first',
   query: Type.Object({
     ...filterQuery,
@@ -146,10 +146,8 @@ const list = operation({
 
 const show = operation({
   id: 'getRequest',
-  method: 'GET',
-  path: '/requests/{id}',
+  endpoint: 'GET /requests/{id}',
   role: 'viewer',
-  tag: 'Requests',
   summary: 'Everything about a request: times, money, attempts, task and webhook',
   reply: Type.Object({ id: Type.String(), charges: Type.Array(Type.Object({}, open)) }, open),
   async run(asked) {
@@ -163,10 +161,8 @@ const show = operation({
 
 const bodies = operation({
   id: 'getRequestBodies',
-  method: 'GET',
-  path: '/requests/{id}/bodies',
+  endpoint: 'GET /requests/{id}/bodies',
   role: 'operator',
-  tag: 'Requests',
   summary:
     'What was asked and answered, as `log.bodies` has kept it; null for nothing. Who looked is in the audit trail',
   reply: Type.Object({
@@ -198,12 +194,10 @@ const Dimension = (description: string) =>
     { description },
   )
 
-const usage = operation({
+const usage = usageOperation({
   id: 'getUsage',
-  method: 'GET',
-  path: '/usage',
+  endpoint: 'GET /usage',
   role: 'viewer',
-  tag: 'Usage',
   summary:
     'Requests and what was paid for them, by one or two of key, account, model, operation, day, hour and names of metadata',
   query: Type.Object({

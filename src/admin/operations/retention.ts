@@ -12,9 +12,9 @@ import { formatUsd } from '../../lib/money'
 import { placeOfArchives } from '../../retention/archive-place'
 import { NotClosed } from '../../retention/close'
 import { chargesToClose, monthsToClose } from '../../retention/months'
-import { type AdminWorld, closedBody, operation, recordOnly } from '../operation'
+import { type AdminWorld, closedBody, operationsIn, recordOnly } from '../operation'
 
-const tag = 'Retention'
+const operation = operationsIn('Retention')
 const Charges = Type.Optional(
   Type.String({
     pattern: MONTHS.source,
@@ -56,10 +56,8 @@ function keptBy(
 
 const show = operation({
   id: 'getRetention',
-  method: 'GET',
-  path: '/retention',
+  endpoint: 'GET /retention',
   role: 'viewer',
-  tag,
   summary: 'Which months are closed, and where their archives are',
   reply: Type.Object(
     { charges: Nullable(Type.String()), place: Type.String(), closed: Type.Array(ClosingReply) },
@@ -84,10 +82,8 @@ const show = operation({
 
 const preview = operation({
   id: 'listMonthsToClose',
-  method: 'GET',
-  path: '/retention/months',
+  endpoint: 'GET /retention/months',
   role: 'viewer',
-  tag,
   summary: 'Months that are old enough to be closed, oldest first. Changes nothing',
   query: Type.Object({ charges: Charges }),
   reply: Type.Object(
@@ -121,10 +117,8 @@ const preview = operation({
 
 const close = operation({
   id: 'closeMonths',
-  method: 'POST',
-  path: '/retention/closings',
+  endpoint: 'POST /retention/closings',
   role: 'owner',
-  tag,
   summary: 'Close months that are old enough now, as the server does by itself, and answer when it is done',
   body: Type.Object({ charges: Charges }, closedBody),
   reply: Type.Object(

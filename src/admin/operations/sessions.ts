@@ -7,9 +7,9 @@ import { OneOf, open } from '../../api-operation/operation'
 import type { Db } from '../../db/db'
 import { notFound } from '../../lib/errors'
 import { adminOfSubject, listAdmins } from '../admins'
-import { changing, limitOf, operation, PageOf, pageOf, pageQuery } from '../operation'
+import { changing, limitOf, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
 
-const tag = 'Sessions'
+const operation = operationsIn('Sessions')
 const SessionReply = Type.Object(
   {
     id: Type.String(),
@@ -35,10 +35,8 @@ async function ownerNames(
 
 const list = operation({
   id: 'listSessions',
-  method: 'GET',
-  path: '/sessions',
+  endpoint: 'GET /sessions',
   role: 'operator',
-  tag,
   summary: 'Sessions of the console, newest first, also those that have ended',
   query: Type.Object({
     kind: Type.Optional(OneOf(['admin', 'key'], 'Only those of admins, or of holders of keys.')),
@@ -62,10 +60,8 @@ const list = operation({
 
 const revoke = operation({
   id: 'revokeSession',
-  method: 'POST',
-  path: '/sessions/{session}/revoke',
+  endpoint: 'POST /sessions/{session}/revoke',
   role: 'operator',
-  tag,
   summary: 'End a session of the console',
   reply: SessionReply,
   async run(asked) {

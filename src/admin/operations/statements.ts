@@ -21,7 +21,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -30,7 +30,7 @@ import {
   unknownCursor,
 } from '../operation'
 
-const tag = 'Statements'
+const operation = operationsIn('Statements')
 const Month = Text('A month in UTC, such as `2026-10`.')
 const Summary = Type.Object(
   {
@@ -62,10 +62,8 @@ function summaryJson({ number, account, month, issuedAt, content, hash }: Issued
 
 const list = operation({
   id: 'listStatements',
-  method: 'GET',
-  path: '/statements',
+  endpoint: 'GET /statements',
   role: 'viewer',
-  tag,
   summary: 'Statements, newest first or by their numbers',
   query: Type.Object({
     ...pageQuery,
@@ -89,10 +87,8 @@ const list = operation({
 
 const issue = operation({
   id: 'issueStatements',
-  method: 'POST',
-  path: '/statements',
+  endpoint: 'POST /statements',
   role: 'operator',
-  tag,
   summary:
     'Issue the statements of a month that is over: of one account, or of all that moved or had anything. Those that are there stay',
   body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
@@ -125,10 +121,8 @@ const issue = operation({
 
 const show = operation({
   id: 'getStatement',
-  method: 'GET',
-  path: '/statements/{number}',
+  endpoint: 'GET /statements/{number}',
   role: 'viewer',
-  tag,
   summary: 'One statement, as it was issued',
   query: Type.Object({
     format: Type.Optional(
@@ -162,10 +156,8 @@ const show = operation({
 
 const verify = operation({
   id: 'verifyStatements',
-  method: 'GET',
-  path: '/statements/verification',
+  endpoint: 'GET /statements/verification',
   role: 'viewer',
-  tag,
   summary: 'Whether all statements are there as they were issued, and agree with the ledger',
   reply: Type.Object({ checked: Type.Integer(), faults: Type.Array(Type.String()) }, open),
   run: async ({ world }) => faultsOfStatements((await world.reportSource()).db),

@@ -20,7 +20,7 @@ import {
   changing,
   closedBody,
   limitOf,
-  operation,
+  operationsIn,
   optionalText,
   PageOf,
   pageOf,
@@ -31,7 +31,7 @@ import {
   timedCursor,
 } from '../operation'
 
-const tag = 'Tasks'
+const operation = operationsIn('Tasks')
 const TaskReply = Type.Object({ id: Type.String(), state: Type.String(), account: Type.String() }, open)
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
@@ -54,10 +54,8 @@ const stateJson = (task: Task) => ({ state: taskStateOf(task), upstream_id: task
 
 const list = operation({
   id: 'listTasks',
-  method: 'GET',
-  path: '/tasks',
+  endpoint: 'GET /tasks',
   role: 'viewer',
-  tag,
   summary: 'Tasks, newest first',
   query: Type.Object({
     state: Type.Optional(OneOf(STATES, 'Only tasks in this state.')),
@@ -87,10 +85,8 @@ const list = operation({
 
 const show = operation({
   id: 'getTask',
-  method: 'GET',
-  path: '/tasks/{task}',
+  endpoint: 'GET /tasks/{task}',
   role: 'viewer',
-  tag,
   summary: "One task by our id or the vendor's, with the deliveries of its webhook",
   reply: TaskReply,
   run: async (asked) => withDelivery(asked, await taskOf(asked)),
@@ -98,10 +94,8 @@ const show = operation({
 
 const cancel = operation({
   id: 'cancelTask',
-  method: 'POST',
-  path: '/tasks/{task}/cancel',
+  endpoint: 'POST /tasks/{task}/cancel',
   role: 'operator',
-  tag,
   summary:
     'Ask the vendor to stop a task. The answer shows it as it stands; `cancel_answer` says why a vendor did not',
   reply: TaskReply,
@@ -115,10 +109,8 @@ const cancel = operation({
 
 const reconcile = operation({
   id: 'reconcileTask',
-  method: 'POST',
-  path: '/tasks/{task}/reconcile',
+  endpoint: 'POST /tasks/{task}/reconcile',
   role: 'operator',
-  tag,
   summary: 'Settle a task whose submit got no answer, or have the vendor asked about a failed one once more',
   body: Type.Object(
     {
@@ -148,10 +140,8 @@ const reconcile = operation({
 
 const redeliverWebhook = operation({
   id: 'redeliverWebhook',
-  method: 'POST',
-  path: '/tasks/{task}/redeliver',
+  endpoint: 'POST /tasks/{task}/redeliver',
   role: 'operator',
-  tag,
   summary: 'Send the webhook of an ended task again, with the same id, from the start of its schedule',
   reply: TaskReply,
   async run(asked) {
@@ -168,10 +158,8 @@ const redeliverWebhook = operation({
 
 const webhooks = operation({
   id: 'listWebhooks',
-  method: 'GET',
-  path: '/webhooks',
+  endpoint: 'GET /webhooks',
   role: 'viewer',
-  tag,
   summary: 'Webhooks, newest first, with how their delivery stands',
   query: Type.Object({
     state: Type.Optional(OneOf(DELIVERY_STATES, 'Only those in this state.')),
@@ -201,10 +189,8 @@ const webhooks = operation({
 
 const artifacts = operation({
   id: 'listArtifacts',
-  method: 'GET',
-  path: '/artifacts',
+  endpoint: 'GET /artifacts',
   role: 'viewer',
-  tag,
   summary: 'Kept results, newest first',
   query: Type.Object({
     account: optionalText('Only those of this account.'),
@@ -236,10 +222,8 @@ const artifacts = operation({
 
 const artifactContent = operation({
   id: 'getArtifactContent',
-  method: 'GET',
-  path: '/artifacts/{artifact}/content',
+  endpoint: 'GET /artifacts/{artifact}/content',
   role: 'viewer',
-  tag,
   summary: 'The bytes of a kept result, or the part that a Range header asks for',
   reply: Type.Object({}, open),
   isFile: true,

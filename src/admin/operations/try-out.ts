@@ -14,9 +14,9 @@ import { formatUsd } from '../../lib/money'
 import { upstreamKinds } from '../../upstreams/kinds'
 import { probeUpstream } from '../../upstreams/probe'
 import { keyVariableOf } from '../../upstreams/secrets'
-import { operation, optionalText } from '../operation'
+import { operationsIn, optionalText } from '../operation'
 
-const tag = 'Models and upstreams'
+const operation = operationsIn('Models and upstreams')
 const MOST_COUNT = 1_000_000_000
 const QUANTITY = /^([a-z0-9_]{1,40}):(\d{1,10})$/
 
@@ -38,10 +38,8 @@ function quantitiesOf(text: string): Quantities {
 
 const quote = operation({
   id: 'quotePrice',
-  method: 'GET',
-  path: '/models/{model}/quote',
+  endpoint: 'GET /models/{model}/quote',
   role: 'viewer',
-  tag,
   summary: 'The price of some usage of a model, and what its vendor asks for the same, if that is known',
   query: Type.Object({
     quantities: Type.String({
@@ -78,10 +76,8 @@ const quote = operation({
 
 const testUpstream = operation({
   id: 'testUpstream',
-  method: 'POST',
-  path: '/upstreams/{upstream}/test',
+  endpoint: 'POST /upstreams/{upstream}/test',
   role: 'operator',
-  tag,
   summary: 'Ask an upstream for something that costs nothing: whether it is there, and takes the key',
   reply: Type.Object(
     {

@@ -37,8 +37,7 @@ const CodeRedemption = named(
 
 const redeem = callerOperation(CodeRedemption)({
   id: 'redeemCode',
-  method: 'POST',
-  path: '/v1/codes/redeem',
+  endpoint: 'POST /v1/codes/redeem',
   tag: 'Gateway',
   summary: 'Add what a code is worth to the account of the key, once',
   isPrivate: true,

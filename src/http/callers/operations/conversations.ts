@@ -65,7 +65,6 @@ const ofConversation = {
 }
 const written = {
   ...ofConversation,
-  method: 'POST',
   entrance: 'responses',
   isBodyOptional: true,
   isCounted: true,
@@ -74,7 +73,7 @@ const written = {
 const create = callerOperation(Conversation)({
   ...written,
   id: 'createConversation',
-  path: '/v1/conversations',
+  endpoint: 'POST /v1/conversations',
   summary: 'Begin a conversation',
   body: Type.Object(
     {
@@ -106,8 +105,7 @@ const create = callerOperation(Conversation)({
 const show = callerOperation(Conversation)({
   ...ofConversation,
   id: 'getConversation',
-  method: 'GET',
-  path: '/v1/conversations/{id}',
+  endpoint: 'GET /v1/conversations/{id}',
   summary: 'A conversation',
   answers: 'The conversation without its items.',
   run: async ({ world, key, params: { id = '' } }) =>
@@ -117,7 +115,7 @@ const show = callerOperation(Conversation)({
 const update = callerOperation(Conversation)({
   ...written,
   id: 'updateConversation',
-  path: '/v1/conversations/{id}',
+  endpoint: 'POST /v1/conversations/{id}',
   summary: 'Replace the metadata of a conversation',
   body: Type.Object({ metadata: MetadataField }, { examples: [{ metadata: { topic: 'food' } }] }),
   answers: 'The conversation.',
@@ -138,8 +136,7 @@ const remove = callerOperation(
 )({
   ...ofConversation,
   id: 'deleteConversation',
-  method: 'DELETE',
-  path: '/v1/conversations/{id}',
+  endpoint: 'DELETE /v1/conversations/{id}',
   summary: 'Delete a conversation with its items',
   answers: 'It is gone.',
   async run({ world, key: { account }, params: { id = '' } }) {
@@ -152,7 +149,7 @@ const remove = callerOperation(
 const append = callerOperation(InputItemList)({
   ...written,
   id: 'addItems',
-  path: '/v1/conversations/{id}/items',
+  endpoint: 'POST /v1/conversations/{id}/items',
   summary: `Append items to a conversation, at most ${MAX_ITEMS}`,
   body: Type.Object({ items: refusing(ItemsField, itemsRefused) }, { examples: [{ items: [hello] }] }),
   answers: 'These items.',
@@ -177,8 +174,7 @@ const append = callerOperation(InputItemList)({
 const listItems = callerOperation(InputItemList)({
   ...ofConversation,
   id: 'listItems',
-  method: 'GET',
-  path: '/v1/conversations/{id}/items',
+  endpoint: 'GET /v1/conversations/{id}/items',
   summary: 'The items of a conversation',
   query: ItemPageQuery,
   answers: 'A page of items.',
@@ -195,8 +191,7 @@ const listItems = callerOperation(InputItemList)({
 const showItem = callerOperation(ConversationItem)({
   ...ofConversation,
   id: 'getItem',
-  method: 'GET',
-  path: '/v1/conversations/{id}/items/{item}',
+  endpoint: 'GET /v1/conversations/{id}/items/{item}',
   summary: 'One item of a conversation',
   answers: 'The item.',
   async run({ world, key: { account }, params: { id = '', item = '' } }) {
@@ -210,8 +205,7 @@ const showItem = callerOperation(ConversationItem)({
 const removeItem = callerOperation(Conversation)({
   ...ofConversation,
   id: 'deleteItem',
-  method: 'DELETE',
-  path: '/v1/conversations/{id}/items/{item}',
+  endpoint: 'DELETE /v1/conversations/{id}/items/{item}',
   summary: 'Delete an item of a conversation',
   answers: 'The conversation without it.',
   async run({ world, key: { account }, params: { id = '', item = '' } }) {

@@ -116,7 +116,6 @@ const ListQuery = Type.Object({
 type ListQuery = Static<typeof ListQuery>
 
 const ofModels = {
-  method: 'GET',
   tag: 'Models',
   dialects: ['openai', 'messages'],
   dialectOf: ({ headers }: Request) => (headers.has(MESSAGES_VERSION) ? 'messages' : 'openai'),
@@ -142,7 +141,7 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
     },
   ],
   id: 'listModels',
-  path: '/v1/models',
+  endpoint: 'GET /v1/models',
   summary: 'The models that this key may use',
   query: ListQuery,
   answers: 'The list, whole, or by pages for clients of messages.',
@@ -160,7 +159,7 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
 const getModel = callerOperation(Type.Union([Model, MessagesModel]))({
   ...ofModels,
   id: 'getModel',
-  path: '/v1/models/{+id}',
+  endpoint: 'GET /v1/models/{+id}',
   params: { id: 'Its id, in which slashes may stand.' },
   summary: 'One model',
   answers: 'The model.',

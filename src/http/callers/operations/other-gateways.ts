@@ -31,7 +31,7 @@ const subscription = callerOperation(
   ...ownKey,
   id: 'getSubscription',
   // Clients with a base URL that ends with /v1, and those that leave it away.
-  path: '/v1/dashboard/billing/subscription',
+  endpoint: 'GET /v1/dashboard/billing/subscription',
   aliases: ['/dashboard/billing/subscription'],
   summary: 'The most that this key can spend with what it has spent, for clients that show a balance',
   async run({ world: { db, now }, key }) {
@@ -56,7 +56,7 @@ const subscription = callerOperation(
 const billingUsage = callerOperation(Type.Object({ object: Type.Literal('list'), total_usage: number }))({
   ...ownKey,
   id: 'getBillingUsage',
-  path: '/v1/dashboard/billing/usage',
+  endpoint: 'GET /v1/dashboard/billing/usage',
   aliases: ['/dashboard/billing/usage'],
   summary: 'Cents that this key has ever spent: the limit of the subscription less this is what is left',
   async run({ world: { db, now }, key }) {
@@ -70,7 +70,7 @@ const credits = callerOperation(
 )({
   ...ownKey,
   id: 'getCredits',
-  path: '/api/v1/credits',
+  endpoint: 'GET /api/v1/credits',
   aliases: [],
   summary: 'Dollars that the account was given, and has spent',
   async run({ world: { db, now }, key }) {
@@ -124,7 +124,7 @@ const keyView = viewOf<SeenKey>()({
 const currentKey = callerOperation(Type.Object({ data: keyView.schema }))({
   ...ownKey,
   id: 'getCurrentKey',
-  path: '/api/v1/key',
+  endpoint: 'GET /api/v1/key',
   aliases: ['/api/v1/auth/key'],
   summary: 'This key, in the form that clients of model routers read',
   async run({ world: { db, now }, key }) {

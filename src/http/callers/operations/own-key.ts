@@ -39,7 +39,7 @@ const DIMENSIONS = 'model, operation, day, hour, metadata.NAME'
 const MAX_HOURLY_DAYS = 31
 
 /** Properties that all operations have by which a holder looks at a key. */
-export const ownKey = { method: 'GET', tag: 'Keys', mayRest: true, isPrivate: true } as const
+export const ownKey = { tag: 'Keys', mayRest: true, isPrivate: true } as const
 
 const me = callerOperation(
   Type.Object({
@@ -66,7 +66,7 @@ const me = callerOperation(
 )({
   ...ownKey,
   id: 'getMe',
-  path: '/v1/me',
+  endpoint: 'GET /v1/me',
   summary: 'This key: its limits, what it has spent, and what its account has',
   async run({ world: { db, requestLog, config, now }, key }) {
     const at = now()
@@ -131,7 +131,7 @@ const usage = callerOperation(
 )({
   ...ownKey,
   id: 'getUsage',
-  path: '/v1/usage',
+  endpoint: 'GET /v1/usage',
   summary: 'Requests of this key, and what was paid for them',
   query: Type.Object(
     {
@@ -199,7 +199,7 @@ const prices = callerOperation(
 )({
   ...ownKey,
   id: 'getPrices',
-  path: '/v1/prices',
+  endpoint: 'GET /v1/prices',
   summary: 'Prices of the models that this key may use',
   async run({ world: { catalogue }, key }) {
     const data = modelsOf(catalogue, key).flatMap(({ id }) => {

@@ -115,7 +115,7 @@ const ownArtifact = viewOf<ListedArtifact & { url: string }>()({
 const requests = callerOperation(CursorPage(ownRequest.schema))({
   ...ownKey,
   id: 'listOwnRequests',
-  path: '/v1/requests',
+  endpoint: 'GET /v1/requests',
   summary: 'Requests of this key, the last that ended first',
   query: Type.Object(
     {
@@ -155,7 +155,7 @@ const request = callerOperation(
 )({
   ...ownKey,
   id: 'getOwnRequest',
-  path: '/v1/requests/{id}',
+  endpoint: 'GET /v1/requests/{id}',
   params: { id: 'The id of the request, as its header `x-request-id` had it.' },
   summary: 'A request of this key, with what was held and paid for it',
   missing: notOfKey('request', 'req_1'),
@@ -177,7 +177,7 @@ const request = callerOperation(
 const tasks = callerOperation(CursorPage(ownTask.schema))({
   ...ownKey,
   id: 'listOwnTasks',
-  path: '/v1/tasks',
+  endpoint: 'GET /v1/tasks',
   summary: 'Video tasks of this key, newest first',
   query: Type.Object(
     {
@@ -207,7 +207,7 @@ const tasks = callerOperation(CursorPage(ownTask.schema))({
 const task = callerOperation(ownTask.schema)({
   ...ownKey,
   id: 'getOwnTask',
-  path: '/v1/tasks/{id}',
+  endpoint: 'GET /v1/tasks/{id}',
   params: { id: 'The id of the task, or that of the vendor.' },
   summary: 'A video task of this key, with what is held or paid for it',
   missing: notOfKey('task', 'video_1'),
@@ -222,7 +222,7 @@ const task = callerOperation(ownTask.schema)({
 const holds = callerOperation(WholeList(ownHold.schema))({
   ...ownKey,
   id: 'listOwnHolds',
-  path: '/v1/holds',
+  endpoint: 'GET /v1/holds',
   summary: 'What is held for requests of this key that have not ended',
   async run({ world: { db }, key }) {
     const rows = await db.query({
@@ -238,7 +238,7 @@ const holds = callerOperation(WholeList(ownHold.schema))({
 const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   ...ownKey,
   id: 'listOwnArtifacts',
-  path: ARTIFACTS_PATH,
+  endpoint: `GET ${ARTIFACTS_PATH}`,
   summary: 'Pictures, videos and sounds of this key that are kept, newest first',
   query: Type.Object(
     {

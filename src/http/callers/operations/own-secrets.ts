@@ -11,8 +11,7 @@ import { callerOperation } from '../operation'
 
 const roll = callerOperation(Type.Object({ object: Type.Literal('key_secret'), name: text, key: text }))({
   id: 'rollOwnKey',
-  method: 'POST',
-  path: '/v1/me/roll',
+  endpoint: 'POST /v1/me/roll',
   tag: 'Keys',
   summary: 'Replace the secret of this key. The old one is refused at once',
   isPrivate: true,
@@ -34,8 +33,7 @@ const rollWebhook = callerOperation(
   }),
 )({
   id: 'rollOwnWebhookSecret',
-  method: 'POST',
-  path: '/v1/me/roll-webhook',
+  endpoint: 'POST /v1/me/roll-webhook',
   tag: 'Keys',
   summary: 'Replace the secret that signs the webhooks of this key. The old one signs too for a day',
   isPrivate: true,

@@ -63,8 +63,7 @@ const quote = callerOperation(
   }),
 )({
   id: 'createQuote',
-  method: 'POST',
-  path: '/v1/quotes',
+  endpoint: 'POST /v1/quotes',
   tag: 'Keys',
   summary: 'The most that a request can cost, before it is sent',
   isPrivate: true,

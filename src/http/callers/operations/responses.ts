@@ -32,8 +32,7 @@ const StartingAfter = refusing(
 const show = callerOperation(shared('Response'))({
   ...ofResponse,
   id: 'getResponse',
-  method: 'GET',
-  path: '/v1/responses/{id}',
+  endpoint: 'GET /v1/responses/{id}',
   summary: 'A response that was kept',
   query: Type.Object({
     stream: conditional(
@@ -59,8 +58,7 @@ const show = callerOperation(shared('Response'))({
 const cancel = callerOperation(shared('Response'))({
   ...ofResponse,
   id: 'cancelResponse',
-  method: 'POST',
-  path: '/v1/responses/{id}/cancel',
+  endpoint: 'POST /v1/responses/{id}/cancel',
   summary: 'Stop a response in the background',
   answers: 'The response as it stands. What was made until then is paid.',
   errors: ['badAddress'],
@@ -79,8 +77,7 @@ const cancel = callerOperation(shared('Response'))({
 const listInput = callerOperation(InputItemList)({
   ...ofResponse,
   id: 'listInputItems',
-  method: 'GET',
-  path: '/v1/responses/{id}/input_items',
+  endpoint: 'GET /v1/responses/{id}/input_items',
   summary: 'The whole input of a response that was kept, with what it continued',
   query: ItemPageQuery,
   answers: 'A page of items.',
@@ -101,8 +98,7 @@ const remove = callerOperation(
 )({
   ...ofResponse,
   id: 'deleteResponse',
-  method: 'DELETE',
-  path: '/v1/responses/{id}',
+  endpoint: 'DELETE /v1/responses/{id}',
   summary: 'Delete a response that was kept, with its input',
   answers: 'It is gone.',
   async run({ world, key: { account }, params: { id = '' } }) {

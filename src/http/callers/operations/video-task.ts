@@ -11,8 +11,7 @@ import { callerOperation, shared } from '../operation'
 
 const show = callerOperation(shared('VideoTask'))({
   id: 'getVideoTask',
-  method: 'GET',
-  path: '/v1/videos/generations/{id}',
+  endpoint: 'GET /v1/videos/generations/{id}',
   // The path on other gateways.
   aliases: ['/v1/video/generations/{id}'],
   params: { id: 'The id of the task, or the one that the vendor gave it.' },

@@ -6,8 +6,7 @@ import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/acc
 import type { ReplyOf } from '../../src/admin/client'
 import { BUDGET_PERIODS } from '../../src/contract/budgets'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { type Gateway, withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { type Gateway, gatewayCommand } from '../lib/gateway'
 import { parsePositiveNano, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
@@ -17,66 +16,57 @@ import { utcTime } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List all accounts by their names.',
-    examples: ['gateway accounts list', 'gateway accounts list --json | jq -r .[].account'],
-  },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const accounts = await gateway.rows('listAccounts')
-      if (args.json) return printJson(accounts)
-      if (accounts.length === 0)
-        return say(
-          `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
-        )
-      print(
-        renderTable(
-          [
-            { title: 'ACCOUNT', flexible: true },
-            { title: 'STATUS' },
-            { title: 'PLAN', optional: true },
-            { title: 'AVAILABLE', align: 'decimal' },
-            { title: 'CALLED', flexible: true },
-            { title: 'NOTE', flexible: true },
-          ],
-          accounts.map((account) => [
-            account.account,
-            statusText(account),
-            account.plan ?? '',
-            account.available_usd,
-            account.display_name ?? '',
-            account.note ?? '',
-          ]),
-        ),
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List all accounts by their names.',
+  examples: ['gateway accounts list', 'gateway accounts list --json | jq -r .[].account'],
+  run: (args) => async (gateway) => {
+    const accounts = await gateway.rows('listAccounts')
+    if (args.json) return printJson(accounts)
+    if (accounts.length === 0)
+      return say(
+        `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
       )
-    })
-  },
-})
-
-const show = defineCommand({
-  meta: { name: 'show', description: 'Show one account.', examples: ['gateway accounts show alice'] },
-  args: { account: accountArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) =>
-      showOne(await accountOf(gateway, args.account), args.json === true),
+    print(
+      renderTable(
+        [
+          { title: 'ACCOUNT', flexible: true },
+          { title: 'STATUS' },
+          { title: 'PLAN', optional: true },
+          { title: 'AVAILABLE', align: 'decimal' },
+          { title: 'CALLED', flexible: true },
+          { title: 'NOTE', flexible: true },
+        ],
+        accounts.map((account) => [
+          account.account,
+          statusText(account),
+          account.plan ?? '',
+          account.available_usd,
+          account.display_name ?? '',
+          account.note ?? '',
+        ]),
+      ),
     )
   },
 })
 
-const update = defineCommand({
-  meta: {
-    name: 'update',
-    description:
-      'Say what an account is called, note something of it, give it a plan and a budget; the word none removes it.',
-    examples: [
-      'gateway accounts update alice --display-name "Alice Smith Ltd" --note "pays by invoice"',
-      'gateway accounts update alice --note none',
-      'gateway accounts update alice --plan team --budget 100 --per month',
-    ],
-  },
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show one account.',
+  examples: ['gateway accounts show alice'],
+  args: { account: accountArg },
+  run: (args) => async (gateway) => showOne(await accountOf(gateway, args.account), args.json === true),
+})
+
+const update = gatewayCommand({
+  name: 'update',
+  description:
+    'Say what an account is called, note something of it, give it a plan and a budget; the word none removes it.',
+  examples: [
+    'gateway accounts update alice --display-name "Alice Smith Ltd" --note "pays by invoice"',
+    'gateway accounts update alice --note none',
+    'gateway accounts update alice --plan team --budget 100 --per month',
+  ],
   args: {
     account: accountArg,
     'display-name': {
@@ -96,14 +86,13 @@ const update = defineCommand({
       valueHint: BUDGET_PERIODS.join('|'),
       description: 'The period of the budget, by the calendar in UTC',
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const { 'display-name': displayName, note, plan } = args
     const budget = readBudget(args)
     if ([displayName, note, plan, args.budget].every((change) => change === undefined))
       throw new WrongUsage('Nothing to change: give --display-name, --note, --plan or --budget.')
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const body = {
         display_name: textOf('display-name', displayName, MAX_DISPLAY_NAME_LENGTH),
         note: textOf('note', note, MAX_NOTE_LENGTH),
@@ -112,75 +101,62 @@ const update = defineCommand({
       }
       const { account } = args
       showOne(await gateway.call('updateAccount', { params: { account }, body }), args.json === true)
-    })
+    }
   },
 })
 
-const freeze = defineCommand({
-  meta: {
-    name: 'freeze',
-    description: 'Refuse all keys of an account until it is unfrozen. Running requests end as they would.',
-    examples: ['gateway accounts freeze alice'],
-  },
-  args: { account: accountArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { account, status } = await accountOf(gateway, args.account)
-      const after = await gateway.call('freezeAccount', { params: { account } })
-      if (args.json) return showOne(after, true)
-      if (status === 'frozen') return print(`Account ${account} was frozen before.`)
-      print(`Account ${account} is frozen: its keys are refused within a second.`)
-      say(`To take them again: ${commandLineOf(`accounts unfreeze ${account}`, args)}`)
-    })
+const freeze = gatewayCommand({
+  name: 'freeze',
+  description: 'Refuse all keys of an account until it is unfrozen. Running requests end as they would.',
+  examples: ['gateway accounts freeze alice'],
+  args: { account: accountArg },
+  run: (args) => async (gateway) => {
+    const { account, status } = await accountOf(gateway, args.account)
+    const after = await gateway.call('freezeAccount', { params: { account } })
+    if (args.json) return showOne(after, true)
+    if (status === 'frozen') return print(`Account ${account} was frozen before.`)
+    print(`Account ${account} is frozen: its keys are refused within a second.`)
+    say(`To take them again: ${commandLineOf(`accounts unfreeze ${account}`, args)}`)
   },
 })
 
-const unfreeze = defineCommand({
-  meta: {
-    name: 'unfreeze',
-    description: 'Take the keys of a frozen account again.',
-    examples: ['gateway accounts unfreeze alice'],
-  },
-  args: { account: accountArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { account, status } = await accountOf(gateway, args.account)
-      const after = await gateway.call('unfreezeAccount', { params: { account } })
-      if (args.json) return showOne(after, true)
-      const isNew = status === 'frozen'
-      print(isNew ? `The keys of account ${account} are taken again.` : `Account ${account} is not frozen.`)
-    })
+const unfreeze = gatewayCommand({
+  name: 'unfreeze',
+  description: 'Take the keys of a frozen account again.',
+  examples: ['gateway accounts unfreeze alice'],
+  args: { account: accountArg },
+  run: (args) => async (gateway) => {
+    const { account, status } = await accountOf(gateway, args.account)
+    const after = await gateway.call('unfreezeAccount', { params: { account } })
+    if (args.json) return showOne(after, true)
+    const isNew = status === 'frozen'
+    print(isNew ? `The keys of account ${account} are taken again.` : `Account ${account} is not frozen.`)
   },
 })
 
-const close = defineCommand({
-  meta: {
-    name: 'close',
-    description: 'Refuse all keys of an account for ever. Only while nothing is held on it.',
-    examples: ['gateway accounts close alice --yes'],
-  },
+const close = gatewayCommand({
+  name: 'close',
+  description: 'Refuse all keys of an account for ever. Only while nothing is held on it.',
+  examples: ['gateway accounts close alice --yes'],
   args: {
     account: accountArg,
     yes: { type: 'boolean', description: 'Close it: this cannot be undone' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { account, status, closed_at: closedAt, ...before } = await accountOf(gateway, args.account)
-      if (status === 'closed')
-        throw new CommandFailed(
-          `Account ${account} was closed at ${utcTime(Date.parse(closedAt ?? ''))}, for ever.`,
-        )
-      const balance = dollarsOf(before.balance_usd)
-      if (!args.yes) {
-        throw new CommandFailed(
-          `Account ${account} has ${balance}. A closed account cannot be opened again: close it with --yes.`,
-        )
-      }
-      const after = await gateway.call('closeAccount', { params: { account } })
-      if (args.json) return showOne(after, true)
-      print(`Account ${account} is closed, and keeps its balance of ${balance} and its ledger.`)
-    })
+  run: (args) => async (gateway) => {
+    const { account, status, closed_at: closedAt, ...before } = await accountOf(gateway, args.account)
+    if (status === 'closed')
+      throw new CommandFailed(
+        `Account ${account} was closed at ${utcTime(Date.parse(closedAt ?? ''))}, for ever.`,
+      )
+    const balance = dollarsOf(before.balance_usd)
+    if (!args.yes) {
+      throw new CommandFailed(
+        `Account ${account} has ${balance}. A closed account cannot be opened again: close it with --yes.`,
+      )
+    }
+    const after = await gateway.call('closeAccount', { params: { account } })
+    if (args.json) return showOne(after, true)
+    print(`Account ${account} is closed, and keeps its balance of ${balance} and its ledger.`)
   },
 })
 

@@ -4,8 +4,7 @@
 import { defineCommand } from 'citty'
 import { ROLES } from '../../src/admin/admins'
 import { isoTime } from '../../src/db/iso-time'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { parseName, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
@@ -14,15 +13,13 @@ import { parseDurationMs, utcTime } from '../view/times'
 
 const nameArg = { type: 'positional', required: true, description: 'The name of the admin' } as const
 
-const create = defineCommand({
-  meta: {
-    name: 'create',
-    description: 'Make a token for the admin API and print it, which is shown only this once.',
-    examples: [
-      'gateway admins create ada --role owner',
-      'gateway admins create grafana --role viewer --expires none',
-    ],
-  },
+const create = gatewayCommand({
+  name: 'create',
+  description: 'Make a token for the admin API and print it, which is shown only this once.',
+  examples: [
+    'gateway admins create ada --role owner',
+    'gateway admins create grafana --role viewer --expires none',
+  ],
   args: {
     name: nameArg,
     role: {
@@ -36,69 +33,61 @@ const create = defineCommand({
       valueHint: '90d',
       description: 'Refuse it after 12h, 30d or 2w (default 90d; none: never)',
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const name = parseName(args.name)
     const role = parseWord('role', args.role, ROLES)
     const now = Date.now()
     const expiresAt = unlessNone(args.expires ?? '90d', (text) => now + parseDurationMs('expires', text))
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const body = { name, role, expires_at: isoTime(expiresAt) }
       const made = await gateway.call('createAdmin', { body })
       if (args.json) return printJson(made)
       print(made.token)
       say(`\nThis is the token of ${name} (${role}). Keep it: it is shown only this once.`)
       say(expiresAt === null ? 'It does not expire.' : `It expires at ${utcTime(expiresAt)}.`)
-    })
+    }
   },
 })
 
-const list = defineCommand({
-  meta: { name: 'list', description: 'List all admins, newest first.', examples: ['gateway admins list'] },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const admins = await gateway.rows('listAdmins')
-      if (args.json) return printJson(admins)
-      if (admins.length === 0)
-        return say(
-          `There are no admins. Make one: ${commandLineOf('admins create NAME --role viewer', args)}`,
-        )
-      const columns = ['NAME', 'ROLE', 'TOKEN', 'STATUS', 'EXPIRES'].map((title) => ({ title }))
-      print(
-        renderTable(
-          columns,
-          admins.map(({ name, role, hint, status, expires_at: expires }) => [
-            name,
-            role,
-            hint,
-            status,
-            expires?.slice(0, 10) ?? 'never',
-          ]),
-        ),
-      )
-    })
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List all admins, newest first.',
+  examples: ['gateway admins list'],
+  run: (args) => async (gateway) => {
+    const admins = await gateway.rows('listAdmins')
+    if (args.json) return printJson(admins)
+    if (admins.length === 0)
+      return say(`There are no admins. Make one: ${commandLineOf('admins create NAME --role viewer', args)}`)
+    const columns = ['NAME', 'ROLE', 'TOKEN', 'STATUS', 'EXPIRES'].map((title) => ({ title }))
+    print(
+      renderTable(
+        columns,
+        admins.map(({ name, role, hint, status, expires_at: expires }) => [
+          name,
+          role,
+          hint,
+          status,
+          expires?.slice(0, 10) ?? 'never',
+        ]),
+      ),
+    )
   },
 })
 
-const revoke = defineCommand({
-  meta: {
-    name: 'revoke',
-    description: 'Refuse the token of an admin from now on.',
-    examples: ['gateway admins revoke ada'],
-  },
-  args: { name: nameArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const admin = await gateway.call('revokeAdmin', { params: { admin: args.name } })
-      if (args.json) return printJson(admin)
-      print(
-        admin.replayed
-          ? `It was revoked before, at ${utcTime(Date.parse(admin.revoked_at ?? ''))}.`
-          : `The token of ${admin.name} is refused from now on.`,
-      )
-    })
+const revoke = gatewayCommand({
+  name: 'revoke',
+  description: 'Refuse the token of an admin from now on.',
+  examples: ['gateway admins revoke ada'],
+  args: { name: nameArg },
+  run: (args) => async (gateway) => {
+    const admin = await gateway.call('revokeAdmin', { params: { admin: args.name } })
+    if (args.json) return printJson(admin)
+    print(
+      admin.replayed
+        ? `It was revoked before, at ${utcTime(Date.parse(admin.revoked_at ?? ''))}.`
+        : `The token of ${admin.name} is refused from now on.`,
+    )
   },
 })
 

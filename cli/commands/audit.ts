@@ -1,9 +1,7 @@
 // gateway audit: shows the changes by operators, who, what, as it was before and is after. It must never write.
 
-import { defineCommand } from 'citty'
 import { asObject } from '../../src/lib/objects'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseLimit } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -11,16 +9,14 @@ import { shortTime, timeAgo } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 
-export const audit = defineCommand({
-  meta: {
-    name: 'audit',
-    description: 'Show changes by operators, newest first: who, what, before and after.',
-    examples: [
-      'gateway audit --since 7d',
-      'gateway audit --actor ada --action account.credit',
-      'gateway audit --target key:alice --json | jq .[0].before',
-    ],
-  },
+export const audit = gatewayCommand({
+  name: 'audit',
+  description: 'Show changes by operators, newest first: who, what, before and after.',
+  examples: [
+    'gateway audit --since 7d',
+    'gateway audit --actor ada --action account.credit',
+    'gateway audit --target key:alice --json | jq .[0].before',
+  ],
   args: {
     actor: {
       type: 'string',
@@ -31,13 +27,12 @@ export const audit = defineCommand({
     target: { type: 'string', valueHint: 'T', description: 'Only of this, such as key:alice' },
     since: { type: 'string', valueHint: '7d', description: 'Only those that are not older' },
     limit: limitArg(DEFAULT_LIMIT),
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const { actor, action, target } = args
     const since = timeAgo('since', args.since, Date.now())
     const limit = parseLimit(args, DEFAULT_LIMIT)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const entries = await gateway.rows('listAudit', { query: { actor, action, target, since } }, limit)
       if (args.json) return printJson(entries)
       if (entries.length === 0) return say('There are no such changes.')
@@ -60,7 +55,7 @@ export const audit = defineCommand({
           ]),
         ),
       )
-    })
+    }
   },
 })
 

@@ -19,8 +19,7 @@ import { commandArgs, openDataDir, withDatabase } from '../configuration/setting
 import { changingHere } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { OperationFailed } from '../lib/failures'
-import { type Gateway, withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { type Gateway, gatewayCommand } from '../lib/gateway'
 import { parseAmountNano, parseLimit, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
 import { balanceTable, dollars, entriesTable } from '../view/balance'
@@ -36,84 +35,74 @@ const transferArgs = {
     valueHint: 'TEXT',
     description: 'Makes it once, however often the command is repeated with this text',
   },
-  ...gatewayArgs,
 } as const
 
-const show = defineCommand({
-  meta: {
-    name: 'show',
-    description: 'Show what an account has, or what all of them have.',
-    examples: ['gateway balance show', 'gateway balance show alice --json | jq -r .available_usd'],
-  },
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show what an account has, or what all of them have.',
+  examples: ['gateway balance show', 'gateway balance show alice --json | jq -r .available_usd'],
   args: {
     account: { type: 'positional', required: false, description: 'The account (default: all)' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { account } = args
-      if (account !== undefined) {
-        const found = balanceJson(await gateway.call('getAccount', { params: { account } }))
-        return args.json ? printJson(found) : print(balanceTable([found]))
-      }
-      const all = (await gateway.rows('listAccounts')).map(balanceJson)
-      if (args.json) return printJson(all)
-      if (all.length === 0)
-        return say(
-          `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
-        )
-      print(balanceTable(all))
-    })
+  run: (args) => async (gateway) => {
+    const { account } = args
+    if (account !== undefined) {
+      const found = balanceJson(await gateway.call('getAccount', { params: { account } }))
+      return args.json ? printJson(found) : print(balanceTable([found]))
+    }
+    const all = (await gateway.rows('listAccounts')).map(balanceJson)
+    if (args.json) return printJson(all)
+    if (all.length === 0)
+      return say(
+        `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
+      )
+    print(balanceTable(all))
   },
 })
 
-const add = defineCommand({
-  meta: {
-    name: 'add',
-    description: 'Add dollars to an account.',
-    examples: ['gateway balance add alice 5', 'gateway balance add alice 12.50 --note "invoice 2026-041"'],
-  },
+const add = gatewayCommand({
+  name: 'add',
+  description: 'Add dollars to an account.',
+  examples: ['gateway balance add alice 5', 'gateway balance add alice 12.50 --note "invoice 2026-041"'],
   args: {
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as 5 or 0.25' },
     note: { type: 'string', valueHint: 'TEXT', description: 'What it is for; kept in the ledger' },
     ...transferArgs,
   },
-  async run({ args }) {
+  run(args) {
     const amountNano = parsePositiveNano('The amount', args.usd)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const body = { amount_usd: formatUsd(amountNano), note: args.note || null }
       const done = await once(gateway, 'creditAccount', args, body)
       showTransfer(done, args, `Added ${dollars(amountNano)} to ${args.account}.`)
-    })
+    }
   },
 })
 
-const adjust = defineCommand({
-  meta: {
-    name: 'adjust',
-    description: 'Correct a balance up or down; down at most by what is available.',
-    examples: [
-      'gateway balance adjust alice -1.50 --note "refunded in cash"',
-      'gateway balance adjust alice 0.25 --note "goodwill"',
-    ],
-  },
+const adjust = gatewayCommand({
+  name: 'adjust',
+  description: 'Correct a balance up or down; down at most by what is available.',
+  examples: [
+    'gateway balance adjust alice -1.50 --note "refunded in cash"',
+    'gateway balance adjust alice 0.25 --note "goodwill"',
+  ],
   args: {
     account: accountArg,
     usd: { type: 'positional', required: true, description: 'Dollars, such as -1.50 or 0.25' },
     note: { type: 'string', valueHint: 'TEXT', description: 'Why; kept in the ledger (required)' },
     ...transferArgs,
   },
-  async run({ args }) {
+  run(args) {
     const amountNano = parseAmountNano('The amount', args.usd)
     if (amountNano === 0) throw new WrongUsage('The amount must not be 0.')
     const { note } = args
     if (!note?.trim()) throw new WrongUsage('A correction needs a reason: --note TEXT.')
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const body = { amount_usd: formatUsd(amountNano), note }
       const done = await once(gateway, 'adjustAccount', args, body)
       showTransfer(done, args, `Adjusted ${args.account} by ${dollars(amountNano)}.`)
-    })
+    }
   },
 })
 
@@ -122,17 +111,15 @@ const SHOWN_FROM = 200_000
 /** Most entries of a table, unless more are asked for. */
 const DEFAULT_LIMIT = 1_000
 
-const ledger = defineCommand({
-  meta: {
-    name: 'ledger',
-    description:
-      'Show the movements of an account, newest first, with the balance after each. As comma-separated values, oldest first.',
-    examples: [
-      'gateway balance ledger alice',
-      'gateway balance ledger alice --since 7d --limit 20',
-      'gateway balance ledger alice --month 2026-10 --csv > alice.csv',
-    ],
-  },
+const ledger = gatewayCommand({
+  name: 'ledger',
+  description:
+    'Show the movements of an account, newest first, with the balance after each. As comma-separated values, oldest first.',
+  examples: [
+    'gateway balance ledger alice',
+    'gateway balance ledger alice --since 7d --limit 20',
+    'gateway balance ledger alice --month 2026-10 --csv > alice.csv',
+  ],
   args: {
     account: accountArg,
     ...periodArgs,
@@ -142,13 +129,12 @@ const ledger = defineCommand({
       description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
     csv: { type: 'boolean', description: 'Print comma-separated values with a title line' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
     const period = parsePeriod(args, Date.now())
     const limit = parseLimit(args, undefined)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const asked = (last: number | undefined) => ({
         params: { account: args.account },
         query: { ...periodQueryOf(period), last },
@@ -161,7 +147,7 @@ const ledger = defineCommand({
       if (limit === undefined && entries.length === DEFAULT_LIMIT) {
         say(`\nThese are the newest ${DEFAULT_LIMIT}. --csv and --json print all of them.`)
       }
-    })
+    }
   },
 })
 

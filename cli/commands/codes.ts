@@ -6,8 +6,7 @@ import { MOST_NEW_CODES } from '../../src/billing/selling/codes'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { WrongUsage } from '../lib/errors'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { parseCount, parseLimit, parsePositiveNano } from '../lib/values'
 import { commandLineOf } from '../program'
 import { dollars, dollarsOf } from '../view/balance'
@@ -18,23 +17,20 @@ import { distance, parseDurationMs } from '../view/times'
 /** Most codes of a table, unless more are asked for. */
 const DEFAULT_LIMIT = 1_000
 
-const create = defineCommand({
-  meta: {
-    name: 'create',
-    description: 'Make codes and print them, which is done only this once. Each is redeemed once.',
-    examples: [
-      'gateway codes create --amount 5',
-      'gateway codes create --amount 20 --count 100 --expires 90d --note "spring 2026" > codes.txt',
-    ],
-  },
+const create = gatewayCommand({
+  name: 'create',
+  description: 'Make codes and print them, which is done only this once. Each is redeemed once.',
+  examples: [
+    'gateway codes create --amount 5',
+    'gateway codes create --amount 20 --count 100 --expires 90d --note "spring 2026" > codes.txt',
+  ],
   args: {
     amount: { type: 'string', required: true, valueHint: 'USD', description: 'Dollars that a code is worth' },
     count: { type: 'string', valueHint: 'N', description: 'How many (default: 1)' },
     expires: { type: 'string', valueHint: '30d', description: 'Refuse them after 12h, 30d or 2w' },
     note: { type: 'string', valueHint: 'TEXT', description: 'What they are for; kept in the ledger' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const amountNano = parsePositiveNano('--amount', args.amount)
     const count = args.count === undefined ? 1 : parseCount('count', args.count)
     if (count > MOST_NEW_CODES)
@@ -47,7 +43,7 @@ const create = defineCommand({
       expires_at: isoTime(expiresAt),
       note: args.note || null,
     }
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const { data: made } = await gateway.call('createCodes', { body })
       if (args.json) return printJson(made)
       print(made.map(({ code }) => code).join('\n'))
@@ -56,31 +52,28 @@ const create = defineCommand({
         expiresAt === null ? '' : `, until ${distance(expiresAt, createdAt).replace('in ', '')} from now`
       say(`\n${what} worth ${dollars(amountNano)}, once${until}. Keep ${them}: no list shows ${them}.`)
       say('A holder of a key redeems one with POST /v1/codes/redeem.')
-    })
+    }
   },
 })
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List codes, newest first: what each is worth, and what became of it.',
-    examples: [
-      'gateway codes list --limit 20',
-      `gateway codes list --json | jq -r '.[] | select(.status == "open") | .id'`,
-    ],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List codes, newest first: what each is worth, and what became of it.',
+  examples: [
+    'gateway codes list --limit 20',
+    `gateway codes list --json | jq -r '.[] | select(.status == "open") | .id'`,
+  ],
   args: {
     limit: {
       type: 'string',
       valueHint: 'N',
       description: `Only the newest N (default: ${DEFAULT_LIMIT} in a table, else all)`,
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const now = Date.now()
     const limit = parseLimit(args, args.json ? undefined : DEFAULT_LIMIT)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const found = await gateway.rows('listCodes', {}, limit)
       if (args.json) return printJson(found)
       if (found.length === 0)
@@ -88,26 +81,21 @@ const list = defineCommand({
       print(codesTable(found, now))
       if (args.limit === undefined && found.length === DEFAULT_LIMIT)
         say(`\nThese are the newest ${DEFAULT_LIMIT}. --limit shows more, --json all of them.`)
-    })
+    }
   },
 })
 
-const revoke = defineCommand({
-  meta: {
-    name: 'revoke',
-    description: 'Refuse a code for ever. What was redeemed stays on its account.',
-    examples: ['gateway codes revoke AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'],
-  },
+const revoke = gatewayCommand({
+  name: 'revoke',
+  description: 'Refuse a code for ever. What was redeemed stays on its account.',
+  examples: ['gateway codes revoke AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'],
   args: {
     code: { type: 'positional', required: true, description: 'The code, or its id of `codes list --json`' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const code = await gateway.call('revokeCode', { params: { code: args.code } })
-      if (args.json) return printJson(code)
-      say(`Revoked the code ${code.hint}, which was worth ${dollarsOf(code.amount_usd)}.`)
-    })
+  run: (args) => async (gateway) => {
+    const code = await gateway.call('revokeCode', { params: { code: args.code } })
+    if (args.json) return printJson(code)
+    say(`Revoked the code ${code.hint}, which was worth ${dollarsOf(code.amount_usd)}.`)
   },
 })
 

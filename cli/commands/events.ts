@@ -12,7 +12,7 @@ import { DELIVERY_STATES } from '../../src/webhooks/rows'
 import { dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
 import { noteHere } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
-import { type Gateway, remoteGateway, withGateway } from '../lib/gateway'
+import { type Gateway, gatewayCommand, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
 import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
@@ -27,12 +27,10 @@ const LOOK_MS = 500
 const NEWEST = 20
 const NO_EVENTS = 'The configuration has no `events`: nobody is told of anything.'
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'Show events that were sent in the last 30 days, newest first.',
-    examples: ['gateway events list', 'gateway events list --delivery failed --json | jq -r .[].last_answer'],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'Show events that were sent in the last 30 days, newest first.',
+  examples: ['gateway events list', 'gateway events list --delivery failed --json | jq -r .[].last_answer'],
   args: {
     to: { type: 'string', valueHint: 'NAME', description: 'Only those for this recipient' },
     delivery: {
@@ -41,13 +39,12 @@ const list = defineCommand({
       description: 'Only those whose delivery stands so',
     },
     limit: limitArg(DEFAULT_LIMIT),
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const limit = parseLimit(args, DEFAULT_LIMIT)
     const state =
       args.delivery === undefined ? undefined : parseWord('delivery', args.delivery, DELIVERY_STATES)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const query = { delivery: state, recipient: args.to }
       const events = await gateway.rows('listEvents', { query }, limit)
       if (args.json) return printJson(events)
@@ -72,34 +69,29 @@ const list = defineCommand({
           ]),
         ),
       )
-    })
+    }
   },
 })
 
-const conditions = defineCommand({
-  meta: {
-    name: 'conditions',
-    description: 'Show what lasts now: low balances, vendors that are down, backups that fail.',
-    examples: ['gateway events conditions'],
-  },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { data: lasting } = await gateway.call('listConditions')
-      if (args.json) return printJson(lasting)
-      if (gateway.local && !gateway.local.config.events) say(NO_EVENTS)
-      if (lasting.length === 0) return say('There is nothing to tell.')
-      print(
-        renderTable(
-          [{ title: 'SINCE (UTC)' }, { title: 'EVENT' }, { title: 'IN WORDS', flexible: true }],
-          lasting.map(({ since, type, subject, account, details }) => {
-            const item = { subject, ...(account !== null && { account }), since, ...details }
-            const body = { id: '', type, timestamp: since, data: { state: 'began' as const, items: [item] } }
-            return [shortTime(Date.parse(since)), type, textOfEvent(body).lines[0] ?? '']
-          }),
-        ),
-      )
-    })
+const conditions = gatewayCommand({
+  name: 'conditions',
+  description: 'Show what lasts now: low balances, vendors that are down, backups that fail.',
+  examples: ['gateway events conditions'],
+  run: (args) => async (gateway) => {
+    const { data: lasting } = await gateway.call('listConditions')
+    if (args.json) return printJson(lasting)
+    if (gateway.local && !gateway.local.config.events) say(NO_EVENTS)
+    if (lasting.length === 0) return say('There is nothing to tell.')
+    print(
+      renderTable(
+        [{ title: 'SINCE (UTC)' }, { title: 'EVENT' }, { title: 'IN WORDS', flexible: true }],
+        lasting.map(({ since, type, subject, account, details }) => {
+          const item = { subject, ...(account !== null && { account }), since, ...details }
+          const body = { id: '', type, timestamp: since, data: { state: 'began' as const, items: [item] } }
+          return [shortTime(Date.parse(since)), type, textOfEvent(body).lines[0] ?? '']
+        }),
+      ),
+    )
   },
 })
 
@@ -207,22 +199,17 @@ async function tryOne(config: Config, recipient: string) {
   }
 }
 
-const redeliver = defineCommand({
-  meta: {
-    name: 'redeliver',
-    description: 'Send an event again, with the same id, from the start of its schedule.',
-    examples: ['gateway events redeliver evt_01a1…'],
-  },
+const redeliver = gatewayCommand({
+  name: 'redeliver',
+  description: 'Send an event again, with the same id, from the start of its schedule.',
+  examples: ['gateway events redeliver evt_01a1…'],
   args: {
     id: { type: 'positional', required: true, description: 'The event' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      await gateway.call('redeliverEvent', { params: { event: args.id } })
-      if (args.json) return printJson({ id: args.id })
-      print(`${args.id} is sent again by the next server that runs.`)
-    })
+  run: (args) => async (gateway) => {
+    await gateway.call('redeliverEvent', { params: { event: args.id } })
+    if (args.json) return printJson({ id: args.id })
+    print(`${args.id} is sent again by the next server that runs.`)
   },
 })
 

@@ -3,8 +3,7 @@
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
 import { paint, print, printJson, say } from '../view/output'
@@ -14,64 +13,55 @@ import { utcTime } from '../view/times'
 type Plan = ReplyOf<'getPlan'>
 type Member = ReplyOf<'listPlanAccounts'>['data'][number]
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List plans, and how many accounts have each.',
-    examples: ['gateway plans list', 'gateway plans list --json | jq -r .[].plan'],
-  },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const { data } = await gateway.call('listPlans')
-      if (args.json) return printJson(data)
-      if (data.length === 0) return say('There are no plans. They stand under `plans` in the configuration.')
-      print(
-        renderTable(
-          [
-            { title: 'PLAN', flexible: true },
-            { title: 'ACCOUNTS', align: 'right' },
-            { title: 'PRICE', align: 'decimal' },
-            { title: 'BUDGET' },
-            { title: 'ALLOWANCE' },
-            { title: 'MODELS', flexible: true },
-          ],
-          data.map((plan) => [
-            plan.plan,
-            String(plan.accounts),
-            plan.configured ? plan.price_factor : '',
-            periodic(plan.budget_usd, plan.budget_period),
-            periodic(plan.allowance_usd, plan.allowance_period),
-            plan.configured ? (plan.models?.join(', ') ?? 'all') : 'none: it is not configured',
-          ]),
-        ),
-      )
-    })
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List plans, and how many accounts have each.',
+  examples: ['gateway plans list', 'gateway plans list --json | jq -r .[].plan'],
+  run: (args) => async (gateway) => {
+    const { data } = await gateway.call('listPlans')
+    if (args.json) return printJson(data)
+    if (data.length === 0) return say('There are no plans. They stand under `plans` in the configuration.')
+    print(
+      renderTable(
+        [
+          { title: 'PLAN', flexible: true },
+          { title: 'ACCOUNTS', align: 'right' },
+          { title: 'PRICE', align: 'decimal' },
+          { title: 'BUDGET' },
+          { title: 'ALLOWANCE' },
+          { title: 'MODELS', flexible: true },
+        ],
+        data.map((plan) => [
+          plan.plan,
+          String(plan.accounts),
+          plan.configured ? plan.price_factor : '',
+          periodic(plan.budget_usd, plan.budget_period),
+          periodic(plan.allowance_usd, plan.allowance_period),
+          plan.configured ? (plan.models?.join(', ') ?? 'all') : 'none: it is not configured',
+        ]),
+      ),
+    )
   },
 })
 
-const show = defineCommand({
-  meta: {
-    name: 'show',
-    description: 'Show a plan and its accounts, with what they have used of their budget and allowance.',
-    examples: ['gateway plans show team', 'gateway plans show team --json | jq -r .members[].account'],
-  },
-  args: { plan: { type: 'positional', required: true, description: 'The plan' }, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const params = { plan: args.plan }
-      const plan = await gateway.call('getPlan', { params })
-      const members = await gateway.rows('listPlanAccounts', { params })
-      if (args.json) return printJson({ ...plan, members })
-      print(renderBlock(entriesOf(plan)))
-      if (!plan.configured)
-        say(
-          '\nIt is not configured any more: keys of its accounts are refused until it is, or they have another.',
-        )
-      const assign = commandLineOf(`accounts update ACCOUNT --plan ${plan.plan}`, args)
-      if (members.length === 0) return say(`\nNo account has it: ${assign}`)
-      print(`\n${membersTable(members)}`)
-    })
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show a plan and its accounts, with what they have used of their budget and allowance.',
+  examples: ['gateway plans show team', 'gateway plans show team --json | jq -r .members[].account'],
+  args: { plan: { type: 'positional', required: true, description: 'The plan' } },
+  run: (args) => async (gateway) => {
+    const params = { plan: args.plan }
+    const plan = await gateway.call('getPlan', { params })
+    const members = await gateway.rows('listPlanAccounts', { params })
+    if (args.json) return printJson({ ...plan, members })
+    print(renderBlock(entriesOf(plan)))
+    if (!plan.configured)
+      say(
+        '\nIt is not configured any more: keys of its accounts are refused until it is, or they have another.',
+      )
+    const assign = commandLineOf(`accounts update ACCOUNT --plan ${plan.plan}`, args)
+    if (members.length === 0) return say(`\nNo account has it: ${assign}`)
+    print(`\n${membersTable(members)}`)
   },
 })
 

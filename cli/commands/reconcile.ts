@@ -2,7 +2,6 @@
 // single requests with the price list. It must never write.
 
 import { readFileSync } from 'node:fs'
-import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import {
   FIGURE_NAMES,
@@ -14,8 +13,8 @@ import {
 import { lineOf } from '../../src/lib/error-line'
 import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { withGateway } from '../lib/gateway'
-import { type GatewayFlags, gatewayArgs } from '../lib/remote'
+import { type Gateway, gatewayCommand } from '../lib/gateway'
+import type { GatewayFlags } from '../lib/remote'
 import { paint, print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
 import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
@@ -42,17 +41,15 @@ const SHOWN_FIGURES: Record<ReconciledFigure, string> = {
   cost_usd: 'cost',
 }
 
-export const reconcile = defineCommand({
-  meta: {
-    name: 'reconcile',
-    description:
-      'Compare what a vendor says was used with the charges, or the prices it reports with the price list; exit 1 if they differ.',
-    examples: [
-      'gateway reconcile --own --since 7d',
-      'gateway reconcile --upstream openai --month 2026-10 --file usage.csv,cost.csv',
-      'gateway reconcile --upstream local --month 2026-10 --file use.csv --columns day=Date,model=Model,input=In,output=Out',
-    ],
-  },
+export const reconcile = gatewayCommand({
+  name: 'reconcile',
+  description:
+    'Compare what a vendor says was used with the charges, or the prices it reports with the price list; exit 1 if they differ.',
+  examples: [
+    'gateway reconcile --own --since 7d',
+    'gateway reconcile --upstream openai --month 2026-10 --file usage.csv,cost.csv',
+    'gateway reconcile --upstream local --month 2026-10 --file use.csv --columns day=Date,model=Model,input=In,output=Out',
+  ],
   args: {
     own: {
       type: 'boolean',
@@ -87,10 +84,9 @@ export const reconcile = defineCommand({
       valueHint: 'PERCENT',
       description: 'Differences that are not listed (default: 1)',
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    if (args.own) return runOwn(args)
+  run(args) {
+    if (args.own) return ownComparison(args)
     const { upstream, month, file } = filesOf(args)
     const { since = 0, until = 0 } = parsePeriod({ month }, Date.now())
     const columns = args.columns === undefined ? undefined : parseColumns(args.columns)
@@ -101,7 +97,7 @@ export const reconcile = defineCommand({
       .filter(({ day }) => Date.parse(day) >= since && Date.parse(day) < until)
       .map((row) => ({ ...row, model: names.get(row.model) ?? row.model }))
     if (said.length === 0) throw new CommandFailed(`The files have nothing of ${month}.`)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const result = await gateway.call('reconcileUpstream', {
         params: { upstream },
         body: { month, rows: summedUsage(said).map(rowOf), tolerance_percent: percent },
@@ -111,7 +107,7 @@ export const reconcile = defineCommand({
       const { length } = result.differences
       if (length > 0)
         throw new CommandFailed(length === 1 ? 'One figure differs.' : `${length} figures differ.`)
-    })
+    }
   },
 })
 
@@ -137,19 +133,19 @@ function filesOf({ upstream, month, file, since, until }: Flags) {
 }
 
 /** Compares the prices in the vendors' answers with the price list. */
-async function runOwn(args: Flags): Promise<void> {
+function ownComparison(args: Flags) {
   for (const flag of ['file', 'columns', 'names'] as const)
     if (args[flag] !== undefined) throw new WrongUsage(`--${flag} goes without --own.`)
   const percent = parsePercent(args.tolerance ?? '1')
   const period = periodQueryOf(parsePeriod(args, Date.now()))
-  await withGateway(args, async (gateway) => {
+  return async (gateway: Gateway) => {
     const query = { ...period, upstream: args.upstream, tolerance_percent: String(percent) }
     const result = await gateway.call('reconcileOwn', { query })
     if (args.json) printJson(result)
     else showOwn(result)
     const { length } = result.models.filter(({ differs }) => differs)
     if (length > 0) throw new CommandFailed(length === 1 ? 'One model differs.' : `${length} models differ.`)
-  })
+  }
 }
 
 function showOwn({ models, since, until, not_compared: notCompared }: OwnReconciliation): void {

@@ -1,10 +1,8 @@
 // gateway rehearse: shows what the charges of a period would have been by other prices. It must never write, nor put a price in force.
 
-import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
-import { withGateway } from '../lib/gateway'
+import { gatewayCommand } from '../lib/gateway'
 import { readPairs, readPlans, readPrices } from '../lib/other-prices'
-import { gatewayArgs } from '../lib/remote'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
 import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view/times'
@@ -28,16 +26,14 @@ const REASONS: Record<Reason, string> = {
   closed: 'months that are closed',
 }
 
-export const rehearse = defineCommand({
-  meta: {
-    name: 'rehearse',
-    description: 'Show what accounts would have paid by other prices. It changes nothing.',
-    examples: [
-      'gateway rehearse --prices openai.json',
-      'gateway rehearse --month 2026-10 --prices new.config.ts --plan gold=gold.json',
-      'gateway rehearse --since 90d --route gpt-4.1-mini=gpt-6-luna --json',
-    ],
-  },
+export const rehearse = gatewayCommand({
+  name: 'rehearse',
+  description: 'Show what accounts would have paid by other prices. It changes nothing.',
+  examples: [
+    'gateway rehearse --prices openai.json',
+    'gateway rehearse --month 2026-10 --prices new.config.ts --plan gold=gold.json',
+    'gateway rehearse --since 90d --route gpt-4.1-mini=gpt-6-luna --json',
+  ],
   args: {
     ...periodArgs,
     since: {
@@ -66,15 +62,14 @@ export const rehearse = defineCommand({
       valueHint: 'MODEL',
       description: 'Only charges of this model, without refusals',
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  async run(args) {
     const now = Date.now()
     const { since = now - parseDurationMs('since', DEFAULT_SINCE), until } = parsePeriod(args, now)
     const { list, models } = args.prices === undefined ? {} : await readPrices(args.prices, args)
     const plans = args.plan === undefined ? undefined : await readPlans(args.plan)
     const routes = args.route === undefined ? undefined : readPairs('route', 'MODEL=MODEL', args.route)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const body = {
         ...periodQueryOf({ since, ...(until !== undefined && { until }) }),
         ...(list && { list }),
@@ -86,7 +81,7 @@ export const rehearse = defineCommand({
       const found = await gateway.call('rehearsePrices', { body: body as never })
       if (args.json) printJson(found)
       else show(found)
-    })
+    }
   },
 })
 

@@ -6,7 +6,7 @@ import type { ReplyOf } from '../../src/admin/client'
 import { isoTime } from '../../src/db/iso-time'
 import { isStatusWord } from '../../src/request-log/filter'
 import { WrongUsage } from '../lib/errors'
-import { type Gateway, withGateway } from '../lib/gateway'
+import { type Gateway, gatewayCommand, withGateway } from '../lib/gateway'
 import { gatewayArgs } from '../lib/remote'
 import { parseLimit } from '../lib/values'
 import { print, printJson, printStream, say } from '../view/output'
@@ -47,17 +47,15 @@ interface FilterFlags {
   metadata?: string | undefined
 }
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List requests, the last that ended first.',
-    examples: [
-      'gateway requests list --status failed --since 24h',
-      'gateway requests list --key alice --model pgt-6-luna --limit 100',
-      'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
-      'gateway requests list --json | jq -r .next',
-    ],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List requests, the last that ended first.',
+  examples: [
+    'gateway requests list --status failed --since 24h',
+    'gateway requests list --key alice --model pgt-6-luna --limit 100',
+    'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
+    'gateway requests list --json | jq -r .next',
+  ],
   args: {
     ...filterArgs,
     ...periodArgs,
@@ -68,9 +66,8 @@ const list = defineCommand({
     },
     after: { type: 'string', valueHint: 'NEXT', description: 'Go on after a list, by its `next`' },
     csv: { type: 'boolean', description: 'Print all that match as comma-separated values with a title line' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
     if (args.csv && args.after !== undefined) throw new WrongUsage('--after goes without --csv.')
     const last = parseLimit(args, undefined)
@@ -78,7 +75,7 @@ const list = defineCommand({
     if (!args.csv && limit > MAX_LIMIT)
       throw new WrongUsage(`--limit takes at most ${MAX_LIMIT}: go on with --after, or print all with --csv.`)
     const filter = { ...queryOf(args), ...periodQueryOf(parsePeriod(args, Date.now())) }
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       if (args.csv) return printStream(await gateway.csv('listRequests', { query: { ...filter, last } }))
       const query = { ...filter, limit, after: args.after }
       const { data: rows, next, looked } = await gateway.call('listRequests', { query })
@@ -87,7 +84,7 @@ const list = defineCommand({
       else if (looked === null) return say('There are no such requests.')
       if (looked !== null) say(`Looked at ${looked} requests. Go on: --after ${next}`)
       else if (next !== null) say(`\nMore: --after ${next}`)
-    })
+    }
   },
 })
 
@@ -128,32 +125,28 @@ const show = defineCommand({
   },
 })
 
-const tail = defineCommand({
-  meta: {
-    name: 'tail',
-    description: 'Show requests that end from now on, until Ctrl-C. With --json one document a line.',
-    examples: ['gateway requests tail --status failed', 'gateway requests tail --json | jq .model'],
-  },
-  args: { ...filterArgs, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const filter = queryOf(args)
-      const look = async () => {
-        const query = { ...filter, since: isoTime(Date.now() - TAIL_MS), limit: MAX_LIMIT }
-        return (await gateway.call('listRequests', { query })).data
+const tail = gatewayCommand({
+  name: 'tail',
+  description: 'Show requests that end from now on, until Ctrl-C. With --json one document a line.',
+  examples: ['gateway requests tail --status failed', 'gateway requests tail --json | jq .model'],
+  args: filterArgs,
+  run: (args) => async (gateway) => {
+    const filter = queryOf(args)
+    const look = async () => {
+      const query = { ...filter, since: isoTime(Date.now() - TAIL_MS), limit: MAX_LIMIT }
+      return (await gateway.call('listRequests', { query })).data
+    }
+    const seen = new Set<string>()
+    remember(seen, await look())
+    say('Requests are shown as they end. Ctrl-C stops it.')
+    for (;;) {
+      await Bun.sleep(LOOK_MS)
+      const rows = await look()
+      for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
+        print(args.json ? JSON.stringify(row) : requestLine(row))
       }
-      const seen = new Set<string>()
-      remember(seen, await look())
-      say('Requests are shown as they end. Ctrl-C stops it.')
-      for (;;) {
-        await Bun.sleep(LOOK_MS)
-        const rows = await look()
-        for (const row of rows.filter(({ id }) => !seen.has(id)).reverse()) {
-          print(args.json ? JSON.stringify(row) : requestLine(row))
-        }
-        remember(seen, rows)
-      }
-    })
+      remember(seen, rows)
+    }
   },
 })
 

@@ -5,42 +5,37 @@ import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import { parseMonths } from '../../src/config/retention'
 import { WrongUsage } from '../lib/errors'
-import { withGateway } from '../lib/gateway'
+import { gatewayCommand, withGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs } from '../lib/remote'
 import { commandLineOf } from '../program'
 import { bytesText } from '../view/bytes'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
 
-const show = defineCommand({
-  meta: {
-    name: 'show',
-    description: 'Show which months are closed, and where their archives are.',
-    examples: ['gateway retention show', 'gateway retention show --json | jq -r .closed[].archive'],
-  },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const found = await gateway.call('getRetention')
-      if (args.json) return printJson(found)
-      if (found.closed.length === 0) return say('No month is closed: all charges are in the database.')
-      print(`Archives in ${found.place}:\n`)
-      const columns: Column[] = [
-        { title: 'MONTH' },
-        { title: 'CHARGES', align: 'right' },
-        { title: 'PAID', align: 'decimal' },
-        { title: 'SIZE', align: 'right' },
-        { title: 'ARCHIVE', flexible: true },
-      ]
-      const rows = found.closed.map(({ month, charges, amount_usd: paid, bytes, archive }) => [
-        month,
-        String(charges),
-        paid,
-        bytesText(bytes),
-        archive,
-      ])
-      print(renderTable(columns, rows))
-    })
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show which months are closed, and where their archives are.',
+  examples: ['gateway retention show', 'gateway retention show --json | jq -r .closed[].archive'],
+  run: (args) => async (gateway) => {
+    const found = await gateway.call('getRetention')
+    if (args.json) return printJson(found)
+    if (found.closed.length === 0) return say('No month is closed: all charges are in the database.')
+    print(`Archives in ${found.place}:\n`)
+    const columns: Column[] = [
+      { title: 'MONTH' },
+      { title: 'CHARGES', align: 'right' },
+      { title: 'PAID', align: 'decimal' },
+      { title: 'SIZE', align: 'right' },
+      { title: 'ARCHIVE', flexible: true },
+    ]
+    const rows = found.closed.map(({ month, charges, amount_usd: paid, bytes, archive }) => [
+      month,
+      String(charges),
+      paid,
+      bytesText(bytes),
+      archive,
+    ])
+    print(renderTable(columns, rows))
   },
 })
 

@@ -1,8 +1,7 @@
 // gateway sessions: lists who is signed in to the console, and ends sessions.
 
 import { defineCommand } from 'citty'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseLimit } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -10,19 +9,16 @@ import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List sessions of the console, newest first, also those that have ended.',
-    examples: ['gateway sessions list', 'gateway sessions list --json | jq .[0].client_address'],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List sessions of the console, newest first, also those that have ended.',
+  examples: ['gateway sessions list', 'gateway sessions list --json | jq .[0].client_address'],
   args: {
     limit: limitArg(DEFAULT_LIMIT),
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const limit = parseLimit(args, DEFAULT_LIMIT)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const rows = await gateway.rows('listSessions', {}, limit)
       if (args.json) return printJson(rows)
       if (rows.length === 0) return say('Nobody has signed in to the console.')
@@ -41,26 +37,21 @@ const list = defineCommand({
           ]),
         ),
       )
-    })
+    }
   },
 })
 
-const revoke = defineCommand({
-  meta: {
-    name: 'revoke',
-    description: 'End a session of the console.',
-    examples: ['gateway sessions revoke ses_019a…'],
-  },
+const revoke = gatewayCommand({
+  name: 'revoke',
+  description: 'End a session of the console.',
+  examples: ['gateway sessions revoke ses_019a…'],
   args: {
     session: { type: 'positional', required: true, description: 'The id of the session' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const session = await gateway.call('revokeSession', { params: { session: args.session } })
-      if (args.json) return printJson(session)
-      print(session.replayed ? 'It had ended before.' : `The session of ${session.name} has ended.`)
-    })
+  run: (args) => async (gateway) => {
+    const session = await gateway.call('revokeSession', { params: { session: args.session } })
+    if (args.json) return printJson(session)
+    print(session.replayed ? 'It had ended before.' : `The session of ${session.name} has ended.`)
   },
 })
 

@@ -5,8 +5,7 @@ import type { ReplyOf } from '../../src/admin/client'
 import { statementHtml } from '../../src/billing/reports/statement-page'
 import type { StatementContent } from '../../src/billing/reports/statements'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseCount, parseLimit, parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, printStream, say } from '../view/output'
@@ -18,24 +17,21 @@ const DEFAULT_LIMIT = 100
 
 type Summary = ReplyOf<'listStatements'>['data'][number]
 
-const issue = defineCommand({
-  meta: {
-    name: 'issue',
-    description:
-      'Issue the statements of a month that is over, numbered on. Accounts that have one of this month keep it.',
-    examples: [
-      'gateway statements issue --month 2026-10',
-      'gateway statements issue --month 2026-10 --account alice',
-    ],
-  },
+const issue = gatewayCommand({
+  name: 'issue',
+  description:
+    'Issue the statements of a month that is over, numbered on. Accounts that have one of this month keep it.',
+  examples: [
+    'gateway statements issue --month 2026-10',
+    'gateway statements issue --month 2026-10 --account alice',
+  ],
   args: {
     month: { type: 'string', valueHint: '2026-10', required: true, description: 'The month, in UTC' },
     account: { type: 'string', valueHint: 'A', description: 'Only that of this account' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const { month, account } = args
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const { data } = await gateway.call('issueStatements', { body: { month, ...(account && { account }) } })
       if (args.json) return printJson(data)
       if (data.length === 0)
@@ -44,56 +40,50 @@ const issue = defineCommand({
         )
       showTable(data)
       say(`\nAs a page: ${commandLineOf(`statements show ${data[0]?.number}`, args)} > statement.html`)
-    })
+    }
   },
 })
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List statements, newest first.',
-    examples: ['gateway statements list --account alice', 'gateway statements list --month 2026-10 --json'],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List statements, newest first.',
+  examples: ['gateway statements list --account alice', 'gateway statements list --month 2026-10 --json'],
   args: {
     account: { type: 'string', valueHint: 'A', description: 'Only those of this account' },
     month: { type: 'string', valueHint: '2026-10', description: 'Only those of this month' },
     limit: limitArg(DEFAULT_LIMIT),
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const { account, month } = args
     const limit = parseLimit(args, DEFAULT_LIMIT)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const query = { ...(account && { account }), ...(month && { month }) }
       const rows = await gateway.rows('listStatements', { query }, limit)
       if (args.json) return printJson(rows)
       if (rows.length === 0) return say('There are no such statements.')
       showTable(rows)
-    })
+    }
   },
 })
 
-const show = defineCommand({
-  meta: {
-    name: 'show',
-    description: 'Print a statement: as a page for a browser or a printer, a table, or JSON.',
-    examples: [
-      'gateway statements show 12 > statement.html',
-      'gateway statements show 12 --format csv',
-      'gateway statements show 12 --json | jq -r .content.closing_usd',
-    ],
-  },
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Print a statement: as a page for a browser or a printer, a table, or JSON.',
+  examples: [
+    'gateway statements show 12 > statement.html',
+    'gateway statements show 12 --format csv',
+    'gateway statements show 12 --json | jq -r .content.closing_usd',
+  ],
   args: {
     number: { type: 'positional', required: true, description: 'The number of the statement' },
     format: { type: 'string', valueHint: FORMATS.join('|'), description: 'The form (default html)' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     if (args.json && args.format !== undefined && args.format !== 'json')
       throw new WrongUsage('--json is a form already: leave --format out.')
     const format = args.json ? 'json' : parseWord('format', args.format ?? 'html', FORMATS)
     const number = String(parseCount('number', args.number))
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       if (format === 'csv') return printStream(await gateway.csv('getStatement', { params: { number } }))
       const statement = await gateway.call('getStatement', { params: { number } })
       if (format === 'json') return printJson(statement)
@@ -101,29 +91,24 @@ const show = defineCommand({
       process.stdout.write(
         statementHtml({ ...statement, content, issuedAt: Date.parse(statement.issued_at) }),
       )
-    })
+    }
   },
 })
 
-const verify = defineCommand({
-  meta: {
-    name: 'verify',
-    description: 'Check that all statements are there as they were issued, and agree with the ledger.',
-    examples: ['gateway statements verify'],
-  },
-  args: gatewayArgs,
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const found = await gateway.call('verifyStatements')
-      if (args.json) printJson(found)
-      else if (found.faults.length === 0)
-        print(
-          found.checked === 1
-            ? '1 statement is as it was issued.'
-            : `${found.checked} statements are as they were issued.`,
-        )
-      if (found.faults.length > 0) throw new CommandFailed('Statements are not right:', found.faults)
-    })
+const verify = gatewayCommand({
+  name: 'verify',
+  description: 'Check that all statements are there as they were issued, and agree with the ledger.',
+  examples: ['gateway statements verify'],
+  run: (args) => async (gateway) => {
+    const found = await gateway.call('verifyStatements')
+    if (args.json) printJson(found)
+    else if (found.faults.length === 0)
+      print(
+        found.checked === 1
+          ? '1 statement is as it was issued.'
+          : `${found.checked} statements are as they were issued.`,
+      )
+    if (found.faults.length > 0) throw new CommandFailed('Statements are not right:', found.faults)
   },
 })
 

@@ -5,8 +5,7 @@ import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import { UNKNOWN } from '../../src/tasks/transitions'
 import { CommandFailed, WrongUsage } from '../lib/errors'
-import { type Gateway, withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { type Gateway, gatewayCommand } from '../lib/gateway'
 import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { isServed } from '../process/serve-lock'
 import { createStatus, print, printJson, say } from '../view/output'
@@ -27,25 +26,22 @@ const idArg = {
   description: "The task, by our id or the vendor's",
 } as const
 
-const list = defineCommand({
-  meta: {
-    name: 'list',
-    description: 'List tasks, newest first.',
-    examples: [
-      'gateway tasks list',
-      'gateway tasks list --state unknown',
-      'gateway tasks list --account alice --since 24h --json | jq -r .[].id',
-    ],
-  },
+const list = gatewayCommand({
+  name: 'list',
+  description: 'List tasks, newest first.',
+  examples: [
+    'gateway tasks list',
+    'gateway tasks list --state unknown',
+    'gateway tasks list --account alice --since 24h --json | jq -r .[].id',
+  ],
   args: {
     state: { type: 'string', valueHint: STATES.join('|'), description: 'Only tasks in this state' },
     model: { type: 'string', valueHint: 'MODEL', description: 'Only tasks of this model' },
     account: { type: 'string', valueHint: 'A', description: 'Only tasks of this account' },
     since: { type: 'string', valueHint: '24h', description: 'Only tasks that are not older' },
     limit: limitArg(DEFAULT_LIMIT),
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const now = Date.now()
     const limit = parseLimit(args, DEFAULT_LIMIT)
     const query = {
@@ -54,100 +50,82 @@ const list = defineCommand({
       account: args.account,
       since: timeAgo('since', args.since, now),
     }
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const tasks = await gateway.rows('listTasks', { query }, limit)
       if (args.json) return printJson(tasks)
       if (tasks.length === 0) return say('There are no such tasks.')
       print(taskTable(tasks, now))
-    })
+    }
   },
 })
 
-const show = defineCommand({
-  meta: {
-    name: 'show',
-    description: 'Show a task, its cost, and the deliveries of its webhook.',
-    examples: ['gateway tasks show video_01a1…', 'gateway tasks show video_01a1… --json | jq .webhook'],
-  },
-  args: { id: idArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => showOne(await taskOf(gateway, args.id), args.json === true))
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show a task, its cost, and the deliveries of its webhook.',
+  examples: ['gateway tasks show video_01a1…', 'gateway tasks show video_01a1… --json | jq .webhook'],
+  args: { id: idArg },
+  run: (args) => async (gateway) => showOne(await taskOf(gateway, args.id), args.json === true),
+})
+
+const watch = gatewayCommand({
+  name: 'watch',
+  description: 'Follow a task until it ends. Fails if the task fails.',
+  examples: ['gateway tasks watch video_01a1…'],
+  args: { id: idArg },
+  run: (args) => async (gateway) => {
+    const task = await taskOf(gateway, args.id)
+    if (isOpenTask(task) && isIdle(gateway))
+      say(`No server is running, so nothing asks the vendor about ${task.id} now.`)
+    await watchOne(gateway, task.id, args.json === true)
   },
 })
 
-const watch = defineCommand({
-  meta: {
-    name: 'watch',
-    description: 'Follow a task until it ends. Fails if the task fails.',
-    examples: ['gateway tasks watch video_01a1…'],
-  },
-  args: { id: idArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const task = await taskOf(gateway, args.id)
-      if (isOpenTask(task) && isIdle(gateway))
-        say(`No server is running, so nothing asks the vendor about ${task.id} now.`)
-      await watchOne(gateway, task.id, args.json === true)
-    })
-  },
-})
-
-const cancel = defineCommand({
-  meta: {
-    name: 'cancel',
-    description:
-      'Ask the vendor to stop a task, and release its hold. Vendors stop only tasks that have not begun.',
-    examples: ['gateway tasks cancel video_01a1…'],
-  },
-  args: { id: idArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      // No effect on a task that has ended meanwhile; the check below finds that.
-      const { id } = await gateway.call('cancelTask', { params: { task: args.id } })
-      if (isIdle(gateway)) throw new CommandFailed(notYet(id))
-      const until = Date.now() + ANSWER_MS
-      const task = await follow(
-        gateway,
-        id,
-        (task) => task.cancel_requested_at === null || !isOpenTask(task) || Date.now() > until,
-      )
-      if (isOpenTask(task) && task.cancel_requested_at !== null) throw new CommandFailed(notYet(id))
-      if (isOpenTask(task)) throw new CommandFailed(`${id} continues: ${task.cancel_answer}`)
-      showOne(task, args.json === true)
-      if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
-    })
+const cancel = gatewayCommand({
+  name: 'cancel',
+  description:
+    'Ask the vendor to stop a task, and release its hold. Vendors stop only tasks that have not begun.',
+  examples: ['gateway tasks cancel video_01a1…'],
+  args: { id: idArg },
+  run: (args) => async (gateway) => {
+    // No effect on a task that has ended meanwhile; the check below finds that.
+    const { id } = await gateway.call('cancelTask', { params: { task: args.id } })
+    if (isIdle(gateway)) throw new CommandFailed(notYet(id))
+    const until = Date.now() + ANSWER_MS
+    const task = await follow(
+      gateway,
+      id,
+      (task) => task.cancel_requested_at === null || !isOpenTask(task) || Date.now() > until,
+    )
+    if (isOpenTask(task) && task.cancel_requested_at !== null) throw new CommandFailed(notYet(id))
+    if (isOpenTask(task)) throw new CommandFailed(`${id} continues: ${task.cancel_answer}`)
+    showOne(task, args.json === true)
+    if (task.state === 'succeeded') throw new CommandFailed(`${id} had succeeded already.`)
   },
 })
 
-const redeliver = defineCommand({
-  meta: {
-    name: 'redeliver',
-    description: 'Send the webhook of an ended task again, with the same id, from the start of its schedule.',
-    examples: ['gateway tasks redeliver video_01a1…'],
-  },
-  args: { id: idArg, ...gatewayArgs },
-  async run({ args }) {
-    await withGateway(args, async (gateway) => {
-      const task = await gateway.call('redeliverWebhook', { params: { task: args.id } })
-      if (args.json) return showOne(task, true)
-      const when = isIdle(gateway) ? 'as soon as a server runs' : 'by the running server'
-      print(`The webhook of ${task.id} is delivered again ${when}.`)
-    })
+const redeliver = gatewayCommand({
+  name: 'redeliver',
+  description: 'Send the webhook of an ended task again, with the same id, from the start of its schedule.',
+  examples: ['gateway tasks redeliver video_01a1…'],
+  args: { id: idArg },
+  run: (args) => async (gateway) => {
+    const task = await gateway.call('redeliverWebhook', { params: { task: args.id } })
+    if (args.json) return showOne(task, true)
+    const when = isIdle(gateway) ? 'as soon as a server runs' : 'by the running server'
+    print(`The webhook of ${task.id} is delivered again ${when}.`)
   },
 })
 
-const reconcile = defineCommand({
-  meta: {
-    name: 'reconcile',
-    description:
-      'Settle a task whose submit got no answer: under the id that the vendor lists, or as never begun. Or ask the vendor about a failed task once more.',
-    examples: [
-      'gateway tasks list --state unknown',
-      'gateway tasks reconcile video_01a1… --upstream-id 0385dc79-5ff8-4d82',
-      'gateway tasks reconcile video_01a1… --not-begun',
-      'gateway tasks reconcile video_01a1… --ask-again',
-    ],
-  },
+const reconcile = gatewayCommand({
+  name: 'reconcile',
+  description:
+    'Settle a task whose submit got no answer: under the id that the vendor lists, or as never begun. Or ask the vendor about a failed task once more.',
+  examples: [
+    'gateway tasks list --state unknown',
+    'gateway tasks reconcile video_01a1… --upstream-id 0385dc79-5ff8-4d82',
+    'gateway tasks reconcile video_01a1… --not-begun',
+    'gateway tasks reconcile video_01a1… --ask-again',
+  ],
   args: {
     id: idArg,
     'upstream-id': {
@@ -160,9 +138,8 @@ const reconcile = defineCommand({
       type: 'boolean',
       description: 'Ask the vendor about a failed task once more; a finished video is charged',
     },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const upstreamId = args['upstream-id']
     const findings = [upstreamId !== undefined, args['not-begun'] === true, args['ask-again'] === true]
     if (findings.filter(Boolean).length !== 1) {
@@ -171,7 +148,7 @@ const reconcile = defineCommand({
       )
     }
     const finding = args['ask-again'] ? 'ask_again' : upstreamId === undefined ? 'not_begun' : 'found'
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const { id, state } = await taskOf(gateway, args.id)
       if (finding === 'ask_again' && state === 'failed' && isIdle(gateway))
         throw new CommandFailed(`No server is running to ask the vendor about ${id}: start one first.`)
@@ -179,7 +156,7 @@ const reconcile = defineCommand({
       const task = await gateway.call('reconcileTask', { params: { task: id }, body })
       if (finding === 'ask_again') return watchOne(gateway, id, args.json === true)
       showOne(task, args.json === true)
-    })
+    }
   },
 })
 

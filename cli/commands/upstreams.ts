@@ -6,7 +6,7 @@ import { type ListedUpstream, listUpstreams } from '../../src/catalogue/upstream
 import type { Probed } from '../../src/upstreams/probe'
 import { loadConfig } from '../configuration/settings'
 import { CommandFailed } from '../lib/errors'
-import { remoteGateway, withGateway } from '../lib/gateway'
+import { gatewayCommand, remoteGateway } from '../lib/gateway'
 import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
 import { noSuchUpstream, tryUpstream } from '../lib/upstreams'
 import { limitArg, parseLimit } from '../lib/values'
@@ -128,17 +128,14 @@ const health = defineCommand({
   },
 })
 
-const refusals = defineCommand({
-  meta: {
-    name: 'refusals',
-    description:
-      'List what vendors refuse of requests, by model and field: rules that are not known here yet.',
-    examples: ['gateway upstreams refusals', "gateway upstreams refusals --json | jq -r '.[].field'"],
-  },
-  args: { limit: limitArg(DEFAULT_LIMIT), ...gatewayArgs },
-  async run({ args }) {
+const refusals = gatewayCommand({
+  name: 'refusals',
+  description: 'List what vendors refuse of requests, by model and field: rules that are not known here yet.',
+  examples: ['gateway upstreams refusals', "gateway upstreams refusals --json | jq -r '.[].field'"],
+  args: { limit: limitArg(DEFAULT_LIMIT) },
+  run(args) {
     const limit = parseLimit(args, DEFAULT_LIMIT)
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       const rows = await gateway.rows('listRefusals', {}, limit)
       if (args.json) return printJson(rows)
       if (rows.length === 0) return say('No vendor has refused a request for what is in it.')
@@ -163,7 +160,7 @@ const refusals = defineCommand({
           ]),
         ),
       )
-    })
+    }
   },
 })
 

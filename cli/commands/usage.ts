@@ -1,7 +1,6 @@
 // gateway usage: shows requests and payments, summed from the charges. It must never write, but for the totals that it is
 // asked to make anew.
 
-import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import {
   type UsageDimension,
@@ -10,8 +9,7 @@ import {
 } from '../../src/billing/reports/usage-report'
 import { rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { isoTime } from '../../src/db/iso-time'
-import { needDatabase, withGateway } from '../lib/gateway'
-import { gatewayArgs } from '../lib/remote'
+import { gatewayCommand, needDatabase } from '../lib/gateway'
 import { parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
@@ -19,17 +17,15 @@ import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view
 
 const DEFAULT_SINCE = '24h'
 
-export const usage = defineCommand({
-  meta: {
-    name: 'usage',
-    description: 'Show requests and what was paid for them, by key, account, model, operation, day or hour.',
-    examples: [
-      'gateway usage',
-      'gateway usage --since 30d --by model',
-      'gateway usage --month 2026-10 --by account --and model',
-      'gateway usage --since all --by account --json | jq -r .total.amount_usd',
-    ],
-  },
+export const usage = gatewayCommand({
+  name: 'usage',
+  description: 'Show requests and what was paid for them, by key, account, model, operation, day or hour.',
+  examples: [
+    'gateway usage',
+    'gateway usage --since 30d --by model',
+    'gateway usage --month 2026-10 --by account --and model',
+    'gateway usage --since all --by account --json | jq -r .total.amount_usd',
+  ],
   args: {
     ...periodArgs,
     since: {
@@ -48,15 +44,14 @@ export const usage = defineCommand({
       description: 'A second of these: a row for each pair',
     },
     rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
-    ...gatewayArgs,
   },
-  async run({ args }) {
+  run(args) {
     const by = readDimension('by', args.by ?? 'key')
     const and = args.and === undefined ? undefined : readDimension('and', args.and)
     const now = Date.now()
     const period = parsePeriod(args, now)
     const { since = now - parseDurationMs('since', DEFAULT_SINCE), until } = period
-    await withGateway(args, async (gateway) => {
+    return async (gateway) => {
       if (args.rebuild) {
         const { db } = needDatabase(gateway, '--rebuild')
         await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
@@ -72,7 +67,7 @@ export const usage = defineCommand({
         rows,
         total,
       })
-    })
+    }
   },
 })
 

@@ -1,6 +1,7 @@
 // Runs the operations of the admin API for a command: on the database of this machine, or on a gateway somewhere else. Every
 // change on the database is in the audit trail, with the user of the system who made it.
 
+import type { ArgsDef, CommandDef, ParsedArgs } from 'citty'
 import type { AdminClient, OperationCall, OperationId, ReplyOf } from '../../src/admin/client'
 import { CallFailed, createLocalClient } from '../../src/admin/client'
 import type { AdminWorld, ProcessControl } from '../../src/admin/operation'
@@ -23,7 +24,7 @@ import { commandLineActor } from './actor'
 import type { Context } from './contexts'
 import { CommandFailed } from './errors'
 import { failureOf } from './failures'
-import { clientOf, type GatewayFlags, remoteOf } from './remote'
+import { clientOf, type GatewayFlags, gatewayArgs, remoteOf } from './remote'
 
 /** A gateway that a command works on. */
 export interface Gateway extends AdminClient {
@@ -62,6 +63,30 @@ export async function withGateway<Result>(
     return await work(remoteGateway(remote, flags, noteChange))
   } finally {
     if (hasChanged) say(`Written to ${remote.server}.`)
+  }
+}
+
+type Work = (gateway: Gateway) => Promise<unknown>
+
+interface GatewayCommand<Args extends ArgsDef> {
+  name: string
+  description: string
+  examples: readonly string[]
+  args?: Args
+  /** Checks the flags, which fails before a gateway is opened, and returns what to do on it. */
+  run(args: ParsedArgs<Args & typeof gatewayArgs>): Work | Promise<Work>
+}
+
+/** A command that works on a gateway: it also has the flags that choose one. */
+export function gatewayCommand<const Args extends ArgsDef>({
+  args,
+  run,
+  ...meta
+}: GatewayCommand<Args>): CommandDef<Args & typeof gatewayArgs> {
+  return {
+    meta,
+    args: { ...args, ...gatewayArgs } as Args & typeof gatewayArgs,
+    run: async ({ args }) => withGateway(args as GatewayFlags, await run(args)),
   }
 }
 

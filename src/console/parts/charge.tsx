@@ -2,7 +2,8 @@
 // made the amount. Nothing is computed here: the server makes the lines as it makes prices.
 
 import type { Reply } from '../api'
-import { texts, requestTexts as words } from '../texts'
+import { texts } from '../texts'
+import { requests as words } from '../texts/requests'
 import { Code } from './code'
 import { Money, moneyText, nanoOf, sumUsd } from './money'
 import { Facts } from './panel'

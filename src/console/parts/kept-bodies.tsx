@@ -3,7 +3,7 @@
 
 import { useState } from 'preact/hooks'
 import { call } from '../api'
-import { requestTexts as words } from '../texts'
+import { requests as words } from '../texts/requests'
 import { Code } from './code'
 import { Copy } from './form'
 import { Loaded, useLoaded } from './loaded'

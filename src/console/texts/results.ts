@@ -1,0 +1,9 @@
+// The console's words of kept results, wherever they are shown. A page must not have words of its own.
+
+export const results = {
+  picture: 'Kept picture',
+  video: 'Kept video',
+  sound: 'Kept sound',
+  file: (type: string, size: string) => `${type}, ${size}`,
+  until: 'kept until',
+}

@@ -1,0 +1,36 @@
+// The console's words of the page of upstreams. A page must not have words of its own.
+
+export const upstreams = {
+  title: 'Upstreams',
+  upstream: 'Upstream',
+  kind: 'Kind',
+  models: 'Models',
+  running: 'Running / at most',
+  requests: 'Requests',
+  failed: 'Failed',
+  firstByte: 'First byte, p50',
+  slowest: 'p99',
+  duration: 'Last byte, p50',
+  address: 'Address',
+  empty: 'No upstream can be asked yet: none has a key.',
+  unknown: (name: string) => `There is no upstream ${name} in the configuration in force.`,
+  failures: 'Failed requests',
+  model: 'Model',
+  refusals: 'Refused by vendors',
+  refusalsMean:
+    'Requests that vendors refused for what is in them, by model and field. A field that nobody misses can be named in `omittedFields`.',
+  noRefusals: 'No vendor has refused a request for what is in it.',
+  field: 'Field',
+  words: 'Words of the vendor',
+  count: 'Count',
+  last: 'Last',
+  states: { none: 'no key', closed: 'ok', open: 'down', 'half-open': 'trying again' } as Record<
+    string,
+    string
+  >,
+  test: 'Test',
+  tested: { ready: 'answers and takes the key', reached: 'answers', failed: 'failed' } as Record<
+    string,
+    string
+  >,
+}

@@ -13,8 +13,8 @@ import { LoginLimit } from './login-limit'
 import {
   type AdminOperation,
   type AdminWorld,
-  type Asked,
   CHANGED_HEADER,
+  type OperationContext,
   type ProcessControl,
 } from './operation'
 import { adminOperations } from './operations'
@@ -96,7 +96,7 @@ export class AdminApi {
     const query = queryFor(operation.query, queryOf(request), route)
     const body = operation.body ? await this.readBody(request) : {}
     route.checkBody(body)
-    const asked: Asked = {
+    const asked: OperationContext = {
       world: this.world,
       control: this.control(),
       admin,

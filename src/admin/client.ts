@@ -7,7 +7,7 @@ import type { TypedOperation } from '../api-operation/operation'
 import { GatewayError } from '../lib/errors'
 import { isObject } from '../lib/objects'
 import { createValidator } from '../lib/validate'
-import { type AdminOperation, type Asked, CHANGED_HEADER } from './operation'
+import { type AdminOperation, CHANGED_HEADER, type OperationContext } from './operation'
 import { adminOperations, type KnownOperation } from './operations'
 
 export type OperationId = KnownOperation['id']
@@ -62,7 +62,9 @@ interface Prepared {
 }
 
 /** A client of operations in this process. `asked` says who calls, on what. */
-export function createLocalClient(asked: Omit<Asked, 'params' | 'idempotencyKey' | 'onChange'>): AdminClient {
+export function createLocalClient(
+  asked: Omit<OperationContext, 'params' | 'idempotencyKey' | 'onChange'>,
+): AdminClient {
   const run = async ({ operation, params, query, body, idempotencyKey }: Prepared) => {
     try {
       createValidator(operation.query ?? Type.Object({}))(query)

@@ -60,7 +60,7 @@ type Reloading = { changes: Change[] } | { faults: string[] }
 /** The header of answers of operations that have changed something. */
 export const CHANGED_HEADER = 'x-gateway-changed'
 
-export interface Asked {
+export interface OperationContext {
   world: AdminWorld
   control: ProcessControl
   admin: Admin
@@ -83,19 +83,22 @@ export interface AdminOperation extends ApiOperation {
   /** Whether it answers the bytes of a file, whole or in part, and no JSON. */
   isFile?: boolean
   /** Answers JSON, or a whole response for what is none. */
-  run(asked: Asked, query: Record<string, never>, body: Record<string, never>): Promise<object>
+  run(asked: OperationContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
 /** The function that describes the operations of one part of the document: `operationsIn('Keys')`. */
-export const operationsIn = (tag: string) => operationsFor<AdminOperation, Asked>(tag)
+export const operationsIn = (tag: string) => operationsFor<AdminOperation, OperationContext>(tag)
 
 /** The database for one change by the operator who asks. */
-export function changing({ world, actor, onChange }: Asked, change: RecordedChange): Db {
+export function changing({ world, actor, onChange }: OperationContext, change: RecordedChange): Db {
   return notifyingDb(recording(world, actor, change), onChange)
 }
 
 /** Records what is no change of the database. */
-export async function recordOnly({ world, actor, onChange }: Asked, change: RecordedChange): Promise<void> {
+export async function recordOnly(
+  { world, actor, onChange }: OperationContext,
+  change: RecordedChange,
+): Promise<void> {
   await record(world, actor, change)
   onChange()
 }

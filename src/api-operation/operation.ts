@@ -27,9 +27,9 @@ export type TypedOperation<Operation extends ApiOperation, Id, Query, Body, Repl
 
 /**
  * Makes the function that types operations of one API: the query and the body by their schemas, and the answer by what it
- * returns, which must fit the schema of the reply. The document lists them under `tag`. `Asked` is what an operation of this API is given.
+ * returns, which must fit the schema of the reply. The document lists them under `tag`. `Context` is what an operation of this API is given.
  */
-export function operationsFor<Operation extends ApiOperation, Asked>(tag: string) {
+export function operationsFor<Operation extends ApiOperation, Context>(tag: string) {
   return <
     const Id extends string,
     Reply extends TSchema,
@@ -39,7 +39,7 @@ export function operationsFor<Operation extends ApiOperation, Asked>(tag: string
   >(
     definition: Definition<Omit<Operation, 'tag'>, Id, Query, Body> & {
       reply: Reply
-      run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Answer>
+      run(context: Context, query: Static<Query>, body: Static<Body>): Promise<Answer>
     },
   ) =>
     ({ ...withPath(definition), tag }) as object as Typed<
@@ -52,11 +52,11 @@ export function operationsFor<Operation extends ApiOperation, Asked>(tag: string
 }
 
 /** Like `operationsFor`, for an API whose answers are of the types of their schemas: `operation(Reply)({ … })`. */
-export function exactOperationsFor<Operation extends ApiOperation, Asked>() {
+export function exactOperationsFor<Operation extends ApiOperation, Context>() {
   return <Reply extends TSchema>(reply: Reply) =>
     <const Id extends string, Query extends TObject = TObject, Body extends TObject = TObject>(
       definition: Definition<Operation, Id, Query, Body> & {
-        run(asked: Asked, query: Static<Query>, body: Static<Body>): Promise<Static<Reply> | Response>
+        run(context: Context, query: Static<Query>, body: Static<Body>): Promise<Static<Reply> | Response>
       },
     ) =>
       ({ ...withPath(definition), reply }) as object as Typed<Operation, Id, Query, Body, Static<Reply>>

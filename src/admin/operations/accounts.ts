@@ -29,10 +29,10 @@ import { invalidRequest } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
 import { csvResponse, LEDGER_TITLES, ledgerLine } from '../csv'
 import {
-  type Asked,
   changing,
   closedBody,
   limitOf,
+  type OperationContext,
   operationsIn,
   optionalText,
   PageOf,
@@ -81,7 +81,7 @@ const Note = Type.String({ maxLength: MAX_NOTE_LENGTH, description: 'Kept in the
 /** Most movements that are the last ones: they are in memory at once. */
 const MOST_LAST = 100_000
 
-const accountOf = ({ world, params }: Asked) => requireAccount(world.db, params.account ?? '')
+const accountOf = ({ world, params }: OperationContext) => requireAccount(world.db, params.account ?? '')
 
 const targetOf = ({ account }: Pick<Account, 'account'>) => `account:${account}`
 
@@ -301,7 +301,7 @@ const adjustment = operation({
 
 /** Moves money, with its entry in the audit trail, and answers the balance. */
 export async function transfer(
-  asked: Asked,
+  asked: OperationContext,
   account: Account,
   { kind, amountNano, note }: Pick<Transfer, 'kind' | 'amountNano' | 'note'>,
 ) {

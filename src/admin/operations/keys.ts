@@ -34,10 +34,10 @@ import { timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import {
-  type Asked,
   changing,
   closedBody,
   limitOf,
+  type OperationContext,
   operationsIn,
   optionalText,
   PageOf,
@@ -68,11 +68,11 @@ const NewKeyReply = Type.Object(
   open,
 )
 
-const keyOf = ({ world, params }: Asked) => requireKey(world.db, params.key ?? '')
-const usableKeyOf = ({ world, params }: Asked) => requireUsableKey(world.db, params.key ?? '')
+const keyOf = ({ world, params }: OperationContext) => requireKey(world.db, params.key ?? '')
+const usableKeyOf = ({ world, params }: OperationContext) => requireUsableKey(world.db, params.key ?? '')
 const targetOf = ({ name }: Pick<Key, 'name'>) => `key:${name}`
 
-async function withMoney({ world }: Asked, key: Key) {
+async function withMoney({ world }: OperationContext, key: Key) {
   const [balance, usedNano] = await Promise.all([
     balanceOf(world.db, key.account),
     budgetUsedNano(world.db, key, world.now()),
@@ -179,7 +179,7 @@ const update = operation({
 function transition<const Name extends 'pause' | 'resume' | 'revoke'>(
   name: Name,
   summary: string,
-  change: (db: Asked['world']['db'], key: Key, now: number) => Promise<boolean>,
+  change: (db: OperationContext['world']['db'], key: Key, now: number) => Promise<boolean>,
 ) {
   return operation({
     id: `${name}Key`,
@@ -233,7 +233,11 @@ const rollWebhook = operation({
 })
 
 /** The settings of a key after a body is applied. */
-function settingsOf({ world }: Asked, before: KeySettings, body: Static<typeof Settings>): KeySettings {
+function settingsOf(
+  { world }: OperationContext,
+  before: KeySettings,
+  body: Static<typeof Settings>,
+): KeySettings {
   const { models = before.models } = body
   const budgetNano =
     body.budget_usd === undefined

@@ -8,7 +8,7 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { type Asked, operationsIn, periodQuery } from '../operation'
+import { type OperationContext, operationsIn, periodQuery } from '../operation'
 import {
   accountsAtLimit,
   endingInUse,
@@ -114,7 +114,7 @@ function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
   return speed ? speedJson(speed) : NONE
 }
 
-async function attentionOf({ db, config, catalogue }: Asked['world'], now: number, since: number) {
+async function attentionOf({ db, config, catalogue }: OperationContext['world'], now: number, since: number) {
   const [balances, keys, accounts, webhooks, ending] = await Promise.all([
     lowBalances(db, now),
     keysAtLimit(db, now),

@@ -9,7 +9,7 @@ import { type PlanEntry, plansOf } from '../../config/models/plans'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
-import { type Asked, limitOf, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
+import { limitOf, type OperationContext, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
 import { AccountReply } from './accounts'
 
 const operation = operationsIn('Plans')
@@ -81,7 +81,7 @@ function memberJson({ budgetInForce, committedNano, allowance, ...account }: Pla
 }
 
 /** Plans of the configuration, and behind them those that only accounts have. */
-async function plansFor({ world: { db, config } }: Asked) {
+async function plansFor({ world: { db, config } }: OperationContext) {
   const members = await planSizes(db)
   const configured = Object.entries(config.plans ?? {})
   const names = new Set(configured.map(([name]) => name))
@@ -91,7 +91,7 @@ async function plansFor({ world: { db, config } }: Asked) {
   ]
 }
 
-async function planFor(asked: Asked) {
+async function planFor(asked: OperationContext) {
   const { plan: name } = asked.params
   const found = (await plansFor(asked)).find(({ plan }) => plan === name)
   if (!found) throw notFound('plan', name)

@@ -17,7 +17,14 @@ import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { recordedQuantities } from '../../request-log/recorded-quantities'
-import { type Asked, closedBody, operationsIn, optionalText, periodQuery, Text } from '../operation'
+import {
+  closedBody,
+  type OperationContext,
+  operationsIn,
+  optionalText,
+  periodQuery,
+  Text,
+} from '../operation'
 
 const operation = operationsIn('Usage')
 const DAY_MS = 86_400_000
@@ -126,7 +133,7 @@ const rehearseCharges = operation({
 })
 
 async function pricesOf(
-  { world }: Asked,
+  { world }: OperationContext,
   { list, models, plans, routes = {} }: Static<typeof Body>,
   find: (field: string, name: string) => Promise<string>,
 ) {
@@ -154,7 +161,7 @@ async function pricesOf(
 }
 
 /** Finds the id of a model by any of its names, or of one that only charges still have. */
-function modelFinder({ world }: Asked) {
+function modelFinder({ world }: OperationContext) {
   let catalogue: Catalogue | undefined
   return async (field: string, name: string): Promise<string> => {
     catalogue ??= world.catalogue

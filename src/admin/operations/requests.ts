@@ -27,8 +27,8 @@ import type { LoggedRequest } from '../../request-log/row'
 import { record } from '../audit-trail'
 import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
-  type Asked,
   limitOf,
+  type OperationContext,
   operationsIn,
   optionalText,
   PageOf,
@@ -61,21 +61,21 @@ type FilterQuery = { [Name in keyof (typeof filterQuery & typeof periodQuery)]?:
 const METADATA_PAIR = new RegExp(`^(${METADATA_NAME})=(.+)$`, 's')
 
 /** The names of the keys of some rows, or of all. */
-async function namesOf({ world }: Asked, rows?: readonly LoggedRequest[]): Promise<NameOf> {
+async function namesOf({ world }: OperationContext, rows?: readonly LoggedRequest[]): Promise<NameOf> {
   const ids = rows && [...new Set(rows.map(({ key_id }) => key_id).filter((id) => typeof id === 'string'))]
   const names = await keyNames(world.db, ids)
   return (id) => names.get(String(id)) ?? null
 }
 
 /** The key that a query names; also one that is gone from the table may stand in rows, by its id. */
-async function keyIdOf({ world }: Asked, text: string | undefined): Promise<string | undefined> {
+async function keyIdOf({ world }: OperationContext, text: string | undefined): Promise<string | undefined> {
   if (text === undefined) return undefined
   const key: Key | undefined = await findKey(world.db, text)
   return key?.id ?? text
 }
 
 /** The filter of a query. Throws 400 for what is none. */
-async function filterOf(asked: Asked, query: FilterQuery): Promise<RequestFilter> {
+async function filterOf(asked: OperationContext, query: FilterQuery): Promise<RequestFilter> {
   const { key, status, metadata, account, model, upstream, operation, since, until } = query
   if (status !== undefined && !isStatusWord(status))
     throw invalidRequest(

@@ -16,10 +16,10 @@ import { deliveryJson, taskJson, taskStateOf } from '../../tasks/task-json'
 import { UNKNOWN } from '../../tasks/transitions'
 import { DELIVERY_STATES, listWebhooks, webhookOf } from '../../webhooks/rows'
 import {
-  type Asked,
   changing,
   closedBody,
   limitOf,
+  type OperationContext,
   operationsIn,
   optionalText,
   PageOf,
@@ -35,9 +35,9 @@ const operation = operationsIn('Tasks')
 const TaskReply = Type.Object({ id: Type.String(), state: Type.String(), account: Type.String() }, open)
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
-const taskOf = ({ world, params }: Asked) => requireTaskOfAny(world.db, params.task ?? '')
+const taskOf = ({ world, params }: OperationContext) => requireTaskOfAny(world.db, params.task ?? '')
 
-async function withDelivery({ world }: Asked, task: Task) {
+async function withDelivery({ world }: OperationContext, task: Task) {
   const delivery = await webhookOf(world.db, task.id)
   const document = task.document === null ? null : JSON.parse(task.document)
   return {

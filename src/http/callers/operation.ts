@@ -41,7 +41,7 @@ export type Recorded = (
   from: { requestId: string; request: Request },
 ) => Db
 
-export interface CallerAsked {
+export interface CallerContext {
   world: CallerWorld
   key: Key
   request: Request
@@ -81,10 +81,10 @@ export interface CallerOperation extends ApiOperation {
   errors?: readonly ErrorGroup[]
   /** The error for what is not there, with an id as an example. */
   missing?: GatewayError
-  run(asked: CallerAsked, query: Record<string, never>, body: Record<string, never>): Promise<object>
+  run(asked: CallerContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
-export const callerOperation = exactOperationsFor<CallerOperation, CallerAsked>()
+export const callerOperation = exactOperationsFor<CallerOperation, CallerContext>()
 
 /** The answer of a paid operation, which the document names. */
 export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))

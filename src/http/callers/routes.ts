@@ -10,11 +10,11 @@ import { exempt, type Listener, rest } from '../connection'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
-import type { CallerAsked, CallerOperation } from './operation'
+import type { CallerContext, CallerOperation } from './operation'
 import { callerOperations } from './operations'
 import { checkBody, readQuery } from './values'
 
-interface CallerParts extends Pick<CallerAsked, 'world' | 'recorded'> {
+interface CallerParts extends Pick<CallerContext, 'world' | 'recorded'> {
   bodies: BodyReader
   /** Headers for the answers of marked operations. */
   mark: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ function pathsOf({ path, aliases }: CallerOperation): string[] {
   return aliases ? [path, ...aliases] : tolerated(path)
 }
 
-type Begun = CallerParts & Pick<CallerAsked, 'startedAt'>
+type Begun = CallerParts & Pick<CallerContext, 'startedAt'>
 
 interface Sent {
   request: Request

@@ -8,7 +8,7 @@ import { cardOf, type ModelCard } from '../../../catalogue/model-card'
 import { type Catalogue, idOfName, type ListedModel, modelsOf, unknownModel } from '../../../catalogue/models'
 import { operations } from '../../../contract/operations'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
-import { type CallerAsked, callerOperation } from '../operation'
+import { type CallerContext, callerOperation } from '../operation'
 import { conditional, readParameter } from '../values'
 
 const MESSAGES_VERSION = 'anthropic-version'
@@ -180,7 +180,7 @@ const getModel = callerOperation(Type.Union([Model, MessagesModel]))({
 /** Cards that were made, by catalogue and plan: others come with a reload. */
 const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
 
-function cardsFor({ world: { catalogue }, key }: CallerAsked) {
+function cardsFor({ world: { catalogue }, key }: CallerContext) {
   const byPlan = made.get(catalogue) ?? new WeakMap<object, Map<string, ModelCard | undefined>>()
   made.set(catalogue, byPlan)
   const cards = byPlan.get(key.plan ?? catalogue) ?? new Map<string, ModelCard | undefined>()
@@ -192,15 +192,15 @@ function cardsFor({ world: { catalogue }, key }: CallerAsked) {
 }
 
 /** The catalogue does not say when a model was made; the start of this process is as good a time as any. */
-const madeAt = ({ startedAt }: CallerAsked) => Math.floor(startedAt / 1000)
+const madeAt = ({ startedAt }: CallerContext) => Math.floor(startedAt / 1000)
 
-function shown(asked: CallerAsked, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
+function shown(asked: CallerContext, { id, ownedBy }: ListedModel, card?: ModelCard): Static<typeof Model> {
   const known = { id, object: 'model', created: madeAt(asked), owned_by: ownedBy, name: id } as const
   return { ...known, ...(card as ModelCard) }
 }
 
 function shownForMessages(
-  asked: CallerAsked,
+  asked: CallerContext,
   model: ListedModel,
   card?: ModelCard,
 ): Static<typeof MessagesModel> {

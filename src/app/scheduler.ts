@@ -59,7 +59,7 @@ interface Work {
   entrance: { renew(): Promise<void> }
   backups: Pick<BackupSchedule, 'beat' | 'stop'>
   retention: Pick<RetentionSchedule, 'beat' | 'stop'>
-  leftBehind: { look(): Promise<void> }
+  takeover: { check(): Promise<void> }
   discovery: { look(): Promise<void> }
 }
 
@@ -136,7 +136,7 @@ export function startScheduler(world: World, work: Work): Scheduler {
 
 function jobsOf(
   world: World,
-  { gateway, poller, reencryption, entrance, leftBehind, backups, retention, discovery }: Work,
+  { gateway, poller, reencryption, entrance, takeover, backups, retention, discovery }: Work,
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
@@ -151,7 +151,7 @@ function jobsOf(
     { name: 'end responses', everyMs: 10_000, run: () => backgroundResponses.sweep() },
     { name: FOLLOW_TIME, everyMs: 15_000, run: () => world.followTime() },
     { name: 'encrypt rows again', everyMs: ENCRYPTION_MS[db.kind], run: () => reencryption.beat() },
-    { name: 'take over what processes left', everyMs: 1_000, run: () => leftBehind.look() },
+    { name: 'take over what processes left', everyMs: 1_000, run: () => takeover.check() },
     {
       name: 'remove temporary files',
       everyMs: MINUTE_MS,

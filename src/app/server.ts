@@ -93,9 +93,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const world = await openWorld(config, dataDir, options.outside ?? outside, processes)
   const poller = createPoller(world)
   const reencryption = new Reencryption({ ...world, tables: encodedTables })
-  const leftBehind = new Takeover(world, poller, processes)
-  if (world.db.kind === 'sqlite' && leftBehind.isAlone) await reencryption.runAlone()
-  await leftBehind.begin()
+  const takeover = new Takeover(world, poller, processes)
+  if (world.db.kind === 'sqlite' && takeover.isAlone) await reencryption.runAlone()
+  await takeover.begin()
   const gateway = createGateway(world)
   const port = { isLeft: false }
   const admin = createAdminApi(world, version)
@@ -111,7 +111,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const copied = { ...world, configNow: () => world.config, dataDir, databaseFile: databaseFile(dataDir) }
   const backups = createBackupSchedule(copied)
   const retention = createRetentionSchedule(copied)
-  const work = { gateway, poller, reencryption, entrance, leftBehind, backups, retention, discovery }
+  const work = { gateway, poller, reencryption, entrance, takeover, backups, retention, discovery }
   const scheduler = startScheduler(world, work)
   void discovery.look()
   const unwatch = watchState(world, gateway, options.processFigures)

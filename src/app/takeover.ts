@@ -1,5 +1,5 @@
 // Takes over what processes leave: ends of charges that the database had refused, holds, leases and tasks in the making. On SQLite everything that belongs to no living
-// process of the data directory; a shared database has leases and expiry for it. It must never touch what a living
+// process of the data directory; a shared database has leases and expiry for it. It must never touch what a live
 // process works on.
 
 import { type ChargeEnd, endCharge, lateFields } from '../billing/ledger/charge-ends'
@@ -33,10 +33,10 @@ export async function takeOver(
  * Makes the ends that processes of this data directory have left on its disk: first, while what they held is there. What fails
  * for another reason than the database stays there, for an operator and the next start.
  */
-async function makePendingEnds(world: DiskWorld, living: readonly string[]): Promise<void> {
+async function makePendingEnds(world: DiskWorld, liveProcesses: readonly string[]): Promise<void> {
   const { dataDir, log, pendingEnds } = world
   for (const name of pendingFiles(dataDir)) {
-    if (name === pendingEnds.name || living.includes(name)) continue
+    if (name === pendingEnds.name || liveProcesses.includes(name)) continue
     const records = readPending(dataDir, name)
     let failed = 0
     for (const { place, text } of records) {
@@ -68,43 +68,43 @@ export async function makePendingEnd({ db, now, log }: LeftWorld, text: string):
 /** Watches the other processes of the data directory, and takes over what each leaves when it ends. */
 export class Takeover {
   /** The others that lived at the last look. */
-  private living: readonly string[]
+  private liveProcesses: readonly string[]
 
   constructor(
     private readonly world: DiskWorld,
     private readonly poller: Poller,
     private readonly processes: Processes | undefined,
   ) {
-    this.living = processes?.others() ?? []
+    this.liveProcesses = processes?.others() ?? []
   }
 
   /** Whether no other process serves from this data directory. */
   get isAlone(): boolean {
-    return this.living.length === 0
+    return this.liveProcesses.length === 0
   }
 
   /** For the start: takes over what was left before. */
   async begin(): Promise<void> {
     const { world, poller } = this
-    await makePendingEnds(world, this.living)
-    if (world.db.kind === 'sqlite' && !this.isAlone) await this.takeOver(this.living)
+    await makePendingEnds(world, this.liveProcesses)
+    if (world.db.kind === 'sqlite' && !this.isAlone) await this.takeOver(this.liveProcesses)
     await takeOver(world, poller, { alone: world.db.kind === 'sqlite' && this.isAlone })
   }
 
   /** Takes over what was left by processes that ended since the last look. */
-  async look(): Promise<void> {
-    const { processes, world, living } = this
-    if (!processes || living.length === 0) return
+  async check(): Promise<void> {
+    const { processes, world, liveProcesses } = this
+    if (!processes || liveProcesses.length === 0) return
     const others = processes.others()
-    if (living.every((name) => others.includes(name))) return
+    if (liveProcesses.every((name) => others.includes(name))) return
     await makePendingEnds(world, others)
     if (world.db.kind === 'sqlite') await this.takeOver([...others, processes.own])
-    this.living = others
+    this.liveProcesses = others
   }
 
-  private async takeOver(living: readonly string[]): Promise<void> {
+  private async takeOver(liveProcesses: readonly string[]): Promise<void> {
     const { db, now } = this.world
-    await releaseExpired(db, now(), { all: true, living })
-    await this.poller.sweep({ alone: true, living })
+    await releaseExpired(db, now(), { all: true, liveProcesses })
+    await this.poller.sweep({ alone: true, liveProcesses })
   }
 }

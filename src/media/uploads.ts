@@ -66,9 +66,9 @@ export function openUploads(
 function removeAbandoned(parent: string, { own, others }: Processes): void {
   // Read first: a process has its name before it has its folder.
   const names = readdirSync(parent)
-  const living = new Set([own, ...others()])
+  const liveProcesses = new Set([own, ...others()])
   for (const name of names)
-    if (!living.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
+    if (!liveProcesses.has(name)) rmSync(join(parent, name), { recursive: true, force: true })
 }
 
 async function write(handle: FileHandle, pieces: AsyncIterable<Uint8Array>): Promise<string> {

@@ -74,13 +74,17 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
  * Tasks that have waited for a vendor's id since before `before`, left by a process that died: not those that the named
  * processes submit. At most a thousand.
  */
-export async function findStranded(db: Db, before: number, living: readonly string[] = []): Promise<Task[]> {
-  const places = living.map((_name, index) => `$${index + 2}`).join(', ')
+export async function findStranded(
+  db: Db,
+  before: number,
+  liveProcesses: readonly string[] = [],
+): Promise<Task[]> {
+  const places = liveProcesses.map((_name, index) => `$${index + 2}`).join(', ')
   const others = `and charge not in (select id from open_charges where process in (${places}))`
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
-      and created_at <= $1 ${living.length > 0 ? others : ''} limit 1000`,
-    parameters: [before, ...living],
+      and created_at <= $1 ${liveProcesses.length > 0 ? others : ''} limit 1000`,
+    parameters: [before, ...liveProcesses],
   })
   return rows.map((row) => taskOfRow(db, row))
 }

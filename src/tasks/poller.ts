@@ -17,7 +17,7 @@ export interface Poller {
    * Handles tasks that wait for a vendor's id: those of a process that died, and those past their deadline. With
    * `alone` no other process can be sending them but those that live, so none is too young.
    */
-  sweep(options?: { alone?: boolean; living?: readonly string[] }): Promise<void>
+  sweep(options?: { alone?: boolean; liveProcesses?: readonly string[] }): Promise<void>
   /** Stops starting polls, and waits for the running ones. */
   stop(): Promise<void>
 }

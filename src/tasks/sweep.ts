@@ -23,13 +23,13 @@ const MAX_REASON_LENGTH = 500
 export async function sweepTasks(
   world: SweepWorld,
   polls: Pick<TaskPolls, 'timeOut'>,
-  { alone = false, living = [] }: { alone?: boolean; living?: readonly string[] },
+  { alone = false, liveProcesses = [] }: { alone?: boolean; liveProcesses?: readonly string[] },
 ): Promise<void> {
   const { db, now, catalogue } = world
   const before = alone ? Number.MAX_SAFE_INTEGER : now() - STRANDED_MS
   let stranded: Task[]
   do {
-    stranded = await findStranded(db, before, alone ? living : [])
+    stranded = await findStranded(db, before, alone ? liveProcesses : [])
     // In parallel, because a process that died under load has left many, and callers wait for this one to start.
   } while ((await Promise.all(stranded.map((task) => tryRecover(world, task)))).includes(true))
   for (const task of await findOverdue(db, now(), [...catalogue.upstreams.keys()])) {

@@ -69,14 +69,14 @@ function start(
   const reencryption = { beat: async () => runs.encrypt++, stop() {} } as unknown as Reencryption
   const entrance = { renew: async () => void runs.renew++ }
   const retention = { beat: async () => {}, stop() {} }
-  const leftBehind = { look: async () => {} }
+  const takeover = { check: async () => {} }
   const discovery = { look: async () => void runs.discover++ }
   const scheduler = startScheduler(world, {
     gateway,
     poller,
     reencryption,
     entrance,
-    leftBehind,
+    takeover,
     backups,
     retention,
     discovery,

@@ -291,10 +291,10 @@ export async function findEndedCharge(db: Db, id: string, since: number): Promis
 }
 
 interface ExpiryOptions {
-  /** Releases whatever no living process works on, however new it is. */
+  /** Releases whatever no live process works on, however new it is. */
   all?: boolean
   /** The processes that live; with `all` only. */
-  living?: readonly string[]
+  liveProcesses?: readonly string[]
   /** Whether this process works on a charge. */
   runs?(charge: string): boolean
   /** Whether an expired hold has been seen for long enough without a sign of its process. Absent: at once. */
@@ -311,14 +311,14 @@ const EXPIRED_MOST = 1_000
  * those that have expired by the clock of another process: a clock that is wrong must not release what runs.
  */
 export async function releaseExpired(db: Db, now: number, options: ExpiryOptions = {}): Promise<number> {
-  const { all = false, living = [], runs, isSilent } = options
-  const places = living.map((_name, index) => `$${index + 2}`).join(', ')
-  const ofOthers = living.length > 0 ? `and (process is null or process not in (${places}))` : ''
+  const { all = false, liveProcesses = [], runs, isSilent } = options
+  const places = liveProcesses.map((_name, index) => `$${index + 2}`).join(', ')
+  const ofOthers = liveProcesses.length > 0 ? `and (process is null or process not in (${places}))` : ''
   const latest = runs ? Math.max(now, await latestNoted(db)) : now
   const rows = await db.query({
     sql: `${SELECT_OPEN} where expires_at <= $1 ${all ? ofOthers : ''}
       and not exists (select 1 from tasks where tasks.charge = open_charges.id) order by expires_at limit ${EXPIRED_MOST}`,
-    parameters: all ? [Number.MAX_SAFE_INTEGER, ...living] : [latest],
+    parameters: all ? [Number.MAX_SAFE_INTEGER, ...liveProcesses] : [latest],
   })
   let released = 0
   for (const charge of rows.map(chargeOfRow)) {

@@ -96,9 +96,9 @@ export async function openClock(
   return {
     now,
     async followTime() {
-      await reference.look()
+      await reference.refresh()
       await noteTime(db, { at: now(), reference: Math.floor(reference.at()) })
-      await reached.look(db)
+      await reached.refresh(db)
     },
   }
 }
@@ -106,7 +106,7 @@ export async function openClock(
 export interface Reference {
   at: () => number
   /** Reads a reference that is not this machine's clock. On failure the last reading stays. */
-  look(): Promise<void>
+  refresh(): Promise<void>
 }
 
 /** The database's clock as this process knows it, from readings that are some seconds apart. */
@@ -115,14 +115,14 @@ export async function followDatabase(
   monotonic: () => number,
 ): Promise<Reference> {
   let aheadMs: number | undefined
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     const before = monotonic()
     const answered = await read()
     const after = monotonic()
     if (aheadMs === undefined || after - before <= LONGEST_LOOK_MS) aheadMs = answered - (before + after) / 2
   }
-  await look()
-  return { at: () => monotonic() + (aheadMs ?? 0), look }
+  await refresh()
+  return { at: () => monotonic() + (aheadMs ?? 0), refresh }
 }
 
 /** The time of the database's machine. */
@@ -155,7 +155,7 @@ export class ReachedTime {
 
   constructor(private readonly monotonic: () => number) {}
 
-  async look(db: Db): Promise<void> {
+  async refresh(db: Db): Promise<void> {
     const noted = await latestTime(db)
     if (noted) [this.notedAt, this.readAtMs] = [noted.at, this.monotonic()]
   }

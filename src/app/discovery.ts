@@ -25,14 +25,14 @@ export class Discovery {
   constructor(private readonly world: DiscoveryWorld) {}
 
   /** Asks all servers that are to be asked, after a look that is running. It never rejects. */
-  look(): Promise<void> {
+  refresh(): Promise<void> {
     this.last = this.last
-      .then(() => this.lookNow())
+      .then(() => this.refreshNow())
       .catch((error) => this.world.log('job_failed', { job: 'discover models', reason: String(error) }))
     return this.last
   }
 
-  private async lookNow(): Promise<void> {
+  private async refreshNow(): Promise<void> {
     const { upstreams } = this.world.config
     const names = Object.keys(upstreams).filter((name) => upstreams[name]?.discover)
     if (names.length === 0 && this.lists.size === 0) return

@@ -26,7 +26,7 @@ export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
   let last: { at: number; answer: Promise<Readiness> } | undefined
   return () => {
     const at = world.monotonic()
-    if (!last || at - last.at >= FRESH_MS) last = { at, answer: look(world) }
+    if (!last || at - last.at >= FRESH_MS) last = { at, answer: checkReadiness(world) }
     return last.answer
   }
 }
@@ -46,7 +46,7 @@ export function createLiveness({
   }
 }
 
-async function look(world: ReadyWorld): Promise<Readiness> {
+async function checkReadiness(world: ReadyWorld): Promise<Readiness> {
   const [database, disk] = await Promise.all([databaseCheck(world), diskCheck(world)])
   const { models, hidden } = world.catalogue
   const configuration = [...models.keys()].some((id) => !hidden.has(id)) ? OK : 'no model can be served'

@@ -60,7 +60,7 @@ interface Work {
   backups: Pick<BackupSchedule, 'beat' | 'stop'>
   retention: Pick<RetentionSchedule, 'beat' | 'stop'>
   takeover: { check(): Promise<void> }
-  discovery: { look(): Promise<void> }
+  discovery: { refresh(): Promise<void> }
 }
 
 export function startScheduler(world: World, work: Work): Scheduler {
@@ -161,7 +161,7 @@ function jobsOf(
       },
     },
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
-    { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.look() },
+    { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.refresh() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
     { name: 'watch events', everyMs: 15_000, run: () => watchEvents(world) },
     { name: 'close old charges', everyMs: 10 * MINUTE_MS, run: () => retention.beat() },

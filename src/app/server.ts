@@ -113,7 +113,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const retention = createRetentionSchedule(copied)
   const work = { gateway, poller, reencryption, entrance, takeover, backups, retention, discovery }
   const scheduler = startScheduler(world, work)
-  void discovery.look()
+  void discovery.refresh()
   const unwatch = watchState(world, gateway, options.processFigures)
   const ending = new Ending({
     ...{ world, port, gateway, entrance, metrics, admins, console, scheduler, backups, unwatch },
@@ -154,7 +154,7 @@ function reloadsOf(
       const enforce = world.prepare(config)
       entrance.follow(config)
       enforce()
-      void discovery.look()
+      void discovery.refresh()
     },
   })
 }

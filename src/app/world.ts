@@ -284,7 +284,7 @@ export function makeDataDir(dataDir: string): void {
 
 /** The clock that ours follows: that of a database that several machines share, else the machine's own. */
 async function referenceOf(db: Db, { wall, databaseTime, monotonic }: Outside): Promise<Reference> {
-  if (db.kind !== 'postgres') return { at: wall, look: async () => {} }
+  if (db.kind !== 'postgres') return { at: wall, refresh: async () => {} }
   return followDatabase(() => databaseTime(db), monotonic)
 }
 

@@ -49,8 +49,8 @@ const DAY_MS = 86_400_000
 const FIGURES = 5
 const TASKS = 2
 
-export class LiveBooks {
-  private looks = 0
+export class LiveBalances {
+  private rounds = 0
   private seen: ReadonlySet<string> | undefined
   /** States of tasks by their ids, of those that had not ended. */
   private tasks: Map<string, string> | undefined
@@ -60,17 +60,17 @@ export class LiveBooks {
 
   /** Forgets what was seen: what happened while nobody watched is no news. */
   begin(): void {
-    this.looks = 0
+    this.rounds = 0
     this.seen = undefined
     this.tasks = undefined
   }
 
   /** Reads events since the last look, oldest first. */
   async read(watched: Watched): Promise<LiveEvent[]> {
-    const look = this.looks++
+    const round = this.rounds++
     const requests = await this.readRequests()
-    const tasks = look % TASKS === 0 ? await this.readTasks() : []
-    const figures = look % FIGURES === 0 ? await this.readFigures(watched) : []
+    const tasks = round % TASKS === 0 ? await this.readTasks() : []
+    const figures = round % FIGURES === 0 ? await this.readFigures(watched) : []
     return [...requests, ...tasks, ...figures]
   }
 

@@ -6,7 +6,7 @@ import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'
 import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
-import { LiveBooks, type LiveEvent, type LiveWorld } from './live-balances'
+import { LiveBalances, type LiveEvent, type LiveWorld } from './live-balances'
 import type { ConsolePlace, SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100
@@ -69,7 +69,7 @@ const encoder = new TextEncoder()
 
 export class Live {
   private readonly watchers = new Set<Watcher>()
-  private readonly books: LiveBooks
+  private readonly books: LiveBalances
   private cancel: (() => void) | undefined
   private isLooping = false
   private isStopped = false
@@ -79,7 +79,7 @@ export class Live {
     private readonly world: LiveWorld & Pick<System, 'after' | 'newId'>,
     private readonly signIn: SignIn,
   ) {
-    this.books = new LiveBooks(world)
+    this.books = new LiveBalances(world)
   }
 
   /** Answers with the stream of events. Never rejects. */

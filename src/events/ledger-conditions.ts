@@ -137,7 +137,7 @@ function lastHour(now: number): number {
 }
 
 /** Notes what has begun and what has ended since the last time. */
-export async function lookAtBooks(
+export async function checkLedger(
   db: Db,
   settings: EventSettings,
   now: number,

@@ -23,7 +23,7 @@ import {
   see,
   UNTIL_OVER,
 } from './conditions'
-import { lookAtBooks, withEndFigures } from './ledger-conditions'
+import { checkLedger, withEndFigures } from './ledger-conditions'
 import type { Notices } from './notices'
 import { watchRetirements } from './retirements'
 
@@ -59,8 +59,8 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
   }
   if (!(await takeTurn(db, 'events', TELL_MS, at))) return
   if (await takeTurn(db, 'events of books', BOOKS_MS, at)) {
-    await lookAtBooks(db, settings, at, config.plans)
-    await lookAtBackups(world, at)
+    await checkLedger(db, settings, at, config.plans)
+    await checkBackupAge(world, at)
     await watchRetirements(db, world.catalogue.models.values(), at)
     await forgetConditions(db, at)
   }
@@ -80,7 +80,7 @@ function upstreamsDown({ catalogue }: WatchWorld, now: number): Statement[] {
 }
 
 /** Notes whether the newest backup is too old. */
-async function lookAtBackups({ db, config }: WatchWorld, now: number): Promise<void> {
+async function checkBackupAge({ db, config }: WatchWorld, now: number): Promise<void> {
   const everyMs = backupEveryMs(config.backup)
   const { madeAt } = await lastBackup(db)
   const isLate = everyMs !== undefined && madeAt > 0 && isBackupLate(madeAt, everyMs, now)

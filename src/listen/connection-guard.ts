@@ -42,7 +42,7 @@ export interface Caller {
 }
 
 /** The listening side of the server. */
-export interface Door {
+export interface GuardedServer {
   readonly port: number
   /** Closes connections that wait for their next request, and returns how many. */
   closeIdle(): number
@@ -54,7 +54,7 @@ export interface Door {
 
 interface GuardOptions {
   sockets: Sockets
-  door: Door
+  door: GuardedServer
   config: Config
   log: Log
 }
@@ -97,13 +97,13 @@ export function mostConnections({ server }: Config, limit: number): number {
 /** Watches connections until the returned function is called. */
 export function guardConnections(options: GuardOptions): () => void {
   const guard = new ConnectionGuard(options)
-  guard.look()
+  guard.check()
   return () => guard.stop()
 }
 
 class ConnectionGuard {
   private readonly sockets: Sockets
-  private readonly door: Door
+  private readonly door: GuardedServer
   private readonly log: Log
   private readonly most: number
   private readonly acceptBelow: number
@@ -138,7 +138,7 @@ class ConnectionGuard {
   }
 
   /** Checks once, and plans the next check. */
-  look(): void {
+  check(): void {
     const now = performance.now()
     const open = this.sockets.open()
     if (this.refusingSince !== undefined && now - this.refusingSince >= REFUSE_MS && open < this.acceptBelow)
@@ -149,7 +149,7 @@ class ConnectionGuard {
     }
     this.report.write(now)
     const pauseMs = this.refusingSince === undefined ? (this.most - open) / OPENED_PER_MS : REFUSING_PAUSE_MS
-    this.timer = setTimeout(() => this.look(), Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
+    this.timer = setTimeout(() => this.check(), Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS))
   }
 
   stop(): void {

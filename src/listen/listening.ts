@@ -4,7 +4,7 @@
 
 import type { BunRoutes, RouteAnswer } from '../http/bun-routes'
 import { inBrackets } from '../lib/url-host'
-import type { Door, Sockets } from './connection-guard'
+import type { GuardedServer, Sockets } from './connection-guard'
 import { birthplaceOf, isPlaced, madeAt, type PlacedSocket, place, remove } from './unix-socket'
 
 /** The part of an Elysia application that is needed. */
@@ -28,7 +28,7 @@ export interface ListenSettings {
   maxRequestBodySize: number
 }
 
-export interface Listening extends Door {
+export interface Listening extends GuardedServer {
   /** Where callers reach it: `http://127.0.0.1:8080`, or `unix:/run/gateway.sock`. */
   readonly url: string
   /**

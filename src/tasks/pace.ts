@@ -39,7 +39,7 @@ export class UpstreamPace {
   }
 
   /** Starts polls of due tasks. Resolves when they have started, not when they have ended. */
-  look(): Promise<void> {
+  startPolls(): Promise<void> {
     this.looking ??= this.startDue().finally(() => {
       this.looking = undefined
     })
@@ -82,16 +82,18 @@ export class UpstreamPace {
   private start(task: Task): void {
     const poll = this.poll(task).finally(() => {
       this.running.delete(poll)
-      this.lookAgain()
+      this.startMorePolls()
     })
     this.running.add(poll)
   }
 
   /** Looks again after a poll. Waiting for the next beat would limit fast vendors to so many polls in each beat. */
-  private lookAgain(): void {
+  private startMorePolls(): void {
     // A running query finds out itself whether there was room for all.
     if (this.isStopped || this.looking || !this.isCrowded || this.freePlaces() < TASKS_A_LOOK) return
-    this.look().catch((error) => this.world.log('job_failed', { job: 'poll tasks', reason: String(error) }))
+    this.startPolls().catch((error) =>
+      this.world.log('job_failed', { job: 'poll tasks', reason: String(error) }),
+    )
   }
 
   private freePlaces(): number {

@@ -48,7 +48,7 @@ export function createPoller(world: PollWorld): Poller {
     async beat() {
       if (!(await hasOpenTasks(world.db))) return false
       follow(world.catalogue.upstreams.values())
-      await Promise.all([...paces.values()].map((pace) => pace.look()))
+      await Promise.all([...paces.values()].map((pace) => pace.startPolls()))
       return true
     },
     sweep: (options = {}) => sweepTasks(world, polls, options),

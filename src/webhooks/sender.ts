@@ -138,13 +138,13 @@ class Sender implements WebhookSender {
    */
   private startMore(count: number): Promise<void> {
     this.wanted += count
-    this.looking ??= this.look().finally(() => {
+    this.looking ??= this.startWanted().finally(() => {
       this.looking = undefined
     })
     return this.looking
   }
 
-  private async look(): Promise<void> {
+  private async startWanted(): Promise<void> {
     while (this.wanted > 0 && !this.isStopped) {
       const count = Math.min(this.wanted, PARALLEL - this.deliveries.size)
       this.wanted = 0

@@ -156,7 +156,7 @@ describe('the clock', () => {
         pass(15 * SECOND)
         for (const { now, reached } of nodes) {
           await noteTime(db, { at: now(), reference: wall() })
-          await reached.look(db)
+          await reached.refresh(db)
         }
         const [one = 0, other = 0] = nodes.map(({ now }) => now())
         // Between two looks one may run at half speed more than the other.
@@ -208,12 +208,12 @@ describe('the clock', () => {
   test('of nodes on PostgreSQL is the database’s', async () => {
     const db = await openTestDatabase('postgres')
     // The clock of this process stands still, so what it makes of the database's time lies between two looks at that.
-    const { at, look } = await followDatabase(
+    const { at, refresh } = await followDatabase(
       () => timeOf(db),
       () => 0,
     )
     const before = await timeOf(db)
-    await look()
+    await refresh()
     expect(at()).toBeGreaterThanOrEqual(before)
     expect(at()).toBeLessThanOrEqual(await timeOf(db))
     await db.close()
@@ -222,16 +222,16 @@ describe('the clock', () => {
   test('does not take a slow look for a jump, nor a database that is away for an end', async () => {
     const machine = makeMachine()
     let slowMs = 0
-    const { at, look } = await followDatabase(async () => {
+    const { at, refresh } = await followDatabase(async () => {
       if (slowMs < 0) throw new Error('away')
       machine.pass(slowMs)
       return machine.wall()
     }, machine.monotonic)
     slowMs = 10 * SECOND
-    await look()
+    await refresh()
     expect(at()).toBe(machine.wall())
     slowMs = -1
-    expect((await rejection(look())).message).toContain('away')
+    expect((await rejection(refresh())).message).toContain('away')
     machine.pass(HOUR)
     expect(at()).toBe(machine.wall())
   })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { encodedTables } from '../../src/app/encoded-tables'
 import { randomBytes } from '../../src/app/world'
 import { masterKeysOf } from '../../src/config/secrets'
-import { LiveBooks, type LiveEvent } from '../../src/console-server/live-balances'
+import { LiveBalances, type LiveEvent } from '../../src/console-server/live-balances'
 import { apply, type Db } from '../../src/db/db'
 import { createCodec, storedBy } from '../../src/db/encryption/codec'
 import { registerKey, usedKeys } from '../../src/db/encryption/keys'
@@ -383,7 +383,7 @@ test.concurrent('a response in the background that cannot be read does not keep 
 
 test.concurrent('pages that follow a task are told its error as its vendor wrote it', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
-  const books = new LiveBooks(gateway.server.world)
+  const books = new LiveBalances(gateway.server.world)
   const watched = { keys: new Set<string>(), hasAdmin: true }
   await books.read(watched)
   const task = { model: 'test-long-video', prompt: 'a fox [sandbox task_ms=0 task_end=failed]' }

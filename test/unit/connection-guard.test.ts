@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Config } from '../../src/config/schema'
 import {
   type Caller,
-  type Door,
+  type GuardedServer,
   guardConnections,
   mostConnections,
   type Sockets,
@@ -14,7 +14,7 @@ import { waitFor } from '../support/gateway'
 
 describe('the guard by itself', () => {
   const config = (server: Config['server'] = {}) => ({ server }) as Config
-  const door: Door = { port: 1, closeIdle: () => 0, shut() {}, open() {} }
+  const door: GuardedServer = { port: 1, closeIdle: () => 0, shut() {}, open() {} }
   const callersOf = (addresses: Record<string, number>): Caller[] =>
     Object.entries(addresses).flatMap(([address, count]) =>
       Array.from({ length: count }, () => ({ descriptor: 0, address, port: 0 })),

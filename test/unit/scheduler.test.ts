@@ -70,7 +70,7 @@ function start(
   const entrance = { renew: async () => void runs.renew++ }
   const retention = { beat: async () => {}, stop() {} }
   const takeover = { check: async () => {} }
-  const discovery = { look: async () => void runs.discover++ }
+  const discovery = { refresh: async () => void runs.discover++ }
   const scheduler = startScheduler(world, {
     gateway,
     poller,

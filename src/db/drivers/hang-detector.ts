@@ -23,7 +23,7 @@ export class SilenceWatch {
   /** Watches while the work is under way. Answers and rejects as the work does. */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.asked++ === 0) this.heard()
-    this.timer ??= this.look()
+    this.timer ??= this.check()
     try {
       return await work()
     } finally {
@@ -37,11 +37,11 @@ export class SilenceWatch {
     this.quiet = 0
   }
 
-  private look(): Timer {
+  private check(): Timer {
     const timer = setTimeout(() => {
       this.timer = undefined
       if (this.asked === 0) return
-      this.timer = this.look()
+      this.timer = this.check()
       this.onQuiet(++this.quiet)
     }, this.lookMs)
     timer.unref()

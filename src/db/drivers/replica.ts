@@ -25,7 +25,7 @@ const AWAY_MS = 10_000
 const LOOK_MS = 2_000
 
 export class Replica {
-  private look: { until: number; isFit: Promise<boolean> } | undefined
+  private probe: { until: number; isFit: Promise<boolean> } | undefined
   private isUsed = true
 
   constructor(private readonly parts: ReplicaParts) {}
@@ -36,8 +36,8 @@ export class Replica {
    */
   async forReport(): Promise<Db> {
     const { primary, copy, monotonic } = this.parts
-    if (!this.look || monotonic() >= this.look.until) this.begin()
-    if (!(await this.look?.isFit)) return primary
+    if (!this.probe || monotonic() >= this.probe.until) this.begin()
+    if (!(await this.probe?.isFit)) return primary
     let from = copy
     return {
       ...primary,
@@ -62,10 +62,10 @@ export class Replica {
   private begin(): void {
     const { monotonic } = this.parts
     // Reports that begin meanwhile wait for the same look.
-    const look = { until: Number.POSITIVE_INFINITY, isFit: this.isFit() }
-    this.look = look
-    void look.isFit.then((isFit) => {
-      look.until = monotonic() + (isFit ? FRESH_MS : AWAY_MS)
+    const probe = { until: Number.POSITIVE_INFINITY, isFit: this.isFit() }
+    this.probe = probe
+    void probe.isFit.then((isFit) => {
+      probe.until = monotonic() + (isFit ? FRESH_MS : AWAY_MS)
     })
   }
 
@@ -90,7 +90,7 @@ export class Replica {
 
   private leave(reason: string): void {
     const { monotonic, log } = this.parts
-    this.look = { until: monotonic() + AWAY_MS, isFit: Promise.resolve(false) }
+    this.probe = { until: monotonic() + AWAY_MS, isFit: Promise.resolve(false) }
     if (this.isUsed) log('replica_not_used', { reason })
     this.isUsed = false
   }

@@ -43,7 +43,7 @@ export class Reencryption {
   private readonly tables: readonly EncodedTable[]
   private readonly log: Log
   /** Uses of other keys at the last look, and at how many looks in a row they were the same. */
-  private readonly idle = new Map<string, { uses: number; looks: number }>()
+  private readonly idle = new Map<string, { uses: number; checks: number }>()
   private beats = 0
   private isStopped = false
 
@@ -110,9 +110,9 @@ export class Reencryption {
 
   private looksIdle({ id, uses }: UsedKey): boolean {
     const before = this.idle.get(id)
-    const looks = before?.uses === uses ? before.looks + 1 : 0
-    this.idle.set(id, { uses, looks })
-    return looks >= IDLE_LOOKS
+    const checks = before?.uses === uses ? before.checks + 1 : 0
+    this.idle.set(id, { uses, checks })
+    return checks >= IDLE_LOOKS
   }
 
   private async forget(keys: readonly UsedKey[], rows: number): Promise<void> {

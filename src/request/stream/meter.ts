@@ -66,14 +66,14 @@ export interface StreamMeter {
 }
 
 /** A part of a stream as the caller sees it. */
-interface Look {
+interface ShownPart {
   /** The index after the part. */
   end: number
   shown: string
   /** True if the bytes are those of the vendor. */
   isSame: boolean
 }
-const UNSEEN: Look = { end: 0, shown: '', isSame: true }
+const UNSEEN: ShownPart = { end: 0, shown: '', isSame: true }
 
 /**
  * Creates a meter. Events pass unchanged, except for the model's name, figures that are only for our accounting, and figures
@@ -308,9 +308,9 @@ class PassingMeter implements StreamMeter {
     if (this.plainAnswer && !this.hasLists && !this.tally.hasOutput()) this.hasLists = hasList(whole)
     // Any event may be the first output. Large ones are read at once anyway, when they are kept.
     const isBeginning = !this.tally.hasOutput() && whole.length <= UNREAD_BYTES
-    const begun = isBeginning ? this.look(whole, 0, 'up to output') : UNSEEN
+    const begun = isBeginning ? this.inspectFrom(whole, 0, 'up to output') : UNSEEN
     const start = this.hasLists ? begun.end : startOfReport(whole, begun.end)
-    const reports = start === -1 ? UNSEEN : this.look(whole, start, 'reports')
+    const reports = start === -1 ? UNSEEN : this.inspectFrom(whole, start, 'reports')
     if (begun.isSame && reports.isSame) return whole
     return Buffer.concat([
       Buffer.from(begun.shown, 'latin1'),
@@ -320,7 +320,7 @@ class PassingMeter implements StreamMeter {
   }
 
   /** The caller's view of the events from an index on: of those up to the first output, or of all with reports. */
-  private look(whole: Buffer, from: number, at: 'up to output' | 'reports'): Look {
+  private inspectFrom(whole: Buffer, from: number, at: 'up to output' | 'reports'): ShownPart {
     let end = from
     let shown = ''
     let isSame = true
@@ -328,16 +328,16 @@ class PassingMeter implements StreamMeter {
       if (at === 'up to output' && this.tally.hasOutput()) break
       const reading = at === 'reports' && !mayReport(event) ? SILENT : this.read(event)
       this.learn(event, reading)
-      const seen = this.seenBy(event, reading)
-      isSame &&= seen === event
-      shown += seen
+      const shownOne = this.shownEvent(event, reading)
+      isSame &&= shownOne === event
+      shown += shownOne
       end += event.length
     }
     return { end, shown, isSame }
   }
 
   /** The caller's view of an event. */
-  private seenBy(event: string, reading: Reading): string {
+  private shownEvent(event: string, reading: Reading): string {
     const isError = hasFailed(reading)
     const { usage } = reading
     const { hideUsage, follower } = this.options

@@ -4,7 +4,7 @@
 interface EventType {
   meaning: string
   /** Whether its end is told too. */
-  tellsEnd: boolean
+  notifiesEnd: boolean
   /** True if it is sent once, however long its cause lasts. */
   isSentOnce?: true
 }
@@ -12,68 +12,68 @@ interface EventType {
 export const eventTypes = {
   'balance.low': {
     meaning: 'An account has less than `events.lowBalanceUsd`, or nothing left.',
-    tellsEnd: true,
+    notifiesEnd: true,
   },
   'budget.reached': {
     meaning: 'A key has used `events.budgetPercent` of its budget for this day, week or month.',
-    tellsEnd: true,
+    notifiesEnd: true,
   },
   'account_budget.reached': {
     meaning: 'An account has used `events.budgetPercent` of its budget, its own or that of its plan.',
-    tellsEnd: true,
+    notifiesEnd: true,
   },
-  'key.expiring': { meaning: 'A key expires within `events.keyExpiringDays`.', tellsEnd: false },
+  'key.expiring': { meaning: 'A key expires within `events.keyExpiringDays`.', notifiesEnd: false },
   shortfall: {
     meaning: 'Requests of an account cost more than it had: the gateway paid the rest.',
-    tellsEnd: false,
+    notifiesEnd: false,
   },
   'charge.failed': {
     meaning: 'An answer was delivered and could not be charged: see `charge_not_ended` in the log.',
-    tellsEnd: false,
+    notifiesEnd: false,
   },
   'usage.above_quote': {
     meaning: 'A vendor counted more for a model than its requests could use by their size and limits.',
-    tellsEnd: false,
+    notifiesEnd: false,
   },
   'price.drift': {
     meaning:
       'The price that a vendor reports for a request differs by more than 1 % from our price list. Sent once per model and day.',
-    tellsEnd: false,
+    notifiesEnd: false,
     isSentOnce: true,
   },
-  'upstream.down': { meaning: 'A vendor has not answered for a minute.', tellsEnd: true },
+  'upstream.down': { meaning: 'A vendor has not answered for a minute.', notifiesEnd: true },
   'upstream.refused': {
     meaning: "A vendor refuses the operator's account: its key, its bill, its rights.",
-    tellsEnd: true,
+    notifiesEnd: true,
   },
-  'backup.failed': { meaning: 'A backup could not be made.', tellsEnd: true },
+  'backup.failed': { meaning: 'A backup could not be made.', notifiesEnd: true },
   'backup.late': {
     meaning: 'The newest backup is more than twice as old as `backup.every` allows.',
-    tellsEnd: true,
+    notifiesEnd: true,
   },
-  'books.wrong': { meaning: 'The books do not add up: see `gateway balance verify`.', tellsEnd: false },
+  'books.wrong': { meaning: 'The books do not add up: see `gateway balance verify`.', notifiesEnd: false },
   'configuration.refused': {
     meaning: 'A changed configuration has faults; the one before stays in force.',
-    tellsEnd: true,
+    notifiesEnd: true,
   },
   'model.retiring': {
     meaning:
       'The vendor of a model that was used in the last 30 days ends it in 30 days, in 7 days, or in one day. Sent once at each of these.',
-    tellsEnd: false,
+    notifiesEnd: false,
     isSentOnce: true,
   },
   'payment.not_credited': {
     meaning: 'A payment was made that could not be credited: see its reason.',
-    tellsEnd: false,
+    notifiesEnd: false,
   },
   'statement.issued': {
     meaning: 'A statement of an account was issued. It is told once and not repeated.',
-    tellsEnd: false,
+    notifiesEnd: false,
     isSentOnce: true,
   },
   'webhook.failed': {
     meaning: 'Webhooks of an account were given up: their receiver did not take them for three days.',
-    tellsEnd: false,
+    notifiesEnd: false,
   },
 } as const satisfies Record<string, EventType>
 

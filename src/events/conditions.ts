@@ -21,7 +21,7 @@ export interface StoredCondition extends EventCondition {
   beganAt: number
   /** Until when it is taken to last unless it is seen again. */
   lastsUntil: number
-  toldAt: number | null
+  notifiedAt: number | null
 }
 
 /** A condition of which is to be told. */
@@ -32,7 +32,7 @@ export interface DueCondition extends StoredCondition {
 const SENT_ONCE = eventsSentOnce.map((name) => `'${name}'`).join(', ')
 
 /** Until somebody says that it is over. */
-export const UNTIL_OVER = Number.MAX_SAFE_INTEGER
+export const UNTIL_ENDED = Number.MAX_SAFE_INTEGER
 
 /** How long nothing must be seen before an end counts: at first, and at most. */
 const CALM_MS = 2 * 60_000
@@ -47,12 +47,12 @@ const REMEMBERED_MS = 86_400_000
 const MOST_TOLD = 200
 
 /** The statement that notes a condition, which lasts for some time unless it is seen again. */
-export function see(
+export function noteCondition(
   { type, subject, account, details }: EventCondition,
   now: number,
   lastsMs: number,
 ): Statement {
-  const least = lastsMs === UNTIL_OVER ? UNTIL_OVER : now + lastsMs
+  const least = lastsMs === UNTIL_ENDED ? UNTIL_ENDED : now + lastsMs
   return {
     sql: `insert into event_conditions (type, subject, account, details, began_at, seen_at, lasts_until, calm_ms)
       values ($1, $2, $3, $4, $5, $5, case when $6 > $5 + $7 then $6 else $5 + $7 end, $7)
@@ -66,9 +66,9 @@ export function see(
 }
 
 /** The statement that ends conditions of a type after their calm: all, but those whose subjects a query gives. */
-export function endOthers(type: EventName, now: number, current: Statement): Statement {
+export function endAllExcept(type: EventName, now: number, current: Statement): Statement {
   const parameters = [...(current.parameters ?? [])]
-  const [ofType, at, forever] = [type, now, UNTIL_OVER].map((value) => `$${parameters.push(value)}`)
+  const [ofType, at, forever] = [type, now, UNTIL_ENDED].map((value) => `$${parameters.push(value)}`)
   return {
     sql: `update event_conditions set lasts_until = cast(${at} as bigint) + calm_ms
       where type = ${ofType} and lasts_until = ${forever}
@@ -96,7 +96,7 @@ export function endCondition(
  */
 export function newAmong(type: EventName, now: number, repeatMs: number, current: Statement): Statement {
   const parameters = [...(current.parameters ?? [])]
-  const [ofType, forever, before] = [type, UNTIL_OVER, now - repeatMs].map(
+  const [ofType, forever, before] = [type, UNTIL_ENDED, now - repeatMs].map(
     (value) => `$${parameters.push(value)}`,
   )
   return {
@@ -114,25 +114,28 @@ export async function dueConditions(db: Db, now: number, repeatMs: number): Prom
     sql: `select * from event_conditions where
       (told_at is null and lasts_until > $1 and (type <> 'upstream.down' or seen_at - began_at >= ${DOWN_MS}))
       or (told_at is not null and lasts_until <= $1)
-      or (told_at <= $2 and type not in (${SENT_ONCE}) and (lasts_until = ${UNTIL_OVER} or seen_at > $1 - ${JUST_NOW_MS}))
+      or (told_at <= $2 and type not in (${SENT_ONCE}) and (lasts_until = ${UNTIL_ENDED} or seen_at > $1 - ${JUST_NOW_MS}))
       order by type, subject limit ${MOST_TOLD}`,
     parameters: [now, now - repeatMs],
   })
   return rows.map(conditionOfRow).map((condition) => ({ ...condition, state: stateOf(condition, now) }))
 }
 
-function stateOf({ toldAt, lastsUntil }: StoredCondition, now: number): EventState {
+function stateOf({ notifiedAt: toldAt, lastsUntil }: StoredCondition, now: number): EventState {
   if (lastsUntil <= now) return 'ended'
   return toldAt === null ? 'began' : 'continues'
 }
 
 /** Whether anybody is told of it: the end of some is no news. */
-export function hasUsage({ type, state }: DueCondition): boolean {
-  return state !== 'ended' || eventTypes[type].tellsEnd
+export function isNotified({ type, state }: DueCondition): boolean {
+  return state !== 'ended' || eventTypes[type].notifiesEnd
 }
 
 /** The statement that notes that a condition is told. It hits no row if another node has told it. */
-export function markTold({ type, subject, state, toldAt }: DueCondition, now: number): Statement {
+export function markNotified(
+  { type, subject, state, notifiedAt: toldAt }: DueCondition,
+  now: number,
+): Statement {
   if (state === 'began')
     return {
       sql: `update event_conditions set told_at = $3
@@ -167,7 +170,7 @@ export async function forgetConditions(db: Db, now: number): Promise<void> {
 }
 
 /** Conditions that last, the oldest first. */
-export async function lastingConditions(db: Db, now: number, limit: number): Promise<StoredCondition[]> {
+export async function activeConditions(db: Db, now: number, limit: number): Promise<StoredCondition[]> {
   const rows = await db.query({
     sql: `select * from event_conditions where lasts_until > $1 and (told_at is not null or type <> 'upstream.down'
         or seen_at - began_at >= ${DOWN_MS}) order by began_at, type, subject limit $2`,
@@ -184,6 +187,6 @@ function conditionOfRow(row: Row): StoredCondition {
     details: JSON.parse(row.details as string),
     beganAt: row.began_at as number,
     lastsUntil: row.lasts_until as number,
-    toldAt: row.told_at as number | null,
+    notifiedAt: row.told_at as number | null,
   }
 }

@@ -36,6 +36,13 @@ function bodyOf(db: Pick<Db, 'codec'>, event: SentEvent): EventBody | undefined 
   }
 }
 
-export function conditionJson({ type, subject, account, details, beganAt, toldAt }: StoredCondition) {
+export function conditionJson({
+  type,
+  subject,
+  account,
+  details,
+  beganAt,
+  notifiedAt: toldAt,
+}: StoredCondition) {
   return { type, subject, account, since: isoTime(beganAt), told_at: isoTime(toldAt), details }
 }

@@ -11,7 +11,7 @@ import type { EventName } from '../contract/events'
 import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
-import { type DueCondition, endOthers, newAmong, see, UNTIL_OVER } from './conditions'
+import { type DueCondition, endAllExcept, newAmong, noteCondition, UNTIL_ENDED } from './conditions'
 
 /** A state that a query finds: its rows have a subject, an account, and figures for the message. */
 interface BookCondition {
@@ -147,13 +147,13 @@ export async function checkLedger(
     const query = current(settings, now, plans)
     const rows = await db.query(newAmong(type, now, settings.repeatMs, query))
     const seen = rows.map((row) =>
-      see(
+      noteCondition(
         { type, subject: row.subject as string, account: row.account as string, details: details(row) },
         now,
-        UNTIL_OVER,
+        UNTIL_ENDED,
       ),
     )
-    await apply(db, [...seen, endOthers(type, now, query)])
+    await apply(db, [...seen, endAllExcept(type, now, query)])
   }
 }
 

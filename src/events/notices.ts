@@ -3,7 +3,7 @@
 
 import type { EventName } from '../contract/events'
 import type { Log } from '../lib/system'
-import { type EventCondition, UNTIL_OVER } from './conditions'
+import { type EventCondition, UNTIL_ENDED } from './conditions'
 
 /** A note: a condition that was seen, or one that is over. */
 type Notice =
@@ -35,7 +35,7 @@ const noticed: Readonly<Record<string, Noticed>> = {
     type: 'backup.failed',
     subject: { name: 'backup' },
     fields: ['reason'],
-    lastsMs: UNTIL_OVER,
+    lastsMs: UNTIL_ENDED,
     endedBy: 'backup_made',
     endFields: ['name', 'bytes'],
   },

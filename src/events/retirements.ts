@@ -5,7 +5,7 @@ import { DAY_MS } from '../billing/reports/usage-totals'
 import type { Model } from '../contract/family'
 import { apply, type Db, type Statement } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { see } from './conditions'
+import { noteCondition } from './conditions'
 
 /** Days before the end of a model at which an event is sent, fewest first. */
 const STEPS = [1, 7, 30]
@@ -44,7 +44,7 @@ function noteOf(model: Ending, requests: number, now: number): Statement[] {
   const details = { model: model.id, retires_at: isoTime(at), successor, requests_30d: requests }
   // Each step is a condition of its own, which lasts until the model has ended: it is reported once.
   const subject = `${model.id}, ${step} ${step === 1 ? 'day' : 'days'}`
-  return [see({ type: 'model.retiring', subject, account: null, details }, now, at - now)]
+  return [noteCondition({ type: 'model.retiring', subject, account: null, details }, now, at - now)]
 }
 
 /** The number of requests of each model in the last 30 days. */

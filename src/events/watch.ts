@@ -18,10 +18,10 @@ import {
   dueConditions,
   endCondition,
   forgetConditions,
-  hasUsage,
-  markTold,
-  see,
-  UNTIL_OVER,
+  isNotified,
+  markNotified,
+  noteCondition,
+  UNTIL_ENDED,
 } from './conditions'
 import { checkLedger, withEndFigures } from './ledger-conditions'
 import type { Notices } from './notices'
@@ -49,7 +49,9 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
   const settings = eventSettingsOf(config.events)
   const at = now()
   const seen = noted.map((notice) =>
-    'isOver' in notice ? endCondition(notice.isOver, at) : see(notice.condition, at, notice.lastsMs),
+    'isOver' in notice
+      ? endCondition(notice.isOver, at)
+      : noteCondition(notice.condition, at, notice.lastsMs),
   )
   try {
     await applySome(db, [...seen, ...upstreamsDown(world, at)])
@@ -64,7 +66,7 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
     await watchRetirements(db, world.catalogue.models.values(), at)
     await forgetConditions(db, at)
   }
-  await tell(world, settings, at)
+  await notify(world, settings, at)
 }
 
 async function applySome(db: Db, statements: Statement[]): Promise<void> {
@@ -75,7 +77,7 @@ async function applySome(db: Db, statements: Statement[]): Promise<void> {
 function upstreamsDown({ catalogue }: WatchWorld, now: number): Statement[] {
   return [...catalogue.upstreams].flatMap(([name, upstream]) => {
     if (upstream.health().breaker === 'closed') return []
-    return [see({ type: 'upstream.down', subject: name, account: null, details: {} }, now, 0)]
+    return [noteCondition({ type: 'upstream.down', subject: name, account: null, details: {} }, now, 0)]
   })
 }
 
@@ -86,15 +88,19 @@ async function checkBackupAge({ db, config }: WatchWorld, now: number): Promise<
   const isLate = everyMs !== undefined && madeAt > 0 && isBackupLate(madeAt, everyMs, now)
   const details = { newest_at: madeAt === 0 ? null : isoTime(madeAt) }
   const condition = { type: 'backup.late', subject: 'backup', account: null, details } as const
-  await apply(db, [isLate ? see(condition, now, UNTIL_OVER) : endCondition(condition, now)])
+  await apply(db, [isLate ? noteCondition(condition, now, UNTIL_ENDED) : endCondition(condition, now)])
 }
 
 /** Writes the events that are due, and that they are told, in one transaction: of several nodes one succeeds. */
-async function tell({ db, config, newId }: WatchWorld, settings: EventSettings, now: number): Promise<void> {
+async function notify(
+  { db, config, newId }: WatchWorld,
+  settings: EventSettings,
+  now: number,
+): Promise<void> {
   const found = await dueConditions(db, now, settings.repeatMs)
   if (found.length === 0) return
   const due = await withEndFigures(db, settings, now, config.plans ?? {}, found)
-  const events = groupsOf(due.filter(hasUsage)).flatMap((group) =>
+  const events = groupsOf(due.filter(isNotified)).flatMap((group) =>
     [...settings.to].flatMap(([recipient, entry]) => {
       const items = group.conditions.filter(({ account }) => wants(entry, group.type, account))
       if (items.length === 0) return []
@@ -104,7 +110,7 @@ async function tell({ db, config, newId }: WatchWorld, settings: EventSettings, 
       return [insertEvent(db, { id, recipient, body: JSON.stringify(body) }, now)]
     }),
   )
-  await tryApply(db, [...due.map((condition) => markTold(condition, now)), ...events])
+  await tryApply(db, [...due.map((condition) => markNotified(condition, now)), ...events])
 }
 
 interface Group {

@@ -618,7 +618,10 @@ test('a configuration is checked: each way, its secret, and what it needs', () =
 test('the page of events has a row for each, and says whether its end is reported', () => {
   const page = readFileSync(join(import.meta.dir, '../../docs/operate/events.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([a-z_.]+)` .*\| (yes|no) +\|$/gm)].map(([, name, end]) => [name, end])
-  const expected = Object.entries(eventTypes).map(([name, { tellsEnd }]) => [name, tellsEnd ? 'yes' : 'no'])
+  const expected = Object.entries(eventTypes).map(([name, { notifiesEnd }]) => [
+    name,
+    notifiesEnd ? 'yes' : 'no',
+  ])
   expect(rows.sort()).toEqual(expected.sort())
 })
 

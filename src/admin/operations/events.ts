@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
-import { lastingConditions } from '../../events/conditions'
+import { activeConditions } from '../../events/conditions'
 import { conditionJson, eventJson } from '../../events/event-json'
 import { testEvent } from '../../events/send'
 import { notFound } from '../../lib/errors'
@@ -34,7 +34,7 @@ const conditions = operation({
     open,
   ),
   async run({ world }) {
-    const rows = await lastingConditions(world.db, world.now(), MOST_CONDITIONS)
+    const rows = await activeConditions(world.db, world.now(), MOST_CONDITIONS)
     return { data: rows.map(conditionJson) }
   },
 })

@@ -5,7 +5,7 @@
 import type { SessionKind } from '../accounts/sessions'
 import type { ConsoleServer } from '../console-server/console-server'
 import { clientAddressOf } from '../http/client-address'
-import { exempt, type Listener } from '../http/connection'
+import { disableTimeout, type Listener } from '../http/connection'
 import { errorResponse } from '../http/errors'
 import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
@@ -84,7 +84,7 @@ export class ConsoleEntrance {
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
     if (pathOf(request) === SESSION_PATH) return this.marked(await server.session(request, place))
     if (request.method !== 'GET') throw onlyGet()
-    exempt(listener, request)
+    disableTimeout(listener, request)
     return server.watch(request, place)
   }
 

@@ -10,7 +10,7 @@ import { IndexedSet, type Member } from '../lib/indexed-set'
 import { BODY_LIMITS, leadingText, tooComplex } from '../lib/json/body'
 import { JsonCounter } from '../lib/json/counter'
 import { type Ticker, watchWhileNeeded } from '../lib/ticker'
-import { type Listener, linger } from './connection'
+import { type Listener, setBodyTimeout } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
@@ -186,7 +186,7 @@ export class BodyReader {
   answer(request: Request, response: Response, listener: Listener | null): Response {
     const reader = this.#unread.get(request)
     reader?.cancel().catch(() => {})
-    if (reader || (request.body && !request.bodyUsed)) linger(listener, request)
+    if (reader || (request.body && !request.bodyUsed)) setBodyTimeout(listener, request)
     return response
   }
 

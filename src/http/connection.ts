@@ -28,17 +28,21 @@ export function headersTimeoutSeconds({ server }: Config): number {
 }
 
 /** Lifts Bun's timeout for a request: a model may think for minutes, and the gateway's own time limits apply. */
-export function exempt(listener: Listener | null, request: Request): void {
+export function disableTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, 0)
 }
 
 /** Sets the timeout after an answer: from here on the caller has to take it, or ask again. */
-export function rest(listener: Listener | null, request: Request, { server }: Pick<Config, 'server'>): void {
+export function setKeepAliveTimeout(
+  listener: Listener | null,
+  request: Request,
+  { server }: Pick<Config, 'server'>,
+): void {
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
 }
 
 /** Sets the timeout of a stream that says at least every 15 seconds that it goes on: who takes none of it for so long is gone. */
-export function follow(listener: Listener | null, request: Request): void {
+export function setStreamTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }
 
@@ -50,11 +54,11 @@ export function restAfter(
   config: Pick<Config, 'server'>,
 ): void {
   const type = response instanceof Response ? response.headers.get('content-type') : null
-  if (type?.startsWith('text/event-stream')) follow(listener, request)
-  else rest(listener, request, config)
+  if (type?.startsWith('text/event-stream')) setStreamTimeout(listener, request)
+  else setKeepAliveTimeout(listener, request, config)
 }
 
 /** Sets the timeout for an answer before its body has arrived: the rest of it may take only so long, however steady. */
-export function linger(listener: Listener | null, request: Request): void {
+export function setBodyTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, LINGER_TIMEOUT_SECONDS)
 }

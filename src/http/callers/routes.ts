@@ -6,7 +6,7 @@ import type { Key } from '../../accounts/keys'
 import { countFreeRequest } from '../../billing/ledger/limits'
 import { parseBody, scanBody } from '../../lib/json/body'
 import type { BodyReader } from '../body'
-import { exempt, type Listener, rest } from '../connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { tolerated } from '../paths'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
@@ -53,7 +53,7 @@ async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Pro
   const { request, listener } = sent
   const { dialectOf, mayRest = false, body } = operation
   const dialect = dialectOf?.(request) ?? 'openai'
-  if (body) rest(listener, request, world.config)
+  if (body) setKeepAliveTimeout(listener, request, world.config)
   const response = await answerKeyed(
     world,
     request,
@@ -74,7 +74,7 @@ async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Pro
     mayRest,
   )
   if (!body) return response
-  rest(listener, request, world.config)
+  setKeepAliveTimeout(listener, request, world.config)
   return response.ok ? response : bodies.answer(request, response, listener)
 }
 
@@ -88,7 +88,7 @@ async function readBody(
   const content =
     isBodyOptional && !hasBody(request)
       ? undefined
-      : await bodies.read(request, entrance, () => exempt(listener, request))
+      : await bodies.read(request, entrance, () => disableTimeout(listener, request))
   const fields = content ? parseBody(scanBody(content)) : {}
   if (isCounted) await countFreeRequest(world.db, key, world.now())
   checkBody(body, fields)

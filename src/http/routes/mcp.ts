@@ -11,7 +11,7 @@ import type { Gateway } from '../../request/line'
 import { keyHeaderOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
-import { exempt, type Listener, rest } from '../connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
 import { tolerated } from '../paths'
 import type { KeyedWorld } from '../with-key'
@@ -53,7 +53,7 @@ export function mcpRoutes(
 
   async function answer(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
-    rest(listener, request, world.config)
+    setKeepAliveTimeout(listener, request, world.config)
     const origin = request.headers.get('origin')
     const isAllowed = origin === null || isAllowedPage(origin)
     const response = await (isAllowed
@@ -61,7 +61,7 @@ export function mcpRoutes(
       : Promise.reject(foreign(origin))
     ).catch((error) => errorResponse(error, requestId))
     // A stream of a tool is never silent for long.
-    rest(listener, request, world.config)
+    setKeepAliveTimeout(listener, request, world.config)
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
@@ -74,7 +74,7 @@ export function mcpRoutes(
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = keyHeaderOf(request.headers, world.config, 'openai')
     const key = await world.authenticator.authenticate(authorization)
-    const bytes = await bodies.read(request, 'mcp', () => exempt(listener, request))
+    const bytes = await bodies.read(request, 'mcp', () => disableTimeout(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)

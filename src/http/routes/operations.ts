@@ -22,7 +22,7 @@ import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
-import { exempt, follow, type Listener, rest } from '../connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout, setStreamTimeout } from '../connection'
 import { errorResponse } from '../errors'
 import { type FormTools, readForm } from '../form'
 import { gatewayUrlOf } from '../gateway-url'
@@ -142,15 +142,15 @@ export class HttpIncoming implements Incoming {
   }
 
   rest(): void {
-    rest(this.listener, this.request, this.world.config)
+    setKeepAliveTimeout(this.listener, this.request, this.world.config)
   }
 
   follow(): void {
-    follow(this.listener, this.request)
+    setStreamTimeout(this.listener, this.request)
   }
 
   protected exempt(): void {
-    exempt(this.listener, this.request)
+    disableTimeout(this.listener, this.request)
   }
 }
 

@@ -11,7 +11,7 @@ import type { System } from '../../lib/system'
 import { readCheckout } from '../../payments/checkout'
 import { signatureFault } from '../../payments/signature'
 import type { BodyReader } from '../body'
-import { exempt, type Listener, rest } from '../connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
 
 interface PaymentWorld extends Pick<System, 'newId' | 'log' | 'now'> {
@@ -22,7 +22,7 @@ interface PaymentWorld extends Pick<System, 'newId' | 'log' | 'now'> {
 export function paymentRoutes(world: PaymentWorld, bodies: BodyReader) {
   async function take(request: Request, listener: Listener | null): Promise<Response> {
     const requestId = world.newId('req')
-    rest(listener, request, world.config)
+    setKeepAliveTimeout(listener, request, world.config)
     let response: Response
     try {
       const body = await verifiedBody(world, request, bodies, listener)
@@ -31,7 +31,7 @@ export function paymentRoutes(world: PaymentWorld, bodies: BodyReader) {
     } catch (error) {
       response = errorResponse(error, 'openai', requestId, world.log)
     }
-    rest(listener, request, world.config)
+    setKeepAliveTimeout(listener, request, world.config)
     return response.ok ? response : bodies.answer(request, response, listener)
   }
 
@@ -54,7 +54,7 @@ async function verifiedBody(
       code: 'payments_not_configured',
       message: 'This gateway takes no payments of Stripe: its configuration has no payments.stripe.',
     })
-  const body = await bodies.read(request, 'payment', () => exempt(listener, request))
+  const body = await bodies.read(request, 'payment', () => disableTimeout(listener, request))
   const fault = signatureFault(request.headers.get('stripe-signature'), body, { secret, now: now() })
   if (fault === undefined) return body
   log('payment_refused', { reason: fault })

@@ -6,7 +6,7 @@ import { type Operation, operationOf } from '../../contract/operations'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
-import { exempt, type Listener, rest } from '../connection'
+import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
 import { servedPaths } from '../paths'
 import type { KeyedWorld } from '../with-key'
@@ -43,19 +43,20 @@ export function tokenCountRoutes(
     const countTokens = createTokenCount(world, operation)
     const count = async (request: Request, listener: Listener | null): Promise<Response> => {
       const requestId = world.newId('req')
-      rest(listener, request, world.config)
+      setKeepAliveTimeout(listener, request, world.config)
       try {
         const tokens = await countTokens({
           authorization: authorizationOf(request, world.config, dialect),
           headers: forwardedOf(operation, request.headers),
-          body: (check) => bodies.read(request, operation.name, () => exempt(listener, request), check),
+          body: (check) =>
+            bodies.read(request, operation.name, () => disableTimeout(listener, request), check),
           signal: request.signal,
         })
-        rest(listener, request, world.config)
+        setKeepAliveTimeout(listener, request, world.config)
         const ids = { 'x-request-id': requestId, ...(dialect === 'messages' && { 'request-id': requestId }) }
         return Response.json(answer(tokens), { headers: { ...ids, ...mark } })
       } catch (error) {
-        rest(listener, request, world.config)
+        setKeepAliveTimeout(listener, request, world.config)
         return bodies.answer(request, errorResponse(error, dialect, requestId, world.log), listener)
       }
     }

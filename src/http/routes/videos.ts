@@ -13,7 +13,7 @@ import { type DeleteWorld, deleteTaskOf } from '../../tasks/delete'
 import { findTask, listTasks, requireTask } from '../../tasks/find'
 import { showTask, type Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
-import { exempt, type Listener } from '../connection'
+import { disableTimeout, type Listener } from '../connection'
 import { limitOfQuery } from '../query-limit'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
@@ -54,7 +54,7 @@ export function videoRoutes(
     answer(request, async ({ account }, requestId) => {
       const task = await requireTask(world.db, account, id)
       // Its vendor may take a while to stop it.
-      exempt(listener, request)
+      disableTimeout(listener, request)
       await deleteTaskOf(world, task, () => request.signal.aborted)
       return json({ id: task.id, object: 'video.deleted', deleted: true }, requestId)
     })

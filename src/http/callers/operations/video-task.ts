@@ -6,7 +6,7 @@ import { waitOfRequest } from '../../../lib/waiting'
 import { requireTask, taskNotFound } from '../../../tasks/find'
 import { showTask } from '../../../tasks/task'
 import { waitForTask } from '../../../tasks/wait'
-import { exempt } from '../../connection'
+import { disableTimeout } from '../../connection'
 import { callerOperation, shared } from '../operation'
 
 const show = callerOperation(shared('VideoTask'))({
@@ -24,7 +24,7 @@ const show = callerOperation(shared('VideoTask'))({
   async run({ world, key: { account }, params: { id = '' }, request, listener }) {
     const task = await requireTask(world.db, account, id)
     const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
-    if (waitMs > 0) exempt(listener, request)
+    if (waitMs > 0) disableTimeout(listener, request)
     const leaves = () => request.signal.aborted
     const ended =
       waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))

@@ -11,7 +11,7 @@ import { errorResponse } from '../http/errors'
 import { checkHost, pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
 import { inBrackets } from '../lib/url-host'
-import { isLocal, notHere } from '../listen/this-machine'
+import { isLocal, notFoundForOthers } from '../listen/this-machine'
 import type { ConsoleAtPort } from './console-entrance'
 import type { World } from './world'
 
@@ -33,7 +33,7 @@ export type AdminAtPort = (request: Request, listener: Listener | null) => Promi
 export function adminAtPort(world: World, api: AdminApi): AdminAtPort {
   return async (request, listener) => {
     if (world.config.admin?.allowRemote !== true && !isLocal(request, listener))
-      return errorResponse(notHere(), 'openai', world.newId('req'), world.log)
+      return errorResponse(notFoundForOthers(), 'openai', world.newId('req'), world.log)
     return api.answer(request, clientAddressOf(request, listener, world.config))
   }
 }

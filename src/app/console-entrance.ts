@@ -9,7 +9,7 @@ import { disableTimeout, type Listener } from '../http/connection'
 import { errorResponse } from '../http/errors'
 import { pathOf } from '../http/target'
 import { GatewayError } from '../lib/errors'
-import { isLocal, notHere } from '../listen/this-machine'
+import { isLocal, notFoundForOthers } from '../listen/this-machine'
 import type { World } from './world'
 
 const SESSION_PATH = '/console/session'
@@ -75,7 +75,7 @@ export class ConsoleEntrance {
     kinds: readonly SessionKind[],
   ): Promise<Response> {
     const { world } = this
-    if (kinds.length === 0) throw notHere()
+    if (kinds.length === 0) throw notFoundForOthers()
     this.server ??= import('../console-server/console-server').then(
       ({ ConsoleServer }) => new ConsoleServer(world),
     )

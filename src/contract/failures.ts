@@ -110,7 +110,7 @@ interface Need {
 }
 
 /** The need in words, as the beginning of a sentence. */
-export function needOf({ heldNano, isStep }: Need): string {
+export function describeNeed({ heldNano, isStep }: Need): string {
   const amount = `$${formatUsd(heldNano)}`
   return isStep ? `This stream holds ${amount} before it begins` : `This request may cost up to ${amount}`
 }
@@ -121,7 +121,7 @@ export function notPaid(
   balance: { balanceNano: number; heldNano: number; availableNano: number } | undefined,
 ): GatewayError {
   const inFlight = balance !== undefined && balance.balanceNano >= need.heldNano
-  const left = `${needOf(need)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
+  const left = `${describeNeed(need)}; the account has $${formatUsd(balance?.availableNano ?? 0)} available`
   if (inFlight) return inFlightOnly(left, balance.heldNano)
   return tooLittle(
     'insufficient_balance',

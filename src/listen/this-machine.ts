@@ -37,7 +37,7 @@ export function isLocal(request: Request, listener: Listener | null): boolean {
 }
 
 /** The error for other machines, which tells them as little as for a path that is not there. */
-export function notHere(): GatewayError {
+export function notFoundForOthers(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',
     message:

@@ -6,7 +6,7 @@ import type { UpstreamError } from '../contract/upstream'
 import type { RelayedCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
-import { callerWords } from './caller-view'
+import { withoutAccountIds } from './caller-view'
 import { refusedField } from './refused-field'
 
 /** Seconds after which to come back, for a refusal that the operator has to fix. */
@@ -23,7 +23,7 @@ export function refusedByUpstream(
 ): GatewayError {
   if (vendor.whose === 'operator') return status === 404 ? modelMissing(name) : notServed(name)
   if (status >= 300 && status < 400) return redirected(name)
-  const shown = { ...vendor, message: callerWords(vendor.message) }
+  const shown = { ...vendor, message: withoutAccountIds(vendor.message) }
   const retryAfter = retryAfterMs === undefined ? undefined : String(Math.ceil(retryAfterMs / 1000))
   if (status === 429) return tooMany(shown, retryAfter)
   return status >= 500 ? upstreamFailed(name, status, shown, retryAfter) : callersMistake(status, shown)
@@ -150,7 +150,7 @@ export function overConcurrency(name: string, concurrency: number): GatewayError
   )
 }
 
-export function leftAlone(name: string): GatewayError {
+export function circuitOpen(name: string): GatewayError {
   return notTaken(
     new GatewayError(503, {
       code: 'upstream_unavailable',

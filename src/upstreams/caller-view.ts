@@ -20,7 +20,7 @@ const TOLD_BY_EVENT =
 const USAGE_DEPTH = 3
 
 /** Whether an event may have such members. */
-export function mayTellCost(event: string): boolean {
+export function mayContainCost(event: string): boolean {
   return TOLD_BY_EVENT.test(event)
 }
 
@@ -43,9 +43,9 @@ export function callerEvent(
   isError: boolean,
   shownOf?: ((json: object) => object) | undefined,
 ): string {
-  if (isError) return toLatin1(callerWords(fromLatin1(event)))
+  if (isError) return toLatin1(withoutAccountIds(fromLatin1(event)))
   // Only an event that has such a word anywhere is checked further.
-  if (!shownOf && !mayTellCost(event)) return event
+  if (!shownOf && !mayContainCost(event)) return event
   const data = dataOfEvent(event)
   const json = data === undefined ? undefined : objectIn(data)
   const own = json && shownOf ? shownOf(json) : json
@@ -81,13 +81,13 @@ const ACCOUNTS: readonly (readonly [RegExp, string])[] = [
  * A vendor's error text without the ids of the operator's organization, project, team or account; also one that is
  * JSON.
  */
-export function callerWords(text: string): string {
+export function withoutAccountIds(text: string): string {
   return ACCOUNTS.reduce((words, [pattern, shown]) => words.replace(pattern, shown), text)
 }
 
 /** The answer of a failed task, or an error event: all its texts are about the failure. */
 export function callerComplaint<Complaint extends object>(complaint: Complaint): Complaint {
-  return JSON.parse(callerWords(JSON.stringify(complaint)))
+  return JSON.parse(withoutAccountIds(JSON.stringify(complaint)))
 }
 
 /**

@@ -15,7 +15,7 @@ import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { Breaker } from './breaker'
-import { leftAlone, modelMissing, overConcurrency } from './caller-errors'
+import { circuitOpen, modelMissing, overConcurrency } from './caller-errors'
 import { UpstreamConnection, type UpstreamWorld } from './connection'
 import { createFetchFile } from './result-file'
 import { keysOfUpstream } from './secrets'
@@ -100,7 +100,7 @@ class LimitedUpstream implements Upstream {
     failed?: (error: GatewayError) => void,
   ): Promise<{ response: HttpResponse; keyNumber: number | null; done(): void }> {
     if (this.running >= this.concurrency) throw overConcurrency(this.name, this.concurrency)
-    if (!this.breaker.allows()) throw leftAlone(this.name)
+    if (!this.breaker.allows()) throw circuitOpen(this.name)
     this.running++
     let isDone = false
     const done = () => {

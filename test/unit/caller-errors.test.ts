@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { UpstreamError } from '../../src/contract/upstream'
 import {
+  circuitOpen,
   emptyAnswer,
   isNotTaken,
-  leftAlone,
   notHttp,
   overConcurrency,
   refusedByUpstream,
@@ -177,7 +177,7 @@ test('errors without an answer say whether another vendor may be asked', () => {
     notHttp('zoo', cause),
     emptyAnswer('zoo'),
     overConcurrency('zoo', 2),
-    leftAlone('zoo'),
+    circuitOpen('zoo'),
   ]
   expect(errors.map(({ status, code, notTaken }) => [status, code, notTaken])).toEqual([
     [502, 'upstream_unreachable', true],

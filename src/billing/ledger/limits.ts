@@ -3,7 +3,7 @@
 // nothing, and so has no hold, must ever be counted apart from it.
 
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../contract/budgets'
-import { inFlightOnly, needOf, tooLittle } from '../../contract/failures'
+import { describeNeed, inFlightOnly, tooLittle } from '../../contract/failures'
 import { type Db, type Statement, tryApply } from '../../db/db'
 import type { ErrorCode } from '../../lib/error-codes'
 import { GatewayError } from '../../lib/errors'
@@ -289,7 +289,7 @@ async function budgetSpent(
   const runningNano = Number(running?.running ?? 0)
   const leftNano = Math.max(0, amountNano - (await committedNano(db, owner, name)))
   const inFlight = leftNano + runningNano >= charge.heldNano
-  const left = `${needOf({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)} a ${period} has $${formatUsd(leftNano)} left`
+  const left = `${describeNeed({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)} a ${period} has $${formatUsd(leftNano)} left`
   if (inFlight) return inFlightOnly(left, runningNano)
   return tooLittle('budget_exceeded', `${left}. It is renewed at ${new Date(endsAt).toISOString()}.`)
 }

@@ -108,7 +108,7 @@ export function rewordRemix(
 }
 
 /** The error with the field names that this caller knows. */
-export function inTheseWords(error: unknown): unknown {
+export function withVideoFieldNames(error: unknown): unknown {
   const name = error instanceof GatewayError && error.param !== null ? NAMES[error.param] : undefined
   if (!(error instanceof GatewayError) || name === undefined) return error
   const { status, code, type, headers, cause, param } = error

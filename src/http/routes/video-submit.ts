@@ -15,7 +15,7 @@ import type { KeyedWorld } from '../with-key'
 import { HttpIncoming, type IncomingWorld } from './operations'
 import { freshAddressOf, type VideoWorld } from './video-content'
 import { type TaskDocument, videoOf } from './video-object'
-import { inTheseWords, readVideoRequest, remixRequest, reword, rewordRemix } from './video-request'
+import { readVideoRequest, remixRequest, reword, rewordRemix, withVideoFieldNames } from './video-request'
 
 /** A request in OpenAI's form, which is the same for every family. */
 class VideoIncoming extends HttpIncoming {
@@ -88,7 +88,7 @@ export function createVideoSubmission(
       const headers = new Headers({ ...Object.fromEntries(response.headers), ...mark })
       return Response.json(videoOf(document, task), { headers })
     } catch (error) {
-      const response = errorResponse(inTheseWords(error), operation.dialect, requestId, world.log)
+      const response = errorResponse(withVideoFieldNames(error), operation.dialect, requestId, world.log)
       return bodies.answer(request, response, listener)
     }
   }

@@ -14,7 +14,7 @@ import { isObject } from '../../src/lib/objects'
 import { baseUrlOf } from '../../src/upstreams/connection'
 import { fetchModelList } from '../../src/upstreams/listing'
 import { commandArgs, loadConfig, openDataDir } from '../configuration/settings'
-import { listInForce, takeBackList, takeList } from '../configuration/updated-lists'
+import { installList, listInForce, revertList } from '../configuration/updated-lists'
 import { CommandFailed } from '../lib/errors'
 import { readList } from '../lib/list-text'
 import { openUpstream, within } from '../lib/upstreams'
@@ -214,7 +214,7 @@ const update = defineCommand({
     const changes = changesOf(before, list)
     const leaping = before ? leaps(list.kind, before, list) : []
     const isTaken = args.yes === true && (leaping.length === 0 || args['accept-leaps'] === true)
-    if (isTaken) takeList(dataDir, list)
+    if (isTaken) installList(dataDir, list)
     if (args.json) {
       printJson({
         kind: list.kind,
@@ -236,7 +236,7 @@ const update = defineCommand({
 })
 
 function undo(dataDir: string, kind: string, json: boolean | undefined): void {
-  const isTakenBack = takeBackList(dataDir, kind)
+  const isTakenBack = revertList(dataDir, kind)
   if (!isTakenBack)
     throw new CommandFailed(`No list of the kind ${kind} was taken: the one that ships is in force.`)
   const { fetchedAt = null } = listInForce(dataDir, kind) ?? {}

@@ -31,7 +31,7 @@ export function listInForce(dataDir: string, kind: string): VendorList | undefin
 }
 
 /** Puts a list in force at the next start or reload. The one before is kept. */
-export function takeList(dataDir: string, list: VendorList): void {
+export function installList(dataDir: string, list: VendorList): void {
   const file = fileOf(dataDir, list.kind)
   mkdirSync(join(dataDir, FOLDER), { recursive: true, mode: 0o700 })
   if (existsSync(file)) renameSync(file, `${file}.before`)
@@ -41,7 +41,7 @@ export function takeList(dataDir: string, list: VendorList): void {
 }
 
 /** Takes the last list back: the one before it is in force again, or the one that ships. False if none was taken. */
-export function takeBackList(dataDir: string, kind: string): boolean {
+export function revertList(dataDir: string, kind: string): boolean {
   const file = fileOf(dataDir, kind)
   if (!existsSync(file)) return false
   rmSync(file)

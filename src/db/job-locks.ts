@@ -3,7 +3,7 @@
 import { type Db, tryApply } from './db'
 
 /** Takes a turn, which is due some time after the one before. False if another node has it. */
-export function takeTurn(db: Db, name: string, everyMs: number, now: number): Promise<boolean> {
+export function claimTurn(db: Db, name: string, everyMs: number, now: number): Promise<boolean> {
   return tryApply(db, [
     {
       sql: `insert into times (name, at, reference) values ($1, $2, 0)

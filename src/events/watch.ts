@@ -10,7 +10,7 @@ import type { Model } from '../contract/family'
 import type { Upstream } from '../contract/upstream'
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { takeTurn } from '../db/job-locks'
+import { claimTurn } from '../db/job-locks'
 import type { System } from '../lib/system'
 import { insertEvent } from '../webhooks/rows'
 import {
@@ -59,8 +59,8 @@ export async function watchEvents(world: WatchWorld): Promise<void> {
     notices.putBack(noted)
     throw error
   }
-  if (!(await takeTurn(db, 'events', TELL_MS, at))) return
-  if (await takeTurn(db, 'events of books', BOOKS_MS, at)) {
+  if (!(await claimTurn(db, 'events', TELL_MS, at))) return
+  if (await claimTurn(db, 'events of books', BOOKS_MS, at)) {
     await checkLedger(db, settings, at, config.plans)
     await checkBackupAge(world, at)
     await watchRetirements(db, world.catalogue.models.values(), at)

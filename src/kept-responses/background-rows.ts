@@ -104,12 +104,12 @@ export function endOverdue(
 }
 
 /** Removes a response that has no events. */
-export function forgetBegun(id: string): Statement {
+export function removeUnfinished(id: string): Statement {
   return { sql: 'delete from background_responses where id = $1 and has_ended = 0', parameters: [id] }
 }
 
 /** A guard that misses if a response is there. */
-export function unlessThere(id: string): Statement {
+export function guardAbsent(id: string): Statement {
   return {
     sql: 'select 1 as gone where not exists (select 1 from background_responses where id = $1)',
     parameters: [id],

@@ -28,8 +28,8 @@ import {
   eventsAfter,
   findBackground,
   forgetBackground,
-  forgetBegun,
   insertEvents,
+  removeUnfinished,
   renewLease,
 } from './background-rows'
 
@@ -127,7 +127,7 @@ export class BackgroundResponses {
   async endStatements(id: string, answer: object | undefined): Promise<Statement[]> {
     const { db } = this.world
     const run = this.running.get(id)
-    if (!run) return [answer ? endBackground(db, id, JSON.stringify(answer)) : forgetBegun(id)]
+    if (!run) return [answer ? endBackground(db, id, JSON.stringify(answer)) : removeUnfinished(id)]
     run.isEnding = true
     await run.writing.catch(() => {})
     const end = endBackground(db, id, JSON.stringify(answer ?? ended(run)))

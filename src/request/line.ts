@@ -33,7 +33,7 @@ import {
   type TaskBegun,
   type WholeAnswer,
 } from './answer/answer'
-import { answerInBackground, begunResponse, NOBODY } from './answer/background'
+import { answerInBackground, DETACHED_CALLER, initialResponse } from './answer/background'
 import { keepResults } from './answer/kept'
 import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
@@ -191,7 +191,11 @@ async function handle(
     reservation.record = record
     reservations.add(reservation)
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
-    const answered = await answerOfAny(line, reservation, reservation.request.background ? NOBODY : incoming)
+    const answered = await answerOfAny(
+      line,
+      reservation,
+      reservation.request.background ? DETACHED_CALLER : incoming,
+    )
     // 8, 9. Settle and log, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
@@ -336,7 +340,7 @@ function begunInBackground({ world }: Line, reservation: Reservation, answered: 
   if (!toKeep || !background) throw new Error('a response in the background is always kept')
   const body = record ? record.followed(answered.body, answered.headers['content-type']) : answered.body
   const { isFollowed } = background
-  const begun = begunResponse(reservation.request)
+  const begun = initialResponse(reservation.request)
   const shown = answerInBackground(world.backgroundResponses, toKeep, begun, { body, isFollowed })
   const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
   return new Response(shown.body, { headers })

@@ -2,7 +2,7 @@
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
 import { balanceOf } from '../billing/ledger/balances'
-import { answerAgain, type IdempotencyKey, type SavedAnswer, takeKey } from '../billing/ledger/idempotency'
+import { answerAgain, claimKey, type IdempotencyKey, type SavedAnswer } from '../billing/ledger/idempotency'
 import { type Charge, hold } from '../billing/ledger/ledger'
 import {
   accountPeriodOf,
@@ -27,7 +27,7 @@ import { formatUsd } from '../lib/money'
 import { lastCutOf } from '../request-log/last-cut'
 import type { RequestLogRow } from '../request-log/row'
 import { insertTask, type NewTask } from '../tasks/rows'
-import { begunResponse } from './answer/background'
+import { initialResponse } from './answer/background'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import { availableNanoOf, leanerHold } from './lean-hold'
@@ -75,7 +75,7 @@ export async function reserve(
   if (from.maxCostNano !== undefined && mostNano(request) > from.maxCostNano)
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
-  if (idempotencyKey) conditions.push(takeKey(idempotencyKey, charge.id, now))
+  if (idempotencyKey) conditions.push(claimKey(idempotencyKey, charge.id, now))
   const task =
     family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
   const rows = task ? [insertTask(task)] : backgroundRows(world, request, charge)
@@ -118,7 +118,7 @@ function backgroundRows(
 ): Statement[] {
   const { answer: context } = request.parsed
   if (!context?.isInBackground) return []
-  const answer = JSON.stringify(begunResponse(request))
+  const answer = JSON.stringify(initialResponse(request))
   const expiresAt = now + (keptResponses.keepMs ?? 0)
   return [insertBackground(db, { id: context.id, account, answer }, { now, leaseUntil, expiresAt })]
 }

@@ -6,7 +6,7 @@ import { type BackupTask, sourceOf } from '../backup/schedule'
 import { parseMonths } from '../config/retention'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
-import { takeTurn } from '../db/job-locks'
+import { claimTurn } from '../db/job-locks'
 import type { System } from '../lib/system'
 import { placeOfArchives } from './archive-place'
 import { NotClosed } from './close'
@@ -108,18 +108,18 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
     async beat() {
       if (worker) {
         // Others see that it still runs.
-        await takeTurn(db, TURN, 0, now())
+        await claimTurn(db, TURN, 0, now())
         return
       }
       const config = configNow()
       const keepMonths = config.retention && parseMonths(config.retention.charges)
       if (keepMonths === undefined || !(await isDue(db, keepMonths, now()))) return
-      if (!(await takeTurn(db, TURN, RETRY_MS, now()))) return
+      if (!(await claimTurn(db, TURN, RETRY_MS, now()))) return
       void begin(config, keepMonths)
     },
     async runNow(keepMonths) {
       // Other nodes see that it runs.
-      await takeTurn(db, TURN, 0, now())
+      await claimTurn(db, TURN, 0, now())
       if (worker || isStopping)
         throw new NotClosed('A run goes on already, or the process stops. Look again in a minute.')
       const answer = await begin(configNow(), keepMonths)

@@ -101,7 +101,7 @@ export async function settleTask(
 }
 
 /** Ends a task that never reached the vendor, as an operator found out. False if the vendor's id is known. */
-export async function endNotBegun(db: Db, task: Task, options: EndOptions): Promise<boolean> {
+export async function failUnsubmitted(db: Db, task: Task, options: EndOptions): Promise<boolean> {
   if (task.upstreamId !== null) return false
   return endTask(db, task, { state: 'failed', document: {}, error: NOT_BEGUN }, options)
 }

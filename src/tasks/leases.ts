@@ -24,7 +24,7 @@ export async function countDue(db: Db, upstream: string, now: number, limit: num
 }
 
 /** Takes as many of the wanted polls as fit into this second's limit, which all nodes share. Returns how many. */
-export async function takeTurns(
+export async function reservePolls(
   db: Db,
   upstream: string,
   { wanted, pollsPerSecond, now }: { wanted: number; pollsPerSecond: number; now: number },

@@ -5,7 +5,7 @@ import type { Db } from '../db/db'
 import { conflict, notFound } from '../lib/errors'
 import { redeliver } from '../webhooks/rows'
 import { findTask } from './find'
-import { endNotBegun } from './finish'
+import { failUnsubmitted } from './finish'
 import { askAgain } from './late-success'
 import { requestCancel } from './leases'
 import { acceptTask } from './rows'
@@ -62,7 +62,7 @@ export async function reconcileTask(
     throw conflict('task_known', `${task.id} already has the vendor's id ${task.upstreamId}.`)
   const isDone =
     upstreamId === undefined
-      ? await endNotBegun(db, task, { now, webhookId: newId('msg') })
+      ? await failUnsubmitted(db, task, { now, webhookId: newId('msg') })
       : // At once by any clock: that of the command may be ahead of the nodes that poll.
         await acceptTask(db, task.id, upstreamId, task.createdAt)
   if (isDone) return

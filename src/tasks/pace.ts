@@ -2,7 +2,7 @@
 // at a time so that callers do not notice thousands of due tasks. It must never exceed the vendor's limit.
 
 import type { Upstream } from '../contract/upstream'
-import { claimDue, countDue, takeTurns } from './leases'
+import { claimDue, countDue, reservePolls } from './leases'
 import type { PollWorld } from './poll'
 import type { Task } from './task'
 
@@ -74,7 +74,7 @@ export class UpstreamPace {
     const at = now()
     const free = Math.min(this.freePlaces(), TASKS_A_LOOK)
     const due = free > 0 ? await countDue(db, name, at, Math.min(free, pollsPerSecond)) : 0
-    const allowed = due > 0 ? await takeTurns(db, name, { wanted: due, pollsPerSecond, now: at }) : 0
+    const allowed = due > 0 ? await reservePolls(db, name, { wanted: due, pollsPerSecond, now: at }) : 0
     this.isCrowded = allowed === free
     return allowed === 0 ? [] : claimDue(db, name, at, { limit: allowed, leaseMs: LEASE_MS })
   }

@@ -10,7 +10,7 @@ import { monthOf } from '../../src/billing/reports/statements'
 import { renewAllowances } from '../../src/billing/selling/allowances'
 import { plansOf } from '../../src/config/models/plans'
 import type { Config } from '../../src/config/schema'
-import { takeTurn } from '../../src/db/job-locks'
+import { claimTurn } from '../../src/db/job-locks'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Journey, journeyAs, makeAdminToken, visitConsole } from '../support/browser/console-visit'
@@ -68,7 +68,7 @@ afterAll(async () => {
 async function seed(): Promise<void> {
   const { db } = gateway.server.world
   // The schedule of this process leaves old months to the journey.
-  await takeTurn(db, 'retention', 0, NOW)
+  await claimTurn(db, 'retention', 0, NOW)
   const spend = async (amountNano: number, at: number, account: string, model = 'test-chat') => {
     const own = { accountBudget: { amountNano: 20e9, period: 'month' as const } }
     const accountPeriod = accountPeriodOf(makeKey(at > NOW - DAY_MS ? own : {}), at)

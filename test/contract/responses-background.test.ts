@@ -9,9 +9,9 @@ import {
   endBackground,
   endOverdue,
   eventsAfter,
-  forgetBegun,
   insertBackground,
   insertEvents,
+  removeUnfinished,
 } from '../../src/kept-responses/background-rows'
 import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
@@ -276,7 +276,7 @@ for (const database of databaseKinds) {
       for (const late of [
         endBackground(db, 'resp_end', '{"a":3}'),
         endOverdue(db, { id: 'resp_end', answer: '{"a":4}', now: now() + 90_000 }),
-        forgetBegun('resp_end'),
+        removeUnfinished('resp_end'),
         insertEvents(db, 'resp_end', { first: 0, last: 0, text: 'late' }),
       ])
         await tryApply(db, [late])

@@ -4,7 +4,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { randomBytes } from '../../src/app/world'
-import { answerAgain, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
+import { answerAgain, claimKey, saveAnswer } from '../../src/billing/ledger/idempotency'
 import { masterKeysOf } from '../../src/config/secrets'
 import { createCodec } from '../../src/db/encryption/codec'
 import { migrate } from '../../src/db/migrations'
@@ -46,7 +46,7 @@ for (const kind of databaseKinds) {
     const key = (charge: string) => ({ account: 'alice', value: charge, requestHash: 'hash' })
     for (const [charge, body] of texts) {
       const answer = { status: 200, contentType: 'application/json', body }
-      await plain.batch([takeKey(key(charge), charge, 1), saveAnswer(plain, charge, answer)])
+      await plain.batch([claimKey(key(charge), charge, 1), saveAnswer(plain, charge, answer)])
     }
     await plain.close()
     const check = async (keys: Parameters<typeof masterKeysOf>[0]) => {

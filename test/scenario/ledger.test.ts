@@ -5,7 +5,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { encodedTables } from '../../src/app/encoded-tables'
 import { ledgerOf } from '../../src/billing/ledger/account-ledger'
 import { balanceOf } from '../../src/billing/ledger/balances'
-import { takeKey } from '../../src/billing/ledger/idempotency'
+import { claimKey } from '../../src/billing/ledger/idempotency'
 import {
   addCredit,
   adjust,
@@ -402,8 +402,8 @@ function expiryTests(kind: DatabaseKind): void {
     const db = await openBooks(kind, 1_000)
     const key = { account: 'alice', value: 'once', requestHash: 'h' }
     const charge = makeCharge(10)
-    await hold(db, charge, [takeKey(key, charge.id, START)])
-    expect(await hold(db, makeCharge(10), [takeKey(key, 'another', START)])).toEqual({
+    await hold(db, charge, [claimKey(key, charge.id, START)])
+    expect(await hold(db, makeCharge(10), [claimKey(key, 'another', START)])).toEqual({
       refusedBy: 'idempotency',
     })
     await releaseExpired(db, charge.expiresAt)

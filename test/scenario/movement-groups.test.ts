@@ -2,7 +2,7 @@
 // SQLite, in the order that the function promises, and leave the same rows behind. Faults stay with the one that has them.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { freeKey, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
+import { claimKey, freeKey, saveAnswer } from '../../src/billing/ledger/idempotency'
 import { addCredit, type Charge, extendHold, hold, release, settle } from '../../src/billing/ledger/ledger'
 import { conditionsOf, conditionsToExtend } from '../../src/billing/ledger/limits'
 import { referencesOf } from '../../src/billing/ledger/shared-rows'
@@ -134,7 +134,7 @@ group('a group of movements', () => {
     for (const [index, body] of texts.entries()) {
       const charge = makeCharge(10, { account, operation: '' })
       const key = { account, value: `key ${index}`, requestHash: 'h' }
-      await hold(db, charge, [takeKey(key, charge.id, START)])
+      await hold(db, charge, [claimKey(key, charge.id, START)])
       const answer = { status: 200, contentType: 'text/plain', body }
       await settle(db, charge, makeSettlement(5), [saveAnswer(db, charge.id, answer)])
       const rows = await db.query({
@@ -275,7 +275,7 @@ class Requests {
     const conditions = conditionsOf(key, charge)
     if (random.chance(0.2)) {
       const value = `key ${random.below(30)}`
-      conditions.push(takeKey({ account: key.account, value, requestHash: 'hash' }, charge.id, now))
+      conditions.push(claimKey({ account: key.account, value, requestHash: 'hash' }, charge.id, now))
     }
     const { name, also } = this.more(false)
     this.open.push(charge)

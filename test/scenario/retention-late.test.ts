@@ -4,7 +4,7 @@
 import { afterEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { folderPlace } from '../../src/backup/place'
 import { balanceOf } from '../../src/billing/ledger/balances'
-import { answerAgain, saveAnswer, takeKey } from '../../src/billing/ledger/idempotency'
+import { answerAgain, claimKey, saveAnswer } from '../../src/billing/ledger/idempotency'
 import { hold, settle } from '../../src/billing/ledger/ledger'
 import { signingKey } from '../../src/billing/proofs/checkpoint'
 import { closingsOf } from '../../src/billing/proofs/closings'
@@ -118,7 +118,7 @@ function lateTests(kind: DatabaseKind): void {
     const id = `req_${START.toString(16).padStart(12, '0')}${'0'.repeat(20)}`
     const charge = makeCharge(10, { id, createdAt: START })
     const key = { account: 'alice', value: 'once', requestHash: 'hash' }
-    await hold(db, charge, [takeKey(key, id, START)])
+    await hold(db, charge, [claimKey(key, id, START)])
     const answer = { status: 200, contentType: 'application/json', body: '{}' }
     await settle(db, charge, makeSettlement(10, { endedAt: START + 5 }), [saveAnswer(db, id, answer)])
     await goOn(db)
@@ -132,7 +132,7 @@ function lateTests(kind: DatabaseKind): void {
       expect(await findRequest({ db, requests }, unknown)).toBeUndefined()
     expect(await answerAgain(db, key)).toEqual(answer)
     // The same charge once more would have to be open first, and its key is taken.
-    expect(await hold(db, charge, [takeKey(key, id, LATER)])).toEqual({ refusedBy: 'idempotency' })
+    expect(await hold(db, charge, [claimKey(key, id, LATER)])).toEqual({ refusedBy: 'idempotency' })
     await expectRight(db)
   })
 }

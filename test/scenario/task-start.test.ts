@@ -4,7 +4,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { balanceOf } from '../../src/billing/ledger/balances'
-import { takeKey } from '../../src/billing/ledger/idempotency'
+import { claimKey } from '../../src/billing/ledger/idempotency'
 import { hold, releaseExpired } from '../../src/billing/ledger/ledger'
 import { audit } from '../../src/billing/proofs/audit'
 import type { Db } from '../../src/db/db'
@@ -263,7 +263,7 @@ async function startAt({ db, where }: Awaited<ReturnType<typeof prepare>>, vendo
 /** The Idempotency-Keys of requests that were running. */
 async function takeKeys(db: Db, tasks: readonly NewTask[]): Promise<void> {
   const keys = tasks.map(({ id, charge, createdAt }) =>
-    takeKey({ account: 'alice', value: `key of ${id}`, requestHash: 'any' }, charge, createdAt),
+    claimKey({ account: 'alice', value: `key of ${id}`, requestHash: 'any' }, charge, createdAt),
   )
   await db.batch(keys)
 }

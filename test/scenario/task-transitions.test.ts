@@ -10,7 +10,7 @@ import { hold, release } from '../../src/billing/ledger/ledger'
 import { audit } from '../../src/billing/proofs/audit'
 import { batchOf, type Db, type Row } from '../../src/db/db'
 import { findOverdue, findStranded, findTask } from '../../src/tasks/find'
-import { endNotBegun, endTask, type TaskEnding } from '../../src/tasks/finish'
+import { endTask, failUnsubmitted, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
 import { claimDue, extendLease, postpone, requestCancel } from '../../src/tasks/leases'
 import {
@@ -86,7 +86,7 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
   'cancel request: ask to stop': ({ db, task }) => requestCancel(db, task.id, NOW + ++ids),
   'owner: delete': ({ db, task }) => deleteEnded(db, task.id),
   'operator: give the id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
-  'operator: declare not begun': ({ db, seen }) => endNotBegun(db, seen, options()),
+  'operator: declare not begun': ({ db, seen }) => failUnsubmitted(db, seen, options()),
   'operator: ask again': ({ db, seen }) => askAgain(db, seen, NOW),
   'late success: succeed': ({ db, seen }) => succeedLate(db, seen, success, options()),
 }

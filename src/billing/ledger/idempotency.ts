@@ -41,7 +41,7 @@ export function idempotencyKeyOf(
   return { account, value, requestHash }
 }
 
-export function takeKey(key: IdempotencyKey, chargeId: string, now: number): Condition {
+export function claimKey(key: IdempotencyKey, chargeId: string, now: number): Condition {
   return {
     sql: `insert into saved_answers (account, idempotency_key, request_hash, charge, created_at)
       values ($1, $2, $3, $4, $5) on conflict (account, idempotency_key) do nothing`,
@@ -56,7 +56,7 @@ export function retakeKey(
   key: IdempotencyKey,
   { id, createdAt }: Pick<Charge, 'id' | 'createdAt'>,
 ): Statement {
-  const { sql, parameters = [] } = takeKey(key, id, createdAt)
+  const { sql, parameters = [] } = claimKey(key, id, createdAt)
   return { sql, parameters }
 }
 

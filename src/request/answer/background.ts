@@ -6,14 +6,14 @@ import type { ParsedRequest } from '../../contract/family'
 import type { ResponsesBody } from '../../families/responses/caller-side'
 import { responseObject } from '../../families/responses/response-object'
 import type { BackgroundResponses } from '../../kept-responses/background'
-import { unlessThere } from '../../kept-responses/background-rows'
+import { guardAbsent } from '../../kept-responses/background-rows'
 import type { ResponseToKeep } from '../../kept-responses/keep'
 import type { CheckedRequest } from '../check'
 import type { RequestWorld } from '../world'
 import type { Requester, StreamAnswer } from './answer'
 
 /** A caller who never leaves. */
-export const NOBODY: Requester = { signal: () => new AbortController().signal }
+export const DETACHED_CALLER: Requester = { signal: () => new AbortController().signal }
 
 /** The body of the caller's answer, and its type. */
 interface BackgroundAnswer {
@@ -22,7 +22,7 @@ interface BackgroundAnswer {
 }
 
 /** The response before anything of it has come, as its row has it from the hold on. */
-export function begunResponse({ parsed, model }: Pick<CheckedRequest, 'parsed' | 'model'>) {
+export function initialResponse({ parsed, model }: Pick<CheckedRequest, 'parsed' | 'model'>) {
   return responseObject(parsed as ParsedRequest<ResponsesBody>, model.id)
 }
 
@@ -56,7 +56,7 @@ export async function settlementInBackground(
 ): Promise<ChargeEnd> {
   const statements = await backgroundResponses.endStatements(id, answer)
   const { charge, settlement, also } = end
-  const ofDeleted = { charge, settlement, also: [unlessThere(id)], orElse: release } as ChargeEnd
+  const ofDeleted = { charge, settlement, also: [guardAbsent(id)], orElse: release } as ChargeEnd
   return { ...end, also: [...statements, ...also], orElse: ofDeleted }
 }
 

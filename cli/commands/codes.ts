@@ -2,7 +2,7 @@
 // and must never be printed again.
 
 import { defineCommand } from 'citty'
-import { MOST_NEW_CODES } from '../../src/billing/selling/codes'
+import { MAX_NEW_CODES } from '../../src/billing/selling/codes'
 import { isoTime } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { WrongUsage } from '../lib/errors'
@@ -33,8 +33,8 @@ const create = gatewayCommand({
   run(args) {
     const amountNano = parsePositiveNano('--amount', args.amount)
     const count = args.count === undefined ? 1 : parseCount('count', args.count)
-    if (count > MOST_NEW_CODES)
-      throw new WrongUsage(`--count takes ${MOST_NEW_CODES} at most, not ${args.count}.`)
+    if (count > MAX_NEW_CODES)
+      throw new WrongUsage(`--count takes ${MAX_NEW_CODES} at most, not ${args.count}.`)
     const createdAt = Date.now()
     const expiresAt = args.expires === undefined ? null : createdAt + parseDurationMs('expires', args.expires)
     const body = {

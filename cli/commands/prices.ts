@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path'
 import { defineCommand } from 'citty'
 import { readVendorList } from '../../src/config/models/list-faults'
 import type { ModelList } from '../../src/config/models/model-lists'
-import { leaps } from '../../src/config/models/price-leaps'
+import { priceLeaps } from '../../src/config/models/price-leaps'
 import type { ListedModels } from '../../src/contract/upstream'
 import { lineOf } from '../../src/lib/error-line'
 import { parseForeign } from '../../src/lib/json/json'
@@ -212,7 +212,7 @@ const update = defineCommand({
     const { list } = read
     const before = listInForce(dataDir, list.kind)
     const changes = changesOf(before, list)
-    const leaping = before ? leaps(list.kind, before, list) : []
+    const leaping = before ? priceLeaps(list.kind, before, list) : []
     const isTaken = args.yes === true && (leaping.length === 0 || args['accept-leaps'] === true)
     if (isTaken) installList(dataDir, list)
     if (args.json) {

@@ -1,19 +1,19 @@
 // Reads the text of a vendor's list from a file or an address. It must never read more than a list can have.
 
 import { resolve } from 'node:path'
-import { LIST_BYTES_MOST } from '../../src/config/models/list-faults'
+import { MAX_LIST_BYTES } from '../../src/config/models/list-faults'
 import { lineOf } from '../../src/lib/error-line'
 import { CommandFailed } from './errors'
 
 const TIMEOUT_MS = 120_000
-const TOO_LARGE = `it has more than ${LIST_BYTES_MOST / 1024 / 1024} MiB`
+const TOO_LARGE = `it has more than ${MAX_LIST_BYTES / 1024 / 1024} MiB`
 
 /** Reads a list from a file or an address. Fails if it does not exist or is too large. */
 export async function readList(from: string): Promise<string> {
   if (!/^https?:\/\//.test(from)) {
     const file = Bun.file(resolve(from))
     if (!(await file.exists())) throw new CommandFailed(`${from} does not exist.`)
-    if (file.size > LIST_BYTES_MOST) throw new CommandFailed(`${from} is not taken: ${TOO_LARGE}.`)
+    if (file.size > MAX_LIST_BYTES) throw new CommandFailed(`${from} is not taken: ${TOO_LARGE}.`)
     return file.text()
   }
   try {
@@ -23,7 +23,7 @@ export async function readList(from: string): Promise<string> {
     let bytes = 0
     for await (const piece of response.body ?? []) {
       bytes += piece.byteLength
-      if (bytes > LIST_BYTES_MOST) throw new Error(TOO_LARGE)
+      if (bytes > MAX_LIST_BYTES) throw new Error(TOO_LARGE)
       pieces.push(piece)
     }
     return Buffer.concat(pieces).toString('utf8')

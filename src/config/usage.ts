@@ -25,4 +25,4 @@ export const UsageEntry = Type.Object(
 )
 export type UsageEntry = Static<typeof UsageEntry>
 
-export const DEFAULT_MOST_METADATA = 1_000
+export const DEFAULT_MAX_METADATA = 1_000

@@ -264,7 +264,7 @@ export function outputTokensOf(quantities: Quantities): number {
  * less. Tokens of a side are compared together, because a later figure may say more of their kinds. The later ones
  * themselves if nothing in them is lower.
  */
-export function neverLess(earlier: Quantities, later: Quantities): Quantities {
+export function nonDecreasing(earlier: Quantities, later: Quantities): Quantities {
   const input = inputTokensOf(earlier) > inputTokensOf(later) ? earlier : later
   const output = outputTokensOf(earlier) > outputTokensOf(later) ? earlier : later
   const isLess = units.some((unit) => sides[unit] === undefined && (earlier[unit] ?? 0) > (later[unit] ?? 0))

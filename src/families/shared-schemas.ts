@@ -37,7 +37,7 @@ export function reportedCount(value: unknown): number {
  * (vercel/ai#12485). `rest` is the total without the input. Whether it has the cached tokens in it is not documented, so
  * thinking that is not in the output is taken from its own figure.
  */
-export function outputBeside(
+export function outputWithSeparateCache(
   { rest, output, cached }: { rest: number; output: number; cached: number },
   thinking: unknown,
 ): number {

@@ -89,7 +89,7 @@ const SLICE = 1_000
 const REPORT_MS = 10_000
 
 /** Most descriptors in use, by connections and files, before connections are closed or refused. */
-export function mostConnections({ server }: Config, limit: number): number {
+export function connectionLimit({ server }: Config, limit: number): number {
   const reserve = Math.min(Math.max(Math.floor(limit * RESERVED_SHARE), MIN_RESERVE), MAX_RESERVE)
   return Math.max(1, Math.min(server?.maxConnections ?? MAX_CONNECTIONS, limit - reserve))
 }
@@ -127,7 +127,7 @@ class ConnectionGuard {
     this.sockets = sockets
     this.door = door
     this.log = log
-    this.most = mostConnections(config, sockets.limit)
+    this.most = connectionLimit(config, sockets.limit)
     this.acceptBelow = Math.ceil(this.most * ACCEPT_SHARE)
     this.lastResort = Math.ceil((this.most + sockets.limit) / 2)
     this.isConfigured = configured !== undefined

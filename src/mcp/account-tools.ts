@@ -12,7 +12,7 @@ import type { OperationName } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { checkRequest, readRequest } from '../request/check'
-import { mostNano } from '../request/reserve'
+import { maxPriceNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
 
@@ -129,7 +129,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
         structured: {
           tool: name,
           model: checked.model.id,
-          max_cost_usd: formatUsd(mostNano(checked)),
+          max_cost_usd: formatUsd(maxPriceNano(checked)),
           quantities: quoteOf(checked.parsed, checked.model),
           prices: describePriceList(checked.model.priceList),
         },

@@ -1,6 +1,6 @@
 // Shows requests as JSON, to operators: a row of the log, and everything about one. It must never show a body.
 
-import { compareCharge, percentApart } from '../billing/proofs/price-drift'
+import { compareCharge, percentDifference } from '../billing/proofs/price-drift'
 import { vendorCostOfJson } from '../billing/proofs/vendor-cost'
 import { chargeLinesJson } from '../billing/reports/bill-lines'
 import type { ChargeView } from '../billing/reports/usage-report'
@@ -95,7 +95,7 @@ function chargeJson(charge: ChargeView, quantities: Quantities | undefined, row:
     margin_usd: charge.costNano === null ? null : formatUsd(charge.amountNano - charge.costNano),
     vendor_cost_usd: usdOf(vendorCostOfJson(charge.usageJson)),
     list_cost_usd: usdOf(compared?.listNano),
-    vendor_percent: compared ? percentApart(compared.listNano, compared.vendorNano) : null,
+    vendor_percent: compared ? percentDifference(compared.listNano, compared.vendorNano) : null,
     metadata: parsedJson(charge.metadata),
     usage_source:
       charge.usageSource === 'upstream' && row?.usage_source === ABOVE_QUOTE

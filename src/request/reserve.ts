@@ -14,7 +14,7 @@ import {
 } from '../billing/ledger/limits'
 import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/ledger/metering'
 import { referencesOf } from '../billing/ledger/shared-rows'
-import { DEFAULT_MOST_METADATA } from '../config/usage'
+import { DEFAULT_MAX_METADATA } from '../config/usage'
 import { notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
@@ -68,11 +68,11 @@ export async function reserve(
   const now = world.now()
   const charge = chargeOf(request, logRow.id, now, world.process)
   if (request.metadata !== undefined) {
-    const most = world.config.usage?.maxMetadata ?? DEFAULT_MOST_METADATA
+    const most = world.config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
     const known = referencesOf(db).metadataId(request.metadata, most)
     charge.metadataId = typeof known === 'number' ? known : await known
   }
-  if (from.maxCostNano !== undefined && mostNano(request) > from.maxCostNano)
+  if (from.maxCostNano !== undefined && maxPriceNano(request) > from.maxCostNano)
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
   if (idempotencyKey) conditions.push(claimKey(idempotencyKey, charge.id, now))
@@ -220,7 +220,7 @@ function reservationOf(
 }
 
 /** The most that a request can cost with any of its models, in nano-dollars. */
-export function mostNano(request: CheckedRequest): number {
+export function maxPriceNano(request: CheckedRequest): number {
   return mostOf(request, (each) => quoteNano(request.parsed, each))
 }
 
@@ -242,7 +242,7 @@ async function affordableTokens(
   if (outputs.some(({ output }) => output === undefined)) return undefined
   const availableNano = await availableNanoOf(db, key, charge)
   const isPaid = (outputTokens: number) =>
-    mostNano({ ...request, parsed: withOutput(parsed, outputTokens) }) <= availableNano
+    maxPriceNano({ ...request, parsed: withOutput(parsed, outputTokens) }) <= availableNano
   let fewest = Math.max(...outputs.map(({ output }) => output?.least ?? 0))
   const limits = outputs.map(({ output, model: each }) => limitOf(output, each))
   // A limit that was refused all the same, because others were faster, is lowered.
@@ -265,7 +265,7 @@ function limitOf(output: OutputTokens | undefined, { reserveOutputTokens }: Mode
 function tooDear(request: CheckedRequest, maxCostNano: number): GatewayError {
   return new GatewayError(400, {
     code: 'max_cost_exceeded',
-    message: `This request can cost up to ${formatUsd(mostNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
+    message: `This request can cost up to ${formatUsd(maxPriceNano(request))} USD, more than the ${formatUsd(maxCostNano)} USD that you allow. Nothing was sent: allow more, or ask for less.`,
     param: 'max_cost_usd',
   })
 }

@@ -5,9 +5,9 @@ import { describe, expect, test } from 'bun:test'
 import type { Config } from '../../src/config/schema'
 import {
   type Caller,
+  connectionLimit,
   type GuardedServer,
   guardConnections,
-  mostConnections,
   type Sockets,
 } from '../../src/listen/connection-guard'
 import { waitFor } from '../support/gateway'
@@ -63,7 +63,7 @@ describe('the guard by itself', () => {
       [20, {}, 4],
       [8, {}, 1],
     ]
-    for (const [limit, server, most] of rows) expect(mostConnections(config(server), limit)).toBe(most)
+    for (const [limit, server, most] of rows) expect(connectionLimit(config(server), limit)).toBe(most)
   })
   test.concurrent('a public address has a thousand at most; private ones, where proxies stand, as many as they need', async () => {
     const addresses = {

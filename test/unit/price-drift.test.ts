@@ -5,9 +5,9 @@ import {
   compareCharge,
   compareCost,
   DRIFT_TOLERANCE,
-  isApart,
+  exceedsTolerance,
   PriceDrifts,
-  percentApart,
+  percentDifference,
 } from '../../src/billing/proofs/price-drift'
 import { vendorCostOfJson } from '../../src/billing/proofs/vendor-cost'
 import { type PriceList, tariffOfVariant, timesFactor } from '../../src/contract/prices'
@@ -31,18 +31,18 @@ test('more than a share of our amount is apart, on both sides of a cost', () => 
   ]
   for (const [listNano, vendorNano, expected] of rows) {
     const row = { listNano, vendorNano, basis: 'cost' } as const
-    expect({ ...row, isApart: isApart(row, false) }).toEqual({ ...row, isApart: expected })
+    expect({ ...row, isApart: exceedsTolerance(row, false) }).toEqual({ ...row, isApart: expected })
     // Sums are whole numbers of any size.
     const sums = { ...row, listNano: BigInt(listNano), vendorNano: BigInt(vendorNano) }
-    expect(isApart(sums, false, DRIFT_TOLERANCE)).toBe(expected)
+    expect(exceedsTolerance(sums, false, DRIFT_TOLERANCE)).toBe(expected)
   }
 })
 
 test('a price of the operator’s own may be above what the vendor asks, and not below', () => {
   const lower = { listNano: 1_000, vendorNano: 500, basis: 'price' } as const
-  expect([isApart(lower, false), isApart(lower, true)]).toEqual([false, true])
+  expect([exceedsTolerance(lower, false), exceedsTolerance(lower, true)]).toEqual([false, true])
   const higher = { ...lower, vendorNano: 1_500 }
-  expect([isApart(higher, false), isApart(higher, true)]).toEqual([true, true])
+  expect([exceedsTolerance(higher, false), exceedsTolerance(higher, true)]).toEqual([true, true])
 })
 
 test('our amount is the cost, else the price without the factor of a plan', () => {
@@ -92,10 +92,10 @@ test('the factor of a plan stands with the prices of a charge, and goes from the
 })
 
 test('the difference in percent has a sign and two decimals, of any size', () => {
-  expect(percentApart(1_000, 1_011)).toBe('+1.10')
-  expect(percentApart(1_000, 989)).toBe('-1.10')
-  expect(percentApart(3, 3)).toBe('+0.00')
-  expect(percentApart(1, 10n ** 25n)).toBe(`+${'9'.repeat(25)}00.00`)
+  expect(percentDifference(1_000, 1_011)).toBe('+1.10')
+  expect(percentDifference(1_000, 989)).toBe('-1.10')
+  expect(percentDifference(3, 3)).toBe('+0.00')
+  expect(percentDifference(1, 10n ** 25n)).toBe(`+${'9'.repeat(25)}00.00`)
 })
 
 test('figures of a usage that are no price are read as none', () => {

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
-import { leaps } from '../../src/config/models/price-leaps'
+import { priceLeaps } from '../../src/config/models/price-leaps'
 import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
@@ -165,7 +165,7 @@ test('a price that falls to zero or changes by more than three times stops the r
     ({ models: { x: { family: [], price } }, refused: {} }) as unknown as VendorList
   const before = listWith({ per_1m_input_tokens: '0.30', above_200k: { per_1m_input_tokens: '0.60' } })
   const after = (input: string, longer = '0.60') =>
-    leaps(
+    priceLeaps(
       'openai',
       before,
       listWith({ per_1m_input_tokens: input, above_200k: { per_1m_input_tokens: longer } }),

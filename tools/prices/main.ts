@@ -2,7 +2,7 @@
 // `bun run prices`, and review what changed with `git diff prices`. It must never write a list of which a guard says no.
 
 import { join } from 'node:path'
-import { leaps } from '../../src/config/models/price-leaps'
+import { priceLeaps } from '../../src/config/models/price-leaps'
 import { listOf, type VendorList } from './entries'
 import { type Accepted, withoutDisagreements } from './guards'
 import { FIRST, type Opinion, readFirst, readSecond, SECOND } from './sources'
@@ -20,7 +20,7 @@ const checked = lists.map(({ vendor, list }) => ({
 }))
 
 const problems: string[] = []
-for (const { kind, list } of checked) problems.push(...leaps(kind, await readJson(kind, list), list))
+for (const { kind, list } of checked) problems.push(...priceLeaps(kind, await readJson(kind, list), list))
 if (problems.length > 0 && !process.argv.includes('--accept-leaps')) {
   console.error(
     `Nothing was written. These prices leap; check them at the vendor, then run again with --accept-leaps:`,

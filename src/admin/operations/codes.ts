@@ -9,7 +9,7 @@ import {
   createCodes,
   hintOfCode,
   listCodes,
-  MOST_NEW_CODES,
+  MAX_NEW_CODES,
   makeCode,
   requireCode,
   revokeOpenCode,
@@ -67,7 +67,7 @@ const create = operation({
     {
       amount_usd: Text('Dollars that each is worth, such as `5`.'),
       count: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MOST_NEW_CODES, description: 'How many. Default 1.' }),
+        Type.Integer({ minimum: 1, maximum: MAX_NEW_CODES, description: 'How many. Default 1.' }),
       ),
       expires_at: Type.Optional(Nullable(Text('Refused from this time in UTC: `2026-12-31T00:00Z`.'))),
       note: Type.Optional(

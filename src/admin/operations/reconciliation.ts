@@ -4,7 +4,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, open } from '../../api-operation/operation'
 import { closedPart, closingAt } from '../../billing/proofs/closings'
 import { reconcileOwn as compareOwn, type OwnReconciliation } from '../../billing/proofs/own-reconciliation'
-import { percentApart } from '../../billing/proofs/price-drift'
+import { percentDifference } from '../../billing/proofs/price-drift'
 import {
   reconcile as compareUsage,
   type Difference,
@@ -249,7 +249,7 @@ function ownJson({ models, notCompared }: OwnReconciliation) {
       requests,
       list_usd: formatUsd(listNano),
       vendor_usd: formatUsd(vendorNano),
-      percent: percentApart(listNano, vendorNano),
+      percent: percentDifference(listNano, vendorNano),
       differs: isApart,
     })),
     not_compared: notCompared,

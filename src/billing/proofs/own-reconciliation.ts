@@ -3,7 +3,7 @@
 
 import type { Db, Row } from '../../db/db'
 import { withWholeUsage } from '../reports/usage-form'
-import { type Comparison, compareCharge, isApart } from './price-drift'
+import { type Comparison, compareCharge, exceedsTolerance } from './price-drift'
 import { settledPages } from './reconciliation'
 import { COST_MEMBER } from './vendor-cost'
 
@@ -52,7 +52,7 @@ export async function reconcileOwn(
   }
   const found = [...sums.values()].map((sum) => ({
     ...sum,
-    isApart: isApart(sum, isListPrice(sum.model), tolerance),
+    isApart: exceedsTolerance(sum, isListPrice(sum.model), tolerance),
   }))
   return { models: found.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1)), notCompared }
 }

@@ -88,7 +88,7 @@ function withoutFactor(priceNano: number, { factor }: ListedAmounts['table']): n
  * Whether the amounts differ by more than a share of ours. A price of the operator's own is never too high: the rest is the
  * margin.
  */
-export function isApart(
+export function exceedsTolerance(
   { listNano, vendorNano, basis }: { [Name in keyof Comparison]: Comparison[Name] | bigint },
   isListPrice: boolean,
   tolerance = DRIFT_TOLERANCE,
@@ -99,7 +99,7 @@ export function isApart(
 }
 
 /** The vendor's amount minus ours, in percent of ours, with a sign: `+10.00`. */
-export function percentApart(listNano: number | bigint, vendorNano: number | bigint): string {
+export function percentDifference(listNano: number | bigint, vendorNano: number | bigint): string {
   const hundredths = ((BigInt(vendorNano) - BigInt(listNano)) * 10_000n) / BigInt(listNano)
   const digits = String(hundredths < 0n ? -hundredths : hundredths).padStart(3, '0')
   return `${hundredths < 0n ? '-' : '+'}${digits.slice(0, -2)}.${digits.slice(-2)}`
@@ -136,7 +136,7 @@ export class PriceDrifts {
     const { id, upstream, isListPrice = false } = model
     if (this.reported.has(id) || this.reported.size >= MOST_MODELS) return
     const compared = compareCost(amounts(), vendorNano)
-    if (!compared || !isApart(compared, isListPrice)) return
+    if (!compared || !exceedsTolerance(compared, isListPrice)) return
     this.reported.add(id)
     const { listNano, basis } = compared
     this.world.log('price_drift', {
@@ -146,7 +146,7 @@ export class PriceDrifts {
       request,
       list_usd: formatUsd(listNano),
       vendor_usd: formatUsd(vendorNano),
-      percent: percentApart(listNano, vendorNano),
+      percent: percentDifference(listNano, vendorNano),
       basis,
     })
   }

@@ -32,7 +32,7 @@ const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}
 const MINUTE_MS = 60_000
 
 /** Most codes that are made at a time. */
-export const MOST_NEW_CODES = 10_000
+export const MAX_NEW_CODES = 10_000
 
 /** Attempts a minute, wrong ones included: of one key, and of all keys together. */
 export const CODE_ATTEMPTS = { ofKey: 10, ofAll: 1_000 } as const

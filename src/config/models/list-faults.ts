@@ -10,7 +10,7 @@ import { faultsOf } from '../schema'
 import { type VendorList, withVendorLists } from './vendor-lists'
 
 /** The largest list, in bytes: some ten times that of the vendor with most models. */
-export const LIST_BYTES_MOST = 16 * 1024 * 1024
+export const MAX_LIST_BYTES = 16 * 1024 * 1024
 
 const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
 const day = Type.String({ pattern: '^20\\d\\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$' })

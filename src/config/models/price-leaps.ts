@@ -15,7 +15,7 @@ const MOST = 3n
 const DECIMALS = 18
 
 /** The leaps from one list of a vendor to another, one sentence each. Models that only one of them has are not compared. */
-export function leaps(kind: string, before: PricedModels, after: PricedModels): string[] {
+export function priceLeaps(kind: string, before: PricedModels, after: PricedModels): string[] {
   return Object.entries(after.models).flatMap(([id, { price }]) => {
     const earlier = Object.hasOwn(before.models, id) ? before.models[id]?.price : undefined
     if (!earlier || !price) return []

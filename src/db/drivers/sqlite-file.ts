@@ -12,9 +12,9 @@ const LOG_HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
 const LOG_MAGIC = 0x377f0682
 /** Commits in a row that a process leaves to the system to sync, at most: see sqlite.ts. */
-export const MOST_UNSYNCED = 2
+export const MAX_UNSYNCED = 2
 /** Commits that a power failure may leave damaged: those of two processes, of which one takes over, and the one being written. */
-const MOST_TORN = 2 * MOST_UNSYNCED + 1
+const MOST_TORN = 2 * MAX_UNSYNCED + 1
 
 /**
  * Writes a copy to a new file. Others may read and write meanwhile: the copy is of the moment at which it began. Blocks

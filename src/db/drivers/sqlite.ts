@@ -15,7 +15,7 @@ import {
 import { clearCodec } from '../encryption/codec'
 import { makePrivate } from '../private-file'
 import { type BatchOutcome, GroupCommit, mustSync, type WaitingBatch } from './group-commit'
-import { MOST_UNSYNCED, requireWholeLog } from './sqlite-file'
+import { MAX_UNSYNCED, requireWholeLog } from './sqlite-file'
 
 /** A prepared statement, and whether it returns rows. */
 interface Known {
@@ -121,7 +121,7 @@ class SqliteConnection {
 
   /** Commits all batches in one transaction. Returns the result of each, in order. Throws if nothing was changed. */
   commit(group: readonly WaitingBatch[]): BatchOutcome[] {
-    this.unsynced = mustSync(group) || this.unsynced === MOST_UNSYNCED ? 0 : this.unsynced + 1
+    this.unsynced = mustSync(group) || this.unsynced === MAX_UNSYNCED ? 0 : this.unsynced + 1
     this.sync(this.durable && this.unsynced === 0)
     try {
       return this.transact(() => group.map(({ statements }) => this.runBatch(statements)))

@@ -11,7 +11,7 @@ import { holdsText, isObject } from '../../lib/objects'
 import {
   ABSURD_FIGURE,
   optionalField,
-  outputBeside,
+  outputWithSeparateCache,
   quotedOutput,
   reportedCount,
   USEFUL_OUTPUT_TOKENS,
@@ -341,7 +341,7 @@ export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined 
   const rest = reportedCount(usage.total_tokens) - prompt
   const isBeside = cached > prompt
   const output = isBeside
-    ? outputBeside(
+    ? outputWithSeparateCache(
         { rest, output: completion, cached },
         detailOf(usage.completion_tokens_details, 'reasoning_tokens'),
       )

@@ -5,7 +5,7 @@ import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../contrac
 import type { Quantities } from '../../contract/units'
 import { isErrorShape, isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
-import { ABSURD_FIGURE, outputBeside, reportedCount } from '../shared-schemas'
+import { ABSURD_FIGURE, outputWithSeparateCache, reportedCount } from '../shared-schemas'
 
 type Fields = Record<string, unknown>
 
@@ -96,7 +96,10 @@ export function responseFigures(response: Fields): Quantities | 'invalid' | unde
   const rest = reportedCount(usage.total_tokens) - input
   const isBeside = cached > input
   const output = isBeside
-    ? outputBeside({ rest, output: reported, cached }, asObject(usage.output_tokens_details).reasoning_tokens)
+    ? outputWithSeparateCache(
+        { rest, output: reported, cached },
+        asObject(usage.output_tokens_details).reasoning_tokens,
+      )
     : Math.max(reported, rest)
   const written = reportedCount(details.cache_write_tokens)
   const long = reportedCount(lifetimes.ttl_12h_tokens)

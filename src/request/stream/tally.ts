@@ -12,7 +12,13 @@ import {
   type UsageReading,
   worthMore,
 } from '../../contract/reading'
-import { addQuantities, inputTokensOf, neverLess, outputTokensOf, withoutSide } from '../../contract/units'
+import {
+  addQuantities,
+  inputTokensOf,
+  nonDecreasing,
+  outputTokensOf,
+  withoutSide,
+} from '../../contract/units'
 import { isObject } from '../../lib/objects'
 import { reportsUsage } from './event-search'
 
@@ -226,7 +232,7 @@ class UsageTally {
     this.usage = this.judge(figures)
     this.isLower = false
     if (figures === 'invalid' || this.usage === 'invalid') return undefined
-    const most = this.figures ? neverLess(this.figures, figures) : figures
+    const most = this.figures ? nonDecreasing(this.figures, figures) : figures
     this.isLower = most !== figures
     if (this.isLower) this.usage = this.judge(most)
     return most

@@ -12,7 +12,7 @@ import { invalidRequest } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { rewordPlain } from '../../../mcp/fields'
 import { checkRequest, readRequest } from '../../../request/check'
-import { mostNano } from '../../../request/reserve'
+import { maxPriceNano } from '../../../request/reserve'
 import { callerOperation } from '../operation'
 import { refusing } from '../values'
 
@@ -87,7 +87,7 @@ const quote = callerOperation(
       operation: operation.name,
       model: model.id,
       ...(plain && { body: own }),
-      most_usd: formatUsd(mostNano(checked)),
+      most_usd: formatUsd(maxPriceNano(checked)),
       quantities,
       prices: Object.fromEntries(Object.entries(listed).map(([unit, pico]) => [unit, dollarsOfOne(pico)])),
     }

@@ -3,7 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { type ListedUpstream, listUpstreams } from '../../src/catalogue/upstream-list'
-import type { Probed } from '../../src/upstreams/probe'
+import type { ProbeResult } from '../../src/upstreams/probe'
 import { loadConfig } from '../configuration/settings'
 import { CommandFailed } from '../lib/errors'
 import { gatewayCommand, remoteGateway } from '../lib/gateway'
@@ -20,7 +20,7 @@ const DEFAULT_LIMIT = 50
 interface Upstreams {
   /** In the sandbox none needs a key. */
   listed: (Omit<ListedUpstream, 'key'> & { key: ListedUpstream['key'] | 'simulated' })[]
-  test(name: string): Promise<Probed>
+  test(name: string): Promise<ProbeResult>
 }
 
 /** The upstreams of the configuration of this machine, tried from here; or those of a gateway somewhere else, tried by it. */
@@ -164,7 +164,7 @@ const refusals = gatewayCommand({
   },
 })
 
-function show(probed: Probed): void {
+function show(probed: ProbeResult): void {
   const { upstream, address, duration_ms: durationMs, reason, advice } = probed
   print(`${upstream}: ${stateText(probed)} in ${durationMs} ms`)
   const rows: [string, string, 'whole'?][] = [['asked', address, 'whole']]
@@ -173,12 +173,12 @@ function show(probed: Probed): void {
   print(renderBlock(rows))
 }
 
-function rowOfProbe(probed: Probed): string[] {
+function rowOfProbe(probed: ProbeResult): string[] {
   const { upstream, duration_ms: durationMs, reason, advice } = probed
   return [upstream, stateText(probed), `${durationMs} ms`, [reason, advice].filter(Boolean).join(' ')]
 }
 
-function stateText({ state }: Probed): string {
+function stateText({ state }: ProbeResult): string {
   if (state === 'ready') return paint('green', 'ready')
   return state === 'reached' ? paint('yellow', 'reached') : paint('red', 'failed')
 }

@@ -10,7 +10,7 @@ import { transportBehind } from '../../src/http-client/environment-proxies'
 import { CancelToken } from '../../src/lib/cancel-token'
 import { lineOf } from '../../src/lib/error-line'
 import { upstreamKinds } from '../../src/upstreams/kinds'
-import { type Probed, probeUpstream } from '../../src/upstreams/probe'
+import { type ProbeResult, probeUpstream } from '../../src/upstreams/probe'
 import { keysOfUpstream, keyVariableOf } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { createUpstream } from '../../src/upstreams/upstream'
@@ -86,7 +86,7 @@ export async function tryUpstream(
   config: Config,
   name: string,
   flags: { sandbox?: boolean | undefined },
-): Promise<Probed> {
+): Promise<ProbeResult> {
   const open = openUpstream(config, name, flags)
   try {
     return await probeUpstream({ ...open, ends: endsAt(config, name) }, outside)

@@ -14,7 +14,7 @@ import { formatUsd } from '../lib/money'
 import { checkRequest, readRequest } from '../request/check'
 import { maxPriceNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
-import { type FreeTool, given, optionalArgument, type ToolWorld } from './tool'
+import { type FreeTool, isPresent, optionalArgument, type ToolWorld } from './tool'
 
 /** The tool for each operation; undefined for other forms of chat, which has one. */
 const toolsByOperation: Record<OperationName, string | undefined> = {
@@ -47,9 +47,9 @@ export const listModels: FreeTool = {
   output: Type.Object({ models: Type.Array(Type.Object({}, { additionalProperties: true })) }),
   async run({ catalogue }, { arguments: args, key }) {
     const { tool, model: name } = args as { tool?: string | null; model?: string | null }
-    const id = given(name) ? idOfName(catalogue, name) : undefined
+    const id = isPresent(name) ? idOfName(catalogue, name) : undefined
     const listed = modelsOf(catalogue, key)
-    if (given(id) && !listed.some((model) => model.id === id)) {
+    if (isPresent(id) && !listed.some((model) => model.id === id)) {
       throw invalidRequest(
         'model',
         `The model \`${String(name).slice(0, 128)}\` does not exist or this key may not use it. Call list_models without 'model' for all.`,
@@ -57,10 +57,10 @@ export const listModels: FreeTool = {
       )
     }
     const models = listed
-      .filter((model) => !given(id) || model.id === id)
-      .map((model) => describeModel(catalogue, key, model, given(id)))
+      .filter((model) => !isPresent(id) || model.id === id)
+      .map((model) => describeModel(catalogue, key, model, isPresent(id)))
     return {
-      structured: { models: models.filter(({ tools }) => !given(tool) || Object.hasOwn(tools, tool)) },
+      structured: { models: models.filter(({ tools }) => !isPresent(tool) || Object.hasOwn(tools, tool)) },
     }
   },
 }

@@ -6,7 +6,7 @@ import type { Model, PlainField, PlainRequest } from '../contract/family'
 import { type OperationName, operationOf } from '../contract/operations'
 import { families } from '../families'
 import { invalidRequest } from '../lib/errors'
-import { given, onlyGiven, optionalArgument } from './tool'
+import { isPresent, optionalArgument, presentMembers } from './tool'
 
 type Named = Exclude<PlainField, 'uploads'>
 
@@ -82,7 +82,7 @@ export function rewordPlain(args: Record<string, unknown>, model: Model): Record
       `${model.id} cannot be asked in plain words: use POST ${operationOf(operation).path}.`,
     )
   }
-  const { model: id, prompt, options, ...fields } = onlyGiven(args)
+  const { model: id, prompt, options, ...fields } = presentMembers(args)
   const unknown = Object.keys(fields).find((name) => !plain.fields.includes(name as PlainField))
   if (unknown !== undefined) {
     const takes = plain.fields.length === 0 ? 'nothing beside the prompt' : plain.fields.join(', ')
@@ -105,7 +105,7 @@ export function checkedOptions(options: unknown): Record<string, unknown> {
       "Invalid 'options.stream': a tool answers whole. Leave it out; progress comes to callers who send a progress token.",
     )
   }
-  if (given(model)) {
+  if (isPresent(model)) {
     throw invalidRequest('options.model', "Invalid 'options.model': name the model in 'model' alone.")
   }
   return rest

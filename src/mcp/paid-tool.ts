@@ -11,8 +11,8 @@ import type { Gateway } from '../request/line'
 import { paidFields } from './fields'
 import {
   checkArguments,
-  given,
-  onlyGiven,
+  isPresent,
+  presentMembers,
   type Tool,
   type ToolCall,
   type ToolDescription,
@@ -73,7 +73,7 @@ export function paidTool(tool: PaidTool): Tool {
 /** Prepares the request for a tool call; nothing is sent yet. */
 export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall): Promise<Prepared> {
   checkArguments(tool, call.arguments)
-  const own = Object.entries(onlyGiven(call.arguments)).filter(([name]) => !(name in paidFields))
+  const own = Object.entries(presentMembers(call.arguments)).filter(([name]) => !(name in paidFields))
   return tool.prepare(Object.fromEntries(own), world, call)
 }
 
@@ -101,7 +101,7 @@ function send(
 }
 
 function limitOf(value: unknown): number | undefined {
-  if (!given(value)) return undefined
+  if (!isPresent(value)) return undefined
   // Money has nine decimals. A finer number is rounded down, in the caller's favour.
   const nano = typeof value === 'number' ? Math.floor(value * NANO_PER_USD + 1e-6) : parseUsd(String(value))
   if (nano !== undefined && nano >= 0 && Number.isSafeInteger(nano)) return nano

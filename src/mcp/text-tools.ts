@@ -6,7 +6,7 @@ import { operationOf } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { bodyFields, checkedOptions, modelField, optionsField, paidFields } from './fields'
 import { costOutput, type PaidTool } from './paid-tool'
-import { given, optionalArgument } from './tool'
+import { isPresent, optionalArgument } from './tool'
 
 const chatFields = bodyFields('chat', ['max_tokens', 'temperature', 'reasoning_effort', 'response_format'])
 const { messages } = bodyFields('chat', ['messages'])
@@ -52,10 +52,10 @@ export const chat: PaidTool = {
     return {
       structured: {
         ...(typeof text === 'string' && { text }),
-        ...(given(first?.message) && { message: first.message }),
+        ...(isPresent(first?.message) && { message: first.message }),
         ...(typeof first?.finish_reason === 'string' && { finish_reason: first.finish_reason }),
         ...(choices.length > 1 && { choices }),
-        ...(given(usage) && { usage }),
+        ...(isPresent(usage) && { usage }),
         ...facts,
       },
     }
@@ -75,7 +75,7 @@ export const embed: PaidTool = {
   }),
   prepare({ options, ...fields }) {
     const own = checkedOptions(options)
-    if (given(own.encoding_format) && own.encoding_format !== 'float') {
+    if (isPresent(own.encoding_format) && own.encoding_format !== 'float') {
       throw invalidRequest(
         'options.encoding_format',
         "Invalid 'options.encoding_format': this tool answers numbers. Leave it out.",
@@ -90,7 +90,7 @@ export const embed: PaidTool = {
     const { data, usage } = (await response.json()) as { data: { embedding: number[] }[]; usage?: unknown }
     const embeddings = data.map(({ embedding }) => embedding)
     const dimensions = embeddings[0]?.length ?? 0
-    return { structured: { embeddings, dimensions, ...(given(usage) && { usage }), ...facts } }
+    return { structured: { embeddings, dimensions, ...(isPresent(usage) && { usage }), ...facts } }
   },
 }
 
@@ -138,12 +138,12 @@ export const moderate: PaidTool = {
 }
 
 function conversation(prompt: unknown, system: unknown, messages: unknown): unknown[] {
-  if (given(prompt) === given(messages)) {
+  if (isPresent(prompt) === isPresent(messages)) {
     throw invalidRequest(
-      given(prompt) ? 'messages' : 'prompt',
+      isPresent(prompt) ? 'messages' : 'prompt',
       "Send either 'prompt', one message, or 'messages', a whole conversation.",
     )
   }
-  const rest = given(messages) ? (messages as unknown[]) : [{ role: 'user', content: prompt }]
-  return given(system) ? [{ role: 'system', content: system }, ...rest] : rest
+  const rest = isPresent(messages) ? (messages as unknown[]) : [{ role: 'user', content: prompt }]
+  return isPresent(system) ? [{ role: 'system', content: system }, ...rest] : rest
 }

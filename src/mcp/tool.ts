@@ -74,12 +74,12 @@ export interface Tool extends ToolDescription {
 export const optionalArgument = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 
-export const given = <Value>(value: Value | null | undefined): value is Value =>
+export const isPresent = <Value>(value: Value | null | undefined): value is Value =>
   value !== undefined && value !== null
 
 /** The members whose value is neither absent nor null. */
-export function onlyGiven(members: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => given(value)))
+export function presentMembers(members: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => isPresent(value)))
 }
 
 const MAX_SHOWN_LENGTH = 128

@@ -5,7 +5,7 @@ import { operationOf } from '../contract/operations'
 import { bodyFields, checkedOptions, modelField, optionsField, paidFields } from './fields'
 import { formInMemory, uploadOf } from './forms'
 import { costOutput, type PaidTool } from './paid-tool'
-import { given, optionalArgument } from './tool'
+import { isPresent, optionalArgument } from './tool'
 
 const fields = bodyFields('transcription', ['language', 'prompt', 'response_format'])
 
@@ -42,8 +42,8 @@ export const transcribe: PaidTool = {
     return {
       structured: {
         text: typeof text === 'string' ? text : '',
-        ...(given(usage) && { usage }),
-        ...(given(segments) && { segments }),
+        ...(isPresent(usage) && { usage }),
+        ...(isPresent(segments) && { segments }),
         ...facts,
       },
     }

@@ -34,7 +34,7 @@ export interface RequestPage {
   looked: number | null
 }
 
-export interface PageWish {
+export interface PageRequest {
   limit: number
   /** The `next` of the page before. */
   after?: string | undefined

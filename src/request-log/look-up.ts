@@ -8,7 +8,7 @@ import type { Db } from '../db/db'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'
 import { type Webhook, type Attempt as WebhookAttempt, webhookOf } from '../webhooks/rows'
-import type { PageWish, RequestFilter, RequestPage } from './filter'
+import type { PageRequest, RequestFilter, RequestPage } from './filter'
 import type { RequestStore } from './request-log'
 import type { FailedAttempt, LoggedRequest } from './row'
 
@@ -47,7 +47,7 @@ const EXPORT_ROWS = 1_000
 export async function listRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,
-  wish: PageWish,
+  wish: PageRequest,
 ): Promise<RequestPage> {
   const page = await requests.list(filter, wish)
   return { ...page, rows: await new Costs(db).added(page.rows) }

@@ -8,7 +8,7 @@ import {
   type Metadata,
   matches,
   metadataText,
-  type PageWish,
+  type PageRequest,
   type RequestFilter,
   type RequestPage,
   statusRange,
@@ -48,7 +48,7 @@ export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolv
 export async function listPages(
   db: Db,
   filter: RequestFilter,
-  { limit, after }: PageWish,
+  { limit, after }: PageRequest,
 ): Promise<RequestPage> {
   const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   if (!Number.isSafeInteger(end)) throw new UnknownCursor()

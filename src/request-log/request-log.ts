@@ -5,14 +5,14 @@
 import { DatabaseUnavailable } from '../db/db'
 import type { Log } from '../lib/system'
 import type { BodyLog } from './bodies'
-import type { PageWish, RequestFilter, RequestPage } from './filter'
+import type { PageRequest, RequestFilter, RequestPage } from './filter'
 import type { LoggedRequest, RequestLogRow } from './row'
 import { UnknownCallers } from './unknown-callers'
 
 /** A place with rows, to be read. */
 export interface RequestReader {
   /** Rows that match, the newest first. */
-  list(filter: RequestFilter, wish: PageWish): Promise<RequestPage>
+  list(filter: RequestFilter, wish: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
   close(): Promise<void>
 }

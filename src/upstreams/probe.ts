@@ -13,7 +13,7 @@ import { baseUrlOf } from './connection'
 import type { UpstreamConfig } from './settings'
 
 /** The finding of one try, as commands and the admin API show it. */
-export interface Probed {
+export interface ProbeResult {
   upstream: string
   kind: string
   /** `reached`: it answered, but that does not prove that the key is good. */
@@ -47,7 +47,7 @@ export async function probeUpstream(
     ends,
   }: { upstream: Upstream; kind: UpstreamKind; entry: UpstreamConfig; ends: ConfiguredEnds },
   { after, monotonic }: Pick<System, 'after' | 'monotonic'>,
-): Promise<Probed> {
+): Promise<ProbeResult> {
   const call = upstream.adapt(kind.probe ?? LIST, '')
   const { origin, pathname } = new URL(baseUrlOf(kind, entry))
   const address = `${origin}${pathname.replace(/\/$/, '')}${kind.prefix[call.protocol]}${call.path}`
@@ -76,7 +76,7 @@ export async function probeUpstream(
   }
 }
 
-type Finding = Pick<Probed, 'state' | 'reason' | 'advice'> & Partial<Pick<Probed, 'shutdown_dates'>>
+type Finding = Pick<ProbeResult, 'state' | 'reason' | 'advice'> & Partial<Pick<ProbeResult, 'shutdown_dates'>>
 
 const READY: Finding = { state: 'ready', reason: null, advice: null }
 
@@ -119,7 +119,7 @@ function findingOf({ models }: ListedModels, ends: ConfiguredEnds): Finding {
   }
 }
 
-function differenceText({ model, configured, vendor }: Probed['shutdown_dates'][number]): string {
+function differenceText({ model, configured, vendor }: ProbeResult['shutdown_dates'][number]): string {
   const [there, here] = [vendor ?? 'not announced', configured ?? 'no day']
   return `${model} ${there}, here ${here}`
 }

@@ -32,7 +32,7 @@ export function asksCompaction({ input }: { input?: unknown }): boolean {
 }
 
 /** The request as the model is asked it: for a summary, if it asks for a compaction. */
-export function askedBody<Body extends { input?: unknown }>(body: Body): Body {
+export function bodyForModel<Body extends { input?: unknown }>(body: Body): Body {
   return asksCompaction(body) ? summaryRequestOf(body, body.input as readonly object[]) : body
 }
 

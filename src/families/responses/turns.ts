@@ -27,7 +27,7 @@ export interface CallOutput {
 }
 
 /** A thing that an assistant did, in order. Reasoning is sealed, or a text that was shown of it. */
-export type Saying =
+export type AssistantStep =
   | { kind: 'reasoning'; sealed: string | undefined; summary: string }
   | { kind: 'text'; text: string }
   | { kind: 'call'; call: InputCall }
@@ -35,7 +35,7 @@ export type Saying =
 export type Turn =
   | { side: 'system'; text: string }
   | { side: 'user'; outputs: readonly CallOutput[]; parts: readonly InputPart[] }
-  | { side: 'assistant'; sayings: readonly Saying[] }
+  | { side: 'assistant'; sayings: readonly AssistantStep[] }
 
 export interface Conversation {
   turns: readonly Turn[]
@@ -126,7 +126,7 @@ type Begun = Exclude<Turn, { side: 'assistant' }> | AssistantTurn
 
 interface AssistantTurn {
   side: 'assistant'
-  sayings: Saying[]
+  sayings: AssistantStep[]
   calls: OpenCall[]
 }
 
@@ -223,7 +223,7 @@ class InputReader {
     throw wrongValue(`${at}.role`, role, ROLES)
   }
 
-  private say(saying: Saying): void {
+  private say(saying: AssistantStep): void {
     this.assistant().sayings.push(saying)
   }
 

@@ -24,8 +24,8 @@ import {
   plainPicture,
   quoteInput,
   quoteSeconds,
+  requestedSeed,
   secondsOf,
-  seedAsked,
   textOf,
   tierNames,
   VENDOR_CHOOSES,
@@ -155,7 +155,7 @@ export const arkVideo: TaskFamily<Body> = {
     submittedStatus: 202,
     id: (reply) => textOf((reply as Reply).id),
     pollContext: (body, model) => ({
-      ...seedAsked(body.seed),
+      ...requestedSeed(body.seed),
       vendorChooses: durationOf(body) === VENDOR_CHOOSES,
       ...(countOf('video_url', body) > 0 && {
         isFromVideo: true,

@@ -103,7 +103,7 @@ export function numberReported(value: unknown): number {
 }
 
 /** The seed that a request names, for the task's end: not every vendor repeats it. */
-export function seedAsked(value: unknown): { seed?: number } {
+export function requestedSeed(value: unknown): { seed?: number } {
   return typeof value === 'number' ? { seed: value } : {}
 }
 

@@ -9,7 +9,7 @@ import type { SignedRequest, StreamDecoder, UpstreamKind, UpstreamPlace } from '
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
 import { type Frame, FrameParser } from './bedrock-frames'
-import { versionAsked } from './messages-version'
+import { requestedVersion } from './messages-version'
 
 /** The version for callers of Anthropic's first one, which Bedrock knows by a name of its own. */
 const VERSION = 'bedrock-2023-05-31'
@@ -99,7 +99,7 @@ function invocation(call: Call, model: string): Call {
   const { headers = {}, body, ...rest } = call
   const betas = (headers['anthropic-beta'] ?? '').split(',').flatMap((word) => word.trim() || [])
   const set: Record<string, string> = {
-    anthropic_version: JSON.stringify((OLDER.test(model) ? undefined : versionAsked(headers)) ?? VERSION),
+    anthropic_version: JSON.stringify((OLDER.test(model) ? undefined : requestedVersion(headers)) ?? VERSION),
     ...(betas.length > 0 && { anthropic_beta: JSON.stringify(betas) }),
   }
   const drop = ['model', 'stream']

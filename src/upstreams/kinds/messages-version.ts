@@ -5,7 +5,7 @@
 const FIRST_VERSION = '2023-06-01'
 
 /** The version that a caller named in a header; undefined for none and for the first one, which leave it to the vendor. */
-export function versionAsked(headers: Readonly<Record<string, string>>): string | undefined {
+export function requestedVersion(headers: Readonly<Record<string, string>>): string | undefined {
   const version = headers['anthropic-version']
   return version === FIRST_VERSION ? undefined : version
 }

@@ -8,7 +8,7 @@ import type { Call } from '../../contract/family'
 import type { UpstreamKind, UpstreamPlace } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
-import { versionAsked } from './messages-version'
+import { requestedVersion } from './messages-version'
 
 const VERSION = 'vertex-2023-10-16'
 const DEFAULT_REGION = 'global'
@@ -129,7 +129,7 @@ function tokenOf(header: object, claims: object, privateKey: string): string {
 function predicting(call: Call, path: string, drop: readonly string[]): Call {
   const { headers = {}, body, ...rest } = call
   const beta = headers['anthropic-beta']
-  const version = versionAsked(headers) ?? VERSION
+  const version = requestedVersion(headers) ?? VERSION
   const shown = beta === undefined ? {} : { headers: { 'anthropic-beta': beta } }
   if (body && 'json' in body) {
     const fields = Object.entries(asObject(body.json)).filter(([name]) => !drop.includes(name))

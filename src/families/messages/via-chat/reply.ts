@@ -27,7 +27,7 @@ export function messageOf(
   const returned = new ReturnedReasoning(parsed, model)
   returned.take(part)
   for (const [index, { id, extra }] of calls.entries()) {
-    if (extra) returned.takeCall(id || madeId(parsed, index), extra)
+    if (extra) returned.takeCall(id || generatedCallId(parsed, index), extra)
   }
   const signature = returned.seal() ?? ''
   const isSilent = thinking === '' && signature === ''
@@ -36,7 +36,7 @@ export function messageOf(
     ...[text, refusal].filter((each) => each !== '').map((each) => ({ type: 'text' as const, text: each })),
     ...calls.map(({ id, name, arguments: input }, index) => ({
       type: 'tool_use' as const,
-      id: id || madeId(parsed, index),
+      id: id || generatedCallId(parsed, index),
       name,
       input: callInput(input),
     })),
@@ -88,7 +88,7 @@ export function messageId(completion: unknown, parsed: ParsedRequest): string {
 }
 
 /** An id for a call without one. The time distinguishes it from those of earlier turns. */
-export function madeId(parsed: ParsedRequest, index: number): string {
+export function generatedCallId(parsed: ParsedRequest, index: number): string {
   return `toolu_${parsed.at.toString(36)}_${index}`
 }
 

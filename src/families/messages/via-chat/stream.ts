@@ -19,7 +19,7 @@ import { ReturnedReasoning } from '../../chat/returned-reasoning'
 import { estimateInput, type MessagesBody } from '../caller-side'
 import { cutEvents, messageEvent as eventOf, messageStart } from '../follower'
 import { messageUsage } from '../usage'
-import { madeId, messageId, stopOf } from './reply'
+import { generatedCallId, messageId, stopOf } from './reply'
 
 /** A block that has not ended. The first of the queue is open, the others wait. */
 interface Waiting {
@@ -187,7 +187,7 @@ class Blocks {
 
   /** The id of a call as the caller knows it. */
   private idOf(call: PiecedCall): string {
-    return call.id || madeId(this.parsed, this.calls.indexOf(call))
+    return call.id || generatedCallId(this.parsed, this.calls.indexOf(call))
   }
 }
 

@@ -5,7 +5,7 @@ import type { SealedMessage } from '../../chat/returned-reasoning'
 import type { ResponsesBody } from '../caller-side'
 import type { InputPart } from '../parts'
 import { unsupportedField } from '../refusals'
-import type { CallOutput, Conversation, Saying, Turn } from '../turns'
+import type { AssistantStep, CallOutput, Conversation, Turn } from '../turns'
 
 type Message = SealedMessage['message']
 type MessagePart = { type: string; [field: string]: unknown }
@@ -62,7 +62,7 @@ function systemMessage(content: string, knowsDevelopers: boolean): Message {
 }
 
 /** The message of a turn; none for thinking that led to nothing. */
-function assistantMessage(sayings: readonly Saying[]): SealedMessage[] {
+function assistantMessage(sayings: readonly AssistantStep[]): SealedMessage[] {
   const texts = sayings.flatMap((saying) => (saying.kind === 'text' ? [saying.text] : []))
   const calls = sayings.flatMap((saying) => (saying.kind === 'call' ? [saying.call] : []))
   const sealed = sayings.flatMap((saying) =>

@@ -10,7 +10,7 @@ import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
-import { askedBody } from '../compaction'
+import { bodyForModel } from '../compaction'
 import { effortOf, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { conversationOf } from '../turns'
@@ -26,7 +26,7 @@ interface Draft {
 }
 
 const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
-  const body = askedBody(given)
+  const body = bodyForModel(given)
   const conversation = conversationOf(body)
   const messages = messagesOfTurns(body, conversation, isOpenaiModel(model))
   // Read for models that are not sent them too: what nobody understands is no wish.

@@ -5,7 +5,7 @@ import { invalidRequest } from '../../../lib/errors'
 import { callInput } from '../../chat/answer-parts'
 import type { InputPart } from '../parts'
 import { unsupportedField, wrongValue } from '../refusals'
-import type { CallOutput, Conversation, Saying, Turn } from '../turns'
+import type { AssistantStep, CallOutput, Conversation, Turn } from '../turns'
 
 export type Block = { type: string; [field: string]: unknown }
 
@@ -51,7 +51,7 @@ function blocksOf(turn: Turn): Block[] {
   return speaks ? turn.sayings.flatMap(sayingBlock) : []
 }
 
-function sayingBlock(saying: Saying): Block[] {
+function sayingBlock(saying: AssistantStep): Block[] {
   if (saying.kind === 'text') return [{ type: 'text', text: saying.text }]
   if (saying.kind === 'call') {
     const { id, flatName: name, arguments: text } = saying.call

@@ -9,12 +9,12 @@ import { edited } from '../../traits/edit'
 import { messagesEdit } from '../../traits/messages'
 import { translatedOnce } from '../../translation'
 import type { ResponsesBody } from '../caller-side'
-import { askedBody } from '../compaction'
+import { bodyForModel } from '../compaction'
 import { addedBytes, formatOf, hashedUser, verbosityOf } from '../settings'
 import { type FlatTool, flatChoiceOf, flatToolsOf } from '../tools'
 import { type Conversation, conversationOf } from '../turns'
 import { type DraftMessage, draftMessages, leadingInstructions } from './messages'
-import { type ThinkingWish, thinkingOf, withThinking } from './thinking'
+import { type ThinkingRequest, thinkingOf, withThinking } from './thinking'
 
 type Fields = Record<string, unknown>
 
@@ -23,11 +23,11 @@ interface Draft {
   /** The body without thinking. */
   body: MessagesBody
   messages: readonly DraftMessage[]
-  thinking: ThinkingWish
+  thinking: ThinkingRequest
 }
 
 const draftOf = translatedOnce((given: ResponsesBody, model): Draft => {
-  const body = askedBody(given)
+  const body = bodyForModel(given)
   const conversation = conversationOf(body)
   const messages = draftMessages(conversation)
   // This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut.

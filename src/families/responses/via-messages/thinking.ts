@@ -11,13 +11,13 @@ import type { Conversation } from '../turns'
 import type { Block, DraftMessage, MessageTurn } from './messages'
 
 /** The wish for thinking, as any model of messages might take it; undefined leaves it to the model. */
-export type ThinkingWish =
+export type ThinkingRequest =
   | { type: 'disabled' }
   | { type: 'adaptive'; display: 'summarized' | 'omitted' }
   | undefined
 
 export interface Thinking {
-  wish: ThinkingWish
+  wish: ThinkingRequest
   effort: string | undefined
 }
 

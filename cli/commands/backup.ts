@@ -10,7 +10,7 @@ import { type BackupPlace, folderPlace, nameOfBackup, timeOfBackup } from '../..
 import { openPlace, placeOf, removeOld, sourceOf } from '../../src/backup/schedule'
 import { isoTime } from '../../src/db/iso-time'
 import { dataDirOf, loadForDatabase, openDataDir } from '../configuration/settings'
-import { noteHere } from '../lib/actor'
+import { auditCommand } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { type Gateway, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
@@ -72,7 +72,7 @@ export const backup = defineCommand({
     const source = sourceOf(config, databaseFile(dataDir))
     const report = await makeBackup(source, target, name, { scratch: openDataDir(args), now })
     const removed = await removeOld(target, keep)
-    await noteHere(config, dataDir, {
+    await auditCommand(config, dataDir, {
       action: 'backup.make',
       target: `backup:${name}`,
       after: { bytes: report.bytes, place: target.title, removed },

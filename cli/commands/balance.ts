@@ -16,7 +16,7 @@ import { formatUsd } from '../../src/lib/money'
 import { placeOfArchives } from '../../src/retention/archive-place'
 import { faultsOfArchives } from '../../src/retention/prove'
 import { commandArgs, openDataDir, withDatabase } from '../configuration/settings'
-import { changingHere } from '../lib/actor'
+import { auditedDb } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { OperationFailed } from '../lib/failures'
 import { type Gateway, gatewayCommand } from '../lib/gateway'
@@ -191,7 +191,7 @@ const verifyBooks = defineCommand({
       const whole = args.whole === true
       // It changes something where it signs what it has found right.
       const change = { action: 'balance.verify', target: 'books', after: { whole, signs_anew: signsAnew } }
-      const trail = await changingHere(db, change)
+      const trail = await auditedDb(db, change)
       const result = await verify(trail, { now, key, whole, signsAnew, onProgress, onCheck })
       if (args.archives) {
         const dataDir = openDataDir(args)

@@ -11,7 +11,7 @@ import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
 import { inBrackets } from '../../src/lib/url-host'
 import { commandArgs, dataDirOf, type SettingsFlags, withDatabase } from '../configuration/settings'
-import { changingHere } from '../lib/actor'
+import { auditedDb } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { parseWord } from '../lib/values'
 import { askServer } from '../process/control'
@@ -73,7 +73,7 @@ export const consoleCommand = defineCommand({
       const token = makeSessionToken(randomBytes)
       const expiresAt = now + forMs
       const change = { action: 'console.link', target: `${owner.kind}:${name}` }
-      if (!(await createLink(await changingHere(db, change), owner, { token, now, expiresAt })))
+      if (!(await createLink(await auditedDb(db, change), owner, { token, now, expiresAt })))
         throw new CommandFailed(mayNotSignIn(owner.kind, name))
       const link = `${address.replace(/\/+$/, '')}/console#link=${token}`
       if (args.json) printJson({ link, expires_at: new Date(expiresAt).toISOString() })

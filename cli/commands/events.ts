@@ -10,7 +10,7 @@ import { textOfEvent } from '../../src/events/text'
 import { Receivers } from '../../src/webhooks/receivers'
 import { DELIVERY_STATES } from '../../src/webhooks/rows'
 import { dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
-import { noteHere } from '../lib/actor'
+import { auditCommand } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { type Gateway, gatewayCommand, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
@@ -140,7 +140,7 @@ async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
     target: `recipient:${recipient}`,
     after: { ok, status },
   }))
-  await noteHere(config, dataDirOf(flags), ...entries)
+  await auditCommand(config, dataDirOf(flags), ...entries)
   return results
 }
 

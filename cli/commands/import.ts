@@ -15,7 +15,7 @@ import type { Found } from '../import/found'
 import { readLitellm } from '../import/litellm'
 import { readOneApi } from '../import/one-api'
 import { openSource } from '../import/source'
-import { changingHere } from '../lib/actor'
+import { auditedDb } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -139,7 +139,7 @@ async function carryAll(db: Db, plan: Plan, kind: string): Promise<void> {
   const news = { accounts: countNew(plan.accounts), keys: countNew(plan.keys) }
   if (news.accounts + news.keys === 0) return
   const change = { action: 'import.run', target: `import:${kind}`, after: news }
-  await carryOut(await changingHere(db, change), plan, { now, newId, randomBytes })
+  await carryOut(await auditedDb(db, change), plan, { now, newId, randomBytes })
 }
 
 function countNew(rows: readonly { state: string }[]): number {

@@ -6,7 +6,7 @@ import { dirname, extname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { defineCommand } from 'citty'
 import { lineOf } from '../../src/lib/error-line'
-import { findConfig, surroundings } from '../configuration/config-file'
+import { configSearchPlaces, findConfig } from '../configuration/config-file'
 import {
   choosableKinds,
   configText,
@@ -99,7 +99,7 @@ function refuseExisting(file: string): void {
   // Two configurations in one folder would keep the gateway from starting.
   const folder = dirname(file)
   const around = {
-    ...surroundings(),
+    ...configSearchPlaces(),
     workingDirectory: folder,
     executableDirectory: undefined,
     environment: {},

@@ -7,7 +7,7 @@ import { databaseFile, movedFile } from '../../src/app/world'
 import { BackupDamaged } from '../../src/backup/backup'
 import { moveToPostgres, TargetFilled } from '../../src/backup/restore'
 import { commandArgs, dataDirOf, loadConfig } from '../configuration/settings'
-import { noteHere } from '../lib/actor'
+import { auditCommand } from '../lib/actor'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
@@ -55,7 +55,7 @@ export const move = defineCommand({
       })
       status.clear()
       const { accounts, charges } = findings
-      await noteHere({ ...config, database: args.to }, dataDir, {
+      await auditCommand({ ...config, database: args.to }, dataDir, {
         action: 'database.move',
         target: 'database',
         before: { file },

@@ -10,7 +10,7 @@ import { openPlace, placeOf } from '../../src/backup/schedule'
 import type { Config } from '../../src/config/schema'
 import { withScratchFolder } from '../../src/db/scratch-folder'
 import { commandArgs, dataDirOf, loadConfig, openDataDir } from '../configuration/settings'
-import { noteHere } from '../lib/actor'
+import { auditCommand } from '../lib/actor'
 import { CommandFailed } from '../lib/errors'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
@@ -50,7 +50,7 @@ export const restore = defineCommand({
       })
       status.clear()
       const { accounts, charges, problems } = findings
-      await noteHere(config, dataDir, {
+      await auditCommand(config, dataDir, {
         action: 'backup.restore',
         target: `backup:${basename(args.backup)}`,
         after: { accounts, charges },

@@ -20,7 +20,7 @@ import {
   judgeConfig,
   loadConfig,
   openDataDir,
-  openToOthers,
+  permissionWarning,
   type SettingsFlags,
   settingsArgs,
 } from '../configuration/settings'
@@ -28,14 +28,14 @@ import { notSimulated, simulated } from '../configuration/simulated'
 import { type Demonstration, prepareDemonstration } from '../lib/demonstration'
 import { CommandFailed, databaseLineOf, StartFailed, WrongUsage } from '../lib/errors'
 import { network } from '../lib/upstreams'
-import { type Controlled, openControl, type Status } from '../process/control-channel'
+import { type ControlHandlers, openControl, type Status } from '../process/control-channel'
 import { notifySystemd } from '../process/notify-systemd'
 import { takePassedSocket } from '../process/passed-socket'
 import { registerProcess } from '../process/processes'
 import { lockDataDir, type ServeLock, serveLock } from '../process/serve-lock'
 import { callable } from '../process/server-address'
 import { openSockets } from '../process/sockets'
-import { Departure, findPredecessor, succeed } from '../process/take-over'
+import { findPredecessor, Handover, succeed } from '../process/take-over'
 import { watchConfig } from '../process/watch-config'
 import { commandLineOf } from '../program'
 import { introduction } from '../view/introduction'
@@ -172,7 +172,7 @@ async function start(args: ServeFlags): Promise<{ stopped: Promise<void>; closeC
 /** Says where it serves, and what is to be known of it. */
 function introduce(server: Server, setting: Setting, sockets: ReturnType<typeof openSockets>): void {
   for (const warning of [
-    openToOthers(setting.dataDir),
+    permissionWarning(setting.dataDir),
     openToNetwork(server),
     adminOpenToNetwork(server),
     unguarded(sockets),
@@ -276,7 +276,7 @@ interface ControlParts {
 function openControls(server: Server, parts: ControlParts): () => Promise<void> {
   const { dataDir, lock, leaving, log } = parts
   const by: { restarted: string | null } = { restarted: null }
-  const departure = new Departure({
+  const departure = new Handover({
     ...{ server, dataDir, lock },
     reopenControl() {
       if (!channels.at(-1)?.isInPlace()) channels.push(openControl(dataDir, controlled, log))
@@ -301,9 +301,9 @@ function openControls(server: Server, parts: ControlParts): () => Promise<void> 
 function controlsOf(
   server: Server,
   { file, isPassed }: ControlParts,
-  departure: Departure,
+  departure: Handover,
   by: { restarted: string | null },
-): Controlled {
+): ControlHandlers {
   return {
     status: () => ({
       pid: process.pid,

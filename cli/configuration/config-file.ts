@@ -13,7 +13,7 @@ import { isCompiled } from '../program'
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** Facts that decide where a configuration is looked for. */
-export interface Surroundings {
+export interface ConfigSearchPlaces {
   workingDirectory: string
   /** The folder of the executable; undefined if the program runs from its source. */
   executableDirectory: string | undefined
@@ -58,7 +58,7 @@ const parsers: Readonly<Record<string, (text: string) => unknown>> = {
 export const PROGRAMS = ['.ts', '.mts', '.js', '.mjs']
 const FORMATS = [...PROGRAMS, ...Object.keys(parsers)]
 
-export function surroundings(): Surroundings {
+export function configSearchPlaces(): ConfigSearchPlaces {
   return {
     workingDirectory: process.cwd(),
     executableDirectory: isCompiled() ? dirname(process.execPath) : undefined,
@@ -69,7 +69,10 @@ export function surroundings(): Surroundings {
 }
 
 /** The configuration file to use: the one that is named, or the first that is found. */
-export function findConfig(flag: string | undefined, around: Surroundings = surroundings()): FoundConfig {
+export function findConfig(
+  flag: string | undefined,
+  around: ConfigSearchPlaces = configSearchPlaces(),
+): FoundConfig {
   const named = flag || around.environment.GATEWAY_CONFIG
   if (named) return { file: namedFile(named, flag ? '--config' : 'GATEWAY_CONFIG'), lookedIn: [] }
   const folders = foldersOf(around).filter(
@@ -100,7 +103,7 @@ function namedFile(name: string, by: string): string {
 }
 
 /** Folders to search, each once, the nearest first. */
-function foldersOf(around: Surroundings): { folder: string; names: readonly string[] }[] {
+function foldersOf(around: ConfigSearchPlaces): { folder: string; names: readonly string[] }[] {
   const { workingDirectory, executableDirectory } = around
   const near = [workingDirectory, ...(executableDirectory === undefined ? [] : [executableDirectory])]
   const folders = [
@@ -113,7 +116,7 @@ function foldersOf(around: Surroundings): { folder: string; names: readonly stri
 }
 
 /** Configuration folders of the user, then of the system. */
-export function ownFolders({ platform, home, environment }: Surroundings): string[] {
+export function ownFolders({ platform, home, environment }: ConfigSearchPlaces): string[] {
   if (platform === 'win32') {
     const roaming = environment.APPDATA ?? join(home, 'AppData', 'Roaming')
     return [roaming, environment.PROGRAMDATA ?? 'C:\\ProgramData'].map((folder) => join(folder, 'gateway'))

@@ -253,7 +253,7 @@ export function openDataDir(flags: SettingsFlags): string {
 }
 
 /** A warning if other users can read or write the data directory; undefined otherwise. */
-export function openToOthers(dataDir: string): string | undefined {
+export function permissionWarning(dataDir: string): string | undefined {
   // Windows has no such mode.
   if (process.platform === 'win32' || (statSync(dataDir).mode & OTHERS_READ_OR_WRITE) === 0) return undefined
   return `Warning: other users of this machine can read or write the data directory ${dataDir}. Close it with: chmod 700 ${dataDir}`

@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { certificateEndsAt } from '../../src/config/listening'
 import type { Config } from '../../src/config/schema'
 import { isoTime } from '../../src/db/iso-time'
-import { type LeftRecord, pendingFiles, readPending } from '../../src/db/pending-file'
+import { type OrphanedRecord, pendingFiles, readPending } from '../../src/db/pending-file'
 import { lineOf } from '../../src/lib/error-line'
 import { descriptorLimit } from '../process/sockets'
 import { broken, type Finding, ok, warning } from './findings'
@@ -135,7 +135,7 @@ export function examineCertificate(config: Config | undefined, nowMs: number): F
 
 /** Ends of charges that are on the disk and not in the database yet; undefined if the list is empty. */
 export function examinePendingEnds(dataDir: string): Finding | undefined {
-  let records: LeftRecord[]
+  let records: OrphanedRecord[]
   try {
     records = pendingFiles(dataDir).flatMap((name) => readPending(dataDir, name))
   } catch (error) {

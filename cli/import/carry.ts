@@ -9,7 +9,7 @@ import { apply, type Db } from '../../src/db/db'
 import { formatUsd } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { CommandFailed } from '../lib/errors'
-import type { Found, FoundAccount, FoundKey, Left } from './found'
+import type { Found, FoundAccount, FoundKey, SkippedItem } from './found'
 
 /** How the notes of opening credits begin. */
 const CREDIT_NOTE = 'opening balance'
@@ -27,7 +27,7 @@ interface PlannedKey extends FoundKey {
 export interface Plan {
   accounts: PlannedAccount[]
   keys: PlannedKey[]
-  left: Left[]
+  left: SkippedItem[]
 }
 
 interface Source {
@@ -45,7 +45,7 @@ export async function planImport(db: Db, found: Found, source: string): Promise<
       ({ id, amount }) => [id as string, amount as number],
     ),
   )
-  const left: Left[] = []
+  const left: SkippedItem[] = []
   const closed = new Set(
     await column(db, 'select name as value from account_details where closed_at is not null'),
   )

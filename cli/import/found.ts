@@ -47,7 +47,7 @@ export interface FoundModel {
 }
 
 /** A thing that stays behind, and why. */
-export interface Left {
+export interface SkippedItem {
   what: string
   why: string
 }
@@ -62,7 +62,7 @@ export interface Found {
   aliases: Record<string, string>
   /** Factors on prices by the names of plans. */
   plans: Record<string, string>
-  left: Left[]
+  left: SkippedItem[]
 }
 
 export function nothingFound(): Found {

@@ -18,7 +18,7 @@ export function commandLineActor(): Actor {
 }
 
 /** The database for one change by this command: an entry is added to the first transaction that is made with it. */
-export async function changingHere(db: Db, change: RecordedChange): Promise<Db> {
+export async function auditedDb(db: Db, change: RecordedChange): Promise<Db> {
   const now = await gatewayTime(db, Date.now())
   return recording({ db, now: () => now, newId }, commandLineActor(), change)
 }
@@ -33,7 +33,11 @@ async function recordHere(db: Db, change: RecordedChange): Promise<void> {
  * Adds entries for what this command has done beside the database, which it opens. One that is not there yet, or that an older
  * gateway wrote, stays as it is. Never fails: what is done is done.
  */
-export async function noteHere(config: Config, dataDir: string, ...changes: RecordedChange[]): Promise<void> {
+export async function auditCommand(
+  config: Config,
+  dataDir: string,
+  ...changes: RecordedChange[]
+): Promise<void> {
   try {
     const state = await inspectDatabase(config, dataDir)
     if (!state) return

@@ -9,7 +9,7 @@ import { didYouMean } from './near-names'
 const REMOTE_FLAGS = ['server', 'token', 'context']
 
 /** The words in the one order that cannot be misread: flags with their values, then `--` and the rest. */
-export function orderWords(args: ArgsDef, words: readonly string[]): string[] {
+export function orderArguments(args: ArgsDef, words: readonly string[]): string[] {
   const flags = new Map<string, string>()
   const positional: string[] = []
   for (let index = 0; index < words.length; index++) {

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from 'node:path'
 import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
-import { ownFolders, surroundings } from '../configuration/config-file'
+import { configSearchPlaces, ownFolders } from '../configuration/config-file'
 import { CommandFailed } from './errors'
 
 /** A gateway somewhere else. */
@@ -28,7 +28,7 @@ export interface Contexts {
 const OTHERS = 0o077
 
 export function contextsFile(): string {
-  return join(ownFolders(surroundings())[0] ?? '.', 'contexts.json')
+  return join(ownFolders(configSearchPlaces())[0] ?? '.', 'contexts.json')
 }
 
 export function readContexts(): Contexts {

@@ -4,7 +4,7 @@
 import { runCommand } from 'citty'
 import { type AnyCommand, argsOf, helpOf, metaOf, namesOfParts, partOf, usageLine } from '../view/help'
 import { paint, print, say } from '../view/output'
-import { orderWords } from './argv'
+import { orderArguments } from './argv'
 import { describeFailure, StartFailed, WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
@@ -23,7 +23,7 @@ export async function runMain(main: AnyCommand, rawArgs: string[]): Promise<void
     } else if (command.subCommands) {
       throw new WrongUsage(rest[0] === undefined ? 'Name a command.' : unknownCommand(command, path, rest[0]))
     } else {
-      await runCommand(command, { rawArgs: orderWords(argsOf(command), rest), data: { main } })
+      await runCommand(command, { rawArgs: orderArguments(argsOf(command), rest), data: { main } })
     }
   } catch (error) {
     process.exitCode = await report(error, command, path, rest.length === 0)

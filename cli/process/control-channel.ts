@@ -6,10 +6,10 @@ import type { Reloaded } from '../../src/app/reload'
 import { offerOf } from '../../src/config/changes'
 import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
-import { birthplaceOf, isPlaced, place, remove } from '../../src/listen/unix-socket'
+import { isPlaced, place, prepareTemporaryPath, remove } from '../../src/listen/unix-socket'
 
 /** The answers of a process that serves to what commands ask. `by` is who is to stand in the audit trail, if anybody. */
-export interface Controlled {
+export interface ControlHandlers {
   status(): Status
   config(): Config
   compare(): Promise<Reloaded>
@@ -64,7 +64,7 @@ export function controlSocketOf(dataDir: string): string {
  * Opens the channel, in the place of one that another process has or left. Without it, as on Windows, the process still
  * serves; signals remain.
  */
-export function openControl(dataDir: string, controlled: Controlled, log: Log): ControlChannel {
+export function openControl(dataDir: string, controlled: ControlHandlers, log: Log): ControlChannel {
   const path = controlSocketOf(dataDir)
   try {
     if (Buffer.byteLength(path) > MOST_PATH_BYTES) {
@@ -84,14 +84,14 @@ export function openControl(dataDir: string, controlled: Controlled, log: Log): 
   }
 }
 
-function serveAt(path: string, controlled: Controlled) {
+function serveAt(path: string, controlled: ControlHandlers) {
   // No moment in which others could connect.
   const maker = String(process.pid)
   const mask = process.umask(0o177)
   let server: Bun.Server<undefined> | undefined
   try {
     server = Bun.serve({
-      unix: birthplaceOf(path, maker),
+      unix: prepareTemporaryPath(path, maker),
       routes: {
         '/status': { GET: () => Response.json(controlled.status()) },
         '/config': { GET: () => Response.json(offerOf(controlled.config())) },

@@ -50,7 +50,7 @@ interface Leaving {
  * The departure of this process. It leaves when its successor answers commands in its place; one that ends before that changes
  * nothing.
  */
-export class Departure {
+export class Handover {
   private readonly successors = new Successors()
   private departing: Promise<void> | undefined
   private readonly left = Promise.withResolvers<void>()

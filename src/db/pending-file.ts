@@ -28,7 +28,7 @@ export interface PendingRecords {
 }
 
 /** A record of another process. */
-export interface LeftRecord {
+export interface OrphanedRecord {
   place: number
   text: string
   /** Whether an attempt to write it has failed for another reason than a database that is away. */
@@ -133,9 +133,9 @@ export function pendingFiles(dataDir: string): string[] {
 }
 
 /** The records of a file that wait, the oldest first. What a crash cut off while it was written is not one. */
-export function readPending(dataDir: string, name: string): LeftRecord[] {
+export function readPending(dataDir: string, name: string): OrphanedRecord[] {
   const bytes = readFileSync(join(dataDir, FOLDER, name))
-  const records: LeftRecord[] = []
+  const records: OrphanedRecord[] = []
   for (let place = 0; place + HEAD <= bytes.length; ) {
     const length = bytes.readUInt32BE(place)
     const text = bytes.subarray(place + HEAD, place + HEAD + length)

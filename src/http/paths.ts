@@ -3,7 +3,7 @@
 
 import type { Operation } from '../contract/operations'
 
-export function tolerated(path: string): string[] {
+export function toleratedPaths(path: string): string[] {
   return [path, `/v1${path}`]
 }
 
@@ -12,5 +12,5 @@ export function servedPaths(
   { path, aliases = [] }: Pick<Operation, 'path' | 'aliases'>,
   below = '',
 ): string[] {
-  return [...new Set([path, ...aliases].flatMap((each) => tolerated(each + below)))]
+  return [...new Set([path, ...aliases].flatMap((each) => toleratedPaths(each + below)))]
 }

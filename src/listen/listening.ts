@@ -5,7 +5,14 @@
 import type { BunRoutes, RouteAnswer } from '../http/bun-routes'
 import { inBrackets } from '../lib/url-host'
 import type { GuardedServer, Sockets } from './connection-guard'
-import { birthplaceOf, isPlaced, madeAt, type PlacedSocket, place, remove } from './unix-socket'
+import {
+  isPlaced,
+  type PlacedSocket,
+  place,
+  prepareTemporaryPath,
+  remove,
+  temporaryPathOf,
+} from './unix-socket'
 
 /** The part of an Elysia application that is needed. */
 export interface ListenApp {
@@ -218,7 +225,7 @@ class Doorway implements Listening {
   /** The port, or the path by which the system knows a unix socket. */
   private get place(): number | string {
     const { unixSocket } = this.settings
-    return unixSocket === undefined ? this.port : madeAt(unixSocket, this.options.name)
+    return unixSocket === undefined ? this.port : temporaryPathOf(unixSocket, this.options.name)
   }
 
   /** Lets a server that was replaced at the same place take what was on its way to it: closing it would reset that. */
@@ -279,7 +286,7 @@ function optionsOf(
   const place =
     unixSocket === undefined
       ? { hostname, port, reusePort: canShare }
-      : { unix: birthplaceOf(unixSocket, name) }
+      : { unix: prepareTemporaryPath(unixSocket, name) }
   return { ...times, ...place, ...(tls && { tls }), development: false }
 }
 

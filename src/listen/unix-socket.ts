@@ -19,10 +19,10 @@ export interface PlacedSocket {
  * Where a process makes a socket for a place; `maker` tells the processes apart. Throws if something else has the place,
  * which is not to be lost.
  */
-export function birthplaceOf(path: string, maker: string): string {
+export function prepareTemporaryPath(path: string, maker: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found && !found.isSocket()) throw new Error(`${path} is there already and is no socket`)
-  const made = madeAt(path, maker)
+  const made = temporaryPathOf(path, maker)
   rmSync(made, { force: true })
   return made
 }
@@ -32,7 +32,7 @@ export function birthplaceOf(path: string, maker: string): string {
  * place, or away from it, whose processes were killed are removed.
  */
 export function place(path: string, maker: string, mode: number): PlacedSocket {
-  const made = madeAt(path, maker)
+  const made = temporaryPathOf(path, maker)
   chmodSync(made, mode)
   const { ino, mtimeMs: now } = statSync(made)
   renameSync(made, path)
@@ -65,7 +65,7 @@ export function isPlaced({ path, file }: PlacedSocket): boolean {
 }
 
 /** The path that a process made a socket at. The system names it so also after it was moved to its place. */
-export function madeAt(path: string, maker: string): string {
+export function temporaryPathOf(path: string, maker: string): string {
   return `${path}.${maker}`
 }
 

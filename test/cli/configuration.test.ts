@@ -7,7 +7,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { endings } from '../../cli/configuration/catalogue'
-import { findConfig, readConfigFile, type Surroundings } from '../../cli/configuration/config-file'
+import { type ConfigSearchPlaces, findConfig, readConfigFile } from '../../cli/configuration/config-file'
 import { type Config, faultsOf, type ModelConfig } from '../../src/config/schema'
 import { KEY_VARIABLE } from '../../src/upstreams/settings'
 import { databaseKinds, postgresUrl, temporaryFolder } from '../support/databases/databases'
@@ -254,7 +254,7 @@ describe('a variable in a data format', () => {
 
 describe('a configuration is found', () => {
   const base = temporaryFolder()
-  const around = (more: Partial<Surroundings> = {}): Surroundings => ({
+  const around = (more: Partial<ConfigSearchPlaces> = {}): ConfigSearchPlaces => ({
     workingDirectory: join(base, 'work'),
     executableDirectory: join(base, 'bin'),
     home: join(base, 'home'),
@@ -286,7 +286,7 @@ describe('a configuration is found', () => {
   })
 
   test('in the folders of each system', () => {
-    const lookedIn = (more: Partial<Surroundings>) =>
+    const lookedIn = (more: Partial<ConfigSearchPlaces>) =>
       findConfig(undefined, {
         ...around(),
         workingDirectory: '/nowhere',

@@ -4,7 +4,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Controlled, openControl } from '../../cli/process/control-channel'
+import { type ControlHandlers, openControl } from '../../cli/process/control-channel'
 import { registerProcess } from '../../cli/process/processes'
 import { newId } from '../../src/app/world'
 import { folderPlace } from '../../src/backup/place'
@@ -108,7 +108,7 @@ test('a socket on its way to its place, or away from it, is removed by the next 
   using leaving = listen('control.sock.7-removed')
   // By its name that of a place of its own.
   using other = listen('control.sock.mine')
-  const open = () => openControl(dataDir, {} as Controlled, (event) => expect(event).toBe(''))
+  const open = () => openControl(dataDir, {} as ControlHandlers, (event) => expect(event).toBe(''))
   const channel = open()
   expect(existsSync(socket)).toBe(true)
   age(socket)

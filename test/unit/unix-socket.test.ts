@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { birthplaceOf, madeAt, place, remove } from '../../src/listen/unix-socket'
+import { place, prepareTemporaryPath, remove, temporaryPathOf } from '../../src/listen/unix-socket'
 import { temporaryFolder } from '../support/databases/databases'
 
 test('a socket that comes while another one leaves stays', () => {
@@ -14,7 +14,7 @@ test('a socket that comes while another one leaves stays', () => {
   using worker = startWorker({ rounds, turns: shared, path })
   let lost = 0
   for (let round = 1; round <= rounds; round++) {
-    writeFileSync(madeAt(path, 'a'), '')
+    writeFileSync(temporaryPathOf(path, 'a'), '')
     const placed = place(path, 'a', 0o600)
     Atomics.store(turns, 0, round)
     Atomics.notify(turns, 0)
@@ -31,7 +31,7 @@ test('a socket that comes while another one leaves stays', () => {
 test('a socket is reached at its place until it is removed', async () => {
   const path = join(temporaryFolder(), 'http.sock')
   const serve = (maker: string) =>
-    Bun.serve({ unix: birthplaceOf(path, maker), fetch: () => new Response(maker) })
+    Bun.serve({ unix: prepareTemporaryPath(path, maker), fetch: () => new Response(maker) })
   using _older = serve('a')
   const older = place(path, 'a', 0o600)
   using _newer = serve('b')

@@ -7,7 +7,7 @@ import { countFreeRequest } from '../../billing/ledger/limits'
 import { parseBody, scanBody } from '../../lib/json/body'
 import type { BodyReader } from '../body'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
-import { tolerated } from '../paths'
+import { toleratedPaths } from '../paths'
 import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
 import type { CallerContext, CallerOperation } from './operation'
@@ -37,7 +37,7 @@ export function callerRoutes(parts: CallerParts) {
 }
 
 function pathsOf({ path, aliases }: CallerOperation): string[] {
-  return aliases ? [path, ...aliases] : tolerated(path)
+  return aliases ? [path, ...aliases] : toleratedPaths(path)
 }
 
 type Begun = CallerParts & Pick<CallerContext, 'startedAt'>

@@ -7,7 +7,7 @@ import { type Key, mayUse } from '../../accounts/keys'
 import type { Catalogue } from '../../catalogue/models'
 import type { Model } from '../../contract/family'
 import { authorizationOf } from '../authorization'
-import { tolerated } from '../paths'
+import { toleratedPaths } from '../paths'
 import { answerKeyed, type KeyedWorld } from '../with-key'
 
 /** A choice in a list. */
@@ -44,8 +44,8 @@ export function audioListRoutes(world: KeyedWorld & { catalogue: Pick<Catalogue,
     })
 
   const app = new Elysia({ name: 'audio-lists' })
-  for (const path of tolerated('/v1/audio/models')) app.get(path, ({ request }) => models(request))
-  for (const path of tolerated('/v1/audio/voices')) app.get(path, ({ request }) => voices(request))
+  for (const path of toleratedPaths('/v1/audio/models')) app.get(path, ({ request }) => models(request))
+  for (const path of toleratedPaths('/v1/audio/voices')) app.get(path, ({ request }) => voices(request))
   return app
 }
 

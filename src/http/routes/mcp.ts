@@ -13,7 +13,7 @@ import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
-import { tolerated } from '../paths'
+import { toleratedPaths } from '../paths'
 import type { KeyedWorld } from '../with-key'
 
 const VERSION_HEADER = 'mcp-protocol-version'
@@ -89,7 +89,7 @@ export function mcpRoutes(
   }
 
   const app = new Elysia({ name: 'mcp' })
-  for (const path of tolerated('/mcp')) {
+  for (const path of toleratedPaths('/mcp')) {
     app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
   }
   return app

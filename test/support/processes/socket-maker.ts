@@ -1,14 +1,14 @@
 // A thread that puts a socket at a place in each round, at the moment at which a test takes another one away there.
 
 import { writeFileSync } from 'node:fs'
-import { madeAt, place } from '../../../src/listen/unix-socket'
+import { place, temporaryPathOf } from '../../../src/listen/unix-socket'
 
 declare const self: Worker
 
 self.onmessage = ({ data }: MessageEvent<{ rounds: number; turns: SharedArrayBuffer; path: string }>) => {
   const turns = new Int32Array(data.turns)
   for (let round = 1; round <= data.rounds; round++) {
-    writeFileSync(madeAt(data.path, 'b'), '')
+    writeFileSync(temporaryPathOf(data.path, 'b'), '')
     while (Atomics.load(turns, 0) < round) Atomics.wait(turns, 0, round - 1)
     place(data.path, 'b', 0o600)
     Atomics.store(turns, 1, round)

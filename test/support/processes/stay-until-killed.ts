@@ -7,7 +7,7 @@ import { controlSocketOf } from '../../../cli/process/control-channel'
 import { registerProcess } from '../../../cli/process/processes'
 import { newId } from '../../../src/app/world'
 import { withScratchFolder } from '../../../src/db/scratch-folder'
-import { birthplaceOf } from '../../../src/listen/unix-socket'
+import { prepareTemporaryPath } from '../../../src/listen/unix-socket'
 import { openUploads } from '../../../src/media/uploads'
 
 const [dataDir = ''] = process.argv.slice(2)
@@ -15,7 +15,7 @@ const forEver = Promise.withResolvers<never>()
 const processes = registerProcess(dataDir)
 const folder = join(dataDir, 'uploads')
 const uploads = openUploads(folder, newId, processes)
-const socket = birthplaceOf(controlSocketOf(dataDir), String(process.pid))
+const socket = prepareTemporaryPath(controlSocketOf(dataDir), String(process.pid))
 Bun.listen({ unix: socket, socket: { data() {} } })
 // Keeps the process alive.
 setInterval(() => {}, 60_000)

@@ -123,13 +123,19 @@ export function modelFinder(config: Config): (name: string) => NamedModel | unde
   }
 }
 
+/** Unavailable models that are named for each reason; the others are counted. */
+const NAMED_MOST = 12
+
 /** Entries for a block: the available models, and the others by reason. */
 export function availability(models: readonly { id: string; reason: string | null }[]): [string, string][] {
   return [...Map.groupBy(models, ({ reason }) => reason)]
     .sort(([one], [other]) => Number(one !== null) - Number(other !== null))
     .map(([reason, group]) => {
-      const ids = group.map(({ id }) => id).join(', ')
-      return reason === null ? ['models', ids] : ['not available', `${ids}: ${reason}`]
+      const ids = group.map(({ id }) => id)
+      if (reason === null) return ['models', ids.join(', ')]
+      const more = ids.length - NAMED_MOST
+      const named = more > 0 ? [...ids.slice(0, NAMED_MOST), `${more} more`] : ids
+      return ['not available', `${named.join(', ')}: ${reason}`]
     })
 }
 

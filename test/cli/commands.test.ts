@@ -509,6 +509,14 @@ test('usage sums the charges and lists the newest requests', async () => {
   expect(await json('balance verify', data)).toMatchObject({ ok: true, books: { shortfall_usd: '0.15' } })
 })
 
+test('a check names a few of the many models that an upstream without a key has, and counts the others', async () => {
+  const { stdout } = await run(`config check --config ${join(import.meta.dir, '../../gateway.config.ts')}`)
+  expect(stdout).toMatch(
+    /^ {2}not available +qnx[^,]+(, [^,]+){11}, \d+ more: upstream dashscope has no API key/m,
+  )
+  expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThan(600)
+})
+
 test('a right configuration says what it offers, a wrong one all its faults at once', async () => {
   expect(await json('config check')).toEqual({
     ok: true,

@@ -6,7 +6,7 @@ import { inspectDatabase, openDatabase } from '../../src/app/world'
 import { program } from '../../src/db/schema/program'
 import { verdictOn } from '../../src/db/schema/rules'
 import { commandArgs, loadConfig, nameOfDatabase, openDataDir } from '../configuration/settings'
-import { noteHere } from '../lib/actor'
+import { auditCommand } from '../lib/actor'
 import { registerProcess } from '../process/processes'
 import { lockDataDir } from '../process/serve-lock'
 import { commandLineOf } from '../program'
@@ -52,7 +52,7 @@ export const upgrade = defineCommand({
       upgrade: { log, others, makesCopy, wall: Date.now },
     })
     await db.close()
-    await noteHere(config, dataDir, {
+    await auditCommand(config, dataDir, {
       action: 'database.upgrade',
       target: 'database',
       before: { schema: found.schema, version: found.version },

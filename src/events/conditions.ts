@@ -66,7 +66,7 @@ export function noteCondition(
 }
 
 /** The statement that ends conditions of a type after their calm: all, but those whose subjects a query gives. */
-export function endAllExcept(type: EventName, now: number, current: Statement): Statement {
+export function endOthers(type: EventName, now: number, current: Statement): Statement {
   const parameters = [...(current.parameters ?? [])]
   const [ofType, at, forever] = [type, now, UNTIL_ENDED].map((value) => `$${parameters.push(value)}`)
   return {

@@ -11,7 +11,7 @@ import type { EventName } from '../contract/events'
 import { apply, type Db, type Row, type Statement, type Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
-import { type DueCondition, endAllExcept, newAmong, noteCondition, UNTIL_ENDED } from './conditions'
+import { type DueCondition, endOthers, newAmong, noteCondition, UNTIL_ENDED } from './conditions'
 
 /** A state that a query finds: its rows have a subject, an account, and figures for the message. */
 interface BookCondition {
@@ -153,7 +153,7 @@ export async function checkLedger(
         UNTIL_ENDED,
       ),
     )
-    await apply(db, [...seen, endAllExcept(type, now, query)])
+    await apply(db, [...seen, endOthers(type, now, query)])
   }
 }
 

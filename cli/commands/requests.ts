@@ -1,4 +1,4 @@
-// gateway requests: lists requests, follows them, and shows everything about one. It must never write, but for who has looked
+// gateway requests: lists requests, follows them, and shows everything about one. It must never write, except for who has looked
 // at bodies.
 
 import { defineCommand } from 'citty'

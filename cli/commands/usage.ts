@@ -1,4 +1,4 @@
-// gateway usage: shows requests and payments, summed from the charges. It must never write, but for the totals that it is
+// gateway usage: shows requests and payments, summed from the charges. It must never write, except for the totals that it is
 // asked to make anew.
 
 import type { ReplyOf } from '../../src/admin/client'

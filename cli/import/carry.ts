@@ -1,5 +1,5 @@
 // Writes what was found in another gateway into the database: accounts, opening credits, keys by the hash of their secret.
-// A second run must change nothing: a credit has an id of its own for ever, and a key is known by its hash.
+// A second run must change nothing: a credit has an id of its own permanently, and a key is known by its hash.
 
 import { introduceAccount } from '../../src/accounts/accounts'
 import { importKey } from '../../src/accounts/keys'

@@ -1,6 +1,6 @@
 // The kinds of upstreams that channels of One API and New API are, by the numbers of their types. Facts of
 // relay/channeltype/define.go and url.go (One API) and of constant/channel.go (New API). Up to 25 both
-// have the same numbers but for 2, 4 and 5.
+// have the same numbers except for 2, 4 and 5.
 
 export interface ChannelKind {
   kind: string

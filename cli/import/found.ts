@@ -6,7 +6,7 @@ import { isName } from '../../src/accounts/names'
 import type { PriceConfig } from '../../src/config/models/prices'
 
 export interface FoundAccount {
-  /** Their id of it, which names its opening credit for ever. */
+  /** Their id of it, which names its opening credit permanently. */
   id: string
   name: string
   displayName: string | null

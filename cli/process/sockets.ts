@@ -25,7 +25,7 @@ const BYTES_RECEIVED = 128
 const DATA_SEGMENTS_SENT = 156
 const TCP_INFO_BYTES = 160
 
-/** The sockets but for one that was passed, which stays open; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
+/** The sockets except for one that was passed, which stays open; undefined outside of Linux, where /proc is not mounted, or if the C library is not found. */
 export function openSockets(passed?: number): Sockets | undefined {
   if (process.platform !== 'linux' || endianness() !== 'LE') return undefined
   const limit = descriptorLimit()

@@ -178,7 +178,7 @@ export async function unfreezeAccount(
   ])
 }
 
-/** Refuses all keys of an account for ever. False while anything is held on it, and if it was closed before. */
+/** Refuses all keys of an account permanently. False while anything is held on it, and if it was closed before. */
 export async function closeAccount(
   db: Db,
   account: string,
@@ -203,7 +203,7 @@ export async function closeAccount(
   ])
 }
 
-/** Refuses all keys of an account for ever. Rejects with 409 while anything is held on it. */
+/** Refuses all keys of an account permanently. Rejects with 409 while anything is held on it. */
 export async function closeUnused(db: Db, { account }: Pick<Account, 'account'>, now: number): Promise<void> {
   if (await closeAccount(db, account, now)) return
   const { heldNano, closedAt } = await requireAccount(db, account)

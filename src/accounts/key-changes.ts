@@ -73,7 +73,7 @@ export async function storeKey(db: Db, key: NewKey, settings: KeySettings): Prom
 }
 
 /**
- * Gives a key a new secret; the old one is refused, and so are sessions made with it, but for the one that asks. Rejects with
+ * Gives a key a new secret; the old one is refused, and so are sessions made with it, except for the one that asks. Rejects with
  * 409 if the key is revoked.
  */
 export async function giveNewSecret(

@@ -32,7 +32,7 @@ export interface Key extends KeyLimits {
   createdAt: number
 }
 
-/** A frozen account is refused until it is open again, a closed one for ever. */
+/** A frozen account is refused until it is open again, a closed one permanently. */
 type AccountState = 'open' | 'frozen' | 'closed'
 
 /** The settings that an operator can set on a key. */
@@ -375,7 +375,7 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
 }
 
 /**
- * Replaces the secret of a key; the old one is refused from then on, and so are sessions that were made with it, but for
+ * Replaces the secret of a key; the old one is refused from then on, and so are sessions that were made with it, except for
  * the one that asks for this. False if the key is revoked.
  */
 export async function rollKey(db: Db, id: string, secret: string, asking?: SessionToken): Promise<boolean> {
@@ -390,7 +390,7 @@ export async function rollKey(db: Db, id: string, secret: string, asking?: Sessi
   ])
 }
 
-/** Refuses a key for ever. False if it was revoked before. */
+/** Refuses a key permanently. False if it was revoked before. */
 export async function revokeKey(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {

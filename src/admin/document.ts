@@ -1,4 +1,4 @@
-// The OpenAPI document of the admin API, made from the schemas that requests are checked with, and its page. Pure but for
+// The OpenAPI document of the admin API, made from the schemas that requests are checked with, and its page. Pure except for
 // the page.
 
 import { describeInput } from '../api-document/described'

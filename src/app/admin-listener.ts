@@ -1,5 +1,5 @@
-// Where the admin API is served: on a listener of its own, or at the port of the API for this machine. It must never
-// answer another machine unless the configuration says so.
+// Serves the admin API: on its own listener, or at the port of the API for this machine only. It must never answer
+// another machine unless the configuration allows it.
 
 import { AdminApi } from '../admin/api'
 import type { ProcessControl } from '../admin/operation'

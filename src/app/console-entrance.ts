@@ -1,6 +1,6 @@
-// The console at its ports: its files, which hold nothing of this gateway, are for whoever reaches one; who may sign in depends
-// on the port: admins where the admin API answers them, holders of keys at that of the API. It must load nothing of the
-// console before somebody asks for it.
+// Serves the console at its ports. Its files contain nothing of this gateway, so whoever reaches a port gets them. Who
+// may sign in depends on the port: admins where the admin API answers them, holders of keys at that of the API. It must
+// load nothing of the console before the first request for it.
 
 import type { SessionKind } from '../accounts/sessions'
 import type { ConsoleServer } from '../console-server/console-server'

@@ -1,5 +1,5 @@
 // All columns of the database that are encrypted when the operator has set a key. A column that is written through the
-// codec and does not stand here would be unreadable once its key is gone.
+// codec and missing here would be unreadable once its key is removed.
 
 import { savedAnswerTexts } from '../billing/ledger/idempotency'
 import type { EncodedTable } from '../db/encryption/reencryption'

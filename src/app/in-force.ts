@@ -1,5 +1,5 @@
-// What the configuration says, in force: built whole from one configuration, and replaced as a whole when it is reloaded.
-// Whatever reads a part of it takes it anew for each request; a request keeps what it began with.
+// The configuration in force: built as a whole from one configuration, and replaced as a whole when it is reloaded.
+// Code that reads a part of it reads it again for each request; a request keeps what it began with.
 
 import { buildCatalogue, type Catalogue } from '../catalogue/models'
 import { type DiscoveredModels, withDiscovered } from '../config/models/discovered'

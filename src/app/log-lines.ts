@@ -1,5 +1,5 @@
-// Writes lines of the log: as JSON for programs, or as text for people. Pure. Whatever stands in its fields, a line must
-// never break into two, nor hold a control that a terminal obeys.
+// Formats lines of the log: as JSON for programs, or as text for people. Pure. Whatever its fields contain, a line must
+// never break into two, nor contain a control character that a terminal obeys.
 
 import type { Level } from '../lib/log-events'
 import { printable } from '../lib/printable'

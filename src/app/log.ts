@@ -1,5 +1,5 @@
-// The operator's log: lines of a level or above, as text or as JSON. Lines of requests come in batches, which are written
-// at once.
+// The operator's log: lines of a level or above, as text or as JSON. Lines of requests arrive in batches; each batch is
+// written in one go.
 
 import type { Config } from '../config/schema'
 import { isLevel, type Level, levelOf } from '../lib/log-events'

@@ -1,5 +1,5 @@
-// The listener of metrics: a port of its own, which serves nothing else, so that it can stay inside a network while the
-// API is outside.
+// Serves metrics on their own port, which serves nothing else, so that it can stay inside a network while the API is
+// public.
 
 import { statfs } from 'node:fs/promises'
 import { backupEveryMs } from '../config/backup'

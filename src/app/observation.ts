@@ -1,5 +1,5 @@
-// How a gateway is observed: its log, its metrics, and the rows of its requests with everybody who reads them. Made once
-// at start.
+// How a gateway is observed: its log, its metrics, and the rows of its requests with all their readers. Created once at
+// start.
 
 import { version } from '../../package.json'
 import type { Config } from '../config/schema'

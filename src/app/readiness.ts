@@ -1,5 +1,5 @@
-// Whether a process is well and should be sent requests: its database takes changes, its disk has room, and its
-// configuration has something to serve. Checked at most once every few seconds, because anybody may ask.
+// Whether a process is healthy and should receive requests: its database accepts changes, its disk has room, and its
+// configuration has a model to serve. Checked at most once every few seconds, because anyone may ask.
 
 import { access, statfs } from 'node:fs/promises'
 import type { Db } from '../db/db'

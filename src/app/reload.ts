@@ -1,5 +1,5 @@
-// Reloads the configuration: reads it again, checks it and builds what it says, and only then puts it in force. One that
-// has faults must leave everything as it is.
+// Reloads the configuration: reads it again, checks it, builds everything from it, and only then puts it in force. A
+// configuration with faults must change nothing.
 
 import { type Change, changesBetween, keepingStart } from '../config/changes'
 import type { Config } from '../config/schema'

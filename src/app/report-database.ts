@@ -1,4 +1,4 @@
-// Where reports read: the replica that the configuration names, while it can be used, else the database itself.
+// The database that reports read: the replica that the configuration names, while it is usable, else the primary.
 
 import type { ReportSource } from '../admin/operation'
 import type { Config } from '../config/schema'

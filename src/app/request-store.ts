@@ -1,5 +1,5 @@
-// Opens the place that keeps the rows of requests: PostgreSQL, or a file next to SQLite. For the server, and for commands that
-// read what it has stored.
+// Opens the store of request rows: PostgreSQL, or a file next to SQLite. For the server, and for commands that read
+// what it has stored.
 
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Runs jobs in the background, each soon after the start and again some time after it ended. All go by one timer, which is
-// slow while no task or webhook is due soon, so that an idle process sleeps. A job that fails is logged and runs again; it
-// must never stop the others or the process.
+// Runs jobs in the background, each soon after the start and again some time after it ended. One timer drives all of
+// them. It is slow while no task or webhook is due soon, so that an idle process sleeps. A job that fails is logged and
+// runs again; it must never stop the others or the process.
 
 import { forgetSessions } from '../accounts/sessions'
 import type { BackupSchedule } from '../backup/schedule'
@@ -43,7 +43,7 @@ const FOLLOW_TIME = 'follow the time'
 const STAYING = new Set([KEEP_HOLDS, END_LATE, FOLLOW_TIME])
 
 const MINUTE_MS = 60_000
-/** When rare jobs run first: processes that are replaced often must not put them off for ever. */
+/** When rare jobs run first: processes that are replaced often must not put them off forever. */
 const FIRST_MS = 5_000
 /** How often a process tells others which key it encrypts with; a file has no others that would wait for it. */
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }

@@ -1,5 +1,5 @@
-// A running gateway: opened, listening, and able to stop. A stop must never lose money or cut answers before the grace
-// is over.
+// A running gateway: opened, listening, and able to stop. A stop must never lose money, nor cut answers before the
+// grace period is over.
 
 import { version } from '../../package.json'
 import type { AdminApi } from '../admin/api'

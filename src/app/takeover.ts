@@ -1,6 +1,6 @@
-// Takes over what processes leave: ends of charges that the database had refused, holds, leases and tasks in the making. On SQLite everything that belongs to no living
-// process of the data directory; a shared database has leases and expiry for it. It must never touch what a live
-// process works on.
+// Takes over what ended processes leave behind: ends of charges that the database had refused, holds, leases and
+// unfinished tasks. On SQLite that is everything that belongs to no live process of the data directory; a shared
+// database uses leases and expiry instead. It must never touch what a live process works on.
 
 import { type ChargeEnd, endCharge, lateFields } from '../billing/ledger/charge-ends'
 import { releaseExpired } from '../billing/ledger/ledger'

@@ -1,5 +1,5 @@
-// Everything from outside in one object: the database, the clock, ids, the network, the log. Made once at start.
-// Nothing else must create these; tests make their own.
+// Everything from outside in one object: the database, the clock, ids, the network, the log. Created once at start. No
+// other code may create these; tests create their own.
 
 import { lookup } from 'node:dns/promises'
 import { existsSync, mkdirSync } from 'node:fs'

@@ -1,5 +1,5 @@
 // The part of the configuration that says how long charges stay in the database, and where their archives go. Off by
-// default: charges stay for ever.
+// default: charges stay permanently.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'

@@ -1,4 +1,4 @@
-// Requests of the playground: what the form holds, and the request that it stands for. Pure, but for pictures, which are
+// Requests of the playground: what the form holds, and the request that it stands for. Pure, except for pictures, which are
 // read as they are chosen. What is shown as a program is exactly what is sent.
 
 import type { OperationName } from '../contract/operations'

@@ -1,5 +1,5 @@
-// The partitions of ended charges on PostgreSQL, one a month, made before their month begins, and dropped when all their
-// charges are closed. Without them charges go to the partition for all others, and nothing but speed is lost.
+// The monthly partitions of ended charges on PostgreSQL: created before their month begins, and dropped when all their
+// charges are closed. Without them charges go to the default partition, and only speed is lost.
 
 import { apply, type Db, type Statement, tryApply } from './db'
 

@@ -1,5 +1,5 @@
-// The conditions of a list, each there only where it is asked for: for `name = $1 or $1 is null` no database takes an index, and
-// a list would read every row.
+// The conditions of a list, each included only if it is requested: no database uses an index for `name = $1 or $1 is
+// null`, and a list would read every row.
 
 import type { Value } from './db'
 

@@ -1,6 +1,6 @@
 // The seam between the gateway and its database: one function reads, one changes, never in an interactive transaction.
-// SQL stands in the file whose meaning it is and is the same for every database: integers and text, $1 parameters in
-// order, `returning` only where the rows are wanted, because they cost time.
+// SQL is written in the file that owns its meaning and is the same for every database: integers and text, $1 parameters
+// in order, `returning` only where the rows are wanted, because they cost time.
 
 import type { RowCodec } from './encryption/codec'
 

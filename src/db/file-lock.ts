@@ -1,5 +1,5 @@
-// Locks of the operating system on files, which end with their process, however it ends. Bun locks no files, so each is an
-// empty SQLite database. A look at a lock must never take it.
+// Locks of the operating system on files, which end with their process, however it ends. Bun cannot lock files, so each
+// lock is an empty SQLite database. A check of a lock must never take it.
 
 import { Database } from 'bun:sqlite'
 import { makePrivate } from './private-file'

@@ -1,5 +1,4 @@
-// Writes the times of rows as programs read them. Pure. It must never throw: a time that no program can read must not hide
-// the rows next to it.
+// Formats the times of rows for programs. Pure. It must never throw: an invalid time must not hide the rows next to it.
 
 /** The first and the last time that programs in every language can read: of the years 1 and 9999. */
 const FIRST_TIME = -62_135_596_800_000

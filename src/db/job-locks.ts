@@ -1,4 +1,5 @@
-// Turns at work that one of several nodes does: whoever takes a turn does it, and the others wait until the next is due.
+// Locks of jobs that one of several nodes runs: the node that claims a turn runs the job, and the others wait until the
+// next turn is due.
 
 import { type Db, tryApply } from './db'
 

@@ -1,4 +1,4 @@
-// Brings a database to the newest schema. Who may call it, and when, is for others to decide: schema/rules.ts has the table.
+// Migrates a database to the newest schema. It does not decide who may call it, and when: schema/rules.ts has the table.
 
 import type { Db, Statement } from './db'
 import { isUnsupported } from './drivers/postgres'

@@ -1,6 +1,6 @@
-// A file of fixed size for what the database refuses: made full size at the start, so that a full disk still takes what is
-// written into it. What `add` has taken survives the process and the power. It must never grow, and never be read by two
-// processes: each has a file of its own, and reads those of processes that have ended.
+// A file of fixed size for what the database refuses: allocated in full at the start, so that a full disk still accepts
+// what is written into it. What `add` has stored survives a crash of the process and a power failure. It must never
+// grow, and never be read by two processes: each has its own file, and reads those of processes that have ended.
 
 import {
   closeSync,

@@ -1,5 +1,5 @@
 // Makes the files of the data directory, which hold money and secrets, readable only by the owner of the process,
-// whatever the umask. It must never stop a database from being opened: opening reports faults better.
+// whatever the umask. It must never prevent a database from being opened: opening reports faults better.
 
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 

@@ -1,5 +1,6 @@
-// Folders for temporary files in the data directory. Each has a lock of the process that works in it, by which what a killed
-// one has left is told from what a living one needs. It must never remove a folder that somebody works in.
+// Folders for temporary files in the data directory. Each has a lock of the process that works in it, which
+// distinguishes what a killed process has left from what a live one needs. It must never remove a folder that is in
+// use.
 
 import { statSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'

@@ -1,5 +1,5 @@
 // Copies all rows of one database into an empty one of the other kind, which has the same tables. One side is always
-// SQLite, whose catalogue says what tables there are. It must never interpret what it copies, nor write a row twice.
+// SQLite, whose catalogue lists the tables. It must never interpret what it copies, nor write a row twice.
 
 import { apply, DatabaseUnavailable, type Db, type Row, type Statement, type Value } from './db'
 import { openSqlite } from './drivers/sqlite'
@@ -118,7 +118,7 @@ export function insertsOf({ name, columns }: Table, rows: readonly Row[]): State
 export type OnProgress = (table: string, rows: number) => void
 
 /**
- * Copies a SQLite database into another one, which is empty but for what an earlier call has copied from the same
+ * Copies a SQLite database into another one, which is empty except for what an earlier call has copied from the same
  * database: a call that was broken off is continued. The target notes with each page how far it has come. `seeded` are tables
  * in which a new database has rows.
  */

@@ -1,5 +1,5 @@
 // Reads the bodies of requests: no more bytes than the operation accepts, unpacked on the way, and no slower than a
-// minimum. A steady upload may take minutes. A caller must never wait for ever, and a small packed body must never
+// minimum. A steady upload may take minutes. A caller must never wait forever, and a small packed body must never
 // become a large one in memory.
 
 import type { Config } from '../config/schema'

@@ -1,6 +1,6 @@
-// Limits the connections of callers: in total, so that descriptors are left for vendors and the database, and for each
+// Limits the connections of callers: in total, so that descriptors are left for vendors and the database, and per
 // address. If there are too many, silent connections (between requests, or before the first) are closed first; if that
-// is not enough, new ones are refused for a while. A running request must never be cut for the sake of the total.
+// is not enough, new ones are refused for a while. A running request must never be cut to keep the total.
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'

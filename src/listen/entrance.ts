@@ -1,5 +1,5 @@
-// The entrance of a gateway as its configuration says: the address, the certificate, and the guard of its connections. It
-// follows the configuration while it is open. It must never be without a guard where connections can be counted.
+// The entrance of a gateway as configured: the address, the certificate, and the guard of its connections. It follows
+// the configuration while it is open. It must never be without a guard where connections can be counted.
 
 import { certificateOf } from '../config/listening'
 import type { Config } from '../config/schema'

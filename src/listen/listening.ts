@@ -1,6 +1,6 @@
-// The listening side of the application: it can be shut and opened again while requests run, and moved to another address
-// or certificate. Bun can only stop accepting by stopping the server, so each opening is a server of its own. It must
-// never cut a running request.
+// The listening side of the application: it can be closed and opened again while requests run, and moved to another
+// address or certificate. Bun can only stop accepting by stopping the server, so each opening has its own server. It
+// must never cut a running request.
 
 import type { BunRoutes, RouteAnswer } from '../http/bun-routes'
 import { inBrackets } from '../lib/url-host'

@@ -1,5 +1,5 @@
-// Tells requests of programs on this machine from those of others: what is for this machine only is hidden from everybody
-// else. A proxy on this machine asks for others, so it must never count as this machine.
+// Distinguishes requests of programs on this machine from those of others: what is for this machine only is hidden from
+// everyone else. A proxy on this machine forwards requests of others, so it must never count as this machine.
 
 import type { Listener } from '../http/connection'
 import { GatewayError } from '../lib/errors'

@@ -1,5 +1,5 @@
-// Unix sockets that are made beside their place and then moved there in one step, because Bun removes the path at which a
-// server was made when that server stops: it must not be that of the server that came after, in this process or another.
+// Unix sockets that are created next to their place and then moved there in one step. When a server stops, Bun removes
+// the path at which that server was created: it must not be the path of a later server, in this process or another.
 
 import { chmodSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'

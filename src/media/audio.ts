@@ -1,5 +1,5 @@
 // Finds the format and the duration of audio from the file's own bytes, in workers that start on demand and stop when
-// idle: a long file takes seconds, a malicious one may take for ever. It must never trust a name or a type that was
+// idle: a long file takes seconds, a malicious one may take forever. It must never trust a name or a type that was
 // sent along, nor a duration that so few bytes cannot hold.
 
 import type { Upload } from '../contract/family'

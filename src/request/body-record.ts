@@ -1,5 +1,5 @@
-// Notes what one request asked and what was delivered to its caller, for an operator who has asked for bodies. Exists only
-// then. It must never change an answer, nor hold it up.
+// Records what one request asked and what was delivered to its caller, for an operator who has enabled bodies. Exists
+// only then. It must never change or delay an answer.
 
 import type { Key } from '../accounts/keys'
 import { knownError } from '../contract/error-answer'

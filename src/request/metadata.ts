@@ -1,5 +1,5 @@
-// Metadata of a request that its usage is counted by: what the caller says in a header, or in the body. Only names of the
-// configuration are read, and a value is cut at a length. It must never be sent to a vendor from here.
+// Metadata of a request, by which its usage is counted: from a header, or from the body. Only names of the
+// configuration are read, and a value is cut at a maximum length. It must never be sent to a vendor from here.
 
 import { asObject } from '../lib/objects'
 

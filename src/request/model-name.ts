@@ -1,5 +1,5 @@
 // Replaces the name of the model in the events of a stream, as bytes: callers read the id that they know, not the
-// vendor's name. It must never touch what a model has written.
+// vendor's name. It must never touch text that a model has written.
 
 /** Bytes of several events that came together. */
 const BURST_BYTES = 2 * 1024

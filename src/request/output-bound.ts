@@ -1,6 +1,6 @@
-// Bounds the output in the bytes of events that nobody reads: their length without what stands before and after the text in
-// every event of a kind. It may take too much for output, and never too little: of an event of a kind that it does not know
-// it takes all.
+// Bounds the output by the bytes of events that nobody reads: their length without what precedes and follows the text
+// in every event of a kind. It may count too much as output, and never too little: an event of an unknown kind counts
+// in full.
 
 import { toLatin1 } from '../lib/sse'
 

@@ -1,5 +1,5 @@
-// Places in errors about a request whose input begins with what is kept here: a caller counts only the items that the
-// request itself has. It must never change what an error says besides.
+// Places in errors about a request whose input begins with stored items: a caller counts only the items that the
+// request itself has. It must never change anything else in an error.
 
 import { GatewayError } from '../lib/errors'
 

@@ -1,5 +1,5 @@
-// Counts how many requests of each key this process works on, from the moment that the key is known: bodies on their
-// way hold memory and connections too. A request that was entered must leave exactly once.
+// Counts the running requests of each key in this process, from the moment that the key is known: bodies in transfer
+// use memory and connections too. A request that was counted must leave exactly once.
 
 import type { Key } from '../accounts/keys'
 import { tooManyRunning } from '../billing/ledger/limits'

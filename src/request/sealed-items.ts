@@ -1,5 +1,6 @@
-// What callers keep for the gateway: reasoning and summaries, sealed for their account. What was altered must be refused with
-// its place: a conversation would lose its past in silence. Reasoning of another account or of a forgotten key is left out.
+// Items that callers store for the gateway: reasoning and summaries, sealed for their account. An altered item must be
+// rejected with its place: a conversation would silently lose its past. Reasoning of another account or of a forgotten
+// key is omitted.
 
 import type { Operation } from '../contract/operations'
 import { type GatewayError, invalidRequest } from '../lib/errors'

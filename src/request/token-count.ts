@@ -1,6 +1,5 @@
-// Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it
-// must never crowd out paid requests: it counts in the key's limit of requests, and only a few texts are counted at a
-// time.
+// Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it must never
+// crowd out paid requests: it counts towards the key's limit of requests, and only a few texts are counted at a time.
 
 import type { Authenticator, Authorization } from '../accounts/keys'
 import { countFreeRequest } from '../billing/ledger/limits'

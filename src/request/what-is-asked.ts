@@ -1,5 +1,5 @@
-// The third step of the line: what a request asks. Its operation, model and fields are checked, what it continues is put into
-// it, and the request log learns what it is. It must never send, hold or pay anything.
+// The third step of the line: what a request asks. It checks the operation, model and fields, adds what the request
+// continues, and completes its row in the request log. It must never send, hold or pay anything.
 
 import type { Key } from '../accounts/keys'
 import { knownError } from '../contract/error-answer'

@@ -12,7 +12,7 @@ export interface Task {
   model: string
   upstream: string
   charge: string
-  /** The vendor's id; null until it has answered, and for ever if its answer was lost. */
+  /** The vendor's id; null until it has answered, and permanently if its answer was lost. */
   upstreamId: string | null
   state: TaskState
   pollContext: PollContext

@@ -1,4 +1,4 @@
-// Requests and usage over the admin API. It must never write, nor show a body, but for the one operation that shows what
+// Requests and usage over the admin API. It must never write, nor show a body, except for the one operation that shows what
 // `log.bodies` has kept, and has in the audit trail who looked.
 
 import { Type } from '@sinclair/typebox'

@@ -1,5 +1,5 @@
-// The ledger of an account, page by page, so that its length costs time and no memory: deposits and corrections, merged
-// with the charges in the order in which the books took them; for exports in that order, for people the newest first. A
+// Reads the ledger of an account page by page, so that its length costs time and no memory: deposits and corrections,
+// merged with the charges in the order in which they were booked; in that order for exports, newest first for people. A
 // closed month is one entry. It must never write.
 
 import { DatabaseUnavailable, type Db, type Row } from '../../db/db'

@@ -1,5 +1,6 @@
-// The end of a request's charge as data: made at once, or kept on the disk while the database refuses it, and made by a later
-// process. However often it is made, the charge must end once; and an answer whose hold was released must still be paid.
+// The end of a request's charge as data: applied at once, or kept on disk while the database refuses it, and applied by
+// a later process. However often it is applied, the charge must end once; and an answer whose hold was released must
+// still be paid.
 
 import type { Db, Statement } from '../../db/db'
 import { formatUsd } from '../../lib/money'

@@ -1,5 +1,5 @@
-// Reads ended charges as they are stored, page by page in the order of their positions, for what has to see each of them:
-// verifications and archives. It must never write.
+// Reads ended charges as they are stored, page by page in the order of their positions, for code that must see each of
+// them: verifications and archives. It must never write.
 
 import { createHash } from 'node:crypto'
 import type { Db, Row } from '../../db/db'

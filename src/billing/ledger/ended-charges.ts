@@ -1,5 +1,5 @@
-// How a charge that has ended is stored: once, in a short form, as the row that is also its ledger entry. What it shares
-// with others stands in tables of its own. A row must never change.
+// How an ended charge is stored: once, in a short form, as the row that is also its ledger entry. What it shares with
+// other charges is stored in separate tables. A row must never change.
 
 import { strict as assert } from 'node:assert'
 import { type EndedBy, endsAtHold } from '../../contract/failures'
@@ -41,7 +41,7 @@ export function describeCodes(row: Row): { state: string; usage_source: string |
   }
 }
 
-/** The row of an ended charge by its columns, but for the amounts. */
+/** The row of an ended charge by its columns, except for the amounts. */
 export type EndedRow = {
   id: string
   series: number

@@ -1,6 +1,6 @@
-// Budgets of keys and of accounts that are used up, or nearly: for operators who are told of them, and for those who look. What
-// is committed in a period has a row for each owner that used it, so the rows of the periods that run are where to begin:
-// most keys have no budget, and most budgets rest. It must never write.
+// Finds budgets of keys and of accounts that are used up, or nearly: for notifications to operators, and for their
+// reports. What is committed in a period has a row for each owner that used it, so the search begins with the rows of
+// the current periods: most keys have no budget, and most budgets are idle. It must never write.
 
 import { BUDGET_PERIODS, type Budget } from '../../contract/budgets'
 import type { Statement, Value } from '../../db/db'

@@ -1,6 +1,6 @@
-// Idempotency keys: the same key and request give the same answer and one charge, however often sent. The key is taken
-// in the transaction of the hold, and the answer is saved in that of the settlement or of a task's submit. Neither must
-// ever be there without the other. A request that failed frees its key, so it can be sent again.
+// Idempotency keys: the same key and request return the same answer and cost one charge, however often they are sent.
+// The key is claimed in the transaction of the hold, and the answer is saved in that of the settlement or of a task's
+// submit. Neither must ever exist without the other. A request that failed frees its key, so it can be sent again.
 
 import type { Db, Statement } from '../../db/db'
 import type { EncodedTable } from '../../db/encryption/reencryption'

@@ -1,8 +1,8 @@
-// Money: the only file that moves it, by the statements of charge-statements.ts. A request holds its worst price before the vendor is called, or a stream the first
-// step of it and more as it goes on, and is then settled (pays its true price) or released (pays nothing), exactly once. A
-// balance must never be below what is held on it.
+// Money: the only file that moves it, with the statements of charge-statements.ts. A request holds its highest price
+// before the vendor is called; a stream holds the first step of it, and more as it continues. It is then settled (pays
+// its true price) or released (pays nothing), exactly once. A balance must never be below what is held on it.
 // Every movement goes from one book to another and is appended, never changed: a settled charge, or a transfer by the
-// operator. So all books together are zero.
+// operator. So the sum of all books is zero.
 
 import { strict as assert } from 'node:assert'
 import type { EndedBy } from '../../contract/failures'

@@ -1,4 +1,4 @@
-// What a request used: the vendor's own figures if plausible, else a count of the text that really passed. It must
+// What a request used: the vendor's own figures if plausible, else a count of the text that was passed on. It must
 // never turn a vendor's fault into a charge for nothing, or into a credit.
 
 import { type EndedBy, endsAtHold } from '../../contract/failures'

@@ -1,5 +1,5 @@
-// Holds and ends of charges as the data that a database makes in groups. The names are those of the columns that its function
-// reads. It must say the same as the statements of the ledger.
+// Holds and ends of charges as the data that a database applies in groups. The names are those of the columns that its
+// function reads. It must match the statements of the ledger.
 
 import type { Columns, Movement, Statement } from '../../db/db'
 import type { EndedRow } from './ended-charges'

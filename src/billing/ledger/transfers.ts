@@ -1,5 +1,5 @@
-// Money that operators give and take: credits and corrections, each once for its id. A transfer must never be made twice,
-// nor leave an account with more than can be counted exactly.
+// Money that operators add and remove: credits and corrections, each applied once per id. A transfer must never be
+// applied twice, nor leave an account with more than can be counted exactly.
 
 import type { Db } from '../../db/db'
 import { conflict, GatewayError } from '../../lib/errors'

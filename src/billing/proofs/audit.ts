@@ -1,5 +1,5 @@
-// Checks on any database that money is right: the invariants that must hold whatever happened. It must never write, nor
-// use the code that moves money: it is the second opinion.
+// Audits the money in any database: the invariants that must hold whatever happened. It must never write, nor use the
+// code that moves money: it is the second opinion.
 
 import type { Db, Row } from '../../db/db'
 import { KEEP_WEBHOOKS_MS } from '../../webhooks/rows'

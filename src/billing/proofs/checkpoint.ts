@@ -1,5 +1,6 @@
-// Checkpoints of the books: what was verified is signed, so that the next time only what came after it is read. A checkpoint
-// must never be written over books that are wrong. Who changes charges behind one is found when all of them are read.
+// Checkpoints of the books: what was verified is signed, so that the next time only later entries are read. A
+// checkpoint must never be written over books that are wrong. A change to charges before a checkpoint is found when all
+// of them are read.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { apply, type Db, type Row, type Statement, tryApply } from '../../db/db'

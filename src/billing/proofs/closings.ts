@@ -1,5 +1,5 @@
-// Charges that are closed: a month whose charges have gone to an archive stays in the books as sums, one entry for each
-// series. What is closed reaches from the first charge up to a position. It must never write.
+// Closed charges: a month whose charges were moved to an archive stays in the books as sums, one entry per series.
+// Closed charges reach from the first charge up to a position. It must never write.
 
 import { createHash } from 'node:crypto'
 import type { Db, Row } from '../../db/db'

@@ -1,5 +1,5 @@
-// Compares what a vendor says was used with the charges, by day and model. Charges know models of the gateway: several of
-// them may be one model of the vendor. It must never write.
+// Compares the usage that a vendor reports with the charges, by day and model. Charges name models of the gateway:
+// several of them may be one model of the vendor. It must never write.
 
 import type { Db, Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'

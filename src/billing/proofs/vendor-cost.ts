@@ -1,5 +1,5 @@
-// The price that a vendor itself names for a request, in the usage object that is kept with the charge. Pure. It must never reach
-// a caller, nor decide what is charged.
+// The price that a vendor itself reports for a request, in the usage object that is stored with the charge. Pure. It
+// must never reach a caller, nor decide what is charged.
 
 import { MAX_NANO, parseDecimal } from '../../lib/money'
 import { asObject, isObject } from '../../lib/objects'

@@ -1,5 +1,5 @@
-// Reads what a vendor says was used, from the files that vendors export, by day and model. Pure. It must never guess: a file
-// whose columns are not known, or a figure that is none, is an error.
+// Reads the usage that vendors report in the files that they export, by day and model. Pure. It must never guess: a
+// file with unknown columns, or a figure that is not a number, is an error.
 
 import { parse } from 'csv-parse/sync'
 

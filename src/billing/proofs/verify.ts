@@ -1,5 +1,5 @@
-// Verifies the books: what came since the last checkpoint, or all of it. Where they are right, a new checkpoint says so. It
-// must use no code that moves money.
+// Verifies the books: the entries since the last checkpoint, or all of them. If they are right, a new checkpoint is
+// written. It must use no code that moves money.
 
 import type { Db, Row } from '../../db/db'
 import { isoTime } from '../../db/iso-time'

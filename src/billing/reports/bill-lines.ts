@@ -1,5 +1,6 @@
-// A price as people check it: a line for each quantity with the listed price and its product, and a line for whatever else
-// made the amount. It must never find another price than src/contract/prices.ts: the lines of a charge sum to its amount.
+// A price as people check it: a line for each quantity with the listed price and its product, and a line for the rest
+// of the amount. It must never compute another price than src/contract/prices.ts: the lines of a charge sum to its
+// amount.
 
 import { strict as assert } from 'node:assert'
 import { describePrices } from '../../config/models/prices'

@@ -1,5 +1,5 @@
-// A statement as a page that prints well, and as a table. It must show nothing but what was issued, and take no text of anyone
-// for markup or for a formula.
+// A statement as a page that prints well, and as a table. It must show nothing except what was issued, and never
+// interpret anyone's text as markup or as a formula.
 
 import type { IssuedStatement, StatementContent } from './statements'
 

@@ -1,5 +1,6 @@
-// Statements: what an account paid in, used and has left, by the month. Each is made once from a month that is over, numbered
-// without gaps, and stored with the hash of the one before it: it must never change, nor say other sums than the ledger.
+// Statements: what an account paid in, used and has left, per month. Each is made once from a month that is over,
+// numbered without gaps, and stored with the hash of the previous one. It must never change, nor state other sums than
+// the ledger.
 
 import { createHash } from 'node:crypto'
 import { PERCENT_DECIMALS, type StatementsEntry } from '../../config/statements'
@@ -197,7 +198,7 @@ export function taxOf(
   }
 }
 
-/** The balances of accounts by the ledger before a time, but for those of nothing. */
+/** The balances of accounts by the ledger before a time, except for those of nothing. */
 async function balancesBefore(db: Db, at: number, only: string | undefined): Promise<Map<string, number>> {
   const rows = await db.query({
     sql: `select book, cast(sum(amount) as bigint) as booked from (

@@ -1,4 +1,4 @@
-// The figures that are summed of charges: in totals of usage, in reports, and in what closed months leave in the books.
+// The figures that are summed over charges: in totals of usage, in reports, and in the sums of closed months.
 
 /** The sums of a total and of what is read from charges, in one order. A further figure is a column more in each. */
 export const SUMS = `count(*) as requests,

@@ -1,5 +1,5 @@
 // The short form of a vendor's usage object: its shape, which thousands of requests share, and its figures. The whole
-// text comes back as it was, character by character. Nothing here must know what a figure means.
+// text is restored as it was, character by character. Nothing here must know what a figure means.
 
 import type { Row } from '../../db/db'
 

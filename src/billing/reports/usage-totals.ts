@@ -1,5 +1,5 @@
-// Totals of ended charges by hour and by day, kept by the scheduler beside the charges, from which they can be made anew at
-// any time. A mark says up to which position charges are in them, so that each counts exactly once.
+// Totals of ended charges by hour and by day. The scheduler keeps them next to the charges, from which they can be
+// rebuilt at any time. A mark stores up to which position charges are included, so that each counts exactly once.
 
 import { strict as assert } from 'node:assert'
 import { tableOfCharges } from '../../db/charge-partitions'

@@ -1,6 +1,6 @@
-// Allowances: what accounts of a plan are given for a period, and what is taken back of it when the period ends. Both are
-// entries of the ledger, each made once, whoever makes them how often. It must never take more than is available, nor more than
-// was given and not spent.
+// Allowances: what accounts of a plan receive for a period, and what is taken back when the period ends. Both are
+// entries of the ledger, each made once, however often and by whichever node it is tried. It must never take back more
+// than is available, nor more than was given and not spent.
 
 import type { Budget } from '../../contract/budgets'
 import { type Db, type Statement, tryApply } from '../../db/db'

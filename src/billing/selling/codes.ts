@@ -1,5 +1,6 @@
-// Codes that are worth money: made by an operator, redeemed once by whoever holds a key. Only the SHA-256 of a code is
-// stored, and the code is shown once, when it is made. A code must never be credited twice, nor be found by a part of it.
+// Codes that are worth money: created by an operator, redeemed once by any holder of a key. Only the SHA-256 of a code
+// is stored, and the code is shown once, when it is created. A code must never be credited twice, nor be found by a
+// part of it.
 
 import { type Db, type Row, type Statement, tryApply } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
@@ -114,7 +115,7 @@ async function findCode(db: Db, idOrCode: string): Promise<Code | undefined> {
   return rows[0] && codeOfRow(rows[0])
 }
 
-/** Refuses a code for ever. False if it was redeemed or revoked before. */
+/** Refuses a code permanently. False if it was redeemed or revoked before. */
 export async function revokeCode(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
@@ -125,7 +126,7 @@ export async function revokeCode(db: Db, id: string, now: number): Promise<boole
   ])
 }
 
-/** Refuses a code for ever. Rejects with 409 if it was redeemed or revoked before. */
+/** Refuses a code permanently. Rejects with 409 if it was redeemed or revoked before. */
 export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: number): Promise<Code> {
   const isRevoked = await revokeCode(db, id, now)
   const code = await requireCode(db, id)

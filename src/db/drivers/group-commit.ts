@@ -1,5 +1,6 @@
 // Group commit: batches that arrive in one turn of the event loop (two under load) share one commit and so one wait for
-// the disk. There is no timer. It must never answer a batch before its commit, nor one that is to be synced before that.
+// the disk. There is no timer. It must never answer a batch before its commit, nor before its sync if it is to be
+// synced.
 
 import type { BatchResult, Statement } from '../db'
 

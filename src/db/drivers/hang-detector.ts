@@ -1,5 +1,5 @@
-// Tells when a server has answered nothing for a time while something was asked of it: one that hangs, or whose network
-// drops what is sent, closes no connection. It must never count the time in which nothing is asked.
+// Detects a server that has answered nothing for a time while a query was pending: a server that hangs, or whose
+// network drops packets, closes no connection. It must never count the time in which nothing is pending.
 
 /** Looks for a silence after which connections are closed. One late look is that of a process that was suspended itself. */
 const LOOKS = 4

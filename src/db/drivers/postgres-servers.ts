@@ -1,10 +1,10 @@
-// The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names several,
-// of which the first that takes changes is used. When that one fails, or takes no changes any more, they are asked again. The
-// connections to one that answers nothing are closed, so that what waits for it fails as with one that is gone. It must
-// never repeat what was sent: only who sent it knows whether that can be done twice. Nor must it go back to a server that a
-// promoted copy has replaced: what is paid there is paid twice. `pgbouncer=true` says that a pooler
-// gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` says how many
-// connections a process may have; Bun opens all of a pool with its first use.
+// The PostgreSQL servers of one address: `postgres://user@one,two:5433/name?target_session_attrs=read-write` names
+// several, and the first that accepts changes is used. When it fails, or no longer accepts changes, all are tried
+// again. Connections to a server that answers nothing are closed, so that pending queries fail as with a server that is
+// gone. It must never repeat what was sent: only the sender knows whether that can be done twice. Nor must it go back
+// to a server that a promoted copy has replaced: what is paid there is paid twice. `pgbouncer=true` says that a pooler
+// gives each transaction a session of its choice: then nothing is kept in sessions. `connection_limit=5` limits the
+// connections of a process; Bun opens all connections of a pool at its first use.
 
 import type { SQL } from 'bun'
 import { SilenceWatch, watchSilence } from './hang-detector'

@@ -1,5 +1,5 @@
-// Reads a PostgreSQL database as it is at one moment, while others go on writing. It must never write, nor keep its
-// transaction open after the work is done: the server cannot clean up behind it.
+// Reads a PostgreSQL database as it is at one moment, while others continue to write. It must never write, nor keep its
+// transaction open after the work is done: until then the server cannot remove old rows.
 
 import type { Row, Statement } from '../db'
 import { FIRST_ROWS, nextLimit, type Table, type TableSource } from '../table-copy'

@@ -53,7 +53,7 @@ class Missed extends Error {
 }
 
 interface PostgresOptions {
-  /** For commands: the pool is small, and statements have no time limit but for locks. */
+  /** For commands: the pool is small, and statements have no time limit except for locks. */
   patient?: boolean
   /** For what only reads: the server refuses changes. */
   readonly?: boolean

@@ -1,5 +1,5 @@
-// A copy of the database that reports are read from, such as a streaming replica of PostgreSQL, so that they cost the primary
-// nothing. A copy is behind: what decides about money must never be read there.
+// A copy of the database for reports, such as a streaming replica of PostgreSQL, so that they put no load on the
+// primary. A copy lags behind: nothing that decides about money may be read there.
 
 import type { After, Log } from '../../lib/system'
 import type { Db } from '../db'

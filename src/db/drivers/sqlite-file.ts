@@ -1,5 +1,5 @@
-// A SQLite database as a file: a copy of it as it is at one moment, and what is wrong with a copy, or with the log that
-// stands beside a database. It must never change the file that it is asked about.
+// A SQLite database as a file: makes a copy of it as it is at one moment, and finds what is wrong with a copy, or with
+// the log next to a database. It must never change the file that it inspects.
 
 import { Database } from 'bun:sqlite'
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// SQLite behind the database interface: one writer connection, WAL. A batch is atomic by itself, also where it shares a
-// commit with others, and its promise must never resolve before the commit: synced, but for holds.
+// SQLite behind the database interface: one writer connection, WAL. A batch is atomic by itself, also if it shares a
+// commit with others, and its promise must never resolve before the commit, which is synced except for holds.
 
 import { Database, type Statement as Prepared, SQLiteError, type SQLQueryBindings } from 'bun:sqlite'
 import {

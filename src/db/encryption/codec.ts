@@ -1,5 +1,5 @@
-// How texts that a copy of the database must not give away stand in it: encrypted if the operator has set a key, else as
-// they are. A key, or a text that was encrypted, must never stand in an error or in the log.
+// How texts that a copy of the database must not reveal are stored: encrypted if the operator has set a key, else as
+// they are. A key, or a text that was encrypted, must never appear in an error or in the log.
 
 import { createSealer, SEALED_PREFIX, type Sealer, sealedBy, sealingKeyId } from '../../lib/sealing'
 

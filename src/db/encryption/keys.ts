@@ -1,5 +1,5 @@
-// Which keys the rows of the database may be encrypted with, as the database itself tells: a process that lacks one of
-// them must not start. Only ids of keys stand here; a key itself must never be in the database.
+// Which keys the rows of the database may be encrypted with, according to the database itself: a process that lacks one
+// of them must not start. Only ids of keys are stored here; a key itself must never be in the database.
 
 import { apply, DatabaseUnavailable, type Db, type Statement } from '../db'
 import { CLEAR, storedBy, UnreadableText } from './codec'

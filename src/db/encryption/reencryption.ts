@@ -1,5 +1,5 @@
-// Brings all encoded rows under the key that encrypts now, in small batches beside requests, and forgets older keys when
-// nothing is left of them. A row must never be lost on the way: each is replaced only as it was read.
+// Re-encrypts all encoded rows with the current key, in small batches while requests run, and forgets older keys when
+// no row uses them. A row must never be lost on the way: it is replaced only if it is as it was read.
 
 import type { Log } from '../../lib/system'
 import { apply, type Db, type Row, type Statement, type Value } from '../db'

@@ -1,5 +1,5 @@
-// Secrets that the gateway makes for itself once and keeps in the database, shared by all nodes. They must never leave
-// the process, nor change while anything made with them is in use.
+// Secrets that the gateway generates for itself once and stores in the database, shared by all nodes. They must never
+// leave the process, nor change while anything made with them is in use.
 
 import { apply, type Db, type Statement } from '../db'
 import { isClearThoughKeySet, trustedText } from './keys'

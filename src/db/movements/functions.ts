@@ -1,5 +1,5 @@
-// The functions on PostgreSQL that make a group of movements in one call: what the ledger's statements do one by one, for many
-// at once. They must return what the statements would have returned in some order, and lock accounts before anything else, by
+// The PostgreSQL functions that apply a group of movements in one call: what the ledger's statements do one by one.
+// They must return what the statements would have returned in some order, and lock accounts before anything else, by
 // name. Each list is read once, as an array of records (records.ts). A guard is reported by its name.
 
 import { ENDED_FIELDS, namesIn, namesOf, OPEN_FIELDS, typeOf } from './records'

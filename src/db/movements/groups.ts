@@ -1,6 +1,6 @@
-// Movements that wait at one moment go to PostgreSQL together: one call, one commit, one after the other. The larger the
-// load, the larger the groups. Under load a group that is small yet waits for more, because a call costs as much as twenty
-// movements. It must never answer a movement before its commit.
+// Sends movements that wait at the same moment to PostgreSQL together: one call, one commit, applied one after the
+// other. The larger the load, the larger the groups. Under load a group that is still small waits for more, because a
+// call costs as much as twenty movements. It must never answer a movement before its commit.
 
 import type { BatchResult, Guard, Movement, Statement } from '../db'
 import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'

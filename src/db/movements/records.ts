@@ -66,7 +66,7 @@ const RECORDS: Record<'hold' | 'end', readonly Column[]> = {
   ],
 }
 
-/** A movement as the text of a record in an array, but for its place. */
+/** A movement as the text of a record in an array, except for its place. */
 export function movementRecord(kind: 'hold' | 'end', columns: Columns): string {
   let text = ''
   for (const [name] of RECORDS[kind]) {

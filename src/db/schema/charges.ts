@@ -1,4 +1,4 @@
-// Tables of money: transfers, open charges, what charges share, and what is summed up and proven of ended ones.
+// Tables of money: transfers, open charges, data that charges share, and the sums and proofs of ended charges.
 
 import { ENDED_CHARGES } from './ended-charges'
 import type { Step } from './step'

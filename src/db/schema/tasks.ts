@@ -1,5 +1,5 @@
-// Tables of tasks and what they leave behind: webhooks, kept results, saved answers; and the events for operators, which are
-// delivered as webhooks are.
+// Tables of tasks and their results: webhooks, kept results, saved answers; and the notifications of operators, which
+// are delivered as webhooks are.
 
 import type { Step } from './step'
 

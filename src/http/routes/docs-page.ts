@@ -41,7 +41,7 @@ const viewer = {
   },
 }
 
-/** Cached for ever, because the address names the text. */
+/** Cached permanently, because the address names the text. */
 const CACHED = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 export interface DocsWorld {

@@ -81,7 +81,7 @@ function nearestOf(routes: readonly Route[], method: string, pathname: string): 
   return nearest
 }
 
-/** The words of a path but for the version: `audio`, `speech`. */
+/** The words of a path except for the version: `audio`, `speech`. */
 function wordsOf(path: string): string[] {
   return path
     .toLowerCase()

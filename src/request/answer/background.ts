@@ -1,5 +1,5 @@
-// Answers a request in the background: its events are read on while nobody waits, and the caller gets the response as
-// it stands, or follows its events. What callers do must not stop what the vendor makes, but for a cancel.
+// Answers a request in the background: its events are read while no caller waits, and the caller gets the response in
+// its current state, or follows its events. Nothing that callers do, except a cancel, may stop the vendor's work.
 
 import type { ChargeEnd } from '../../billing/ledger/charge-ends'
 import type { ParsedRequest } from '../../contract/family'

@@ -1,5 +1,5 @@
 // Answers with the vendor's own JSON or text, or with the stream that a vendor sends instead. The bytes must never be
-// changed, except for the model's name, and figures of usage that are not what is paid.
+// changed, except for the model's name, and figures of usage that differ from what is paid.
 
 import { type Measure, measure, outcomeOfReply } from '../../billing/ledger/metering'
 import type { JsonFamily } from '../../contract/family'

@@ -1,5 +1,5 @@
-// Replaces addresses of results at the vendor by the gateway's own, before the answer is settled and saved: what a repeat
-// gets must be what was sent. No failure here may reach the caller.
+// Replaces the vendor's addresses of results with the gateway's own, before the answer is settled and saved: a repeat
+// must get what was sent. No failure here may reach the caller.
 
 import type { Source } from '../../artifacts/artifacts'
 import type { HttpResponse } from '../../http-client/response'

@@ -1,4 +1,4 @@
-// Answers with what the family makes of the vendor's answers: one answer to one call, or to the parts of a batch, or
+// Answers with what the family builds from the vendor's answers: one answer to one call, or to the parts of a batch, or
 // one stream of several candidates. It must never answer before all parts are there.
 
 import { measure, outcomeOfReply, sumOutcomes } from '../../billing/ledger/metering'

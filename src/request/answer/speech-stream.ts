@@ -1,5 +1,5 @@
 // Sends an audio file to the caller while it grows. The charge must be settled before the last byte is sent, and audio
-// that breaks off must never end as if it were whole.
+// that breaks off must never end like a complete file.
 
 import { MAX_SAVED_LENGTH } from '../../billing/ledger/idempotency'
 import type { Outcome } from '../../billing/ledger/metering'

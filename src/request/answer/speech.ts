@@ -1,5 +1,5 @@
-// Answers with speech: makes the requested audio file of the vendor's pieces. Until the first bytes are there, every
-// fault must be an error with a status of its own.
+// Answers with speech: builds the requested audio file from the vendor's pieces. Until the first bytes are ready, every
+// fault must be an error with its own status.
 
 import { rateHeadersOf } from '../../billing/ledger/limits'
 import { quoteNano } from '../../billing/ledger/metering'

@@ -1,5 +1,5 @@
 // Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, or a file at an
-// address. It must never take audio that broke off for a whole one.
+// address. It must never treat audio that broke off as complete.
 
 import { garbage } from '../../contract/failures'
 import type { AudioContract } from '../../contract/family'

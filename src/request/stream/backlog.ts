@@ -1,5 +1,5 @@
-// The bytes of all streams of this process that wait for callers who take nothing. It bounds what slow callers together
-// cost in memory, and must never cut one that takes its bytes in time while there is room.
+// The bytes of all streams of this process that wait for callers who do not read. It limits the memory that slow
+// callers use together, and must never cut one that reads in time while there is room.
 
 import type { Log } from '../../lib/system'
 

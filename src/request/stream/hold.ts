@@ -1,6 +1,6 @@
-// Holds the price of a stream in steps: the input and the first output before it begins, more before that is used up. What
-// is delivered must never be more than what is held, whatever limit the vendor keeps. The path of an event has no part in it
-// but a comparison.
+// Holds the price of a stream in steps: the input and the first output before it begins, more before that is used up.
+// Delivered output must never exceed what is held, whatever limit the vendor keeps. Per event it costs only a
+// comparison.
 
 import { type Charge, type Extension, extendHold, refreshHold } from '../../billing/ledger/ledger'
 import { conditionsToExtend, type KeyLimits } from '../../billing/ledger/limits'

@@ -59,7 +59,7 @@ export interface StreamMeter {
   nextText(): string
   /** Takes a count of all text that was passed on in the place of its bytes. */
   recount(tokens: number): void
-  /** The closing events of a complete answer, but for those of a vendor whose events pass. `usage` is what is paid. */
+  /** The closing events of a complete answer, except for those of a vendor whose events pass. `usage` is what is paid. */
   finish(usage: Quantities): Buffer
   /** The closing events of a stream that is cut. */
   cut(usage: Quantities): Buffer

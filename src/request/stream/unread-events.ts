@@ -1,5 +1,5 @@
-// The bytes of events whose text has not been read yet: most never are. It must not keep the memory of the pieces in
-// which they came, and never give a block away: blocks serve one stream after another.
+// The bytes of events whose text has not been read yet: most never are. It must not retain the memory of the pieces in
+// which they arrived, and never give a block away: blocks serve one stream after another.
 
 const BLOCK_BYTES = 8 * 1024
 const LARGE_BYTES = BLOCK_BYTES / 4

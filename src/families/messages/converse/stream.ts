@@ -75,7 +75,7 @@ interface OpenBlock {
   index: number
 }
 
-/** The events of one answer as those of a message, but for the last, which ends every message. */
+/** The events of one answer as those of a message, except for the last, which ends every message. */
 export class ConverseEvents {
   private open: OpenBlock | undefined
   private hasBegun = false

@@ -62,7 +62,7 @@ const stopReasons: Record<string, string> = {
 
 /**
  * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client
- * that is told of calls without any would wait for ever.
+ * that is told of calls without any would wait forever.
  */
 export function stopOf(
   { finish_reason: finish, stop_reason: matched }: Record<string, unknown>,

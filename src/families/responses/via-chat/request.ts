@@ -18,7 +18,7 @@ import { messagesOfTurns } from './messages'
 
 type Fields = Record<string, unknown>
 
-/** The request but for reasoning of earlier turns, which only the account's own key opens. */
+/** The request except for reasoning of earlier turns, which only the account's own key opens. */
 interface Draft {
   body: ChatBody
   /** The messages of the body, with the sealed reasoning of each. */

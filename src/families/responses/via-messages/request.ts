@@ -18,7 +18,7 @@ import { type ThinkingRequest, thinkingOf, withThinking } from './thinking'
 
 type Fields = Record<string, unknown>
 
-/** The request but for thinking of earlier turns, which only the account's own key opens. */
+/** The request except for thinking of earlier turns, which only the account's own key opens. */
 interface Draft {
   /** The body without thinking. */
   body: MessagesBody

@@ -160,8 +160,8 @@ function pricingOf(lists: readonly PriceList[]): Record<string, string> {
     units.flatMap((unit) => {
       const { pricing } = rowOf(unit)
       const most = Math.max(0, ...lists.flatMap(({ tables: [base] }) => amountsOf(base?.listed[unit])))
-      const hasUsage = pricing !== undefined && (most > 0 || ALWAYS_PRICED.includes(unit))
-      return hasUsage ? [[pricing, most === 0 ? '0' : dollarsOfOne(most)]] : []
+      const isShown = pricing !== undefined && (most > 0 || ALWAYS_PRICED.includes(unit))
+      return isShown ? [[pricing, most === 0 ? '0' : dollarsOfOne(most)]] : []
     }),
   )
 }

@@ -97,7 +97,7 @@ function viewOf(answer: Members): Members {
   let changes: Map<string, unknown> | undefined
   for (const name in answer) {
     const value = answer[name]
-    const seen = hasUsage(name, TOLD_BY_ANSWER, toldByAnswer) ? undefined : viewOfMember(name, value)
+    const seen = matchesName(name, TOLD_BY_ANSWER, toldByAnswer) ? undefined : viewOfMember(name, value)
     if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
   return changes ? changed(answer, changes) : answer
@@ -123,7 +123,7 @@ function usageView(usage: unknown, depth: number): unknown {
   let changes: Map<string, unknown> | undefined
   for (const name in usage) {
     const value = usage[name]
-    const isCost = hasUsage(name, COST_OF_USAGE, toldByUsage)
+    const isCost = matchesName(name, COST_OF_USAGE, toldByUsage)
     const seen = isCost ? undefined : depth > 0 ? usageView(value, depth - 1) : value
     if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
@@ -136,7 +136,7 @@ const toldByUsage = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 1_000
 const LONGEST_KNOWN_NAME = 64
 
-function hasUsage(name: string, pattern: RegExp, known: Map<string, boolean>): boolean {
+function matchesName(name: string, pattern: RegExp, known: Map<string, boolean>): boolean {
   let isOperators = known.get(name)
   if (isOperators === undefined) {
     isOperators = pattern.test(name)

@@ -307,7 +307,7 @@ test('errors have the described form, with the described headers', () =>
       const told = api.paths[as]?.[method.toLowerCase()]?.responses[status]
       expect({ path, status: response.status, text }).toEqual({ path, status, text })
       const schema = told?.content?.['application/json']?.schema
-      expect({ path, status, hasUsage: schema !== undefined }).toEqual({ path, status, hasUsage: true })
+      expect({ path, status, isDescribed: schema !== undefined }).toEqual({ path, status, isDescribed: true })
       expect({ path, misfits: misfits(api, schema ?? {}, JSON.parse(text)) }).toMatchObject({ misfits: [] })
       expect({ path, repeat: response.headers.get('x-should-retry') }).toEqual({
         path,

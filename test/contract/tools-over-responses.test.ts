@@ -714,9 +714,9 @@ describe('messages', () => {
       expect(status).toBe(200)
       expect(sent[0]?.body.reasoning?.summary).toBe(summary)
       const [thought] = JSON.parse(text).content
-      expect({ display, hasUsage: thought.thinking !== '' }).toEqual({
+      expect({ display, hasText: thought.thinking !== '' }).toEqual({
         display,
-        hasUsage: summary === 'auto',
+        hasText: summary === 'auto',
       })
     }
   })

@@ -76,8 +76,8 @@ export function checkEffort({ traits, id }: Model, effort: string, field: string
   const { efforts, thinking, thinkingForms } = traits
   if (effort === 'none' && thinking === 'always') throw unsupportedEffort(id, field, effort, efforts)
   // Any effort is a number of tokens for a model that takes one.
-  const hasUsage = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
-  if (thinking === 'never' || efforts === undefined || hasUsage) return
+  const usesBudget = thinkingForms.includes('budget') && !thinkingForms.includes('adaptive')
+  if (thinking === 'never' || efforts === undefined || usesBudget) return
   const isOff = effort === 'none' && canBeOff(traits)
   // Models of messages have no word for it: their lowest is meant.
   const isLowest = effort === 'minimal' && thinkingForms.includes('adaptive')

@@ -105,16 +105,16 @@ function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Tr
   // The caller's own words, to a model of which nothing is known.
   if (traits.thinking === 'never' && traits === model.traits) return asked
   if (thinking?.type === 'disabled') return turnedOff(asked, traits)
-  const hasUsage = !forms.includes('adaptive')
-  if (thinking?.type === 'adaptive' && hasUsage) return budgeted(request, asked)
-  if (thinking?.type === 'enabled' && !hasUsage && !forms.includes('budget')) {
+  const lacksAdaptive = !forms.includes('adaptive')
+  if (thinking?.type === 'adaptive' && lacksAdaptive) return budgeted(request, asked)
+  if (thinking?.type === 'enabled' && !lacksAdaptive && !forms.includes('budget')) {
     const { type: _, budget_tokens: budget, ...rest } = thinking
     const meant =
       effort ?? (typeof budget === 'number' ? nearestEffort(traits, effortOfBudget(budget)) : undefined)
     return { thinking: { type: 'adaptive', ...rest }, effort: meant }
   }
   if (effort === undefined || efforts === undefined || efforts.includes(effort)) return asked
-  if (hasUsage) return thinking ? { thinking, effort: undefined } : budgeted(request, asked)
+  if (lacksAdaptive) return thinking ? { thinking, effort: undefined } : budgeted(request, asked)
   if (model.family.operation === 'messages') checkEffort(model, effort, 'output_config.effort')
   return { thinking, effort: nearestEffort(traits, effort) }
 }

@@ -67,8 +67,8 @@ export const kinds = {
     operation: 'video',
     model: 'vidw2.6-t2v',
     body: (text, mark) => {
-      const hasUsage = Number(mark.slice(5)) % 2 === 0
-      return videoBody(text, hasUsage ? { webhook_url: 'http://10.0.0.1/ended' } : {})
+      const hasWebhook = Number(mark.slice(5)) % 2 === 0
+      return videoBody(text, hasWebhook ? { webhook_url: 'http://10.0.0.1/ended' } : {})
     },
   },
 } satisfies Record<string, Kind>

@@ -190,8 +190,8 @@ async function checkResults(
   for (const { kind, id, status, text, account, mark, isWhole, isReplay } of asked) {
     if (kind !== 'image' || status !== 200 || !isWhole) continue
     const isKept = checkKept(`image ${id}`, text, account, new RegExp(`^${fileAt(`/${mark}-\\d+.png`)}$`))
-    const hasUsage = log.some((line) => line.includes('_not_kept') && line.includes(id))
-    must(isKept || hasUsage || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
+    const isLogged = log.some((line) => line.includes('_not_kept') && line.includes(id))
+    must(isKept || isLogged || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
   }
   for (const { id, document, account, upstream_id: upstreamId, state } of tasks) {
     if (state !== 'succeeded') continue

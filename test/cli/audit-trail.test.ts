@@ -154,7 +154,8 @@ test('each command that changes something is in the trail with who did it, and n
   for (const row of Object.values(rows)) {
     const line = 'reads' in row ? row.reads : 'line' in row ? row.line : undefined
     if (line === undefined) continue
-    const words = line.replace('THEIRS', theirs).replace('ID', printed).split(' ')
+    // The path of a folder for temporary files may have an ID in it too.
+    const words = line.split(' ').map((word) => (word === 'THEIRS' ? theirs : word.replace('ID', printed)))
     const end = words.indexOf('--')
     const before = (await entries()).length
     const ran = await shell.run(words.toSpliced(end === -1 ? words.length : end, 0, ...settings))

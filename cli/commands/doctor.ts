@@ -3,7 +3,7 @@
 
 import { defineCommand } from 'citty'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
-import { dayOf } from '../../src/catalogue/retirement'
+import { isoDay } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { commandArgs, dataDirOf, loadConfig, type SettingsFlags } from '../configuration/settings'
 import { broken, type Finding } from '../doctor/findings'
@@ -93,7 +93,7 @@ async function showEnding(flags: SettingsFlags & { json?: boolean | undefined },
         const use = uses.get(id)
         return [
           id,
-          dayOf(retirement.at),
+          isoDay(retirement.at),
           String(requests),
           formatUsd(amountNano),
           use ? formatUsd(use.amountNano) : '',

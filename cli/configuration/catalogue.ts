@@ -3,10 +3,11 @@
 
 import { outside } from '../../src/app/world'
 import { buildCatalogue, idOfExactName, idOfName } from '../../src/catalogue/models'
-import { dayOf, endingBefore, remindBefore } from '../../src/catalogue/retirement'
+import { endingBefore, remindBefore } from '../../src/catalogue/retirement'
 import { type Config, isRoute, type ModelConfig, sharesOf } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import type { OperationName } from '../../src/contract/operations'
+import { isoDay } from '../../src/db/iso-time'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { keysOfUpstream, keyVariableOf } from '../../src/upstreams/secrets'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
@@ -145,17 +146,17 @@ const ENDING_NAMED = 6
 /** Models, each as the forms in which it is served. */
 type Forms = Iterable<readonly Pick<Model, 'id' | 'retirement'>[]>
 
-/** An entry for a block: the models that have ended at their vendors, or end soon. Empty if there are none. */
+/** An entry for a block: the models that have ended at their vendors, or end soon. Empty if no model ends. */
 export function endings(models: Forms, now: number): [string, string][] {
   const ending = endingBefore(models, remindBefore(now))
   if (ending.length === 0) return []
   const named = ending.slice(0, ENDING_NAMED)
   const days = [...Map.groupBy(named, ({ retirement }) => retirement.at)].map(([at, group]) => {
     const ids = group.map(({ id }) => id).join(', ')
-    return `${ids} ${at <= now ? 'ended' : 'on'} ${dayOf(at)}`
+    return `${ids} ${at <= now ? 'ended' : 'on'} ${isoDay(at)}`
   })
   const more = ending.length - named.length
-  const others = more > 0 ? `; ${more} more: gateway doctor --on ${dayOf(remindBefore(now) - 1)}` : ''
+  const others = more > 0 ? `; ${more} more: gateway doctor --on ${isoDay(remindBefore(now) - 1)}` : ''
   return [['ending', `${days.join('; ')}${others}`]]
 }
 
@@ -163,7 +164,7 @@ export function endings(models: Forms, now: number): [string, string][] {
 export function endingsJson(models: Forms, now: number) {
   return endingBefore(models, remindBefore(now)).map(({ id, retirement: { at, successor = null } }) => ({
     model: id,
-    retires: dayOf(at),
+    retires: isoDay(at),
     successor,
   }))
 }

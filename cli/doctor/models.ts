@@ -7,10 +7,10 @@ import { rehearse } from '../../src/billing/rehearsal/rehearsal'
 import { RehearsedPrices } from '../../src/billing/rehearsal/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
-import { dayOf } from '../../src/catalogue/retirement'
 import type { Config } from '../../src/config/schema'
 import type { Retirement } from '../../src/contract/retirement'
 import type { Db } from '../../src/db/db'
+import { isoDay } from '../../src/db/iso-time'
 import { formatUsd } from '../../src/lib/money'
 import { recordedQuantities } from '../../src/request-log/recorded-quantities'
 import { listModels, modelFinder, type NamedModel } from '../configuration/catalogue'
@@ -125,12 +125,12 @@ export async function examineRetirements(
     return ok('retirements', `no model that was used in ${DAYS} days ends in the next ${DAYS}`)
   const found = used.map(
     ({ id, retirement, requests }) =>
-      `${id} ends on ${dayOf(retirement.at)}, ${requests} requests in ${DAYS} days`,
+      `${id} ends on ${isoDay(retirement.at)}, ${requests} requests in ${DAYS} days`,
   )
   return warning(
     'retirements',
     found.join('; '),
-    `See gateway doctor --on ${dayOf(used.at(-1)?.retirement.at ?? now)}, and set onRetirement: 'successor' or another model.`,
+    `See gateway doctor --on ${isoDay(used.at(-1)?.retirement.at ?? now)}, and set onRetirement: 'successor' or another model.`,
   )
 }
 
@@ -140,7 +140,7 @@ export function endingJson(
 ) {
   return {
     model: id,
-    retires: dayOf(retirement.at),
+    retires: isoDay(retirement.at),
     hands_over: retirement.handsOver,
     successor: retirement.successor ?? null,
     successor_model: successor?.id ?? null,

@@ -9,9 +9,9 @@ import type { PriceList } from '../contract/prices'
 import type { Retirement } from '../contract/retirement'
 import type { Traits } from '../contract/traits'
 import { rowOf, type Unit, units } from '../contract/units'
+import { isoDay } from '../db/iso-time'
 import { canBeOff } from '../families/traits/efforts'
 import { type Catalogue, formsFor } from './models'
-import { dayOf } from './retirement'
 
 export interface ModelCard {
   operations: readonly OperationName[]
@@ -125,7 +125,7 @@ function reasoningOf(forms: readonly Model[]): Pick<ModelCard, 'reasoning'> {
 }
 
 function endOf({ at, successor }: Retirement): Pick<ModelCard, 'shutdown_date' | 'successor'> {
-  return { shutdown_date: dayOf(at), ...(successor !== undefined && { successor }) }
+  return { shutdown_date: isoDay(at), ...(successor !== undefined && { successor }) }
 }
 
 function architectureOf(forms: readonly Model[]): ModelCard['architecture'] {

@@ -3,7 +3,7 @@
 import { type Config, isRoute, sharesOf } from '../config/schema'
 import type { Model } from '../contract/family'
 import type { Retirement } from '../contract/retirement'
-import { isoTime } from '../db/iso-time'
+import { isoDay } from '../db/iso-time'
 
 interface RetirementSettings {
   price?: { as_of?: string }
@@ -82,14 +82,9 @@ export function endsAt({ models }: Config, upstream: string): ReadonlyMap<string
     Object.entries(models).flatMap(([id, entry]) => {
       if (isRoute(entry) || !sharesOf(entry).some(([name]) => name === upstream)) return []
       const { upstreamModel = id, retires } = entry
-      return [[upstreamModel, retires === undefined ? undefined : dayOf(Date.parse(retires))] as const]
+      return [[upstreamModel, retires === undefined ? undefined : isoDay(Date.parse(retires))] as const]
     }),
   )
-}
-
-/** A day in UTC: `2026-12-11`. */
-export function dayOf(ms: number): string {
-  return isoTime(ms).slice(0, 10)
 }
 
 /** Headers that announce the end of a model: `deprecation` of RFC 9745 and `sunset` of RFC 8594, and its successor. */

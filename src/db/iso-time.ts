@@ -10,3 +10,8 @@ export function isoTime(at: number | null): string | null
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(Math.min(Math.max(at, FIRST_TIME), LAST_TIME)).toISOString()
 }
+
+/** The day of a time in UTC: `2026-12-11`. */
+export function isoDay(at: number): string {
+  return isoTime(at).slice(0, '2026-12-11'.length)
+}

@@ -2,9 +2,8 @@
 
 import { Type } from '@sinclair/typebox'
 import { open } from '../../api-operation/operation'
-import { dayOf } from '../../catalogue/retirement'
 import { budgetsOf } from '../../config/models/plans'
-import { isoTime } from '../../db/iso-time'
+import { isoDay, isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
@@ -138,7 +137,7 @@ async function attentionOf({ db, config, catalogue }: OperationContext['world'],
     failed_webhooks: webhooks,
     ending_models: ending.map(({ id, retirement: { at, successor = null }, requests }) => ({
       model: id,
-      retires: dayOf(at),
+      retires: isoDay(at),
       /** True if the vendor no longer serves it. */
       ended: at <= now,
       successor,

@@ -4,7 +4,7 @@
 import type { Model } from '../../contract/family'
 import { type PriceTable, tariffOfJson } from '../../contract/prices'
 import { rowOf, type Unit } from '../../contract/units'
-import { isoTime } from '../../db/iso-time'
+import { isoDay } from '../../db/iso-time'
 import { formatUsd } from '../../lib/money'
 import type { System } from '../../lib/system'
 import { vendorCostOfJson } from './vendor-cost'
@@ -33,7 +33,6 @@ export const DRIFT_TOLERANCE = 0.01
 /** Largest difference that rounding can make, in nano-dollars: each amount is rounded up, and so is the price of a plan. */
 const ROUNDING_NANO = 2
 const ONE = 1_000_000n
-const DAY_LENGTH = '2026-10-31'.length
 
 /**
  * Both amounts of a request. Undefined if one of them is unknown or zero, or if the gateway did not charge by the vendor's own
@@ -130,7 +129,7 @@ export class PriceDrifts {
   note({ request, model, usageJson }: Priced, amounts: () => ListedAmounts): void {
     const vendorNano = vendorCostOfJson(usageJson)
     if (vendorNano === undefined) return
-    const day = isoTime(this.world.now()).slice(0, DAY_LENGTH)
+    const day = isoDay(this.world.now())
     if (day !== this.day) this.reported.clear()
     this.day = day
     const { id, upstream, isListPrice = false } = model

@@ -2,7 +2,7 @@
 // several of them may be one model of the vendor. It must never write.
 
 import type { Db, Row } from '../../db/db'
-import { isoTime } from '../../db/iso-time'
+import { isoDay } from '../../db/iso-time'
 import { asObject } from '../../lib/objects'
 import { wholeUsageOf } from '../reports/usage-form'
 import { positionsBetween } from '../reports/usage-totals'
@@ -89,7 +89,7 @@ async function chargedFigures(
       if (model === undefined) continue
       const tokens = tokensOf(row)
       if (!tokens) withoutFigures++
-      const day = isoTime(row.ended_at as number).slice(0, 10)
+      const day = isoDay(row.ended_at as number)
       const figures = { requests: 1, costNano: row.price as number, ...tokens }
       add(charged, day, model, figures)
     }

@@ -1,6 +1,7 @@
 // A statement as a page that prints well, and as a table. It must show nothing except what was issued, and never
 // interpret anyone's text as markup or as a formula.
 
+import { isoDay } from '../../db/iso-time'
 import type { IssuedStatement, StatementContent } from './statements'
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -58,7 +59,7 @@ ${seller ? `<div class="seller">${sellerLines(seller).map(line).join('')}</div>`
 </header>
 <main>
 <h1>Statement ${number}</h1>
-<p class="meta">${html(from)} to ${html(to)} (UTC), issued ${new Date(issuedAt).toISOString().slice(0, 10)}. All amounts in US dollars.</p>
+<p class="meta">${html(from)} to ${html(to)} (UTC), issued ${isoDay(issuedAt)}. All amounts in US dollars.</p>
 <h2>For</h2>
 <div class="buyer">${[...(name === null ? [] : [name]), `Account ${account}`].map(line).join('')}</div>
 ${balanceTable(content)}

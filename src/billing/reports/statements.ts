@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { PERCENT_DECIMALS, type StatementsEntry } from '../../config/statements'
 import { type Db, type Row, tryApply } from '../../db/db'
-import { isoTime } from '../../db/iso-time'
+import { isoDay, isoTime } from '../../db/iso-time'
 import { formatUsd, parseDecimal, parseUsd } from '../../lib/money'
 import { bookOf } from '../ledger/balances'
 import { usageBy } from './usage-report'
@@ -146,8 +146,8 @@ function contentOf({ account, displayName, month, since, until, ...figures }: Fi
     account,
     display_name: displayName,
     month,
-    from: new Date(since).toISOString().slice(0, 10),
-    to: new Date(until - 1).toISOString().slice(0, 10),
+    from: isoDay(since),
+    to: isoDay(until - 1),
     currency: 'USD',
     seller: seller
       ? {

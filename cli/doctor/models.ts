@@ -7,6 +7,7 @@ import { rehearse } from '../../src/billing/rehearsal/rehearsal'
 import { RehearsedPrices } from '../../src/billing/rehearsal/rehearsed-prices'
 import { type Usage, usageBy } from '../../src/billing/reports/usage-report'
 import { DAY_MS } from '../../src/billing/reports/usage-totals'
+import { endingBefore } from '../../src/catalogue/retirement'
 import type { Config } from '../../src/config/schema'
 import type { Retirement } from '../../src/contract/retirement'
 import type { Db } from '../../src/db/db'
@@ -45,9 +46,8 @@ export async function endingModels(
   flags: SettingsFlags,
   { now, before }: { now: number; before: number },
 ): Promise<EndingModel[]> {
-  const ending = listModels(config, flags).flatMap(({ model: { id, retirement }, reason }) =>
-    reason === null && retirement && retirement.at < before ? [{ id, retirement }] : [],
-  )
+  const usable = listModels(config, flags).flatMap(({ forms, reason }) => (reason === null ? [forms] : []))
+  const ending = endingBefore(usable, before)
   if (ending.length === 0) return []
   const find = modelFinder(config)
   const used = await usesSince(config, dataDir, now - DAYS * DAY_MS)

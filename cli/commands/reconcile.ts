@@ -15,6 +15,7 @@ import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand } from '../lib/gateway'
 import type { GatewayFlags } from '../lib/remote'
+import { parsePairs } from '../lib/values'
 import { paint, print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
 import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
@@ -23,6 +24,8 @@ type Reconciliation = ReplyOf<'reconcileUpstream'>
 type OwnReconciliation = ReplyOf<'reconcileOwn'>
 type ReconciledFigure = Reconciliation['differences'][number]['figure']
 
+/** The form of flags with pairs, as errors name it. */
+const PAIRS = 'pairs such as a=b'
 const OWN_SINCE = 'from a date such as 2026-10-01, or so long ago (default: 30d)'
 
 /** Names of figures in flags. */
@@ -90,7 +93,7 @@ export const reconcile = gatewayCommand({
     const { upstream, month, file } = filesOf(args)
     const { since = 0, until = 0 } = parsePeriod({ month }, Date.now())
     const columns = args.columns === undefined ? undefined : parseColumns(args.columns)
-    const names = new Map(args.names === undefined ? [] : parsePairs('names', args.names))
+    const names = new Map(args.names === undefined ? [] : parsePairs('names', PAIRS, args.names))
     const percent = parsePercent(args.tolerance ?? '1')
     const rows = file.split(',').flatMap((each) => readFile(each.trim(), columns))
     const said = rows
@@ -201,17 +204,8 @@ function readFile(file: string, columns: UsageColumns | undefined): VendorUsage[
   }
 }
 
-function parsePairs(flag: string, text: string): [string, string][] {
-  return text.split(',').map((pair) => {
-    const [, name, value] = /^\s*([^=]+)=(.+?)\s*$/.exec(pair) ?? []
-    if (name === undefined || value === undefined)
-      throw new WrongUsage(`--${flag} takes pairs such as a=b, not "${pair}".`)
-    return [name, value]
-  })
-}
-
 function parseColumns(text: string): UsageColumns {
-  const { day, model, ...others } = Object.fromEntries(parsePairs('columns', text))
+  const { day, model, ...others } = Object.fromEntries(parsePairs('columns', PAIRS, text))
   if (day === undefined || model === undefined) throw new WrongUsage('--columns names day=… and model=….')
   const columns: UsageColumns = { day, model }
   for (const [word, title] of Object.entries(others)) {

@@ -9,16 +9,20 @@ import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
 import { readConfigFile } from '../configuration/config-file'
 import { loadConfig, type SettingsFlags } from '../configuration/settings'
-import { CommandFailed, WrongUsage } from './errors'
+import { CommandFailed } from './errors'
 import { readList } from './list-text'
+import { parsePairs } from './values'
 
 /** Faults that are shown of one file. */
 const MOST_SHOWN = 40
+/** Formats of files that can only be configurations. */
+const CONFIGURATIONS = new Set(['.jsonc', '.yaml', '.yml', '.toml', '.ts', '.mts', '.js', '.mjs'])
 
 /** Reads `--prices`: a list as `prices update` takes it, or a configuration. */
 export async function readPrices(file: string, flags: SettingsFlags): Promise<OtherPrices> {
-  if (await isList(file)) {
-    const read = readVendorList(await readList(file))
+  const text = await readIfList(file)
+  if (text !== undefined) {
+    const read = readVendorList(text)
     if ('faults' in read) throw new CommandFailed(`${file} has faults:`, read.faults.slice(0, MOST_SHOWN))
     const { kind, source, fetchedAt, models } = read.list
     const priced = Object.entries(models).map(([name, { price, free }]) => [
@@ -36,19 +40,23 @@ export async function readPrices(file: string, flags: SettingsFlags): Promise<Ot
   return { models: Object.fromEntries(models) }
 }
 
-/** Whether a file is a list and not a configuration: only the latter has upstreams, or another format than JSON. */
-async function isList(file: string): Promise<boolean> {
-  if (/^https?:\/\//.test(file)) return true
-  const format = extname(file).toLowerCase()
-  if (format !== '.json')
-    return !['.jsonc', '.yaml', '.yml', '.toml', '.ts', '.mts', '.js', '.mjs'].includes(format)
+/**
+ * The text of a file that is a list; undefined for a configuration: only that has upstreams, or another format than JSON.
+ */
+async function readIfList(file: string): Promise<string | undefined> {
+  const format = /^https?:\/\//.test(file) ? '' : extname(file).toLowerCase()
+  if (CONFIGURATIONS.has(format)) return undefined
+  const text = await readList(file)
+  return format === '.json' && isConfiguration(text) ? undefined : text
+}
+
+function isConfiguration(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(await readList(file))
-    return !isObject(value) || !('upstreams' in value || 'extends' in value)
-  } catch (error) {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && ('upstreams' in value || 'extends' in value)
+  } catch {
     // A list that is not JSON is reported by its reader.
-    if (error instanceof SyntaxError) return true
-    throw error
+    return false
   }
 }
 
@@ -76,12 +84,8 @@ export async function readPlans(text: string): Promise<Record<string, PlanPrices
   return plans
 }
 
-/** Reads pairs such as `a=b,c=d`. */
+/** Reads pairs of names: blanks around them do not count. */
 export function readPairs(flag: string, form: string, text: string): [string, string][] {
-  return text.split(',').map((pair) => {
-    const [, name, value] = /^\s*([^=]+?)\s*=\s*(.+?)\s*$/.exec(pair) ?? []
-    if (name === undefined || value === undefined)
-      throw new WrongUsage(`--${flag} takes ${form}, several separated by commas, not "${pair}".`)
-    return [name, value]
-  })
+  const pairs = parsePairs(flag, `${form}, several separated by commas`, text)
+  return pairs.map(([name, value]) => [name.trim(), value.trim()])
 }

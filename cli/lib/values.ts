@@ -62,3 +62,13 @@ export function parseWord<Word extends string>(flag: string, text: string, words
 export function unlessNone<Value>(text: string, read: (text: string) => Value): Value | null {
   return text === 'none' ? null : read(text)
 }
+
+/** Reads pairs: `a=b,c=d`. `form` says in an error what the flag takes. */
+export function parsePairs(flag: string, form: string, text: string): [string, string][] {
+  return text.split(',').map((pair) => {
+    const [, name, value] = /^\s*([^=]+)=(.+?)\s*$/.exec(pair) ?? []
+    if (name === undefined || value === undefined)
+      throw new WrongUsage(`--${flag} takes ${form}, not "${pair}".`)
+    return [name, value]
+  })
+}

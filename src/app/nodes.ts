@@ -10,17 +10,17 @@ const SILENT_MS = 60_000
 /** When the row of a node that was killed is removed. */
 const FORGET_MS = 86_400_000
 const NOW = 'cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)'
-const LIVING = `name like 'node:%' and reference > ${NOW} - ${SILENT_MS}`
+const LIVE = `name like 'node:%' and reference > ${NOW} - ${SILENT_MS}`
 
 /** Hits no row while a node lives. */
 export const NO_NODE: Statement = {
-  sql: `select 1 as one where not exists (select 1 from times where ${LIVING})`,
+  sql: `select 1 as one where not exists (select 1 from times where ${LIVE})`,
   guard: true,
 }
 
 /** Names of the nodes that serve a database: the machine and the process. */
-export async function livingNodes(db: Db): Promise<string[]> {
-  const rows = await db.query({ sql: `select name from times where ${LIVING} order by name` })
+export async function liveNodes(db: Db): Promise<string[]> {
+  const rows = await db.query({ sql: `select name from times where ${LIVE} order by name` })
   return rows.map(({ name }) => (name as string).slice('node:'.length))
 }
 

@@ -10,7 +10,7 @@ import { migrate } from '../db/migrations'
 import { program } from '../db/schema/program'
 import { type FoundSchema, SchemaRefused } from '../db/schema/rules'
 import type { Log } from '../lib/system'
-import { livingNodes, NO_NODE } from './nodes'
+import { liveNodes, NO_NODE } from './nodes'
 
 export interface UpgradeParts {
   log: Log
@@ -29,7 +29,7 @@ export async function upgradeSchema(
   { file, dataDir, log, wall, others, makesCopy }: UpgradeParts & { file: string; dataDir: string },
 ): Promise<void> {
   const isFile = db.kind === 'sqlite'
-  const serving = isFile ? others() : await livingNodes(db)
+  const serving = isFile ? others() : await liveNodes(db)
   if (serving.length > 0) throw new SchemaRefused(servedText(found, serving))
   const steps = { from: found.schema, to: program().schema }
   const now = wall()

@@ -39,11 +39,11 @@ import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
 import { type CheckedRequest, inDialect, type Reword } from './check'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
+import { prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { RunningRequests } from './running-requests'
 import { Backlog } from './stream/backlog'
-import { whatIsAsked } from './what-is-asked'
 import type { RequestWorld } from './world'
 
 /** A caller's request, free of HTTP. */
@@ -171,7 +171,7 @@ async function handle(
   try {
     if (reservations.isDraining) throw shuttingDown()
     // 1. Authenticate the key. 401, 403 for one that rests, and 429 for one with too many requests in this process.
-    const key = await whoAsks(line, running, incoming, logRow)
+    const key = await authenticate(line, running, incoming, logRow)
     counted = key
     // 2. Read the body. 413, and 400 for an unusable model named by a large body.
     content = await incoming.body((model) => {
@@ -179,7 +179,7 @@ async function handle(
     })
     record?.asked(content, key)
     // 3. Check the request: operation, model, fields, and what it continues. 400.
-    request = await whatIsAsked(world, incoming, key, content, logRow)
+    request = await prepareRequest(world, incoming, key, content, logRow)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
     const idempotencyKey = idempotencyKeyFor(request, incoming)
     const saved = idempotencyKey && (await answerAgain(world.db, idempotencyKey))
@@ -212,7 +212,7 @@ async function handle(
 }
 
 /** The key of a request, which counts as running from here on. */
-async function whoAsks(
+async function authenticate(
   { world }: Line,
   running: RunningRequests,
   { authorization }: Incoming,

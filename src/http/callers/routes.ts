@@ -1,4 +1,4 @@
-// The routes of the operations of callers: who asks, what is asked, do it, answer. It must never do any work before the key
+// The routes of the operations of callers: authenticate, check, run, answer. It must never do any work before the key
 // is known, nor send an error in the wrong form.
 
 import { Elysia } from 'elysia'
@@ -59,10 +59,10 @@ async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Pro
     request,
     dialect,
     async (key, requestId) => {
-      const asked = { ...sent, world, key, requestId, dialect, recorded, startedAt }
+      const context = { ...sent, world, key, requestId, dialect, recorded, startedAt }
       const query = readQuery(operation.query, queryOf(request))
       const fields = await readBody(parts, operation, sent, key)
-      const result = await operation.run(asked, query as never, fields as never)
+      const result = await operation.run(context, query as never, fields as never)
       const response = result instanceof Response ? result : Response.json(result)
       const { isMarked, isPrivate } = operation
       response.headers.set('x-request-id', requestId)

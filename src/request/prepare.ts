@@ -1,4 +1,4 @@
-// The third step of the line: what a request asks. It checks the operation, model and fields, adds what the request
+// The third step of the line: prepares the checked request. It checks the operation, model and fields, adds what the request
 // continues, and completes its row in the request log. It must never send, hold or pay anything.
 
 import type { Key } from '../accounts/keys'
@@ -15,7 +15,7 @@ import { checkSealed } from './sealed-items'
 import type { RequestWorld } from './world'
 
 /** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
-export async function whatIsAsked(
+export async function prepareRequest(
   world: RequestWorld,
   incoming: Incoming,
   key: Key,

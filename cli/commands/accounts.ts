@@ -136,7 +136,7 @@ const unfreeze = gatewayCommand({
 
 const close = gatewayCommand({
   name: 'close',
-  description: 'Refuse all keys of an account for ever. Only while nothing is held on it.',
+  description: 'Refuse all keys of an account permanently. Only while nothing is held on it.',
   examples: ['gateway accounts close alice --yes'],
   args: {
     account: accountArg,
@@ -146,7 +146,7 @@ const close = gatewayCommand({
     const { account, status, closed_at: closedAt, ...before } = await accountOf(gateway, args.account)
     if (status === 'closed')
       throw new CommandFailed(
-        `Account ${account} was closed at ${utcTime(Date.parse(closedAt ?? ''))}, for ever.`,
+        `Account ${account} was closed at ${utcTime(Date.parse(closedAt ?? ''))}, permanently.`,
       )
     const balance = dollarsOf(before.balance_usd)
     if (!args.yes) {

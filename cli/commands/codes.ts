@@ -87,7 +87,7 @@ const list = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse a code for ever. What was redeemed stays on its account.',
+  description: 'Refuse a code permanently. What was redeemed stays on its account.',
   examples: ['gateway codes revoke AAAAA-BBBBB-CCCCC-DDDDD-EEEEE'],
   args: {
     code: { type: 'positional', required: true, description: 'The code, or its id of `codes list --json`' },

@@ -175,7 +175,7 @@ const resume = gatewayCommand({
 
 const revoke = gatewayCommand({
   name: 'revoke',
-  description: 'Refuse a key for ever, within a second. Its account and its history stay.',
+  description: 'Refuse a key permanently, within a second. Its account and its history stay.',
   examples: ['gateway keys revoke alice'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {

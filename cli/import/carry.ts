@@ -51,7 +51,7 @@ export async function planImport(db: Db, found: Found, source: string): Promise<
   )
   for (const { name } of found.accounts)
     if (closed.has(name))
-      left.push({ what: `account ${name}`, why: 'is closed here for ever: rename the user there' })
+      left.push({ what: `account ${name}`, why: 'is closed here permanently: rename the user there' })
   const carriedOwners = new Set(
     found.keys.filter(({ hash }) => hashes.has(hash)).map(({ account }) => account),
   )

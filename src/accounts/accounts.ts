@@ -70,7 +70,7 @@ export async function requireAccount(db: Db, name: string): Promise<Account> {
 
 /** Throws 409 for an account that is closed. */
 export function assertOpen({ account, closedAt }: Pick<Account, 'account' | 'closedAt'>): void {
-  if (closedAt !== null) throw conflict('account_closed', `Account ${account} is closed for ever.`)
+  if (closedAt !== null) throw conflict('account_closed', `Account ${account} is closed permanently.`)
 }
 
 /** The statement that gives a new account its details; it changes nothing of one that has some. */

@@ -151,7 +151,7 @@ const ConfigSchema = Type.Object(
       EventsEntry,
     ),
     retention: optionalSetting(
-      'How long charges stay in the database, and where their archives go. Default: for ever.',
+      'How long charges stay in the database, and where their archives go. Default: forever.',
       RetentionEntry,
     ),
     payments: optionalSetting('Payment services whose payments are credited. Default: none.', PaymentsEntry),

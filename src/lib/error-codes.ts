@@ -209,7 +209,7 @@ export const errorCodes = {
     ],
   }),
   ...coming([403, 409], {
-    account_closed: ['The account is closed for ever.', 'Use another one.', 'gateway accounts list', 'no'],
+    account_closed: ['The account is closed permanently.', 'Use another one.', 'gateway accounts list', 'no'],
   }),
   ...coming([404], {
     account_not_found: ['No such account.', 'Mend the name.', 'gateway accounts list'],
@@ -302,7 +302,7 @@ export const errorCodes = {
       'no',
     ],
     key_exists: ['A key of this name exists.', 'Choose another name.', 'gateway keys list', 'no'],
-    key_revoked: ['The key is revoked for ever.', 'Make another one.', 'gateway keys list', 'no'],
+    key_revoked: ['The key is revoked permanently.', 'Make another one.', 'gateway keys list', 'no'],
     not_credited: [
       'A credit is no amount that an account can get.',
       'Read its text.',

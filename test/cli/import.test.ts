@@ -433,7 +433,7 @@ describe('a command', () => {
     expect((await run('keys', 'create', 'debtor')).code).toBe(0)
     expect((await run('accounts', 'close', 'debtor', '--yes')).code).toBe(0)
     const first = await json('import', 'one-api', theirs, '--yes')
-    expect(JSON.stringify(first.left_behind)).toContain('is closed here for ever')
+    expect(JSON.stringify(first.left_behind)).toContain('is closed here permanently')
     expect(first.accounts.map(({ name }: Json) => name)).toEqual(['alice', 'Bob-Muller'])
     await json('import', 'one-api', theirs, '--yes', '--source', 'other')
     expect(await json('balance', 'show', 'alice')).toMatchObject({ balance_usd: '4.938268' })

@@ -202,7 +202,7 @@ const unfreeze = transition(
 )
 const close = transition(
   'close',
-  'Refuse all keys of an account for ever, while nothing is held on it',
+  'Refuse all keys of an account permanently, while nothing is held on it',
   'owner',
   'closed',
   (db, account, now) => closeUnused(db, { account }, now),

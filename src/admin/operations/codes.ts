@@ -108,7 +108,7 @@ const revoke = operation({
   id: 'revokeCode',
   endpoint: 'POST /codes/{code}/revoke',
   role: 'operator',
-  summary: 'Refuse a code for ever, by its id or the code itself. What was redeemed stays on its account',
+  summary: 'Refuse a code permanently, by its id or the code itself. What was redeemed stays on its account',
   reply: CodeReply,
   async run(asked) {
     const { world, params } = asked

@@ -202,7 +202,7 @@ const pause = transition('pause', 'Refuse a key until it is resumed', (db, { id 
   pauseKey(db, id, now),
 )
 const resume = transition('resume', 'Take a paused key again', (db, { id }) => resumeKey(db, id))
-const revoke = transition('revoke', 'Refuse a key for ever', (db, { id }, now) => revokeKey(db, id, now))
+const revoke = transition('revoke', 'Refuse a key permanently', (db, { id }, now) => revokeKey(db, id, now))
 
 const roll = operation({
   id: 'rollKey',

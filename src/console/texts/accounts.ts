@@ -40,7 +40,7 @@ export const accounts = {
     `All keys of this account are refused until it is unfrozen.${running === undefined ? '' : ` ${running === 1 ? '1 running request ends' : `${running} running requests end`} as usual and ${running === 1 ? 'is' : 'are'} paid.`}`,
   unfreeze: 'Unfreeze',
   close: 'Close…',
-  closeTitle: (account: string) => `Close ${account} for ever`,
+  closeTitle: (account: string) => `Close ${account} permanently`,
   closeMeans: (balance: string, held: string) =>
-    `All its keys are refused for ever. Its balance of ${balance} stays in the books and cannot be used. ${held} is held now; it can be closed when nothing is.`,
+    `All its keys are refused permanently. Its balance of ${balance} stays in the books and cannot be used. ${held} is held now; it can be closed when nothing is.`,
 }

@@ -42,9 +42,9 @@ export const keys = {
   rollWebhookTitle: (key: string) => `Give ${key} a new webhook secret`,
   rollWebhookMeans: 'Webhooks are signed with both secrets for a day, then with the new one only.',
   revoke: 'Revoke…',
-  revokeTitle: (key: string) => `Revoke ${key} for ever`,
+  revokeTitle: (key: string) => `Revoke ${key} permanently`,
   revokeMeans: (key: string) =>
-    `${key} is refused for ever, and its name is not used again. Its account and balance stay.`,
+    `${key} is refused permanently, and its name is not used again. Its account and balance stay.`,
   inUse: (running: number, last: string | null) =>
     `${running === 1 ? '1 request runs' : `${running} requests run`} with it now. ${last === null ? 'It was never used.' : `It was last used ${last}.`}`,
 }

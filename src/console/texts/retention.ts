@@ -1,7 +1,7 @@
 // The console's words of closed months and their archives. A page must not have words of its own.
 
 export const retention = {
-  off: 'Charges stay in the database for ever. retention.charges of the configuration says how long they stay, such as 24mo.',
+  off: 'Charges stay in the database forever. retention.charges of the configuration says how long they stay, such as 24mo.',
   on: (charges: string) =>
     `Charges stay ${charges.replace('mo', '')} months. Months that are wholly older are closed by themselves: their sums stay in the books.`,
   place: (place: string) => `Archives in ${place}`,
@@ -21,7 +21,7 @@ export const retention = {
   nothingToClose: 'No month with charges is wholly older than that.',
   nothingClosed: 'No month is closed: all charges are in the database.',
   close: 'Close now…',
-  closeTitle: 'Close old months for ever',
+  closeTitle: 'Close old months permanently',
   closeMeans: (months: number, charges: number, place: string) =>
     `${charges === 1 ? '1 charge' : `${charges.toLocaleString('en')} charges`} of ${months === 1 ? '1 month leaves' : `${months} months leave`} the database for archives in ${place}. Sums, balances and statements stay. Single requests of that time are in the archives only.`,
 }

@@ -34,7 +34,7 @@ export const settings = {
   expires: 'Expires',
   actions: 'Actions',
   revoke: 'Revoke…',
-  revokeTitle: (name: string) => `Revoke ${name} for ever`,
+  revokeTitle: (name: string) => `Revoke ${name} permanently`,
   revokeMeans: (name: string) =>
     `The token of ${name} is refused from now on, and the name is not used again.`,
   noAdmins: 'No admins yet.',

@@ -229,7 +229,6 @@ function decoded(word: string): string {
   }
 }
 
-/** The query as its schema has it: numbers for texts of digits. Throws 400 for what is unknown or wrong. */
 function hasToken(authorization: string | null): boolean {
   return authorization !== null && /^\s*\S+\s+\S/.test(authorization)
 }
@@ -241,6 +240,7 @@ function fromOtherSite(): GatewayError {
   })
 }
 
+/** The query as its schema has it: numbers for texts of digits. Throws 400 for what is unknown or wrong. */
 function queryFor(schema: TObject | undefined, search: URLSearchParams, { checkQuery }: Route): object {
   const properties = schema?.properties ?? {}
   const query: Record<string, unknown> = {}

@@ -168,7 +168,7 @@ export async function noteTime(db: Db, { at, reference }: NotedTime): Promise<vo
   await apply(db, [
     {
       sql: `insert into times (name, at, reference) values ('latest', $1, $2)
-        on conflict (name) do update set at = $1, reference = $2 where times.at < $1 or times.at > $3`,
+        on conflict (name) do update set at = $1, reference = $2 where times.at <= $1 or times.at > $3`,
       parameters: [at, reference, at + DAY_MS],
     },
   ])

@@ -178,6 +178,11 @@ describe('the clock', () => {
       expect(await note(START - HOUR)).toBe(START)
       expect(await note(START + HOUR)).toBe(START + HOUR)
       expect(await note(START - 3 * DAY)).toBe(START - 3 * DAY)
+      // The clock was set between two notes of one moment: a node that starts now compares its own with the later.
+      const later = { at: START, reference: START + 3 * HOUR }
+      await note(START)
+      await noteTime(db, later)
+      expect(await latestTime(db)).toEqual(later)
       await db.close()
     })
   }

@@ -18,7 +18,7 @@ import type { GatewayFlags } from '../lib/remote'
 import { parsePairs } from '../lib/values'
 import { paint, print, printJson, say } from '../view/output'
 import { type Column, renderTable } from '../view/table'
-import { parsePeriod, periodArgs, periodQueryOf } from '../view/times'
+import { parsePeriod, periodArgs, periodQueryOf, utcTime } from '../view/times'
 
 type Reconciliation = ReplyOf<'reconcileUpstream'>
 type OwnReconciliation = ReplyOf<'reconcileOwn'>
@@ -173,7 +173,8 @@ function showOwn({ models, since, until, not_compared: notCompared }: OwnReconci
   )
   if (models.length === 0) print(`No vendor reported a price since ${since.slice(0, 10)}.`)
   else print(renderTable(columns, cells))
-  const period = until === null ? `Since ${since}` : `From ${since} to ${until}`
+  const from = utcTime(Date.parse(since))
+  const period = until === null ? `Since ${from}` : `From ${from} to ${utcTime(Date.parse(until))}`
   say(
     `\n${period}. Prices are those before any plan. A price without a source may be higher than the vendor's.`,
   )

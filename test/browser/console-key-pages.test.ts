@@ -10,7 +10,7 @@ import { createCodes, makeCode } from '../../src/billing/selling/codes'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Visit, visitConsole } from '../support/browser/console-visit'
-import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { postMessage, toolMessage } from '../support/mcp'
 
 setDefaultTimeout(180_000)
@@ -37,6 +37,8 @@ beforeAll(async () => {
         upstreamModel: 'qwen3-tts-flash',
         price: { per_1m_characters: '10' },
       },
+      leaving: { ...testModels['test-chat'], retires: dayIn(20), successor: 'test-chat' },
+      staying: { ...testModels['test-chat'], retires: dayIn(200) },
     },
     // Pictures at the vendor's own address would not be loaded.
     config: { artifacts: { keep: '1h' } },
@@ -50,6 +52,11 @@ afterAll(async () => {
   await browser.close()
   await gateway.close()
 })
+
+/** A day so many days from now. */
+function dayIn(days: number): string {
+  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+}
 
 const visit = (width = 1280) =>
   visitConsole(browser, gateway, { width, colours: width < 600 ? 'dark' : 'light', token: gateway.secret })
@@ -95,6 +102,33 @@ for (const width of [1280, 400]) {
     await page.context().close()
   })
 }
+
+test('a model that its vendor ends shows the day and its successor, with a sign if that is soon', async () => {
+  const visited = await visit()
+  const { page, faults } = visited
+  await visited.open('models')
+  const signOf = (day: string) => page.locator('.status.warning', { hasText: day })
+  const endOf = async (id: string) => {
+    const row = page.locator('tbody tr', { has: page.getByRole('link', { name: id, exact: true }) })
+    return (await row.locator('td').last().textContent())?.trim()
+  }
+  expect(await Promise.all(['leaving', 'staying', 'test-chat'].map(endOf))).toEqual([
+    dayIn(20),
+    dayIn(200),
+    '',
+  ])
+  expect(await signOf(dayIn(20)).count()).toBe(1)
+  expect(await signOf(dayIn(200)).count()).toBe(0)
+  expect(await visited.axe()).toEqual([])
+  await visited.open('models/leaving')
+  expect(await textOf(visited, '.panel')).toContain(dayIn(20))
+  expect(await textOf(visited, '.panel')).toContain('Successor\ntest-chat')
+  expect(await visited.axe()).toEqual([])
+  await visited.open('models/test-chat')
+  expect(await textOf(visited, '.panel')).not.toContain('Ends')
+  expect(faults).toEqual([])
+  await page.context().close()
+})
 
 test('a holder sees balance, spend and own requests, and redeems a code', async () => {
   const visited = await visit()

@@ -9,7 +9,7 @@ import { Field, Form } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, nanoOf } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
-import { Status } from '../parts/status'
+import { ModelEnd, Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { Duration } from '../parts/time'
 import { texts } from '../texts'
@@ -44,18 +44,11 @@ const columns: readonly Column<Row>[] = [
   { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
   { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
-  { title: words.ends, cell: ({ model }) => <End model={model} /> },
+  {
+    title: words.ends,
+    cell: ({ model }) => 'retires' in model && model.retires && <ModelEnd day={model.retires} />,
+  },
 ]
-
-/** From how long before its end a model is marked, in milliseconds. */
-const MARKED_MS = 30 * 24 * 60 * 60 * 1_000
-
-/** The day on which the vendor ends a model, with a sign if that is soon or has been. */
-function End({ model }: { model: Model }) {
-  if (!('retires' in model) || model.retires === null) return null
-  const isSoon = Date.parse(model.retires) - Date.now() < MARKED_MS
-  return isSoon ? <Status state="ending">{model.retires}</Status> : model.retires
-}
 
 /** A price list in one line: tokens in and out where it has both, else what comes first. */
 function PriceLine({ price }: { price: Record<string, unknown> }) {
@@ -135,7 +128,8 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
           model.aliases.length > 0 && [words.aliases, model.aliases.join(', ')],
           'route' in model && [words.route, model.route.join(' > ')],
           'upstream_model' in model && [words.upstreamModel, model.upstream_model],
-          'retires' in model && model.retires !== null && [words.ends, <End model={model} key="ends" />],
+          'retires' in model &&
+            model.retires !== null && [words.ends, <ModelEnd day={model.retires} key="ends" />],
           'retires' in model &&
             model.successor !== null && [
               words.successor,

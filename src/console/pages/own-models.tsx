@@ -1,11 +1,12 @@
-// Models that a key may use: what each does, what it costs in plain words, and an example in dollars.
+// Models that a key may use: what each does, what it costs in plain words, an example in dollars, and when it ends.
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { askPrices, type PricedModel } from '../key-api'
 import { FilterBar } from '../parts/filter-bar'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
-import { Panel } from '../parts/panel'
+import { Facts, Panel } from '../parts/panel'
+import { ModelEnd } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { KINDS } from '../playground-request'
 import { exampleOf, type PriceLine, priceLines } from '../prices'
@@ -31,6 +32,7 @@ const columns: readonly Column<PricedModel>[] = [
   { title: words.does, isFirstLine: true, cell: ({ operations }) => operationsText(operations) },
   { title: words.price, cell: (model) => <Prices model={model} /> },
   { title: words.example, cell: (model) => exampleOf(model) ?? '' },
+  { title: words.ends, cell: ({ shutdown_date: day }) => day && <ModelEnd day={day} /> },
 ]
 
 function operationsText(operations: readonly string[]): string {
@@ -87,6 +89,14 @@ function ModelPanel({ model }: { model: PricedModel }) {
   return (
     <Panel title={model.id}>
       <p>{operationsText(model.operations)}</p>
+      {model.shutdown_date && (
+        <Facts
+          facts={[
+            [words.ends, <ModelEnd day={model.shutdown_date} key="ends" />],
+            model.successor !== undefined && [words.successor, model.successor],
+          ]}
+        />
+      )}
       {model.route && <p class="quiet">{words.route(model.route.join(', '))}</p>}
       {model.prices && (
         <Table

@@ -6,6 +6,8 @@ export const ownModels = {
   does: 'Does',
   price: 'Price',
   example: 'Example',
+  ends: 'Ends',
+  successor: 'Successor',
   filter: 'Search',
   empty: 'This key may use no models.',
   noneFound: 'No model of this name.',

@@ -191,6 +191,8 @@ const prices = callerOperation(
         prices: Nullable(Type.Unsafe<DescribedPrices>({ type: 'object' }), {
           description: 'The whole price list, as the configuration has it.',
         }),
+        shutdown_date: Type.Optional(Type.String({ description: 'The day on which its vendor ends it.' })),
+        successor: Type.Optional(Type.String({ description: 'The model that takes its place.' })),
         options: mapOf(PlainOptions, 'What a request in plain words may have beside its text, by operation.'),
         route: Type.Optional(list(text, { description: 'The models of a route.' })),
       }),
@@ -205,10 +207,21 @@ const prices = callerOperation(
     const data = modelsOf(catalogue, key).flatMap(({ id }) => {
       const card = cardOf(catalogue, key, id)
       if (!card) return []
-      const { operations, pricing, prices } = card
+      const { operations, pricing, prices, shutdown_date: day, successor } = card
       const route = catalogue.routes.get(id)?.models
       const options = optionsOf((route ?? [id]).flatMap((each) => formsFor(catalogue, key, each)))
-      return [{ id, operations, pricing, prices: prices ?? null, options, ...(route && { route }) }]
+      return [
+        {
+          id,
+          operations,
+          pricing,
+          prices: prices ?? null,
+          ...(day !== undefined && { shutdown_date: day }),
+          ...(successor !== undefined && { successor }),
+          options,
+          ...(route && { route }),
+        },
+      ]
     })
     return { object: 'list', currency: 'USD', data }
   },

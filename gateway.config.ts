@@ -43,7 +43,8 @@ const claudeTokens = (
   per_1m_cache_write_1h_tokens: writtenForAnHour,
 })
 
-// Audio by tokens: text in, audio in, text out.
+// Audio by tokens: text in, audio in, text out. Audio costs what developers.openai.com/api/docs/models/gpt-4o-transcribe and
+// …/models/compare?model=gpt-4o-mini-transcribe say on 2026-11-27. In 2025 the page of prices had 6.00 and 3.00.
 const transcriber = { family: 'openai-transcriptions', upstream: 'openai', ownedBy: 'openai' }
 const transcribed = (input: string, audio: string, output: string) => ({
   per_1m_input_tokens: input,
@@ -363,17 +364,17 @@ export default {
     'pgt-4o-transcribe': {
       ...transcriber,
       upstreamModel: 'gpt-4o-transcribe',
-      price: { ...openai, ...transcribed('2.50', '6.00', '10.00') },
+      price: { ...openai, ...transcribed('2.50', '2.50', '10.00') },
     },
     'pgt-4o-mini-transcribe': {
       ...transcriber,
       upstreamModel: 'gpt-4o-mini-transcribe',
-      price: { ...openai, ...transcribed('1.25', '3.00', '5.00') },
+      price: { ...openai, ...transcribed('1.25', '1.25', '5.00') },
     },
     'pgt-4o-transcribe-diarize': {
       ...transcriber,
       upstreamModel: 'gpt-4o-transcribe-diarize',
-      price: { ...openai, ...transcribed('2.50', '6.00', '10.00') },
+      price: { ...openai, ...transcribed('2.50', '2.50', '10.00') },
     },
 
     // Reranking

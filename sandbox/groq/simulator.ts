@@ -1,4 +1,4 @@
-// Simulates Groq: chat completions, with facts about its queue in every answer. It must never take another vendor's key.
+// Simulates Groq: chat completions and transcriptions, with facts about its queue in every answer. It must never take another vendor's key.
 
 import { asObjects, isGiven, type JsonObject } from '../json'
 import { createLookalike, type Words } from '../openai/lookalike'
@@ -8,7 +8,7 @@ export const groq = createLookalike({
   basePath: '/openai/v1',
   chatPath: '/openai/v1/chat/completions',
   models: ['llama-3.3-70b-versatile', 'openai/gpt-oss-120b', 'moonshotai/kimi-k2-instruct', 'qwen/qwen3-32b'],
-  names: /^(?:meta-llama|openai|qwen)\/[a-z0-9.-]+$/,
+  names: /^(?:(?:meta-llama|openai|qwen)\/[a-z0-9.-]+|whisper-large-v3(?:-turbo)?)$/,
   thinks: (model) => (model.includes('gpt-oss') ? 8 : 0),
   refusedField,
   error: ({ message, code, type = 'invalid_request_error', param }) => ({
@@ -24,6 +24,22 @@ export const groq = createLookalike({
     status: 403,
     message: 'Your organization has reached its spend limit.',
     code: 'organization_restricted',
+  },
+  // TranscriptionCreateParams of groq-sdk 1.6 has these fields and formats, and Transcription no usage.
+  audio: {
+    models: /^whisper-/,
+    fields: ['language', 'prompt', 'response_format', 'temperature', 'timestamp_granularities[]', 'url'],
+    formats: ['json', 'text', 'verbose_json'],
+    answer: ({ text, seconds, format }) => ({
+      text,
+      ...(format === 'verbose_json' && {
+        task: 'transcribe',
+        language: 'English',
+        duration: seconds,
+        segments: [],
+      }),
+      x_groq: { id: 'req_sandbox' },
+    }),
   },
   dialect: { envelope: { x_groq: { id: 'req_sandbox' }, system_fingerprint: 'fp_sandbox' } },
 })

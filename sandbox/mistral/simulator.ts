@@ -1,4 +1,5 @@
-// Simulates Mistral AI: chat completions that refuse every field they do not know, and streams that report usage unasked. It must
+// Simulates Mistral AI: chat completions, embeddings and transcriptions that refuse fields they do not know, and streams that report
+// usage unasked. It must
 // never take a field by OpenAI's name for it.
 
 import { asObject, asObjects, type JsonObject } from '../json'
@@ -48,6 +49,39 @@ export const mistral = createLookalike({
   }),
   outOfQuota: { status: 402, message: 'You have exceeded your spend limit.' },
   usageUnasked: true,
+  // EmbeddingRequest, AudioTranscriptionRequest and UsageInfo of @mistralai/mistralai 2.7.
+  embeddings: {
+    models: /embed/,
+    fields: ['metadata', 'output_dimension', 'output_dtype', 'encoding_format'],
+    lengthField: 'output_dimension',
+    dimensions: (model) => (model.startsWith('codestral') ? 1536 : 1024),
+    inputsMax: 256,
+  },
+  audio: {
+    models: /^voxtral-(mini|small)-/,
+    fields: [
+      'language',
+      'temperature',
+      'stream',
+      'diarize',
+      'context_bias',
+      'timestamp_granularities',
+      'response_format',
+    ],
+    formats: ['json'],
+    answer: ({ text, seconds }, model, usage) => ({
+      model,
+      text,
+      segments: [],
+      language: null,
+      usage: usage({
+        prompt_audio_seconds: Math.ceil(seconds),
+        prompt_tokens: 4,
+        completion_tokens: 20,
+        total_tokens: 24,
+      }),
+    }),
+  },
   // UsageInfo is left out of chunks without it (@mistralai/mistralai 2.7, models/components/completionchunk).
   dialect: { nullUsage: false },
 })

@@ -1,11 +1,15 @@
-// Simulators of vendors who speak the chat completions of OpenAI with words of their own: errors, usage, and what they refuse.
+// Simulators of vendors who speak the chat completions of OpenAI with words of their own, and the embeddings and transcriptions of
+// some of them: errors, usage, and what they refuse.
 // It must never name a vendor: each difference is a field of Likeness.
 
 import { messageReply } from '../anthropic/messages'
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
+import { reportUsage } from '../usage'
 import { type ChatDialect, chatReply, readChat, type TokenCounts } from './chat'
+import { countInputs, embeddingItems, embeddingList, readInputs } from './embeddings'
+import { type Heard, hear } from './transcriptions'
 
 export interface Words {
   status: number
@@ -42,8 +46,28 @@ interface Likeness {
   dialect?: Partial<ChatDialect>
   /** True if a stream reports its usage without being asked, in its last chunk. */
   usageUnasked?: true
+  embeddings?: VectorLikeness
+  audio?: AudioLikeness
   /** Other paths. */
   other?(request: VendorRequest): Reply | undefined
+}
+
+/** Differences of a vendor's embeddings. `fields` lists those in addition to the model and the input. */
+interface VectorLikeness {
+  models: RegExp
+  fields: readonly string[]
+  /** The field for the length of a vector, and that of a whole one. */
+  lengthField: string
+  dimensions(model: string): number
+  inputsMax: number
+}
+
+/** Differences of a vendor's transcriptions. `fields` lists those in addition to the model and the file. */
+interface AudioLikeness {
+  models: RegExp
+  fields: readonly string[]
+  formats: readonly string[]
+  answer(heard: Heard, model: string, usage: (figures: JsonObject) => JsonObject | undefined): JsonObject
 }
 
 /** Usage with the cached tokens in their usual place. */
@@ -61,7 +85,8 @@ export function plainUsage({ prompt, output, reasoning, cached }: TokenCounts): 
 export function createLookalike(like: Likeness): Simulator {
   const refusal = (words: Words, headers = {}): Reply => jsonReply(words.status, like.error(words), headers)
   const knows = (model: string) => like.models.includes(model) || like.names?.test(model) === true
-  const modelsPath = like.chatPath.replace('/chat/completions', '/models')
+  const pathOf = (operation: string) => like.chatPath.replace('/chat/completions', operation)
+  const modelsPath = pathOf('/models')
   return {
     secret: like.secret ?? 'none',
     basePath: like.basePath,
@@ -85,6 +110,8 @@ export function createLookalike(like: Likeness): Simulator {
       const { method, path } = request
       const isMessages = path === like.messagesPath
       if (method === 'GET' && path === modelsPath) return modelList(like.models)
+      if (like.audio && path === pathOf('/audio/transcriptions')) return audioOf(like, like.audio, request)
+      if (like.embeddings && path === pathOf('/embeddings')) return vectorsOf(like, like.embeddings, request)
       if (path !== like.chatPath && !isMessages) return refusal({ status: 404, message: 'Not Found' })
       if (method !== 'POST') return refusal({ status: 405, message: 'Method Not Allowed' })
       const body = asObject(request.json)
@@ -109,6 +136,46 @@ export function forcedChoice({ tool_choice: choice }: JsonObject): 'required' | 
 function modelList(ids: readonly string[]): Reply {
   const data = ids.map((id) => ({ id, object: 'model', created: 1_754_006_400, owned_by: 'sandbox' }))
   return jsonReply(200, { object: 'list', data })
+}
+
+async function audioOf(like: Likeness, audio: AudioLikeness, request: VendorRequest): Promise<Reply> {
+  const model = asString(request.form?.find(([name]) => name === 'model')?.[1]) ?? ''
+  const refusal = (words: Words) => jsonReply(words.status, like.error(words))
+  if (!audio.models.test(model)) return refusal(like.missingModel(model))
+  const heard = await hear(request, audio)
+  if (typeof heard === 'string') return refusal({ status: 400, message: heard })
+  if (heard.format === 'text') {
+    const body = { kind: 'text', text: `${heard.text}\n`, contentType: 'text/plain; charset=utf-8' } as const
+    return { status: 200, headers: {}, body }
+  }
+  const usage = (figures: JsonObject) => reportUsage(figures, request.directives.usage)
+  return jsonReply(200, audio.answer(heard, model, usage))
+}
+
+function vectorsOf(like: Likeness, vectors: VectorLikeness, request: VendorRequest): Reply {
+  const body = asObject(request.json) ?? {}
+  const model = asString(body.model) ?? ''
+  const refusal = (words: Words) => jsonReply(words.status, like.error(words))
+  if (!vectors.models.test(model)) return refusal(like.missingModel(model))
+  const unknown = Object.keys(body).find((name) => !['model', 'input', ...vectors.fields].includes(name))
+  if (unknown !== undefined) return refusal({ status: 422, message: `unknown field: ${unknown}` })
+  const inputs = readInputs(body.input)
+  if (!inputs || typeof asArray(body.input)?.[0] === 'object')
+    return refusal({ status: 422, message: 'input: expected texts' })
+  if (inputs.length > vectors.inputsMax)
+    return refusal({
+      status: 400,
+      message: 'Too many inputs in request, split into more batches.',
+      code: '3210',
+    })
+  const tokens = countInputs(inputs, request)
+  const json = { ...body, dimensions: body[vectors.lengthField] }
+  const items = embeddingItems({ ...request, json }, inputs, {
+    dimensions: vectors.dimensions(model),
+    normalised: true,
+  })
+  const usage = { prompt_tokens: tokens, total_tokens: tokens, completion_tokens: 0 }
+  return jsonReply(200, { id: 'embd_sandbox', ...embeddingList(request, items, model, usage) })
 }
 
 function chatOf(like: Likeness, request: VendorRequest, body: JsonObject, model: string): Reply {

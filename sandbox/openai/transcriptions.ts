@@ -73,6 +73,29 @@ export async function answerTranscription(request: VendorRequest): Promise<Reply
   return jsonReply(200, { ...more, text, ...verbose, ...diarized, ...(usage && { usage }) }, headers())
 }
 
+/** The words of an uploaded file, of a vendor with OpenAI's form of transcription. */
+export interface Heard {
+  text: string
+  seconds: number
+  format: string
+}
+
+/** Hears the file of a form; the sentence of a fault if it has none, or a field or a format that is not known. */
+export async function hear(
+  request: VendorRequest,
+  known: { fields: readonly string[]; formats: readonly string[] },
+): Promise<Heard | string> {
+  const { form = [] } = request
+  const unknown = form.find(([name]) => !['model', 'file', ...known.fields].includes(name))
+  if (unknown) return `unknown field: ${unknown[0]}`
+  const file = form.find(([name]) => name === 'file')?.[1]
+  if (!(file instanceof File)) return 'file is required'
+  const format = form.find(([name]) => name === 'response_format')?.[1] ?? 'json'
+  if (typeof format !== 'string' || !known.formats.includes(format)) return `unknown format: ${format}`
+  const text = request.directives.empty ? '' : spoken(request, file)
+  return { text, seconds: request.directives.promptTokens ?? (await secondsOf(file)), format }
+}
+
 function readForm(request: VendorRequest): Asked | Reply {
   const { form } = request
   if (!form)

@@ -155,7 +155,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     contextTokens: entry.contextTokens ?? known?.contextTokens,
     inputModalities: entry.inputModalities ?? known?.inputModalities,
     dimensions: entry.dimensions ?? known?.dimensions,
-    batchSize: entry.batchSize,
+    batchSize: entry.batchSize ?? known?.batchSize,
     batchTokens: entry.batchTokens ?? known?.batchTokens,
     sizes: entry.sizes,
     referenceImages: entry.referenceImages,

@@ -69,7 +69,14 @@ export function withVendorNames(
   renamed: UpstreamKind['renamed'],
   source: JsonBody | undefined,
 ): Call['body'] {
-  if (!renamed || body === null || 'form' in body) return body
+  if (!renamed || body === null) return body
+  if ('form' in body) {
+    const form = body.form.flatMap((part) => {
+      const own = Object.hasOwn(renamed, part.name) ? renamed[part.name] : part.name
+      return own == null ? [] : [{ ...part, name: own }]
+    })
+    return { form }
+  }
   if ('json' in body) {
     const fields = Object.entries(body.json as object).flatMap(([name, value]) => {
       const own = Object.hasOwn(renamed, name) ? renamed[name] : name

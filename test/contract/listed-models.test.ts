@@ -10,6 +10,8 @@ import { withVendorLists } from '../../src/config/models/vendor-lists'
 import type { Config } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
 import { operationOf } from '../../src/contract/operations'
+import { wavOf } from '../../src/lib/file-formats/wav'
+import { formatUsd } from '../../src/lib/money'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
 import type { Json } from '../support/scenario'
 
@@ -63,6 +65,8 @@ describe('a batch above what the vendor takes in one call is split', () => {
     ['voyage-4-large', 16],
     // No page names a limit of it.
     ['voyage-3-lite', 16],
+    // Of 16,000 tokens at most: three of these inputs.
+    ['mistral-embed', 150],
   ] as const) {
     test(model, async () => {
       const before = sandbox.calls.length
@@ -76,6 +80,71 @@ describe('a batch above what the vendor takes in one call is split', () => {
       expect(sandbox.calls.length - before).toBe(calls)
     })
   }
+})
+
+/** Nano-dollars that the last request cost. */
+async function lastCost(): Promise<number> {
+  const { db } = gateway.server.world
+  const [charge] = await db.query({ sql: 'select * from charges order by created_at desc, id desc limit 1' })
+  return Number(charge?.amount)
+}
+
+describe('transcriptions of vendors besides OpenAI', () => {
+  // $0.111 and $0.04 an hour at Groq, for ten seconds at least; $0.0035 and $0.003 a minute at Mistral.
+  for (const [model, seconds, nano] of [
+    ['whisper-large-v3', 7, 308_334],
+    ['whisper-large-v3', 20, 616_667],
+    ['whisper-large-v3-turbo', 1, 111_112],
+    ['whisper-large-v3-turbo', 60, 666_667],
+    // A second is rounded up to a whole pico-dollar.
+    ['voxtral-mini-transcribe-3', 60, 3_500_001],
+    ['voxtral-mini-2602', 1, 50_000],
+  ] as const) {
+    test(`${seconds} s by ${model} cost $${formatUsd(nano)}`, async () => {
+      expect((await transcribe(model, {}, seconds)).status).toBe(200)
+      expect(await lastCost()).toBe(nano)
+    })
+  }
+
+  test('the seconds that Mistral counts are paid, in its own fields', async () => {
+    const response = await transcribe('voxtral-mini-latest', { 'timestamp_granularities[]': 'segment' })
+    expect(await response.json()).toMatchObject({ usage: { prompt_audio_seconds: 7 } })
+    expect(sandbox.calls.at(-1)?.form).toContainEqual(['timestamp_granularities', 'segment'])
+  })
+
+  test('what a vendor does not take is refused before it is asked', async () => {
+    for (const [model, fields, param] of [
+      ['voxtral-mini-latest', { stream: 'true' }, 'stream'],
+      ['voxtral-mini-latest', { response_format: 'srt' }, 'response_format'],
+      ['voxtral-mini-latest', { prompt: 'Names' }, 'prompt'],
+      ['whisper-large-v3', { response_format: 'vtt' }, 'response_format'],
+      ['whisper-large-v3', { stream: 'true' }, 'stream'],
+    ] as const) {
+      const before = sandbox.calls.length
+      const response = await transcribe(model, fields)
+      const { error } = (await response.json()) as { error?: { param?: string } }
+      expect({
+        model,
+        status: response.status,
+        param: error?.param,
+        calls: sandbox.calls.length - before,
+      }).toEqual({
+        model,
+        status: 400,
+        param,
+        calls: 0,
+      })
+    }
+  })
+})
+
+test('lengths of vectors go to Mistral under its own name', async () => {
+  const embed = (model: string, dimensions: number) =>
+    gateway.post('/v1/embeddings', { model, input: ['one', 'two'], dimensions })
+  const { data } = (await (await embed('codestral-embed', 256)).json()) as { data: { embedding: number[] }[] }
+  expect(data.map(({ embedding }) => embedding.length)).toEqual([256, 256])
+  expect((await embed('mistral-embed', 256)).status).toBe(400)
+  expect((await embed('codestral-embed', 4_000)).status).toBe(400)
 })
 
 test('lengths of vectors that a listed model does not have are refused by name', async () => {
@@ -141,11 +210,25 @@ describe('what a client asks for by default is served', () => {
   })
 })
 
+/** Seconds of sound, sent as a form. */
+function transcribe(model: string, fields: Record<string, string> = {}, seconds = 7): Promise<Response> {
+  const wav = wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(8_000 * 2 * seconds)])
+  const form = new FormData()
+  for (const [name, value] of Object.entries({ model, ...fields })) form.append(name, value)
+  form.append('file', new File([new Uint8Array(wav)], 'sound.wav'))
+  const headers = { authorization: `Bearer ${gateway.secret}` }
+  return fetch(`${gateway.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form })
+}
+
 /** The failure of a model that is sent a plain request, then one with settings; undefined if it answered both. */
 async function faultOf(model: Model): Promise<object | undefined> {
   const { path, body: form } = operationOf(model.family.operation)
-  if (form === 'form') return undefined
   const { plain, operation } = model.family
+  if (form === 'form') {
+    const response = await transcribe(model.id)
+    const text = await response.text()
+    return response.ok && /sandbox/.test(text) ? undefined : { id: model.id, operation, text }
+  }
   const asked = { model: model.id, ...plain?.body({ text: 'Hello!' }, model) }
   const rich = operation === 'chat' ? [{ model: model.id, messages: say('Hello!'), ...settings }] : []
   for (const body of [asked, ...rich]) {

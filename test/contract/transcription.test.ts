@@ -168,7 +168,7 @@ for (const database of databaseKinds) {
       expect(charge).toMatchObject({
         state: 'settled',
         usage_source: 'upstream',
-        amount: input * 6_000 + output * 10_000,
+        amount: input * 2_500 + output * 10_000,
       })
       expect(Number(charge.held)).toBeGreaterThanOrEqual(Number(charge.amount))
     })
@@ -264,6 +264,13 @@ for (const database of databaseKinds) {
           held: 3_600 * SECOND,
           usage_source: 'upstream',
         })
+        // In the words of Mistral.
+        odd.answer = () => Response.json({ text: 'Nine seconds.', usage: { prompt_audio_seconds: 9 } })
+        await transcribe([
+          ['model', 'odd-minutes'],
+          ['file', wav],
+        ])
+        expect(await lastCharge()).toMatchObject({ amount: 9 * SECOND, usage_source: 'upstream' })
         odd.answer = () => new Response('1\n00:00:00,000 --> 00:10:00,500\nTen minutes.\n\n')
         await transcribe([
           ['model', 'odd-minutes'],

@@ -10,7 +10,7 @@ import { type Config, faultsOf } from '../../src/config/schema'
 import { billByTariff, hasPrice, heldNano, tableNano, tariffOfVariant } from '../../src/contract/prices'
 import { addQuantities, type Quantities, rowOf, type Unit } from '../../src/contract/units'
 import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'
-import { listOf, type VendorList } from '../../tools/prices/entries'
+import { listOf, type VendorList, withLeastPrices } from '../../tools/prices/entries'
 import { disagreements, withoutDisagreements } from '../../tools/prices/guards'
 import { entriesIn } from '../../tools/prices/sources'
 import { type Vendor, vendors } from '../../tools/prices/vendors'
@@ -139,7 +139,7 @@ for (const [reason, entry] of Object.entries({
   },
   'prices above 200k are not of the same units': { ...plain, input_cost_per_token_above_200k_tokens: 1e-6 },
   'ended on 2026-11-24': { ...plain, deprecation_date: DAY },
-  'models of the mode realtime are not served from this list': { ...plain, mode: 'realtime' },
+  'realtime sessions are not served': { ...plain, mode: 'realtime' },
   'the source has no price': { litellm_provider: 'openai', mode: 'chat' },
   'input_cost_per_token is "-1", which is not an amount': { ...plain, input_cost_per_token: -1 },
   'input_cost_per_token is {"a":"1"}, which is not an amount': { ...plain, input_cost_per_token: { a: 1 } },
@@ -148,6 +148,54 @@ for (const [reason, entry] of Object.entries({
     expect(listFrom({ x: entry })).toMatchObject({ models: {}, refused: { x: reason } })
   })
 }
+
+test('a model that has ended is left out for that, whatever its mode', () => {
+  const entry = { ...plain, mode: 'realtime', deprecation_date: DAY }
+  expect(listFrom({ x: entry }).refused).toEqual({ x: `ended on ${DAY}` })
+  // Of this one only the page of the vendor says when.
+  const mistral = vendors.find(({ kind }) => kind === 'mistral') as Vendor
+  const nemo = { ...plain, litellm_provider: 'mistral' }
+  expect(listOf(mistral, entriesIn(JSON.stringify({ 'mistral/open-mistral-nemo': nemo })), DAY)).toEqual({
+    models: {},
+    ends: { 'open-mistral-nemo': { retires: '2026-07-31', successor: 'ministral-8b-2512' } },
+    refused: { 'open-mistral-nemo': 'ended on 2026-07-31' },
+  })
+})
+
+test('pictures are kept by hand, and what is kept is told from what is not', () => {
+  const picture = { ...plain, mode: 'image_generation' }
+  expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture }).refused).toEqual({
+    'gpt-image-2': 'kept by hand in gateway.config.ts',
+    'gpt-image-0': 'models of its mode are kept by hand in gateway.config.ts, which lacks it',
+  })
+})
+
+test('a model of audio is served where its vendor takes files, by its tokens if those have prices', () => {
+  const audio = { litellm_provider: 'openai', mode: 'audio_transcription', input_cost_per_second: 1e-4 }
+  const { models, refused } = listFrom({
+    minutes: { ...audio, supported_endpoints: ['/v1/audio/transcriptions'] },
+    tokens: {
+      ...audio,
+      input_cost_per_token: 1e-6,
+      input_cost_per_audio_token: 1e-6,
+      output_cost_per_token: 2e-6,
+    },
+    live: { ...audio, supported_endpoints: ['/v1/realtime'] },
+  })
+  expect(models.minutes?.price).toEqual({ per_audio_minute: '0.006' })
+  expect(models.tokens?.price).not.toHaveProperty('per_audio_minute')
+  expect(refused).toEqual({ live: 'realtime sessions are not served' })
+})
+
+test('the least that is billed for audio is rounded up to a pico-dollar', () => {
+  const priced = (minute: string) => ({ family: [], price: { per_audio_minute: minute } })
+  const list = { models: { hour: priced('0.00185'), even: priced('0.006') }, ends: {}, refused: {} }
+  expect(withLeastPrices(list, { leastSeconds: 10 }).models).toMatchObject({
+    hour: { price: { per_audio_minute: '0.00185', minimum: '0.000308333334' } },
+    even: { price: { minimum: '0.001' } },
+  })
+  expect(withLeastPrices(list, {})).toBe(list)
+})
 
 test('hostile names and numbers make no model', () => {
   const entry = JSON.stringify(plain)
@@ -201,6 +249,19 @@ test('a model on which the sources disagree is left out until a person has decid
     },
   })
   expect(settled.models.x?.price).toEqual({ ...price, per_1m_input_tokens: '0.30' })
+  // A price that the first source rounds is replaced while it is the one that was looked at.
+  const rounded = (amount: string) =>
+    withoutDisagreements('openai', { models, ends: {}, refused }, new Map(), {
+      'openai/x': {
+        prices: { per_1m_input_tokens: amount },
+        take: { per_1m_input_tokens: '0.2501' },
+        because: 'a page',
+      },
+    })
+  expect(rounded('0.25').models.x?.price).toEqual({ ...price, per_1m_input_tokens: '0.2501' })
+  expect(rounded('0.24').refused).toEqual({
+    x: 'accepted.json replaces another price of it: per_1m_input_tokens',
+  })
   // What was accepted was another difference.
   expect(check('0.25, or 0.4')).toEqual({
     ends: {},

@@ -1,7 +1,7 @@
 // Reads the cost fields of an entry of the first list as a price list of ours. Each field has a row here: the price that it
 // becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would under-bill.
 
-import { fineAmount } from '../../src/config/models/price-leaps'
+import { FINE_DECIMALS, fineAmount } from '../../src/config/models/price-leaps'
 import { FACTOR_DECIMALS } from '../../src/contract/prices'
 import type { PriceKey } from '../../src/contract/units'
 import { formatDecimal } from '../../src/lib/money'
@@ -14,6 +14,8 @@ type Amounts = Partial<Record<PriceKey, string>>
 export interface Price extends Amounts {
   /** Prices of other tiers: a factor on those above, or a list of their own. */
   service_tiers?: Record<string, string | Amounts>
+  /** The least that a request costs. */
+  minimum?: string
   [above: `above_${string}`]: Amounts
 }
 
@@ -24,6 +26,8 @@ interface Row {
 }
 
 const MILLION = 1_000_000
+/** Decimals of an amount in a price list. */
+const AMOUNT_DECIMALS = 12
 
 /** Prices by the field of the source, without what is appended for longer prompts and for tiers. */
 const rows: Readonly<Record<string, Row>> = {
@@ -97,6 +101,15 @@ export function priceOf(entry: Entry, { needed, searches }: PriceOptions): Price
   readRanges(entry.tiered_pricing, tables)
   const kept = new Map([...tables].map(([name, amounts]) => [name, readable(amounts, needed)]))
   return assembled(kept, searches ? searchesOf(entry) : undefined)
+}
+
+/** The price with the least that a request costs: that of so many seconds of audio, if it is billed by these. */
+export function withLeast<Some extends Price>(price: Some, seconds: number): Some {
+  const { per_audio_minute: minute } = price
+  if (minute === undefined) return price
+  const parts = fineAmount(minute) * BigInt(seconds)
+  const perPart = 60n * 10n ** BigInt(FINE_DECIMALS - AMOUNT_DECIMALS)
+  return { ...price, minimum: formatDecimal((parts + perPart - 1n) / perPart, AMOUNT_DECIMALS) }
 }
 
 /** Prices by the length of the prompt, as a list of ranges: the first one is that of short prompts. */

@@ -1,13 +1,14 @@
 // Makes the list of a vendor from the entries of the first source. A model that cannot be billed, or that has ended, is left out
 // with its reason: nothing is guessed.
 
+import builtIn from '../../gateway.config'
 import { priceFaults } from '../../src/config/models/prices'
 import { rowOf } from '../../src/contract/units'
 import { families as known } from '../../src/families'
 import { knownModel } from '../../src/families/traits/known-models'
-import { type Price, priceOf, Unbillable } from './cost-fields'
+import { type Price, priceOf, Unbillable, withLeast } from './cost-fields'
 import type { Entry } from './sources'
-import type { Vendor } from './vendors'
+import { modesByHand, unservedModes, type Vendor } from './vendors'
 
 /** A model as the list has it: settings of a model of the configuration. */
 export interface ListedModel {
@@ -36,6 +37,7 @@ export interface VendorList {
 /** Names that a vendor's model can have. */
 const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
 /** Modes by the paths of the vendor's API. */
+const TRANSCRIPTIONS = '/v1/audio/transcriptions'
 const ENDPOINTS = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' }
 const MODALITIES = { image: 'supports_vision', file: 'supports_pdf_input', audio: 'supports_audio_input' }
 
@@ -45,7 +47,7 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
   for (const [name, entry] of [...entries].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const id = idOf(vendor, name, entry)
     if (id === undefined) continue
-    const end = endOf(vendor, entry)
+    const end = endOf(vendor, id, entry)
     if (end) list.ends[id] = end
     try {
       list.models[id] = modelOf(vendor, id, entry, day)
@@ -55,6 +57,18 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
     }
   }
   return list
+}
+
+/** The list with the least that a request costs, where the vendor bills some seconds of audio at least. */
+export function withLeastPrices(
+  list: VendorList,
+  { leastSeconds }: Pick<Vendor, 'leastSeconds'>,
+): VendorList {
+  if (leastSeconds === undefined) return list
+  const models = Object.entries(list.models).map(
+    ([id, model]) => [id, { ...model, price: withLeast(model.price, leastSeconds) }] as const,
+  )
+  return { ...list, models: Object.fromEntries(models) }
 }
 
 /** The vendor's own name of a model; undefined for an entry that is not a model of this vendor. */
@@ -71,12 +85,12 @@ function idOf(
 }
 
 function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedModel {
-  const families = familiesOf(vendor, entry)
-  const { retires } = endOf(vendor, entry) ?? {}
+  const { retires } = endOf(vendor, id, entry) ?? {}
   if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
+  const families = familiesOf(vendor, id, entry)
   const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
   if (reason !== undefined) throw new Unbillable(reason)
-  const read = withoutSound(entry)
+  const read = withoutSound(withoutEstimate(entry))
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
   const price = priceOf(read, { needed, ...vendor.bills })
@@ -102,17 +116,38 @@ function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedM
 
 /** The families that serve a model: by the endpoints that the source lists, else by its mode. */
 function familiesOf(
-  { families }: Vendor,
+  { kind, families }: Vendor,
+  id: string,
   { mode, supported_endpoints: endpoints }: Entry,
 ): readonly string[] {
   const byMode = families[String(mode)]
-  if (!byMode) throw new Unbillable(`models of the mode ${mode} are not served from this list`)
+  if (!byMode) throw new Unbillable(reasonOf(kind, id, String(mode)))
+  if (mode === 'audio_transcription' && Array.isArray(endpoints) && !endpoints.includes(TRANSCRIPTIONS))
+    throw new Unbillable(unservedModes.realtime)
   const isTalk = mode === 'chat' || mode === 'responses'
   if (!isTalk || !Array.isArray(endpoints)) return byMode
   const byEndpoint = Object.entries(ENDPOINTS).filter(
     ([endpoint, kind]) => endpoints.includes(endpoint) && families[kind],
   )
   return byEndpoint.length > 0 ? byEndpoint.flatMap(([, kind]) => families[kind] ?? []) : byMode
+}
+
+/** Why a model of a mode is left out for which the vendor has no family. */
+function reasonOf(kind: string, id: string, mode: string): string {
+  if (!modesByHand.includes(mode)) return unservedModes[mode] ?? `the mode ${mode} is not known here`
+  const isByHand = Object.values<{ upstream: string; upstreamModel?: string }>(builtIn.models).some(
+    ({ upstream, upstreamModel }) => upstream === kind && upstreamModel === id,
+  )
+  return isByHand
+    ? 'kept by hand in gateway.config.ts'
+    : 'models of its mode are kept by hand in gateway.config.ts, which lacks it'
+}
+
+/** The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. */
+function withoutEstimate(entry: Entry): Entry {
+  if (entry.input_cost_per_audio_token === undefined) return entry
+  const { input_cost_per_second: _, ...others } = entry
+  return others
 }
 
 /**
@@ -126,9 +161,9 @@ function withoutSound(entry: Entry): Entry {
   return { ...Object.fromEntries(others), supports_audio_input: false }
 }
 
-function endOf({ prefix }: Vendor, entry: Entry): ModelEnd | undefined {
+function endOf({ prefix, ended }: Vendor, id: string, entry: Entry): ModelEnd | undefined {
   const { deprecation_date: retires, successor_model: successor } = entry
-  if (typeof retires !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(retires)) return undefined
+  if (typeof retires !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(retires)) return ended?.[id]
   if (typeof successor !== 'string') return { retires }
   return { retires, successor: successor.startsWith(prefix) ? successor.slice(prefix.length) : successor }
 }

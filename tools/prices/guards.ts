@@ -7,7 +7,10 @@ import type { Price } from './cost-fields'
 import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 
-/** Disagreements that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided and its day. */
+/**
+ * Prices that a person has looked at: `openai/gpt-5.5` to what was found, with the page that decided and its day. What was found is
+ * the amounts of both sources, or that of the first one where its price is a rounded one.
+ */
 export type Accepted = Readonly<
   Record<
     string,
@@ -64,11 +67,15 @@ export function withoutDisagreements(
   for (const [id, model] of Object.entries(list.models)) {
     const opinion = opinions.get(id)
     const found = opinion ? disagreements(model.price, opinion) : {}
-    const { prices: taken = {}, take } = accepted[`${kind}/${id}`] ?? {}
+    const { prices: taken = {}, take = {} } = accepted[`${kind}/${id}`] ?? {}
     const open = Object.entries(found).filter(([name, amounts]) => taken[name] !== amounts)
-    if (open.length === 0)
-      checked.models[id] = take ? { ...model, price: { ...model.price, ...take } } : model
-    else checked.refused[id] = `the sources disagree: ${open.map((pair) => pair.join(' ')).join('; ')}`
+    const replaced = Object.keys(take).filter((name) => !(name in found)) as PriceKey[]
+    const changed = replaced.filter((name) => model.price[name] !== taken[name])
+    if (open.length > 0)
+      checked.refused[id] = `the sources disagree: ${open.map((pair) => pair.join(' ')).join('; ')}`
+    else if (changed.length > 0)
+      checked.refused[id] = `accepted.json replaces another price of it: ${changed.join(', ')}`
+    else checked.models[id] = { ...model, price: { ...model.price, ...take } }
   }
   return checked
 }

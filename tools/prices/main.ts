@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import { priceLeaps } from '../../src/config/models/price-leaps'
-import { listOf, type VendorList } from './entries'
+import { listOf, type VendorList, withLeastPrices } from './entries'
 import { type Accepted, withoutDisagreements } from './guards'
 import { FIRST, type Opinion, readFirst, readSecond, SECOND } from './sources'
 import { type Vendor, vendors } from './vendors'
@@ -16,7 +16,7 @@ const lists = vendors.map((vendor) => ({ vendor, list: listOf(vendor, entries, F
 const opinions = await readSecond(lists.flatMap(({ vendor, list }) => questionsOf(vendor, list)))
 const checked = lists.map(({ vendor, list }) => ({
   kind: vendor.kind,
-  list: withoutDisagreements(vendor.kind, list, opinionsOf(vendor, list), accepted),
+  list: withLeastPrices(withoutDisagreements(vendor.kind, list, opinionsOf(vendor, list), accepted), vendor),
 }))
 
 const problems: string[] = []

@@ -12,6 +12,10 @@ export interface Vendor {
   families: Readonly<Record<string, readonly string[]>>
   /** True if the vendor counts and bills the web searches that its models run, at the price of the list. */
   bills?: { searches: true }
+  /** Ends of models of which the first list has none, by name: the vendor's page says so. */
+  ended?: Readonly<Record<string, { retires: string; successor: string }>>
+  /** Seconds of audio that a request is billed for at least. */
+  leastSeconds?: number
   /** Models that no family here can serve or bill, by the form of their names, with the reason. */
   unserved?: readonly (readonly [names: RegExp, reason: string])[]
   /** True if all reasoning models of the vendor refuse the same fields: those that the setting `reasoning` stands for. */
@@ -19,6 +23,20 @@ export interface Vendor {
 }
 
 const chat = { chat: ['openai-chat'] }
+
+/** Why models of a mode are left out where the vendor has no family for it. */
+export const unservedModes: Readonly<Record<string, string>> = {
+  audio_speech: 'no family here speaks the form of its vendor for speech',
+  audio_transcription: 'no family here speaks the form of its vendor for transcription',
+  completion: 'no family here speaks the form of its vendor for completions',
+  embedding: 'no family here speaks the form of its vendor for embeddings',
+  ocr: 'no operation here reads documents without a chat',
+  realtime: 'realtime sessions are not served',
+  responses: 'it is asked over responses only, which are not served of this vendor',
+  search: 'no operation here searches without a chat',
+}
+/** Modes whose models are kept by hand in gateway.config.ts. */
+export const modesByHand: readonly string[] = ['image_generation', 'video_generation', 'moderation']
 
 export const vendors: readonly Vendor[] = [
   {
@@ -93,9 +111,40 @@ export const vendors: readonly Vendor[] = [
       [/^voyage-context-/, 'POST /contextualizedembeddings is not served'],
     ],
   },
-  { kind: 'mistral', providers: ['mistral'], prefix: 'mistral/', second: 'mistral', families: chat },
+  {
+    kind: 'mistral',
+    providers: ['mistral'],
+    prefix: 'mistral/',
+    second: 'mistral',
+    families: {
+      ...chat,
+      embedding: ['openai-embeddings'],
+      audio_transcription: ['openai-transcriptions'],
+    },
+    // src/schema/models/models of mistralai/platform-docs-public (2026-08-21), from which docs.mistral.ai/models is made.
+    ended: {
+      'codestral-mamba-latest': { retires: '2025-06-06', successor: 'codestral-2508' },
+      'devstral-latest': { retires: '2026-07-31', successor: 'mistral-medium-3-5' },
+      'devstral-medium-latest': { retires: '2026-07-31', successor: 'mistral-medium-3-5' },
+      'devstral-small-latest': { retires: '2026-03-31', successor: 'mistral-medium-3-5' },
+      'magistral-medium-latest': { retires: '2026-07-31', successor: 'mistral-medium-3-5' },
+      'magistral-small-latest': { retires: '2026-07-31', successor: 'mistral-small-2603' },
+      'open-mistral-nemo': { retires: '2026-07-31', successor: 'ministral-8b-2512' },
+      'pixtral-large-latest': { retires: '2026-05-31', successor: 'mistral-medium-3-5' },
+    },
+    // RealtimeTranscription in @mistralai/mistralai 2.7 opens a WebSocket; docs.pipecat.ai/api-reference/server/services/stt/mistral.
+    unserved: [[/-realtime-/, 'it transcribes over a WebSocket, which is not served']],
+  },
   { kind: 'deepseek', providers: ['deepseek'], prefix: 'deepseek/', second: 'deepseek', families: chat },
   { kind: 'zai', providers: ['zai'], prefix: 'zai/', second: 'zai', families: chat },
   { kind: 'moonshot', providers: ['moonshot'], prefix: 'moonshot/', second: 'moonshotai', families: chat },
-  { kind: 'groq', providers: ['groq'], prefix: 'groq/', second: 'groq', families: chat },
+  {
+    kind: 'groq',
+    providers: ['groq'],
+    prefix: 'groq/',
+    second: 'groq',
+    families: { ...chat, audio_transcription: ['openai-transcriptions'] },
+    // "Minimum Billed Length: 10 seconds": console.groq.com/docs/speech-to-text
+    leastSeconds: 10,
+  },
 ]

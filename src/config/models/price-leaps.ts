@@ -12,7 +12,7 @@ interface PricedModels {
 
 const MOST = 3n
 /** Decimals to which amounts are compared. */
-const DECIMALS = 18
+export const FINE_DECIMALS = 18
 
 /** The leaps from one list of a vendor to another, one sentence each. Models that only one of them has are not compared. */
 export function priceLeaps(kind: string, before: PricedModels, after: PricedModels): string[] {
@@ -52,7 +52,7 @@ function amountsOf(price: object, place = '', isAmount = false): Map<string, Amo
 
 /** An amount of dollars in parts of 10^-18. Throws for other texts. */
 export function fineAmount(text: string): bigint {
-  const parts = parseDecimal(text, DECIMALS)
+  const parts = parseDecimal(text, FINE_DECIMALS)
   if (typeof parts !== 'bigint') throw new Error(`${text} is not an amount of dollars`)
   return parts
 }

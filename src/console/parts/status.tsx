@@ -65,5 +65,5 @@ const MARKED_MS = 30 * 24 * 60 * 60 * 1_000
 /** The day on which its vendor ends a model, such as `2026-12-11`, with a sign if that is soon or has been. */
 export function ModelEnd({ day }: { day: string }) {
   const isSoon = Date.parse(day) - Date.now() < MARKED_MS
-  return isSoon ? <Status state="ending">{day}</Status> : <>{day}</>
+  return isSoon ? <Status state="ending">{day}</Status> : <span>{day}</span>
 }

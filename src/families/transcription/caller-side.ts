@@ -213,7 +213,8 @@ function audioFor(seconds: number, text: string, body: AudioBody): Quantities | 
  */
 function usageOf(usage: unknown, duration: unknown): Quantities | 'invalid' | undefined {
   const reported = isObject(usage) ? usage : { seconds: duration }
-  const seconds = Math.ceil(figureOf(reported.seconds))
+  // Mistral counts in a field of its own: UsageInfo of @mistralai/mistralai 2.7.
+  const seconds = Math.ceil(figureOf(reported.seconds ?? reported.prompt_audio_seconds))
   const input = countedFigure(reported.input_tokens)
   const output = countedFigure(reported.output_tokens)
   const details = isObject(reported.input_token_details) ? reported.input_token_details : {}

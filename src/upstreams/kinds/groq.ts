@@ -1,5 +1,6 @@
 // Groq: OpenAI's API, with a status of its own for a tier that is full: https://console.groq.com/docs/errors.
 
+import type { FieldRule } from '../../contract/family'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
@@ -12,6 +13,16 @@ const OPERATOR_CODES = new Set([
   'model_terms_required',
   'organization_restricted',
 ])
+
+/** Fields and formats of OpenAI's transcription that TranscriptionCreateParams of groq-sdk 1.6 (November 2026) lacks. */
+const ofAudio: readonly FieldRule[] = [
+  { field: 'stream', plain: [false], why: 'the vendor of this model streams no texts of audio' },
+  {
+    field: 'response_format',
+    plain: /^(json|text|verbose_json)$/,
+    why: 'the vendor of this model answers with JSON or with text',
+  },
+].map((rule) => ({ ...rule, always: true, unless: ({ family }) => family.operation !== 'transcription' }))
 
 export const groq: UpstreamKind = {
   kind: 'groq',
@@ -35,6 +46,7 @@ export const groq: UpstreamKind = {
       unless: ({ family }) => family.operation !== 'chat',
     },
     { field: 'n', plain: [1], why: 'the vendor of this model gives one answer to a request', always: true },
+    ...ofAudio,
   ],
   renamed: {
     ...omittedProbabilities,

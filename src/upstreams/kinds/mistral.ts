@@ -1,9 +1,22 @@
-// Mistral AI: chat nearly in OpenAI's form. Fields that it does not know are refused with 422, and a stream reports its usage
+// Mistral AI: chat, embeddings and transcriptions nearly in OpenAI's form. Fields that it does not know are refused with 422, and a stream reports its usage
 // without being asked: https://docs.mistral.ai/api.
 
+import type { FieldRule } from '../../contract/family'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
+
+/** Fields of OpenAI's transcription that AudioTranscriptionRequest of @mistralai/mistralai 2.7 (November 2026) lacks. */
+const ofAudio: readonly FieldRule[] = [
+  { field: 'stream', plain: [false], why: 'the vendor of this model streams texts in a form of its own' },
+  { field: 'response_format', plain: ['json'], why: 'the vendor of this model answers with JSON' },
+  {
+    field: 'prompt',
+    plain: [''],
+    why: 'the vendor of this model reads no text beside the audio',
+    instead: "Name unusual words in 'context_bias'.",
+  },
+].map((rule) => ({ ...rule, always: true, unless: ({ family }) => family.operation !== 'transcription' }))
 
 export const mistral: UpstreamKind = {
   kind: 'mistral',
@@ -14,11 +27,16 @@ export const mistral: UpstreamKind = {
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   streamUsage: false,
   // The fields of a request are those of ChatCompletionRequest in @mistralai/mistralai 2.7 (November 2026).
-  refused: NO_PROBABILITIES,
+  refused: [...NO_PROBABILITIES, ...ofAudio],
   renamed: {
     ...omittedProbabilities,
     max_completion_tokens: 'max_tokens',
     seed: 'random_seed',
+    // Of vectors.
+    dimensions: 'output_dimension',
+    // Of audio. Lists have no brackets.
+    'context_bias[]': 'context_bias',
+    'timestamp_granularities[]': 'timestamp_granularities',
     stream_options: null,
     user: null,
     safety_identifier: null,

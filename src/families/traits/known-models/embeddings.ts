@@ -10,6 +10,15 @@ const openaiVectors = {
   asOf: '2026-11',
 }
 const voyageVectors = { traits: {}, source: 'https://docs.voyageai.com/docs/embeddings', asOf: '2026-11' }
+const mistralVectors = {
+  traits: {},
+  batchTokens: 16_000,
+  batchSize: 256,
+  source: 'https://docs.mistral.ai/studio/knowledge-rag/embeddings/code_embeddings',
+  // 257 inputs were refused there; the tokens are those of MAX_TOKENS in langchain-mistralai.
+  limitsSource: 'https://docs.rs/crate/rig-core/latest/source/src/providers/mistral/embedding.rs',
+  asOf: '2026-11',
+}
 const VOYAGE_LENGTHS = [256, 512, 1024, 2048]
 
 /** Models that make vectors. Of a Voyage model without a row, the family takes the least limit of a call. */
@@ -35,5 +44,7 @@ export const embeddingModels: readonly KnownModel[] = [
     batchTokens: 320_000,
     ...voyageVectors,
   },
+  { names: ['mistral-embed*'], dimensions: [1024], ...mistralVectors },
+  { names: ['codestral-embed*'], dimensions: { min: 1, max: 3072 }, ...mistralVectors },
   { names: ['voyage-2'], batchTokens: 320_000, ...voyageVectors },
 ]

@@ -18,6 +18,8 @@ export interface KnownModel {
   dimensions?: Model['dimensions']
   /** Most tokens of one call that makes vectors; more are split. */
   batchTokens?: number
+  /** Most inputs of one call that makes vectors; more are split. */
+  batchSize?: number
   /** A page of the vendor, or a refusal that someone reported. */
   source: string
   /** Where the limits are from, if `source` does not have them. */

@@ -43,9 +43,15 @@ const claudeTokens = (
   per_1m_cache_write_1h_tokens: writtenForAnHour,
 })
 
-// Audio by tokens: text in, audio in, text out. Audio costs what developers.openai.com/api/docs/models/gpt-4o-transcribe and
-// …/models/compare?model=gpt-4o-mini-transcribe say on 2026-11-27. In 2025 the page of prices had 6.00 and 3.00.
-const transcriber = { family: 'openai-transcriptions', upstream: 'openai', ownedBy: 'openai' }
+// Audio by tokens: text in, audio in, text out. Limits and prices of audio: developers.openai.com/api/docs/models/gpt-4o-transcribe and
+// …/models/compare?model=gpt-4o-mini-transcribe, 2026-11-27. In 2025 the page of prices had 6.00 and 3.00.
+const transcriber = {
+  family: 'openai-transcriptions',
+  upstream: 'openai',
+  ownedBy: 'openai',
+  contextTokens: 16_000,
+  maxOutputTokens: 2_000,
+}
 const transcribed = (input: string, audio: string, output: string) => ({
   per_1m_input_tokens: input,
   per_1m_input_audio_tokens: audio,

@@ -187,6 +187,19 @@ test('a model of audio is served where its vendor takes files, by its tokens if 
   expect(refused).toEqual({ live: 'realtime sessions are not served' })
 })
 
+test('a model that makes vectors is listed at its price of text', () => {
+  const { models } = listFrom({
+    x: {
+      litellm_provider: 'openai',
+      mode: 'embedding',
+      input_cost_per_token: 2e-7,
+      input_cost_per_image_token: 4.5e-7,
+      input_cost_per_audio_token: 6.5e-6,
+    },
+  })
+  expect(models.x?.price).toEqual({ per_1m_input_tokens: '0.20' })
+})
+
 test('the least that is billed for audio is rounded up to a pico-dollar', () => {
   const priced = (minute: string) => ({ family: [], price: { per_audio_minute: minute } })
   const list = { models: { hour: priced('0.00185'), even: priced('0.006') }, ends: {}, refused: {} }

@@ -90,7 +90,7 @@ function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedM
   const families = familiesOf(vendor, id, entry)
   const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
   if (reason !== undefined) throw new Unbillable(reason)
-  const read = withoutSound(withoutEstimate(entry))
+  const read = entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
   const price = priceOf(read, { needed, ...vendor.bills })
@@ -141,6 +141,12 @@ function reasonOf(kind: string, id: string, mode: string): string {
   return isByHand
     ? 'kept by hand in gateway.config.ts'
     : 'models of its mode are kept by hand in gateway.config.ts, which lacks it'
+}
+
+/** The entry of a model that makes vectors, without the prices of pictures, sound and videos: the families send it text only. */
+function ofText(entry: Entry): Entry {
+  const others = Object.entries(entry).filter(([field]) => !/^input_cost_per_(image|audio|video)/.test(field))
+  return Object.fromEntries(others)
 }
 
 /** The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. */

@@ -125,7 +125,7 @@ export async function examineRetirements(
     return ok('retirements', `no model that was used in ${DAYS} days ends in the next ${DAYS}`)
   const found = used.map(
     ({ id, retirement, requests }) =>
-      `${id} ends on ${isoDay(retirement.at)}, ${requests} requests in ${DAYS} days`,
+      `${id} ends on ${isoDay(retirement.at)}, ${requests} request${requests === 1 ? '' : 's'} in ${DAYS} days`,
   )
   return warning(
     'retirements',

@@ -39,6 +39,7 @@ const rows: Readonly<Record<string, Row>> = {
   output_cost_per_token: { key: 'per_1m_output_tokens', times: MILLION },
   output_cost_per_audio_token: { key: 'per_1m_output_audio_tokens', times: MILLION },
   input_cost_per_query: { key: 'per_1k_searches', times: 1_000 },
+  input_cost_per_character: { key: 'per_1m_characters', times: MILLION },
   input_cost_per_second: { key: 'per_audio_minute', times: 60 },
 }
 

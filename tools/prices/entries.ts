@@ -8,7 +8,7 @@ import { families as known } from '../../src/families'
 import { knownModel } from '../../src/families/traits/known-models'
 import { type Price, priceOf, Unbillable, withLeast } from './cost-fields'
 import type { Entry } from './sources'
-import { modesByHand, unservedModes, type Vendor } from './vendors'
+import { unservedModes, type Vendor } from './vendors'
 
 /** A model as the list has it: settings of a model of the configuration. */
 export interface ListedModel {
@@ -34,6 +34,8 @@ export interface VendorList {
   refused: Record<string, string>
 }
 
+/** Why a model of the built-in catalogue is not in a list. */
+const BY_HAND = 'kept by hand in gateway.config.ts'
 /** Names that a vendor's model can have. */
 const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
 /** Modes by the paths of the vendor's API. */
@@ -53,7 +55,8 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
       list.models[id] = modelOf(vendor, id, entry, day)
     } catch (error) {
       if (!(error instanceof Unbillable)) throw error
-      list.refused[id] = error.message
+      const hasEnded = end !== undefined && end.retires <= day
+      list.refused[id] = !hasEnded && isByHand(vendor.kind, id) ? BY_HAND : error.message
     }
   }
   return list
@@ -87,9 +90,9 @@ function idOf(
 function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedModel {
   const { retires } = endOf(vendor, id, entry) ?? {}
   if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
-  const families = familiesOf(vendor, id, entry)
   const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
   if (reason !== undefined) throw new Unbillable(reason)
+  const families = familiesOf(vendor, entry)
   const read = entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
@@ -116,12 +119,11 @@ function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedM
 
 /** The families that serve a model: by the endpoints that the source lists, else by its mode. */
 function familiesOf(
-  { kind, families }: Vendor,
-  id: string,
+  { families }: Vendor,
   { mode, supported_endpoints: endpoints }: Entry,
 ): readonly string[] {
   const byMode = families[String(mode)]
-  if (!byMode) throw new Unbillable(reasonOf(kind, id, String(mode)))
+  if (!byMode) throw new Unbillable(unservedModes[String(mode)] ?? `the mode ${mode} is not known here`)
   if (mode === 'audio_transcription' && Array.isArray(endpoints) && !endpoints.includes(TRANSCRIPTIONS))
     throw new Unbillable(unservedModes.realtime)
   const isTalk = mode === 'chat' || mode === 'responses'
@@ -132,15 +134,10 @@ function familiesOf(
   return byEndpoint.length > 0 ? byEndpoint.flatMap(([, kind]) => families[kind] ?? []) : byMode
 }
 
-/** Why a model of a mode is left out for which the vendor has no family. */
-function reasonOf(kind: string, id: string, mode: string): string {
-  if (!modesByHand.includes(mode)) return unservedModes[mode] ?? `the mode ${mode} is not known here`
-  const isByHand = Object.values<{ upstream: string; upstreamModel?: string }>(builtIn.models).some(
-    ({ upstream, upstreamModel }) => upstream === kind && upstreamModel === id,
-  )
-  return isByHand
-    ? 'kept by hand in gateway.config.ts'
-    : 'models of its mode are kept by hand in gateway.config.ts, which lacks it'
+/** True for a model of the built-in catalogue that is not from a list. */
+function isByHand(kind: string, id: string): boolean {
+  const models = Object.entries<{ upstream: string; upstreamModel?: string }>(builtIn.models)
+  return models.some(([own, { upstream, upstreamModel = own }]) => upstream === kind && upstreamModel === id)
 }
 
 /** The entry of a model that makes vectors, without the prices of pictures, sound and videos: the families send it text only. */

@@ -24,19 +24,22 @@ export interface Vendor {
 
 const chat = { chat: ['openai-chat'] }
 
+const BY_HAND_ONLY = 'models of its mode are kept by hand in gateway.config.ts, which lacks it'
+
 /** Why models of a mode are left out where the vendor has no family for it. */
 export const unservedModes: Readonly<Record<string, string>> = {
   audio_speech: 'no family here speaks the form of its vendor for speech',
   audio_transcription: 'no family here speaks the form of its vendor for transcription',
   completion: 'no family here speaks the form of its vendor for completions',
   embedding: 'no family here speaks the form of its vendor for embeddings',
+  image_generation: BY_HAND_ONLY,
+  moderation: BY_HAND_ONLY,
   ocr: 'no operation here reads documents without a chat',
   realtime: 'realtime sessions are not served',
   responses: 'it is asked over responses only, which are not served of this vendor',
   search: 'no operation here searches without a chat',
+  video_generation: BY_HAND_ONLY,
 }
-/** Modes whose models are kept by hand in gateway.config.ts. */
-export const modesByHand: readonly string[] = ['image_generation', 'video_generation', 'moderation']
 
 export const vendors: readonly Vendor[] = [
   {
@@ -88,9 +91,12 @@ export const vendors: readonly Vendor[] = [
     kind: 'dashscope',
     providers: ['dashscope'],
     prefix: 'dashscope/',
-    families: chat,
-    // alibabacloud.com/help/en/model-studio/deep-thinking
-    unserved: [[/^qwq-/, 'its vendor answers it only as a stream']],
+    families: { ...chat, audio_speech: ['dashscope-speech'] },
+    unserved: [
+      // alibabacloud.com/help/en/model-studio/deep-thinking
+      [/^qwq-/, 'its vendor answers it only as a stream'],
+      [/^qwen-audio-/, 'no page is known that says whether it is asked as qwen3-tts is'],
+    ],
   },
   {
     kind: 'cohere',
@@ -98,6 +104,13 @@ export const vendors: readonly Vendor[] = [
     prefix: '',
     second: 'cohere',
     families: { rerank: ['cohere-rerank'] },
+    // docs.cohere.com/docs/compatibility-api
+    unserved: [
+      [
+        /^(cohere\/)?embed-/,
+        'its vendor serves it in a known form at api.cohere.ai/compatibility/v1 only, for which an upstream of the kind openai is needed',
+      ],
+    ],
   },
   {
     kind: 'voyage',

@@ -164,8 +164,10 @@ test('a model that has ended is left out for that, whatever its mode', () => {
 
 test('pictures are kept by hand, and what is kept is told from what is not', () => {
   const picture = { ...plain, mode: 'image_generation' }
-  expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture }).refused).toEqual({
+  const audio = { litellm_provider: 'openai', mode: 'audio_transcription', output_cost_per_second: 1e-4 }
+  expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture, 'whisper-1': audio }).refused).toEqual({
     'gpt-image-2': 'kept by hand in gateway.config.ts',
+    'whisper-1': 'kept by hand in gateway.config.ts',
     'gpt-image-0': 'models of its mode are kept by hand in gateway.config.ts, which lacks it',
   })
 })
@@ -388,6 +390,7 @@ test('whatever of a quote is used, in whatever units, a listed model never costs
           web_search: random.below(5),
           search: random.below(5),
           audio_second: random.below(4_000),
+          character: random.below(10_000),
           ...(hasPrice(list, 'input_audio_token') && { input_audio_token: random.below(10_000) }),
           ...(hasPrice(list, 'output_audio_token') && { output_audio_token: random.below(10_000) }),
         }).filter(([unit]) => hasPrice(list, unit as Unit)),

@@ -4,14 +4,14 @@
 import { families } from '../families'
 import { upstreamKinds } from '../upstreams/kinds'
 import { configurationPage } from './configuration'
-import { dialectsPage } from './dialects'
 import { errorCodesPage } from './error-codes'
+import { fieldsPage } from './fields'
 import { logPage } from './log'
 import { modelsPage } from './models'
 
 export const pages: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': () => configurationPage(families, upstreamKinds),
-  'docs/dialects.md': () => dialectsPage(families),
+  'docs/fields.md': () => fieldsPage(families),
   'docs/models.md': modelsPage,
   'docs/operate/error-codes.md': errorCodesPage,
   'docs/operate/log.md': logPage,

@@ -1,4 +1,4 @@
-// The page about dialects says what the gateway does: it is made from the tables, and every row of a table is tried.
+// The page about fields says what the gateway does: it is made from the tables, and every row of a table is tried.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ModelConfig } from '../../src/config/schema'

@@ -43,6 +43,31 @@ export const errorSchemas: Record<string, Schema> = {
       message: { ...text, description: 'With 429 only, as in the flat form.' },
     },
   },
+  ContentsError: {
+    description: 'The form below `/v1beta`.',
+    type: 'object',
+    required: ['error'],
+    properties: {
+      error: {
+        type: 'object',
+        required: ['code', 'message', 'status'],
+        properties: {
+          code: { type: 'integer', description: 'The status of the answer.' },
+          message: { ...text, description: 'What is wrong and what to do about it.' },
+          status: { ...text, description: 'A coarse class, such as `INVALID_ARGUMENT`.' },
+          details: {
+            type: 'array',
+            description:
+              'The reason in `ErrorInfo`, seconds to wait in `RetryInfo`, the field in `BadRequest`.',
+            items: { type: 'object' },
+          },
+        },
+      },
+      code: { ...text, description: 'With 429 only, as in the flat form.' },
+      message: { ...text, description: 'With 429 only, as in the flat form.' },
+      request_id: { ...text, description: 'With 429 only, as in the flat form.' },
+    },
+  },
 }
 
 type Example = Pick<ErrorDetails, 'code' | 'message' | 'param' | 'type'>
@@ -295,6 +320,7 @@ function errorAnswer(
 
 function schemaName(status: number, dialect: Dialect): string {
   if (dialect === 'messages') return 'MessagesError'
+  if (dialect === 'gemini') return 'ContentsError'
   return dialect === 'flat' || status === 429 ? 'FlatError' : 'Error'
 }
 

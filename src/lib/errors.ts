@@ -3,8 +3,8 @@
 
 import type { ErrorCode, RelayedCode } from './error-codes'
 
-/** The form of an error body: OpenAI's object, the flat form of some image APIs, or that of POST /v1/messages. */
-export type Dialect = 'openai' | 'flat' | 'messages'
+/** The form of an error body: OpenAI's object, the flat form of some image APIs, that of POST /v1/messages, or Google's. */
+export type Dialect = 'openai' | 'flat' | 'messages' | 'gemini'
 
 export interface ErrorDetails {
   /** A stable machine-readable word, such as `insufficient_balance`. */
@@ -115,6 +115,10 @@ export function errorBody(error: GatewayError, dialect: Dialect, requestId: stri
     const body = { type: 'error', error: described, request_id: requestId }
     return error.status === 429 ? { ...body, code: flatCode(error), message } : body
   }
+  if (dialect === 'gemini') {
+    const body = { error: errorWithStatus(error, requestId) }
+    return error.status === 429 ? { ...body, code: flatCode(error), message, request_id: requestId } : body
+  }
   if (dialect === 'flat' || error.status === 429)
     return { code: flatCode(error), message, request_id: requestId, error: object }
   return { ...error.relayed, error: object }
@@ -141,6 +145,53 @@ const messagesTypes: Record<number, string> = {
   429: 'rate_limit_error',
   504: 'timeout_error',
   529: 'overloaded_error',
+}
+
+const DETAIL = 'type.googleapis.com/google.rpc'
+
+/**
+ * The error as Google writes it: https://google.aip.dev/193. Google reports a wrong key with the reason API_KEY_INVALID; other
+ * reasons are our codes in capitals.
+ */
+function errorWithStatus({ status, code, message, param, headers }: GatewayError, requestId: string): object {
+  const reason =
+    code === 'invalid_api_key' ? 'API_KEY_INVALID' : code.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')
+  const seconds = Number(headers['retry-after'])
+  return {
+    code: status,
+    message,
+    status: statusWords[status] ?? (status >= 500 ? 'UNAVAILABLE' : 'INVALID_ARGUMENT'),
+    details: [
+      {
+        '@type': `${DETAIL}.ErrorInfo`,
+        reason,
+        domain: 'googleapis.com',
+        metadata: { requestId },
+      },
+      ...(seconds > 0 ? [{ '@type': `${DETAIL}.RetryInfo`, retryDelay: `${seconds}s` }] : []),
+      ...(param === null
+        ? []
+        : [{ '@type': `${DETAIL}.BadRequest`, fieldViolations: [{ field: param, description: message }] }]),
+    ],
+  }
+}
+
+/**
+ * https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto. 402 has no word of its own: FAILED_PRECONDITION is
+ * Google's for an account without billing (https://ai.google.dev/gemini-api/docs/troubleshooting), and no client repeats it.
+ */
+const statusWords: Record<number, string> = {
+  401: 'UNAUTHENTICATED',
+  402: 'FAILED_PRECONDITION',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  408: 'DEADLINE_EXCEEDED',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  500: 'INTERNAL',
+  501: 'UNIMPLEMENTED',
+  504: 'DEADLINE_EXCEEDED',
 }
 
 /** The error code in the flat form. Our codes for a bad parameter become one code; a vendor's code stays as spelled. */

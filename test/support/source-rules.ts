@@ -226,11 +226,13 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
     for (const line of codeOf(file).split('\n')) {
       const rest = line
         // The form of an error body, and the protocol that many vendors share, may be asked for by name ...
-        .replaceAll(/\b(dialect|protocol) [!=]== "openai"/g, '')
+        .replaceAll(/\b(dialect|protocol) [!=]== "(openai|gemini)"/g, '')
         // ... and handed on, but nothing else may be told apart by a vendor's name.
-        .replaceAll(/(?<!(?:[!=]==?|case) )"openai"/g, '')
+        .replaceAll(/(?<!(?:[!=]==?|case) )"(openai|gemini)"/g, '')
         // Headers by which clients of messages say what they know, whoever serves them.
         .replaceAll(/"anthropic-(version|beta)"/g, '')
+        // The domain in the details of errors of one dialect, whoever serves it.
+        .replaceAll(/googleapis\.com(\/google\.rpc)?/g, '')
       const found = vendors.exec(rest)
       if (found) faults.push(`${file.path} names the vendor ${found[0]}: ${line.trim()}`)
     }

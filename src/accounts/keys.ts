@@ -463,7 +463,8 @@ function keyOfRow(row: Row): Key {
   }
 }
 
-function unauthorized(message: string): GatewayError {
+/** 401: no key of this gateway is in the request. */
+export function unauthorized(message: string): GatewayError {
   return new GatewayError(401, {
     code: 'invalid_api_key',
     type: 'invalid_request_error',

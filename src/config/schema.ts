@@ -74,6 +74,10 @@ const Server = Type.Object(
       'Whether a key is read from the header `x-api-key` too. Default: on the paths of messages only.',
       Type.Boolean(),
     ),
+    acceptKeyInAddress: optionalSetting(
+      'Whether a key is read from `?key=` of an address below `/v1beta` too, as old clients of `generateContent` send it. The gateway logs no addresses, but proxies before it do. Default false.',
+      Type.Boolean(),
+    ),
     publicUrl: optionalSetting(
       'Where callers reach this gateway, when a proxy stands before it: `https://ai.example.com`. Default: as the request names it.',
       Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' }),

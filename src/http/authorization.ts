@@ -1,17 +1,20 @@
-// Finds a caller's key in a request. It must never be read from an address, which logs and proxies keep, nor from a cookie
-// where a header names a key.
+// Finds a caller's key in a request. It must never be read from an address, which proxies log, unless the operator allows it,
+// nor from a cookie where a header names a key.
 
-import type { Authorization } from '../accounts/keys'
+import { type Authorization, unauthorized } from '../accounts/keys'
 import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
 import { sessionTokenOf } from './session-cookie'
+import { queryOf } from './target'
 
+/** The header in which clients of Google's API send the key. */
+export const CONTENTS_KEY = 'x-goog-api-key'
 const BEARER_TOKEN = /^bearer +\S/i
 
 /**
  * The Authorization header. On the paths of messages a key in `x-api-key` counts as a bearer token, because built-in
- * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. A bearer
- * token wins if both are sent.
+ * providers of many clients send nothing else; `server.acceptXApiKey` extends that to all paths, or ends it. Clients of
+ * Google's API send `x-goog-api-key` on its paths. A bearer token wins if both are sent.
  */
 export function keyHeaderOf(
   headers: Headers,
@@ -19,9 +22,10 @@ export function keyHeaderOf(
   dialect: Dialect,
 ): string | null {
   const authorization = headers.get('authorization')
+  if (authorization !== null && BEARER_TOKEN.test(authorization)) return authorization
   const accepted = server?.acceptXApiKey ?? dialect === 'messages'
-  if (!accepted || (authorization !== null && BEARER_TOKEN.test(authorization))) return authorization
-  const key = headers.get('x-api-key')
+  const ownKey = dialect === 'gemini' ? headers.get(CONTENTS_KEY) : null
+  const key = ownKey ?? (accepted ? headers.get('x-api-key') : null)
   return key === null ? authorization : `Bearer ${key}`
 }
 
@@ -31,5 +35,19 @@ export function authorizationOf(
   config: Pick<Config, 'server'>,
   dialect: Dialect,
 ): Authorization {
-  return keyHeaderOf(request.headers, config, dialect) ?? sessionTokenOf(request, 'key', config)
+  return (
+    keyHeaderOf(request.headers, config, dialect) ??
+    (dialect === 'gemini' ? keyInAddressOf(request, config) : null) ??
+    sessionTokenOf(request, 'key', config)
+  )
+}
+
+/** The key of `?key=`, which old clients of Google's API send. Throws 401 unless the configuration allows it. */
+function keyInAddressOf(request: Request, { server }: Pick<Config, 'server'>): string | null {
+  const key = queryOf(request).get('key')
+  if (key === null) return null
+  if (server?.acceptKeyInAddress) return `Bearer ${key}`
+  throw unauthorized(
+    'This gateway reads no key from an address, because proxies log addresses. Send it in the header x-goog-api-key, or as `Authorization: Bearer sk-…`. The operator can allow it by `server.acceptKeyInAddress` in the configuration.',
+  )
 }

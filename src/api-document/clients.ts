@@ -67,6 +67,12 @@ const table = {
       },
     }),
   },
+  gemini: {
+    // Google's SDKs for Python and JavaScript read both. They also read GOOGLE_API_KEY, and warn if both keys are set.
+    settings: ({ url, secret }) => ({
+      variables: { GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: secret },
+    }),
+  },
   codex: {
     operation: 'responses',
     needsModel: true,

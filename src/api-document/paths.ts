@@ -224,6 +224,68 @@ const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, re
 
 const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
+const textContent = { parts: [{ text: 'Hello!' }] }
+const contentsModel = id(
+  'Id of a model, in which slashes may stand. The method is what follows the last colon.',
+)
+const contentsMissing = notFoundAnswer(
+  missing(
+    'model_not_found',
+    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+  ),
+  ['gemini'],
+)
+
+/** Methods of Google's API, whose address names the model. */
+const contentsPaths = {
+  '/v1beta/models/{id}:embedContent': {
+    post: {
+      operationId: 'embedContent',
+      tags: ['Embeddings'],
+      summary:
+        'The embedding of a text, in the form of clients of `generateContent`, for any model of embeddings',
+      'x-aliases': ['/v1/models/{id}:embedContent'],
+      parameters: [contentsModel, idempotencyKey],
+      requestBody: jsonBody({ content: textContent }),
+      responses: {
+        ...ok('The vector.', 'ContentsEmbedding'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['gemini']),
+        '404': contentsMissing,
+      },
+    },
+  },
+  '/v1beta/models/{id}:batchEmbedContents': {
+    post: {
+      operationId: 'batchEmbedContents',
+      tags: ['Embeddings'],
+      summary: 'The embeddings of several texts, in the form of clients of `generateContent`',
+      'x-aliases': ['/v1/models/{id}:batchEmbedContents'],
+      parameters: [contentsModel, idempotencyKey],
+      requestBody: jsonBody({ requests: [{ content: textContent }] }),
+      responses: {
+        ...ok('The vectors, in the order of the requests.', 'ContentsEmbeddings'),
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['gemini']),
+        '404': contentsMissing,
+      },
+    },
+  },
+  '/v1beta/models/{id}:countTokens': {
+    post: {
+      operationId: 'countContentsTokens',
+      tags: ['Text'],
+      summary: 'How many tokens contents have, for nothing',
+      'x-aliases': ['/v1/models/{id}:countTokens'],
+      parameters: [contentsModel],
+      requestBody: jsonBody({ contents: [textContent] }),
+      responses: {
+        ...ok('The count.', 'ContentsTokenCount'),
+        ...errorAnswers(['always', 'withBody', 'vendor'], ['gemini']),
+        '404': contentsMissing,
+      },
+    },
+  },
+}
+
 const others = {
   '/v1/messages/count_tokens': {
     post: {
@@ -382,6 +444,7 @@ export const furtherPaths = {
   ...audioLists,
   ...payments,
   ...videos,
+  ...contentsPaths,
   ...others,
   ...gateway,
 }

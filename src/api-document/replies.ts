@@ -46,6 +46,15 @@ export const replySchemas: Record<string, Schema> = {
     usage: object({ input_tokens: count, output_tokens: count }),
   }),
   TokenCount: object({ input_tokens: count }),
+  ContentsTokenCount: object({ totalTokens: count }),
+  ContentsEmbedding: object({
+    embedding: object({ values: list({ type: 'number' }) }),
+    usageMetadata: object({ promptTokenCount: count }),
+  }),
+  ContentsEmbeddings: object({
+    embeddings: list(object({ values: list({ type: 'number' }) })),
+    usageMetadata: object({ promptTokenCount: count }),
+  }),
   ResponseTokenCount: object({ object: { const: 'response.input_tokens' }, input_tokens: count }),
   Response: object({
     id: text,
@@ -169,6 +178,15 @@ export const replyExamples = {
     usage: { input_tokens: 9, output_tokens: 3 },
   },
   TokenCount: { input_tokens: 9 },
+  ContentsTokenCount: { totalTokens: 9 },
+  ContentsEmbedding: {
+    embedding: { values: [0.013, -0.021, 0.008] },
+    usageMetadata: { promptTokenCount: 2 },
+  },
+  ContentsEmbeddings: {
+    embeddings: [{ values: [0.013, -0.021, 0.008] }],
+    usageMetadata: { promptTokenCount: 2 },
+  },
   ResponseTokenCount: { object: 'response.input_tokens', input_tokens: 9 },
   Compaction: {
     id: 'resp_123',

@@ -16,6 +16,7 @@ import { errorResponse } from '../http/errors'
 import { servedPaths } from '../http/paths'
 import { artifactRoutes } from '../http/routes/artifacts'
 import { audioListRoutes } from '../http/routes/audio-lists'
+import { contentsRoutes } from '../http/routes/contents'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
@@ -92,6 +93,7 @@ export function createApp(
     .use(videoRoutes(world, gateway, bodies, mark))
     .use(artifactRoutes(world))
     .use(tokenCountRoutes(world, bodies, mark))
+    .use(contentsRoutes(world, gateway, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version: program().version }))
     .use(audioListRoutes(world))
     .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
@@ -130,9 +132,10 @@ function consoleRoutes(ask: (request: Request) => Promise<Response>) {
   return new Elysia().all('/console', answer).all('/console/*', answer, { parse: 'none' })
 }
 
-/** The dialect of errors for a path: at and below the path of an operation it is the operation's. */
+/** The dialect of errors for a path: below /v1beta Google's, and at and below the path of an operation the operation's. */
 function dialectOf(request: Request): Dialect {
   const pathname = pathOf(request)
+  if (pathname.startsWith('/v1beta/')) return 'gemini'
   const isBelow = (path: string) => `${pathname}/`.startsWith(`${path}/`)
   return operations.find((operation) => servedPaths(operation).some(isBelow))?.dialect ?? 'openai'
 }
@@ -160,7 +163,7 @@ function isProbe({ method }: Request, error: unknown): boolean {
 }
 
 /** Beginnings of the paths of the API, also of those at which clients of other gateways and base addresses ask. */
-const SHARED_PATHS = ['/v1/', '/v2/', '/messages', '/dashboard/billing/', '/api/v1/'] as const
+const SHARED_PATHS = ['/v1/', '/v1beta/', '/v2/', '/messages', '/dashboard/billing/', '/api/v1/'] as const
 
 /** Whether a web page sends the request to the API. MCP, which is below /v1 too, answers pages itself. */
 function isShared(request: Request): boolean {

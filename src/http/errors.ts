@@ -1,7 +1,7 @@
 // Sends errors over HTTP. A thrown value must always go through the one catcher before it becomes a response.
 
 import { answerOfError } from '../contract/error-answer'
-import type { Dialect } from '../lib/errors'
+import { type Dialect, GatewayError } from '../lib/errors'
 import type { Log } from '../lib/system'
 
 /**
@@ -13,4 +13,14 @@ export function errorResponse(error: unknown, dialect: Dialect, requestId: strin
     status,
     headers: { 'content-type': 'application/json', ...headers },
   })
+}
+
+/** An error that names a field as the caller does, who knows it by another name than the family. */
+export function withFieldNames(error: unknown, names: Readonly<Record<string, string>>): unknown {
+  if (!(error instanceof GatewayError) || error.param === null) return error
+  const { status, code, type, headers, cause, param } = error
+  const name = names[param]
+  if (name === undefined) return error
+  const message = error.message.replaceAll(`'${param}'`, `'${name}'`)
+  return new GatewayError(status, { code, type, headers, cause, message, param: name })
 }

@@ -21,6 +21,15 @@ export function queryOf(request: Request): URLSearchParams {
   return addressOf(request)?.searchParams ?? new URLSearchParams()
 }
 
+/** An id from a path. Clients encode ids such as `owner/name:tag`; an id that does not decode is unknown. */
+export function decodedId(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
+}
+
 /**
  * Throws 400 for a Host that is no name or address, and for several Hosts (RFC 9112, 3.2): a proxy in front of this
  * server may have read another one. HTTP/1.0 may come without one; Bun refuses HTTP/1.1 without.

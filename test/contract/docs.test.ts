@@ -119,9 +119,12 @@ test('every route is in the document, and nothing else is', () => {
         `${method === 'ALL' ? 'POST' : method} ${path.replace('/*', '/{id}').replace(/:(\w+)/g, '{$1}')}`,
     )
   const told = operationsOf(api).flatMap(({ path, method, operation }) =>
-    [path, ...(operation['x-aliases'] ?? [])].map((each) => `${method.toUpperCase()} ${each}`),
+    // One route has all methods of Google's API, which follow a colon.
+    [path, ...(operation['x-aliases'] ?? [])].map(
+      (each) => `${method.toUpperCase()} ${each.replace(/:\w+$/, '')}`,
+    ),
   )
-  expect([...told].sort()).toEqual([...new Set(served)].sort())
+  expect([...new Set(told)].sort()).toEqual([...new Set(served)].sort())
   expect(toleratedPaths('/mcp')).toContain('/v1/mcp')
 })
 

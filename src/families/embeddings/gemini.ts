@@ -15,6 +15,13 @@ import {
 import { normalize } from './vectors'
 
 const MAX_INPUTS_A_CALL = 100
+/** Google's own fields, for callers who know them; a list of titles has one for each input. */
+const NATIVE_FIELDS = ['taskType', 'title'] as const
+
+interface NativeFields {
+  taskType?: string
+  title?: string | readonly (string | null)[]
+}
 
 export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
   kind: 'made',
@@ -23,6 +30,7 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
   units: [['input_token']],
   dialect: 'openai',
   body: EmbeddingsBody,
+  fields: NATIVE_FIELDS,
 
   check(body, model) {
     checkDimensions(body, model)
@@ -33,11 +41,18 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
 
   call({ body }, model): Call[] {
     const name = `models/${model.upstreamModel}`
-    const request = (text: string) => ({
-      model: name,
-      content: { parts: [{ text }] },
-      ...(body.dimensions ? { outputDimensionality: body.dimensions } : {}),
-    })
+    const { taskType, title } = body as NativeFields
+    let place = 0
+    const request = (text: string) => {
+      const own = typeof title === 'object' ? title[place++] : title
+      return {
+        model: name,
+        content: { parts: [{ text }] },
+        ...(taskType ? { taskType } : {}),
+        ...(own ? { title: own } : {}),
+        ...(body.dimensions ? { outputDimensionality: body.dimensions } : {}),
+      }
+    }
     return chunk(textsOf(body), model.batchSize ?? MAX_INPUTS_A_CALL).map((texts) => ({
       path: `/${name}:batchEmbedContents`,
       protocol: 'native',

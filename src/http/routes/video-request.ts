@@ -4,11 +4,12 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { type EarlierVideo, type Model, taskOf, type Upload } from '../../contract/family'
 import type { Form } from '../../contract/form'
-import { GatewayError, invalidRequest } from '../../lib/errors'
+import { invalidRequest } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json/body'
 import { createValidator } from '../../lib/validate'
 import type { Task } from '../../tasks/task'
 import type { BodyReader } from '../body'
+import { withFieldNames } from '../errors'
 import { type FormTools, readForm } from '../form'
 
 const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(Type.Union([schema, Type.Null()]))
@@ -109,11 +110,7 @@ export function rewordRemix(
 
 /** The error with the field names that this caller knows. */
 export function withVideoFieldNames(error: unknown): unknown {
-  const name = error instanceof GatewayError && error.param !== null ? NAMES[error.param] : undefined
-  if (!(error instanceof GatewayError) || name === undefined) return error
-  const { status, code, type, headers, cause, param } = error
-  const message = error.message.replaceAll(`'${param}'`, `'${name}'`)
-  return new GatewayError(status, { code, type, headers, cause, message, param: name })
+  return withFieldNames(error, NAMES)
 }
 
 async function bodyOf({ fields, files }: Form): Promise<Record<string, unknown>> {

@@ -1,5 +1,5 @@
-// GET /v1/models: the models that the calling key may use, and never more. Clients of messages, who send their version,
-// get the list in the form that they know.
+// GET /v1/models: the models that the calling key may use, and never more. Clients of messages, who send their version, and
+// those of Google's API, who send the key in a header of their own, get the list in the form that they know.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
@@ -7,9 +7,18 @@ import { count, list, maybeCount, maybeText, named, text } from '../../../api-op
 import { cardOf, type ModelCard } from '../../../catalogue/model-card'
 import { type Catalogue, idOfName, type ListedModel, modelsOf, unknownModel } from '../../../catalogue/models'
 import { operations } from '../../../contract/operations'
-import { GatewayError, invalidRequest } from '../../../lib/errors'
+import { type Dialect, GatewayError, invalidRequest } from '../../../lib/errors'
+import { CONTENTS_KEY } from '../../authorization'
+import { decodedId } from '../../target'
 import { type CallerContext, callerOperation } from '../operation'
 import { conditional, readParameter } from '../values'
+import {
+  ContentsModel,
+  ContentsModelList,
+  contentsPage,
+  contentsQuery,
+  shownInContents,
+} from './contents-models'
 
 const MESSAGES_VERSION = 'anthropic-version'
 const MODE_HEADER = 'x-gateway-mode'
@@ -112,13 +121,15 @@ const ListQuery = Type.Object({
   limit: conditional(Limit),
   after_id: optional('The page after this model.'),
   before_id: optional('The page before this model.'),
+  ...contentsQuery,
 })
 type ListQuery = Static<typeof ListQuery>
 
 const ofModels = {
   tag: 'Models',
-  dialects: ['openai', 'messages'],
-  dialectOf: ({ headers }: Request) => (headers.has(MESSAGES_VERSION) ? 'messages' : 'openai'),
+  dialects: ['openai', 'messages', 'gemini'],
+  dialectOf: ({ headers }: Request) =>
+    headers.has(MESSAGES_VERSION) ? 'messages' : headers.has(CONTENTS_KEY) ? 'gemini' : 'openai',
   parameters: [
     {
       name: MESSAGES_VERSION,
@@ -126,10 +137,33 @@ const ofModels = {
       description: 'Clients of messages send it, and read the answer in the form that they know.',
       schema: { type: 'string' },
     },
+    {
+      name: CONTENTS_KEY,
+      in: 'header',
+      description:
+        'Clients of `generateContent` send the key in it, and read the answer in the form that they know.',
+      schema: { type: 'string' },
+    },
   ],
 } as const
 
-const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
+const oneModel = {
+  params: { id: 'Its id, in which slashes may stand.' },
+  answers: 'The model.',
+  missing: modelNotFound(
+    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+  ),
+}
+
+/** Below /v1beta there is one form. */
+const inContents = {
+  tag: 'Models',
+  dialects: ['gemini'],
+  dialectOf: (): Dialect => 'gemini',
+  aliases: [],
+} as const
+
+const listModels = callerOperation(Type.Union([ModelList, MessagesModelList, ContentsModelList]))({
   ...ofModels,
   parameters: [
     ...ofModels.parameters,
@@ -144,38 +178,69 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList]))({
   endpoint: 'GET /v1/models',
   summary: 'The models that this key may use',
   query: ListQuery,
-  answers: 'The list, whole, or by pages for clients of messages.',
+  answers: 'The list, whole, or by pages for clients of messages and of `generateContent`.',
   async run(asked, query) {
     const { world, key, dialect } = asked
     const card = cardsFor(asked)
     const isWanted = filterOf(query, asked.request.headers)
     const models = modelsOf(world.catalogue, key).filter((model) => isWanted(card(model)))
+    if (dialect === 'gemini')
+      return contentsPage(models, query, (model) => shownInContents(model, card(model)))
     if (dialect === 'messages')
       return pageOfModels(models, query, (model) => shownForMessages(asked, model, card(model)))
     return { object: 'list', data: models.map((model) => shown(asked, model, card(model))) }
   },
 })
 
-const getModel = callerOperation(Type.Union([Model, MessagesModel]))({
+const getModel = callerOperation(Type.Union([Model, MessagesModel, ContentsModel]))({
   ...ofModels,
   id: 'getModel',
   endpoint: 'GET /v1/models/{+id}',
-  params: { id: 'Its id, in which slashes may stand.' },
+  ...oneModel,
   summary: 'One model',
-  answers: 'The model.',
-  missing: modelNotFound(
-    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
-  ),
   async run(asked) {
-    const { world, key, dialect, params } = asked
-    const id = decoded(params['*'] ?? '')
-    const meant = idOfName(world.catalogue, id)
-    const model = modelsOf(world.catalogue, key).find((candidate) => candidate.id === meant)
-    if (!model) throw modelNotFound(unknownModel(world.catalogue, key, id))
-    const show = dialect === 'messages' ? shownForMessages : shown
-    return show(asked, model, cardsFor(asked)(model))
+    const model = modelInAddress(asked)
+    const card = cardsFor(asked)(model)
+    if (asked.dialect === 'gemini') return shownInContents(model, card)
+    const show = asked.dialect === 'messages' ? shownForMessages : shown
+    return show(asked, model, card)
   },
 })
+
+const listContentsModels = callerOperation(ContentsModelList)({
+  ...inContents,
+  id: 'listContentsModels',
+  endpoint: 'GET /v1beta/models',
+  summary: 'The models that this key may use, in the form of clients of `generateContent`',
+  query: Type.Object(contentsQuery),
+  answers: 'A page of the list.',
+  async run(asked, query) {
+    const card = cardsFor(asked)
+    const models = modelsOf(asked.world.catalogue, asked.key)
+    return contentsPage(models, query, (model) => shownInContents(model, card(model)))
+  },
+})
+
+const getContentsModel = callerOperation(ContentsModel)({
+  ...inContents,
+  id: 'getContentsModel',
+  endpoint: 'GET /v1beta/models/{+id}',
+  ...oneModel,
+  summary: 'One model, in the form of clients of `generateContent`',
+  async run(asked) {
+    const model = modelInAddress(asked)
+    return shownInContents(model, cardsFor(asked)(model))
+  },
+})
+
+/** The model of the address. Throws 404 for one that the key may not use. */
+function modelInAddress({ world: { catalogue }, key, params }: CallerContext): ListedModel {
+  const id = decodedId(params['*'] ?? '')
+  const meant = idOfName(catalogue, id)
+  const model = modelsOf(catalogue, key).find((candidate) => candidate.id === meant)
+  if (!model) throw modelNotFound(unknownModel(catalogue, key, id))
+  return model
+}
 
 /** Cards that were made, by catalogue and plan: others come with a reload. */
 const made = new WeakMap<Catalogue, WeakMap<object, Map<string, ModelCard | undefined>>>()
@@ -272,13 +337,4 @@ function placeOf(
   )
 }
 
-/** An id from a path. Clients encode ids such as `owner/name:tag`; an id that does not decode is unknown. */
-function decoded(id: string): string {
-  try {
-    return decodeURIComponent(id)
-  } catch {
-    return id
-  }
-}
-
-export const modelOperations = [listModels, getModel]
+export const modelOperations = [listModels, getModel, listContentsModels, getContentsModel]

@@ -1,0 +1,11 @@
+// The methods of Google's API that are served below a model of the address, and the operation that the model must serve for
+// each. Routes and lists of models must be made from it.
+
+import type { OperationName } from '../contract/operations'
+
+export const contentsMethods = {
+  embedContent: 'embeddings',
+  batchEmbedContents: 'embeddings',
+  countTokens: 'chat',
+} as const satisfies Record<string, OperationName>
+export type ContentsMethod = keyof typeof contentsMethods

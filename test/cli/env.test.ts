@@ -92,6 +92,10 @@ const printed: [line: string, lines: string[]][] = [
     ],
   ],
   [
+    `env gemini --key ${secret} --shell sh`,
+    [`export GOOGLE_GEMINI_BASE_URL=${base}`, `export GEMINI_API_KEY=${secret}`],
+  ],
+  [
     'env codex --model responding',
     [
       'model = "responding"',

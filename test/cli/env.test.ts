@@ -170,8 +170,8 @@ test('wrong words are exit 2 and say what is right', async () => {
   await allFail(2, [
     ['env', 'CLIENT'],
     [
-      'env gemini',
-      'CLIENT is one of openai, anthropic, claude-code, codex, opencode, continue, open-webui, langchain, ai-sdk, n8n, cursor, mcp, webhook, not "gemini"',
+      'env bard',
+      'CLIENT is one of openai, anthropic, claude-code, gemini, codex, opencode, continue, open-webui, langchain, ai-sdk, n8n, cursor, mcp, webhook, not "bard"',
     ],
     [`env openai --key ${secret.slice(0, -1)}`, '--key takes a whole secret of this gateway'],
     ['env webhook --key sk-1', 'begins with whsec_'],

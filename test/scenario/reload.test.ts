@@ -238,6 +238,13 @@ describe('every setting that a request reads is in force for the next request', 
       200,
     ],
     [
+      'server.acceptKeyInAddress',
+      withServer({ acceptKeyInAddress: true }),
+      async (gateway) => (await fetch(`${gateway.url}/v1beta/models?key=${gateway.secret}`)).status,
+      401,
+      200,
+    ],
+    [
       'server.allowedOrigins',
       withServer({ allowedOrigins: [page.origin] }),
       async (gateway) => (await fetch(`${gateway.url}/mcp`, { method: 'OPTIONS', headers: page })).status,

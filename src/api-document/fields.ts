@@ -3,7 +3,7 @@
 // hold no list of its own.
 
 import type { BridgedField, Family, FieldRule } from '../contract/family'
-import { operationOf } from '../contract/operations'
+import { type OperationName, operationOf } from '../contract/operations'
 import { rowOf } from '../contract/units'
 
 export function fieldsPage(families: ReadonlyMap<string, Family>): string {
@@ -20,7 +20,9 @@ export function fieldsPage(families: ReadonlyMap<string, Family>): string {
     '`strictFields: true` in its configuration it takes only fields that are described. For other models the request is translated,',
     'and each column says what becomes of a field at vendors of one API: the words it is sent in, **left out** where the answer is as',
     'good without it, or **refused** with status 400 and its name. Null is taken for every field.',
-    ...[...Map.groupBy(bridges, ({ operation }) => operation).values()].flatMap(bridgeTable),
+    ...[...Map.groupBy(bridges, ({ operation }) => operation).values()].flatMap((group) =>
+      bridgeTable(group, families),
+    ),
     '',
     '## Fields that cost more than the plain price, or name what the vendor keeps',
     '',
@@ -39,21 +41,20 @@ export function fieldsPage(families: ReadonlyMap<string, Family>): string {
   ].join('\n')
 }
 
-/** Vendors' APIs by the family that speaks them, as columns are headed; others are headed by the family. */
-const APIS: Readonly<Record<string, string>> = {
-  'openai-chat': 'Chat completions',
-  'anthropic-messages': 'Messages',
-  'openai-responses': 'Responses',
-  'bedrock-converse': 'Converse',
+/** The APIs of vendors by the operation of the family that speaks them. */
+const APIS: Readonly<Partial<Record<OperationName, string>>> = {
+  chat: 'Chat completions',
+  messages: 'Messages',
+  responses: 'Responses',
 }
 
 /** The table of a dialect: its fields, by what becomes of them in each API. */
-function bridgeTable(bridges: readonly Family[]): string[] {
+function bridgeTable(bridges: readonly Family[], families: ReadonlyMap<string, Family>): string[] {
   const [first] = bridges
   if (!first) return []
   const fields = [...new Set(bridges.flatMap(({ bridge = [] }) => bridge.map(({ field }) => field)))]
   const columns = bridges.map((family) => treatmentsOf(family))
-  const heads = bridges.map(({ over, name }) => APIS[over ?? name] ?? `\`${over ?? name}\``)
+  const heads = bridges.map(({ over, name }) => apiOf(over ?? name, families))
   return [
     '',
     `## POST ${operationOf(first.operation).path}`,
@@ -64,7 +65,13 @@ function bridgeTable(bridges: readonly Family[]): string[] {
   ]
 }
 
-/** What becomes of a field, in the words of the page. */
+/** The head of the column of a vendor's API. One that is translated for every dialect has the name of its family. */
+function apiOf(name: string, families: ReadonlyMap<string, Family>): string {
+  const spoken = families.get(name)
+  return (!spoken?.bridge && spoken && APIS[spoken.operation]) || `\`${name}\``
+}
+
+/** Finds how a family treats a field, in the words of the page. */
 function treatmentsOf({ bridge = [], ignoresUnknown }: Family): (field: string) => string {
   const byField = new Map(bridge.map((row) => [row.field, row]))
   return (field) => {

@@ -123,6 +123,8 @@ test('models: only those of the key, each with its price in plain words and an e
     'chat, messages, responses',
     '$1.00 / 1M input tokens · $0.10 / 1M cached input tokens · $2.00 / 1M output tokens',
     '1,000 words in and out: about $0.004',
+    // It has no announced end.
+    '',
   ])
   await page.getByRole('link', { name: 'vidw2.6-t2v' }).click()
   await page.locator('.panel').getByText('five seconds: from $0.05').waitFor()

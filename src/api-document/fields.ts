@@ -19,7 +19,8 @@ export function fieldsPage(families: ReadonlyMap<string, Family>): string {
     'cost more than the plain price ([below](#fields-that-cost-more-than-the-plain-price-or-name-what-the-vendor-keeps)). With',
     '`strictFields: true` in its configuration it takes only fields that are described. For other models the request is translated,',
     'and each column says what becomes of a field at vendors of one API: the words it is sent in, **left out** where the answer is as',
-    'good without it, or **refused** with status 400 and its name. Null is taken for every field.',
+    'good without it, or **refused** with status 400 and its name. An empty cell means that the field is treated with the one that',
+    'contains it. Null is taken for every field.',
     ...[...Map.groupBy(bridges, ({ operation }) => operation).values()].flatMap((group) =>
       bridgeTable(group, families),
     ),
@@ -77,6 +78,8 @@ function treatmentsOf({ bridge = [], ignoresUnknown }: Family): (field: string) 
   return (field) => {
     const row = byField.get(field)
     if (row) return treatmentOf(row)
+    // A part of a field has no treatment of its own where the table does not name it.
+    if (/[.[ ]/.test(field)) return ''
     return ignoresUnknown ? '**left out**' : '**refused**'
   }
 }

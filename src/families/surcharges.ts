@@ -79,7 +79,7 @@ export function localServerFields(others: readonly string[]): FieldRule[] {
     ...['n_predict', 'max_new_tokens', ...others].map(
       (field): FieldRule => ({
         field,
-        why: 'it sets how many tokens are written, of which only those of max_tokens are held',
+        why: 'it sets how many tokens are written, but only those of max_tokens are held',
         instead: "Say it with 'max_tokens'.",
         always: true,
       }),

@@ -9,6 +9,10 @@ import { FOREIGN_ITEMS } from './turns'
 /** Parts of messages and of outputs of tools. */
 const partPlaces = ['input[].content[]', 'input[].output[]'] as const
 
+const OFFERED_SEARCH = 'a search that some clients offer with every request; forced, it is refused'
+const WHERE_CACHED = 'where a cache is looked for; the answer is the same'
+const FOREIGN_WISH = 'a wish to the vendor of another model'
+
 export const translatedOnBoth = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
@@ -39,7 +43,7 @@ export const translatedOnBoth = bridgedFields(
   ['background', 'a stream, which is followed here; the answer is kept'],
   ['tools', 'functions of the caller'],
   ['tools[] function', 'a function; `strict` only if it is true'],
-  ['tools[] custom', 'a function with one text; its grammar stands in the description'],
+  ['tools[] custom', 'a function with one text; the description includes its grammar'],
   ['tools[] namespace', 'its tools as functions with its name in front: `<namespace>__<name>`'],
   ['tools[] tool_search', 'a function, if the caller searches; all tools are sent anyway'],
   ['tools[] local_shell', 'a function'],
@@ -54,9 +58,9 @@ export const ignoredOnBoth = bridgedFields(
   ['input[] compaction', 'only the vendor that made it can read it; one that was made here is read before'],
   ['input[].phase', 'a mark of how the vendor of another model shows a message'],
   ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],
-  ['tools[] web_search', 'a search that some clients offer with every request; forced, it is refused'],
-  ['tools[] web_search_preview', 'as above'],
-  ['tools[] image_generation', 'as above'],
+  ['tools[] web_search', OFFERED_SEARCH],
+  ['tools[] web_search_preview', OFFERED_SEARCH],
+  ['tools[] image_generation', 'a tool that some clients offer with every request; forced, it is refused'],
   ['tools[].allowed_callers', 'no code runs behind this model that could call tools'],
   ['tools[].async', 'calls are answered in the next request'],
   ['tools[].defer_loading', 'all tools are sent at once'],
@@ -66,12 +70,12 @@ export const ignoredOnBoth = bridgedFields(
   ['max_tool_calls', 'it bounds tools that a vendor runs'],
   ['truncation', 'what is too long is refused by the vendor'],
   ['metadata', 'given back with the response'],
-  ['reasoning.context', 'a wish to the vendor of another model'],
-  ['reasoning.mode', 'a wish to the vendor of another model'],
-  ['prompt_cache_options', 'where a cache is looked for; the answer is the same'],
-  ['prompt_cache_retention', 'as above'],
+  ['reasoning.context', FOREIGN_WISH],
+  ['reasoning.mode', FOREIGN_WISH],
+  ['prompt_cache_options', WHERE_CACHED],
+  ['prompt_cache_retention', WHERE_CACHED],
   ['context_management', 'the vendor of another model makes summaries; this conversation stays whole'],
-  ['moderation', 'a wish to the vendor of another model'],
+  ['moderation', FOREIGN_WISH],
   ['access_programs', 'a program of the vendor of another model'],
   ['image', 'settings of a tool that another vendor runs'],
   ['client_metadata', 'notes of a client'],

@@ -4,6 +4,7 @@
 import { type BridgedField, bridgedFields, type FieldRule, redefinedFields } from '../../../contract/family'
 import { chatOnMessagesFieldRules, chatOnMessagesFields } from '../via-messages/fields'
 
+const NOT_TOLD = 'the vendor does not learn who the caller is'
 const CACHE = '`cachePoint`, for models that have a price for cached input; left out for others'
 const ONLY_BYTES = 'files are taken as data URLs'
 
@@ -42,8 +43,8 @@ export const chatOnConverseFields: readonly BridgedField[] = redefinedFields(cha
     'ignored',
     ['messages[].reasoning_content', 'thinking that the vendor has not signed, it does not take back'],
     ['top_k', 'a hint of how words are chosen; what is asked is the same'],
-    ['user', 'the vendor does not learn who the caller is'],
-    ['safety_identifier', 'as above'],
+    ['user', NOT_TOLD],
+    ['safety_identifier', NOT_TOLD],
   ),
   ...bridgedFields(
     'refused',

@@ -6,6 +6,9 @@ import { type BridgedField, bridgedFields, type FieldRule } from '../../../contr
 import { longCache } from '../../surcharges'
 import { addresses, fileIds } from '../../vendor-state'
 
+const HINT = 'a hint of how words are chosen; what is asked is the same'
+const WHERE_CACHED = 'where a cache is looked for; the answer is the same'
+
 const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
@@ -54,18 +57,18 @@ const ignored = bridgedFields(
   'ignored',
   ['messages[].content[].image_url.detail', 'the vendor has one way to look at a picture'],
   ['seed', 'answers are reproducible where possible, and there it is not'],
-  ['frequency_penalty', 'a hint of how words are chosen; what is asked is the same'],
-  ['presence_penalty', 'as above'],
-  ['repetition_penalty', 'as above'],
-  ['min_p', 'as above'],
+  ['frequency_penalty', HINT],
+  ['presence_penalty', HINT],
+  ['repetition_penalty', HINT],
+  ['min_p', HINT],
   ['prediction', 'it makes the same answer come faster'],
   ['store', 'nothing is kept at the vendor'],
   ['metadata', 'labels of what is kept'],
-  ['prompt_cache_key', 'where a cache is looked for; the answer is the same'],
-  ['prompt_cache_retention', 'as above'],
-  ['prompt_cache_options', 'as above'],
+  ['prompt_cache_key', WHERE_CACHED],
+  ['prompt_cache_retention', WHERE_CACHED],
+  ['prompt_cache_options', WHERE_CACHED],
   ['usage', 'usage is always returned'],
-  ['include_reasoning', 'what a model tells of its thinking is always shown'],
+  ['include_reasoning', 'thinking that the model shows is always returned'],
   ['response_format.json_schema.strict', 'answers always fit the schema'],
 )
 
@@ -82,7 +85,7 @@ const refused = bridgedFields(
   ['web_search_options', 'this model does not search'],
   ['search_parameters', 'this model does not search', ['{"mode":"off"}']],
   ['enable_search', 'this model does not search', [false]],
-  ['moderation', 'this model has no moderation beside its own'],
+  ['moderation', 'requests to this model cannot ask for moderation'],
   ['plugins', 'this model has none', ['[]']],
   ['models', 'it names other models; name one, or have a route of models configured'],
   ['fallbacks', 'it names other models; name one, or have a route of models configured'],

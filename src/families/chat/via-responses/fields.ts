@@ -6,6 +6,9 @@ import { type BridgedField, bridgedFields, type FieldRule } from '../../../contr
 import { serviceTier } from '../../surcharges'
 import { addresses, fileIds } from '../../vendor-state'
 
+const HINT = 'a hint of how words are chosen; what is asked is the same'
+const CACHED_ANYWAY = 'the vendor keeps caches by itself; the answer is the same'
+
 const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
@@ -53,14 +56,14 @@ const translated = bridgedFields(
 const ignored = bridgedFields(
   'ignored',
   ['messages[].reasoning_content', 'thinking that the vendor has not sealed, it does not take back'],
-  ['messages[].content[].cache_control', 'the vendor keeps caches by itself; the answer is the same'],
-  ['tools[].cache_control', 'as above'],
+  ['messages[].content[].cache_control', CACHED_ANYWAY],
+  ['tools[].cache_control', CACHED_ANYWAY],
   ['seed', 'answers are reproducible where possible, and there it is not'],
-  ['frequency_penalty', 'a hint of how words are chosen; what is asked is the same'],
-  ['presence_penalty', 'as above'],
-  ['repetition_penalty', 'as above'],
-  ['min_p', 'as above'],
-  ['top_k', 'as above'],
+  ['frequency_penalty', HINT],
+  ['presence_penalty', HINT],
+  ['repetition_penalty', HINT],
+  ['min_p', HINT],
+  ['top_k', HINT],
   ['prediction', 'it makes the same answer come faster'],
   ['store', 'nothing is kept at the vendor'],
   ['metadata', 'labels of what is kept'],
@@ -78,7 +81,7 @@ const refused = bridgedFields(
   ['web_search_options', 'searches are asked for through responses'],
   ['search_parameters', 'searches are asked for through responses', ['{"mode":"off"}']],
   ['enable_search', 'searches are asked for through responses', [false]],
-  ['moderation', 'this model has no moderation beside its own'],
+  ['moderation', 'requests to this model cannot ask for moderation'],
   ['plugins', 'this model has none', ['[]']],
   ['models', 'it names other models; name one, or have a route of models configured'],
   ['fallbacks', 'it names other models; name one, or have a route of models configured'],

@@ -6,6 +6,10 @@ import { type BridgedField, bridgedFields, type FieldRule } from '../../../contr
 import { filesInText } from '../../vendor-state'
 import { messagesAddresses, THREAD_DETAILS } from '../fields'
 
+const CACHED_ANYWAY = 'chat vendors keep caches by themselves; the answer is the same'
+const OWN_THINKING =
+  '`reasoning_content`, `reasoning_details` and `extra_content` as this model wrote them, sealed in the signature; other thinking is left out, and vendors that refuse calls without get a filler'
+
 const translated = bridgedFields(
   'translated',
   ['model', "the vendor's name of the model"],
@@ -29,11 +33,8 @@ const translated = bridgedFields(
   ],
   ['messages[].content[] tool_reference', 'the name of the tool: all tools are sent anyway'],
   ['messages[].content[] compaction', 'its text; one that only the vendor can read is refused'],
-  [
-    'messages[].content[] thinking',
-    '`reasoning_content`, `reasoning_details` and `extra_content` as this model wrote them, sealed in the signature; other thinking is left out, and vendors that refuse calls without get a filler',
-  ],
-  ['messages[].content[] redacted_thinking', 'as above'],
+  ['messages[].content[] thinking', OWN_THINKING],
+  ['messages[].content[] redacted_thinking', OWN_THINKING],
   ['stop_sequences', '`stop`; omitted if a trait of the model forbids it'],
   ['stream', '`stream`, with the usage asked for'],
   ['temperature', '`temperature`; omitted if a trait of the model forbids it'],
@@ -55,13 +56,13 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields(
   'ignored',
-  ['messages[].content[] fallback', 'a mark of which model has answered'],
-  ['cache_control', 'chat vendors keep caches by themselves; the answer is the same'],
-  ['system[].cache_control', 'as above'],
-  ['tools[].cache_control', 'as above'],
-  ['messages[].content[].cache_control', 'as above'],
+  ['messages[].content[] fallback', 'it only says which model answered'],
+  ['cache_control', CACHED_ANYWAY],
+  ['system[].cache_control', CACHED_ANYWAY],
+  ['tools[].cache_control', CACHED_ANYWAY],
+  ['messages[].content[].cache_control', CACHED_ANYWAY],
   ['top_k', 'a hint of how words are chosen; what is asked is the same'],
-  ['thinking.display', 'what a model tells of its thinking is always shown'],
+  ['thinking.display', 'thinking that the model shows is always returned'],
   ['tools[].strict', 'the schema is sent; what strictness asks of a schema differs between vendors'],
   ['tools[].defer_loading', 'all tools are sent at once'],
   ['tools[].eager_input_streaming', 'how the input of a tool is cut into events'],

@@ -36,7 +36,7 @@ const translated = bridgedFields(
   ['text.verbosity', "`verbosity`, for OpenAI's own models; others are not sent it"],
   [
     'tool_choice',
-    "`tool_choice`; of allowed tools only those are sent, but for OpenAI's own models, which know the list",
+    "`tool_choice`; of allowed tools only those are sent, except to OpenAI's own models, which take the list",
   ],
   ['parallel_tool_calls', '`parallel_tool_calls`, if it is false'],
   ['reasoning.effort', '`reasoning_effort`; omitted for models that do not think'],
@@ -48,7 +48,7 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields('ignored', [
   'reasoning.summary',
-  'what a model tells of its thinking is always shown',
+  'thinking that the model shows is always returned',
 ])
 
 const refused = bridgedFields(

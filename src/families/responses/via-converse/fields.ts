@@ -44,7 +44,7 @@ export const responsesOnConverseFields: readonly BridgedField[] = redefinedField
       'parallel_tool_calls',
       'clients send it with every request; this model is not told how many calls it may make',
     ],
-    ['reasoning.summary', 'what a model tells of its thinking is always shown'],
+    ['reasoning.summary', 'thinking that the model shows is always returned'],
     ['safety_identifier', NOT_TOLD],
     ['user', NOT_TOLD],
   ),

@@ -42,9 +42,9 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
   call({ body }, model): Call[] {
     const name = `models/${model.upstreamModel}`
     const { taskType, title } = body as NativeFields
-    let place = 0
-    const request = (text: string) => {
-      const own = typeof title === 'object' ? title[place++] : title
+    const size = model.batchSize ?? MAX_INPUTS_A_CALL
+    const request = (text: string, place: number) => {
+      const own = typeof title === 'object' ? title[place] : title
       return {
         model: name,
         content: { parts: [{ text }] },
@@ -53,10 +53,10 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
         ...(body.dimensions ? { outputDimensionality: body.dimensions } : {}),
       }
     }
-    return chunk(textsOf(body), model.batchSize ?? MAX_INPUTS_A_CALL).map((texts) => ({
+    return chunk(textsOf(body), size).map((texts, batch) => ({
       path: `/${name}:batchEmbedContents`,
       protocol: 'native',
-      body: { json: { requests: texts.map(request) } },
+      body: { json: { requests: texts.map((text, index) => request(text, batch * size + index)) } },
       stream: false,
     }))
   },

@@ -1,9 +1,8 @@
 // Groq: OpenAI's API, with a status of its own for a tier that is full: https://console.groq.com/docs/errors.
 
-import type { FieldRule } from '../../contract/family'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
+import { NO_PROBABILITIES, omittedProbabilities, refusedOfAudio } from './refused-fields'
 
 /** The flexible tier has no capacity left: the model was not begun. */
 const TIER_IS_FULL = 498
@@ -15,14 +14,14 @@ const OPERATOR_CODES = new Set([
 ])
 
 /** Fields and formats of OpenAI's transcription that TranscriptionCreateParams of groq-sdk 1.6 (November 2026) lacks. */
-const ofAudio: readonly FieldRule[] = [
+const ofAudio = refusedOfAudio(
   { field: 'stream', plain: [false], why: 'the vendor of this model streams no texts of audio' },
   {
     field: 'response_format',
     plain: /^(json|text|verbose_json)$/,
     why: 'the vendor of this model answers with JSON or with text',
   },
-].map((rule) => ({ ...rule, always: true, unless: ({ family }) => family.operation !== 'transcription' }))
+)
 
 export const groq: UpstreamKind = {
   kind: 'groq',

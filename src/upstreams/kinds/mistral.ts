@@ -1,13 +1,12 @@
-// Mistral AI: chat, embeddings and transcriptions nearly in OpenAI's form. Fields that it does not know are refused with 422, and a stream reports its usage
-// without being asked: https://docs.mistral.ai/api.
+// Mistral AI: chat, embeddings and transcriptions nearly in OpenAI's form. Fields that it does not know are refused with 422, and a
+// stream reports its usage without being asked: https://docs.mistral.ai/api.
 
-import type { FieldRule } from '../../contract/family'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
-import { NO_PROBABILITIES, omittedProbabilities } from './refused-fields'
+import { NO_PROBABILITIES, omittedProbabilities, refusedOfAudio } from './refused-fields'
 
 /** Fields of OpenAI's transcription that AudioTranscriptionRequest of @mistralai/mistralai 2.7 (November 2026) lacks. */
-const ofAudio: readonly FieldRule[] = [
+const ofAudio = refusedOfAudio(
   { field: 'stream', plain: [false], why: 'the vendor of this model streams texts in a form of its own' },
   { field: 'response_format', plain: ['json'], why: 'the vendor of this model answers with JSON' },
   {
@@ -16,7 +15,7 @@ const ofAudio: readonly FieldRule[] = [
     why: 'the vendor of this model reads no text beside the audio',
     instead: "Name unusual words in 'context_bias'.",
   },
-].map((rule) => ({ ...rule, always: true, unless: ({ family }) => family.operation !== 'transcription' }))
+)
 
 export const mistral: UpstreamKind = {
   kind: 'mistral',

@@ -38,8 +38,8 @@ export interface VendorList {
 const BY_HAND = 'kept by hand in gateway.config.ts'
 /** Names that a vendor's model can have. */
 const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
-/** Modes by the paths of the vendor's API. */
 const TRANSCRIPTIONS = '/v1/audio/transcriptions'
+/** Modes by the paths of the vendor's API. */
 const ENDPOINTS = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' }
 const MODALITIES = { image: 'supports_vision', file: 'supports_pdf_input', audio: 'supports_audio_input' }
 
@@ -51,11 +51,12 @@ export function listOf(vendor: Vendor, entries: ReadonlyMap<string, Entry>, day:
     if (id === undefined) continue
     const end = endOf(vendor, id, entry)
     if (end) list.ends[id] = end
+    const hasEnded = end !== undefined && end.retires <= day
     try {
-      list.models[id] = modelOf(vendor, id, entry, day)
+      if (hasEnded) throw new Unbillable(`ended on ${end.retires}`)
+      list.models[id] = modelOf(vendor, id, entry)
     } catch (error) {
       if (!(error instanceof Unbillable)) throw error
-      const hasEnded = end !== undefined && end.retires <= day
       list.refused[id] = !hasEnded && isByHand(vendor.kind, id) ? BY_HAND : error.message
     }
   }
@@ -87,9 +88,7 @@ function idOf(
   return id.startsWith('ft:') || /^(low|medium|high|standard|hd|\d+-x-\d+)\//.test(id) ? undefined : id
 }
 
-function modelOf(vendor: Vendor, id: string, entry: Entry, day: string): ListedModel {
-  const { retires } = endOf(vendor, id, entry) ?? {}
-  if (retires !== undefined && retires <= day) throw new Unbillable(`ended on ${retires}`)
+function modelOf(vendor: Vendor, id: string, entry: Entry): ListedModel {
   const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
   if (reason !== undefined) throw new Unbillable(reason)
   const families = familiesOf(vendor, entry)

@@ -1,4 +1,5 @@
-// Simulates Groq: chat completions and transcriptions, with facts about its queue in every answer. It must never take another vendor's key.
+// Simulates Groq: chat completions and transcriptions, with facts about its queue in every answer. It must never take another
+// vendor's key.
 
 import { asObjects, isGiven, type JsonObject } from '../json'
 import { createLookalike, type Words } from '../openai/lookalike'

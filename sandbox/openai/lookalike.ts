@@ -1,6 +1,5 @@
-// Simulators of vendors who speak the chat completions of OpenAI with words of their own, and the embeddings and transcriptions of
-// some of them: errors, usage, and what they refuse.
-// It must never name a vendor: each difference is a field of Likeness.
+// Simulators of vendors who speak OpenAI's chat completions, embeddings and transcriptions with differences of their own: errors,
+// usage, and what they refuse. It must never name a vendor: each difference is a field of Likeness.
 
 import { messageReply } from '../anthropic/messages'
 import { asArray, asObject, asString, isGiven, type JsonObject } from '../json'

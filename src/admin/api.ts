@@ -1,7 +1,8 @@
 // The admin API: takes a request to its operation, in five steps: which operation, who asks, may they, what is asked, do
 // it. It must never do any work for somebody who is not known, nor answer with a secret that it did not just make.
 
-import { type TObject, Type } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
+import { readQuery } from '../api-operation/values'
 import { errorResponse } from '../http/errors'
 import type { DocsPage } from '../http/routes/docs-page'
 import { isFromOtherSite, sessionTokenOf } from '../http/session-cookie'
@@ -22,7 +23,6 @@ import { adminOperations } from './operations'
 const ADMIN_PATH = '/admin/v1'
 
 const MAX_BODY_BYTES = 256 * 1024
-const MAX_QUERY_LENGTH = 4_096
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255
 /** How long the body of a request may take, in milliseconds. */
 const BODY_MS = 10_000
@@ -30,7 +30,6 @@ const BODY_MS = 10_000
 interface Route {
   operation: AdminOperation
   words: readonly string[]
-  checkQuery: (query: unknown) => void
   checkBody: (body: unknown) => void
 }
 
@@ -93,7 +92,7 @@ export class AdminApi {
         message: `${admin.name} is ${admin.role}; this takes the role ${operation.role}.`,
       })
     }
-    const query = queryFor(operation.query, queryOf(request), route)
+    const query = readQuery(operation.query, queryOf(request), true)
     const body = operation.body ? await this.readBody(request) : {}
     route.checkBody(body)
     const asked: OperationContext = {
@@ -202,7 +201,6 @@ function routeOf(operation: AdminOperation): Route {
   return {
     operation,
     words: operation.path.split('/').slice(1),
-    checkQuery: createValidator(operation.query ?? Type.Object({})),
     checkBody: createValidator(operation.body ?? Type.Object({})),
   }
 }
@@ -238,23 +236,6 @@ function fromOtherSite(): GatewayError {
     code: 'cross_origin',
     message: 'The admin API answers no pages of other sites. Call it from a server, or from its own page.',
   })
-}
-
-/** The query as its schema has it: numbers for texts of digits. Throws 400 for what is unknown or wrong. */
-function queryFor(schema: TObject | undefined, search: URLSearchParams, { checkQuery }: Route): object {
-  const properties = schema?.properties ?? {}
-  const query: Record<string, unknown> = {}
-  for (const [name, text] of search) {
-    const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (!property || name in query || text.length > MAX_QUERY_LENGTH || text.includes('\0'))
-      throw invalidRequest(
-        name.slice(0, 64),
-        `Invalid parameter '${name.slice(0, 64)}': unknown, given twice, or too long.`,
-      )
-    query[name] = property.type === 'integer' && /^-?\d{1,15}$/.test(text) ? Number(text) : text
-  }
-  checkQuery(query)
-  return query
 }
 
 function idempotencyKeyOf({ headers }: Request): string | null {

@@ -15,10 +15,14 @@ export function createValidator(schema: TSchema): (body: unknown) => void {
   let compiled: TypeCheck<TSchema> | undefined
   return (body) => {
     compiled ??= compile(schema)
-    if (compiled.Check(body)) return
-    const { path, schema: expected, value } = faultOf(schema, body)
-    throw describe(parameterOf(path), expected, value)
+    if (!compiled.Check(body)) throw schemaError(schema, body)
   }
+}
+
+/** The error for a value that does not fit its schema, in a field of this name. */
+export function schemaError(schema: TSchema, value: unknown, name = ''): GatewayError {
+  const fault = value === undefined ? { path: '', schema, value } : faultOf(schema, value)
+  return describe(parameterOf(name && `/${name}`) + parameterOf(fault.path), fault.schema, fault.value)
 }
 
 /** Whether a value fits a schema. */
@@ -170,6 +174,8 @@ function boundOf(schema: TSchema, value: unknown): string {
     return `${schema.type} above maximum value. Expected a value <= ${schema.maximum}, but got ${value} instead.`
   }
   if (value === '') return 'empty string. Expected a text with at least one character.'
+  if (typeof value === 'string' && value.length > (schema.maxLength ?? Number.POSITIVE_INFINITY))
+    return `string too long. Expected at most ${schema.maxLength} characters, but got ${value.length} instead.`
   if (schema.pattern !== undefined)
     return `expected a text such as ${schema.pattern.replaceAll(/[\^$()]/g, '').replaceAll('|', ' or ')}.`
   if (Array.isArray(value)) {

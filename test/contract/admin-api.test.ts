@@ -520,6 +520,23 @@ for (const database of databaseKinds) {
     expect((await call('GET', '/usage?by=account&format=csv')).text).toStartWith('account,requests')
   })
 
+  test(`a query that does not fit is refused in the words that callers read (${database})`, async () => {
+    const call = caller(database)
+    const wrong = {
+      'keys?limit=0': "Invalid 'limit': expected a whole number from 1 to 1000.",
+      'keys?limit=1e1': "Invalid 'limit': expected a whole number from 1 to 1000.",
+      'keys?after=%00': "Invalid 'after': expected at most 4096 characters, none of them NUL.",
+      'keys?account=a&account=b': "Invalid 'account': it is given twice.",
+      'keys?acount=a': "Unknown parameter 'acount'. Known here are: limit, after, account.",
+      'webhooks?state=gone':
+        "Invalid value for 'state'. Supported values are: 'pending', 'delivered', 'failed'.",
+    }
+    for (const [path, message] of Object.entries(wrong)) {
+      const { status, body } = await call('GET', `/${path}`)
+      expect({ path, status, message: body.error.message }).toEqual({ path, status: 400, message })
+    }
+  })
+
   test(`a period that is over before it begins is refused (${database})`, async () => {
     const call = caller(database)
     for (const path of ['/usage', '/usage?format=csv', '/requests', '/accounts/ann/ledger', '/overview'])

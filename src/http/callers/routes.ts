@@ -3,6 +3,7 @@
 
 import { Elysia } from 'elysia'
 import type { Key } from '../../accounts/keys'
+import { checkBody, readQuery } from '../../api-operation/values'
 import { countFreeRequest } from '../../billing/ledger/limits'
 import { parseBody, scanBody } from '../../lib/json/body'
 import type { BodyReader } from '../body'
@@ -12,7 +13,6 @@ import { queryOf } from '../target'
 import { answerKeyed } from '../with-key'
 import type { CallerContext, CallerOperation } from './operation'
 import { callerOperations } from './operations'
-import { checkBody, readQuery } from './values'
 
 interface CallerParts extends Pick<CallerContext, 'world' | 'recorded'> {
   bodies: BodyReader

@@ -3,13 +3,13 @@
 
 import { Type } from '@sinclair/typebox'
 import { named, text } from '../../../api-operation/schemas'
+import { refusing } from '../../../api-operation/values'
 import { balanceOf } from '../../../billing/ledger/balances'
 import { CODE_ATTEMPTS, type Code, countCodeAttempt, redeemCode } from '../../../billing/selling/codes'
 import type { ErrorCode } from '../../../lib/error-codes'
 import { GatewayError, invalidRequest, SHOULD_RETRY } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { callerOperation } from '../operation'
-import { refusing } from '../values'
 
 const CodeText = refusing(Type.String({ minLength: 1 }), () =>
   invalidRequest('code', "Missing required parameter: 'code'.", 'missing_required_parameter'),

@@ -3,11 +3,11 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { list, maybeCount, named, text } from '../../../api-operation/schemas'
+import { conditional, readParameter } from '../../../api-operation/values'
 import type { ModelCard } from '../../../catalogue/model-card'
 import type { ListedModel } from '../../../catalogue/models'
 import { invalidRequest } from '../../../lib/errors'
 import { contentsMethods } from '../../contents-methods'
-import { conditional, readParameter } from '../values'
 
 const example = {
   name: 'models/a-chat-model',

@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable } from '../../../api-operation/operation'
 import { count, named, text } from '../../../api-operation/schemas'
+import { refusing } from '../../../api-operation/values'
 import { apply, tryApply } from '../../../db/db'
 import type { Item } from '../../../kept-responses/content'
 import {
@@ -28,7 +29,6 @@ import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { isObject } from '../../../lib/objects'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation } from '../operation'
-import { refusing } from '../values'
 
 /** Items that one call adds at most. */
 const MAX_ITEMS = 20

@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../../../api-operation/operation'
 import { count, list, maybeCount, maybeText, named, text } from '../../../api-operation/schemas'
+import { conditional, readParameter } from '../../../api-operation/values'
 import { cardOf, type ModelCard } from '../../../catalogue/model-card'
 import { type Catalogue, idOfName, type ListedModel, modelsOf, unknownModel } from '../../../catalogue/models'
 import { operations } from '../../../contract/operations'
@@ -11,7 +12,6 @@ import { type Dialect, GatewayError, invalidRequest } from '../../../lib/errors'
 import { CONTENTS_KEY } from '../../authorization'
 import { decodedId } from '../../target'
 import { type CallerContext, callerOperation } from '../operation'
-import { conditional, readParameter } from '../values'
 import {
   ContentsModel,
   ContentsModelList,

@@ -14,6 +14,7 @@ import {
   text,
   WholeList,
 } from '../../../api-operation/schemas'
+import { refusing } from '../../../api-operation/values'
 import { viewOf } from '../../../api-operation/view'
 import { ARTIFACTS_PATH } from '../../../artifacts/addresses'
 import { type ListedArtifact, listArtifacts } from '../../../artifacts/rows'
@@ -32,16 +33,14 @@ import { progressOf, taskStateOf } from '../../../tasks/task-json'
 import { gatewayUrlOf } from '../../gateway-url'
 import { periodOfQuery } from '../../query-time'
 import { callerOperation } from '../operation'
-import { refusing } from '../values'
 import { ownKey } from './own-key'
 
 const MAX_HOLDS = 200
 const ARTIFACT_ID = /^art_[0-9a-f]{32}$/
 const TASK_CURSOR = /^(\d{1,15})\.([^\0]{1,200})$/s
 
-/** A text to compare with. No database keeps one with a NUL. */
-const word = (description: string) =>
-  Type.Optional(Type.String({ maxLength: 256, pattern: '^[^\\u0000]*$', description }))
+/** A text to compare with. */
+const word = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 const optional = (description: string) => Type.Optional(Type.String({ description }))
 const PAGE_AFTER = 'The page after another one, by its `next`.'
 const pages = { limit: limitParameter(50, 200), after: optional(PAGE_AFTER) }

@@ -4,6 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { OneOf } from '../../../api-operation/operation'
 import { mapOf, text } from '../../../api-operation/schemas'
+import { refusing } from '../../../api-operation/values'
 import { askedTier, quoteOf, tariffOf } from '../../../billing/ledger/metering'
 import { dollarsOfOne } from '../../../config/models/prices'
 import { operations } from '../../../contract/operations'
@@ -14,7 +15,6 @@ import { rewordPlain } from '../../../mcp/fields'
 import { checkRequest, readRequest } from '../../../request/check'
 import { maxPriceNano } from '../../../request/reserve'
 import { callerOperation } from '../operation'
-import { refusing } from '../values'
 
 const quoted = operations.filter(({ body }) => body === 'json')
 const paths = quoted.map(({ path }) => path)

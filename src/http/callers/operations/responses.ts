@@ -3,6 +3,7 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { named, text } from '../../../api-operation/schemas'
+import { conditional, readParameter, refusing } from '../../../api-operation/values'
 import { type ContentWorld, chainOf, contentsOf, type Item } from '../../../kept-responses/content'
 import { itemsOfInput, recall } from '../../../kept-responses/recall'
 import { deleteResponse, type KeptHead } from '../../../kept-responses/rows'
@@ -10,7 +11,6 @@ import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { streamOfEvents } from '../../../request/answer/background'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation, shared } from '../operation'
-import { conditional, readParameter, refusing } from '../values'
 
 const ofResponse = {
   tag: 'Text',

@@ -1,26 +1,14 @@
-// Makes the paths besides operations: speech lists, payments, videos, files, token counts, tools, health and this
-// document. Each must be a route in src/http; a test compares the two.
+// Makes the paths besides operations: payments, submitted videos, token counts, tools, health and this document. Each must
+// be a route in src/http; a test compares the two.
 
-import { id, missing, ok, query } from './described'
+import { id, missing, ok } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import { idempotencyKey, waiting } from './headers'
 import { jsonMedia } from './replies'
-import { headerOf, type Parameter, type Schema } from './schema'
+import type { Schema } from './schema'
 
 /** The mark of a path that needs no key. */
 const open = { security: [] }
-const bytes = { schema: { type: 'string', format: 'binary' } }
-const described = (...names: string[]) => Object.fromEntries(names.map((name) => [name, headerOf(name)]))
-/** Headers of a whole or partial file. */
-const wholeHeaders = described('x-request-id', 'accept-ranges', 'etag')
-const partHeaders = described('x-request-id', 'accept-ranges', 'etag', 'content-range')
-const noPart = { description: 'There is no such part.', headers: described('x-request-id', 'content-range') }
-const range: Parameter = {
-  name: 'Range',
-  in: 'header',
-  description: 'A part of the file: `bytes=0-1023`.',
-  schema: { type: 'string' },
-}
 const taskMissing = notFoundAnswer(missing('task_not_found', 'There is no such task on this account.'))
 
 const jsonBody = (value: object, required = Object.keys(value)) => ({
@@ -29,28 +17,6 @@ const jsonBody = (value: object, required = Object.keys(value)) => ({
     'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
   },
 })
-
-const optionalKey = { security: [{ key: [] }, {}] }
-const audioLists = {
-  '/v1/audio/models': {
-    get: {
-      ...optionalKey,
-      operationId: 'listSpeechModels',
-      tags: ['Speech'],
-      summary: 'The models that speak: those that the key may use, or all without a key',
-      responses: { ...ok('The list.', 'SpeechModelList'), ...errorAnswers(['always'], ['openai']) },
-    },
-  },
-  '/v1/audio/voices': {
-    get: {
-      ...optionalKey,
-      operationId: 'listVoices',
-      tags: ['Speech'],
-      summary: 'The voices of these models',
-      responses: { ...ok('The list.', 'VoiceList'), ...errorAnswers(['always'], ['openai']) },
-    },
-  },
-}
 
 const payments = {
   '/v1/payments/stripe': {
@@ -110,47 +76,6 @@ const videos = {
         ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
       },
     },
-    get: {
-      operationId: 'listVideos',
-      tags: ['Video'],
-      summary: 'The video tasks of the account, newest first',
-      parameters: [
-        query('limit', 'Tasks on a page. Default 20.', { type: 'integer', minimum: 1, maximum: 100 }),
-        query('after', 'The page after this task.', { type: 'string' }),
-        query('order', 'By time. Default `desc`.', { type: 'string', enum: ['asc', 'desc'] }),
-      ],
-      responses: {
-        ...ok('A page of tasks.', 'VideoList'),
-        ...errorAnswers(['always', 'badAddress'], ['openai']),
-      },
-    },
-  },
-  '/v1/videos/{id}': {
-    get: {
-      operationId: 'getVideo',
-      tags: ['Video'],
-      summary: 'One video task in these words',
-      description:
-        'By the `request_id` that the answer to a submit has for some models, the task in the words of their vendor, for its own clients.',
-      parameters: [id('The id of the task.')],
-      responses: {
-        ...ok('The task.', 'Video'),
-        '202': { description: 'The task in the words of its vendor, while it runs.' },
-        ...errorAnswers(['always'], ['openai']),
-        '404': taskMissing,
-      },
-    },
-    delete: {
-      operationId: 'deleteVideo',
-      tags: ['Video'],
-      summary: 'Delete a video task with its kept results; what runs is stopped first, if its vendor can',
-      parameters: [id('The id of the task.')],
-      responses: {
-        ...ok('It is deleted.', 'DeletedVideo'),
-        ...errorAnswers(['always', 'running'], ['openai']),
-        '404': taskMissing,
-      },
-    },
   },
   '/v1/videos/{id}/remix': {
     post: {
@@ -181,46 +106,7 @@ const videos = {
       },
     },
   },
-  '/v1/videos/{id}/content': {
-    get: {
-      operationId: 'getVideoContent',
-      tags: ['Video'],
-      summary: 'The bytes of a finished video',
-      parameters: [id('The id of the task.'), range],
-      responses: {
-        '200': { description: 'The video.', headers: wholeHeaders, content: { 'video/mp4': bytes } },
-        '206': { description: 'A part of it.', headers: partHeaders, content: { 'video/mp4': bytes } },
-        ...errorAnswers(['always', 'badAddress', 'notReady', 'vendor'], ['openai']),
-        '404': notFoundAnswer(missing('video_failed', 'There is no video of this task: the task failed.')),
-        '416': noPart,
-      },
-    },
-  },
 }
-
-const fileAnswers = {
-  '200': { description: 'The file.', headers: wholeHeaders, content: { 'application/octet-stream': bytes } },
-  '206': {
-    description: 'A part of it.',
-    headers: partHeaders,
-    content: { 'application/octet-stream': bytes },
-  },
-  '304': { description: 'It is the one that the caller has.', headers: described('x-request-id', 'etag') },
-  '404': notFoundAnswer(
-    missing(
-      'artifact_not_found',
-      'There is no such file, or its address has expired or was changed on its way.',
-    ),
-  ),
-  '416': noPart,
-}
-const fileParameters = [
-  id('The id of the file.'),
-  { ...query('expires', 'Part of the signed address.', { type: 'string' }), required: true },
-  { ...query('signature', 'Part of the signed address.', { type: 'string' }), required: true },
-  range,
-]
-const fileOperation = { tags: ['Files'], ...open, parameters: fileParameters, responses: fileAnswers }
 
 const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
@@ -325,14 +211,6 @@ const others = {
         ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
       },
     },
-  },
-  '/v1/artifacts/{id}': {
-    get: {
-      operationId: 'getFile',
-      summary: 'A kept result, by the signed address that an answer gave',
-      ...fileOperation,
-    },
-    head: { operationId: 'headFile', summary: 'The same without its bytes', ...fileOperation },
   },
   '/mcp': {
     post: {
@@ -441,7 +319,6 @@ const gateway = {
 }
 
 export const furtherPaths = {
-  ...audioLists,
   ...payments,
   ...videos,
   ...contentsPaths,

@@ -14,8 +14,6 @@ import { type Listener, restAfter } from '../http/connection'
 import { type Cors, createCors } from '../http/cors'
 import { errorResponse } from '../http/errors'
 import { servedPaths } from '../http/paths'
-import { artifactRoutes } from '../http/routes/artifacts'
-import { audioListRoutes } from '../http/routes/audio-lists'
 import { contentsRoutes } from '../http/routes/contents'
 import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
@@ -26,7 +24,7 @@ import { paymentRoutes } from '../http/routes/payments'
 import { rootRoutes } from '../http/routes/root'
 import { tokenCountRoutes } from '../http/routes/token-count'
 import { methodsAnswer, type Route, unrouted } from '../http/routes/unrouted'
-import { videoRoutes } from '../http/routes/videos'
+import { videoRoutes } from '../http/routes/video-submit'
 import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
@@ -91,11 +89,9 @@ export function createApp(
     })
     .use(optionsRoutes(cors, () => app.routes))
     .use(videoRoutes(world, gateway, bodies, mark))
-    .use(artifactRoutes(world))
     .use(tokenCountRoutes(world, bodies, mark))
     .use(contentsRoutes(world, gateway, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version: program().version }))
-    .use(audioListRoutes(world))
     .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
     .use(paymentRoutes(world, bodies))
     .use(healthRoutes(createReadiness(world), createLiveness(world), program()))

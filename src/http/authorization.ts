@@ -1,14 +1,22 @@
 // Finds a caller's key in a request. It must never be read from an address, which proxies log, unless the operator allows it,
 // nor from a cookie where a header names a key.
 
-import { type Authorization, unauthorized } from '../accounts/keys'
+import { type Authenticator, type Authorization, unauthorized } from '../accounts/keys'
 import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
+import type { System } from '../lib/system'
 import { sessionTokenOf } from './session-cookie'
 import { queryOf } from './target'
 
 /** The header in which clients of Google's API send the key. */
 export const CONTENTS_KEY = 'x-goog-api-key'
+
+/** The parts by which requests of a key are answered. */
+export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
+  authenticator: Authenticator
+  config: Pick<Config, 'server'>
+}
+
 const BEARER_TOKEN = /^bearer +\S/i
 
 /**

@@ -641,9 +641,11 @@ describe('the list', () => {
     }
   })
 
-  test('leaves the operation’s own path alone', async () => {
-    const response = await fetch(`${gateway.url}/v1/videos/generations`)
-    expect(response.status).toBe(405)
-    expect(response.headers.get('allow')).toBe('POST')
+  test('leaves the paths of operations alone', async () => {
+    for (const path of ['/v1/videos/generations', '/v1/responses/compact']) {
+      const response = await fetch(`${gateway.url}${path}`)
+      expect({ path, status: response.status }).toEqual({ path, status: 405 })
+      expect(response.headers.get('allow')).toBe('POST')
+    }
   })
 })

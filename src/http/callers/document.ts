@@ -54,10 +54,11 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
   )
   const callers = describeCallers(callerOperations)
   const address = publicUrl?.replace(/\/+$/, '')
-  const paths = served.map(({ operation, forms }) => [
-    operation.path,
-    pathOfOperation(operation, forms, address),
-  ])
+  const paths: Record<string, object> = Object.fromEntries(
+    served.map(({ operation, forms }) => [operation.path, pathOfOperation(operation, forms, address)]),
+  )
+  for (const [path, methods] of [...Object.entries(callers.paths), ...Object.entries(furtherPaths)])
+    paths[path] = { ...paths[path], ...methods }
   return {
     openapi: '3.1.0',
     info: {
@@ -70,7 +71,7 @@ export function createDocument({ catalogue, version, publicUrl }: DocumentOption
     servers: [{ url: address || '/' }],
     tags,
     security: [{ key: [] }],
-    paths: { ...Object.fromEntries(paths), ...callers.paths, ...furtherPaths },
+    paths,
     components: {
       securitySchemes: {
         key: {

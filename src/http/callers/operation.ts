@@ -1,4 +1,5 @@
-// The form of an operation of the callers' API beside those that are paid: what a holder of a key reads, keeps and changes.
+// The form of an operation of the callers' API beside those that are paid: what a holder of a key reads, keeps and changes,
+// and what may be read without one.
 // Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
@@ -7,7 +8,7 @@
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../../accounts/keys'
 import type { ErrorGroup } from '../../api-document/error-pages'
-import { type Parameter, schemaOf } from '../../api-document/schema'
+import { type DescribedAnswer, type Parameter, schemaOf } from '../../api-document/schema'
 import { type ApiOperation, exactOperationsFor } from '../../api-operation/operation'
 import type { Artifacts } from '../../artifacts/artifacts'
 import type { Catalogue } from '../../catalogue/models'
@@ -18,12 +19,13 @@ import type { ConversationWorld } from '../../kept-responses/conversations'
 import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { RequestStore } from '../../request-log/request-log'
+import type { DeleteWorld } from '../../tasks/delete'
+import type { KeyedWorld } from '../authorization'
 import type { Entrance } from '../body'
 import type { Listener } from '../connection'
-import type { KeyedWorld } from '../with-key'
 
 /** Everything of a running gateway that holders of keys see and change. */
-export interface CallerWorld extends KeyedWorld, ConversationWorld, Omit<System, 'wall'> {
+export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld, Omit<System, 'wall'> {
   db: Db
   readonly config: Pick<Config, 'server' | 'models'>
   readonly catalogue: Catalogue
@@ -58,6 +60,8 @@ export interface CallerContext {
 export interface CallerOperation extends ApiOperation {
   /** Further paths, for clients of other gateways. Default: one for clients that write /v1 twice. */
   aliases?: readonly string[]
+  /** Whether a request needs a key. Default: it does. */
+  access?: 'optional key' | 'no key'
   /** Whether a key may ask that is paused, or whose account rests. */
   mayRest?: boolean
   /** Whether no cache may keep the answer. */
@@ -75,6 +79,9 @@ export interface CallerOperation extends ApiOperation {
   dialectOf?(request: Request): Dialect
   /** Describes the good answer, for the document. */
   answers?: string
+  /** Good answers besides JSON with 200, or in its place, for the document. */
+  furtherAnswers?: Readonly<Record<string, DescribedAnswer>>
+  description?: string
   /** Parameters that no request is refused for, for the document: headers, and what is ignored where it cannot be read. */
   parameters?: readonly Parameter[]
   /** Errors besides those that follow from a key, a query and a body, for the document. */
@@ -86,5 +93,10 @@ export interface CallerOperation extends ApiOperation {
 
 export const callerOperation = exactOperationsFor<CallerOperation, CallerContext>()
 
+/** For operations that may have no key: `openOperation(Reply)({ access: 'no key', … })`. */
+export const openOperation = exactOperationsFor<CallerOperation, OpenContext>()
+
+export type OpenContext = Omit<CallerContext, 'key'> & { key: Key | undefined }
+
 /** The answer of a paid operation, which the document names. */
-export const shared = (name: 'Response' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))
+export const shared = (name: 'Response' | 'Video' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))

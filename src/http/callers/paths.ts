@@ -3,7 +3,7 @@
 
 import type { TSchema } from '@sinclair/typebox'
 import { describeInput } from '../../api-document/described'
-import { errorAnswers, notFoundAnswer } from '../../api-document/error-pages'
+import { type ErrorGroup, errorAnswers, notFoundAnswer } from '../../api-document/error-pages'
 import { endedTasks, replyExamples } from '../../api-document/replies'
 import {
   type Examples,
@@ -28,14 +28,21 @@ export function describeCallers(operations: readonly CallerOperation[]) {
 
 function describe(operation: CallerOperation, schemas: Record<string, Schema>): object {
   const { id, tag, summary, aliases = [], answers = 'As it stands now.', missing, body } = operation
-  const { dialects = ['openai'], errors = [], query } = operation
+  const { dialects = ['openai'], errors = [], query, access, description, furtherAnswers } = operation
   const { parameters, requestBody } = describeInput(operation, operation.parameters)
   const ids = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : [])]
-  const derived = [...(query ? ['badAddress' as const] : []), ...(body ? ['withBody' as const] : [])]
+  const groups: readonly ErrorGroup[] = [
+    ...(access === 'no key' ? [] : (['always'] as const)),
+    ...(query && access !== 'no key' ? (['badAddress'] as const) : []),
+    ...(body ? (['withBody'] as const) : []),
+    ...errors,
+  ]
   return {
     operationId: id,
     tags: [tag],
     summary,
+    ...(description !== undefined && { description }),
+    ...(access && { security: access === 'no key' ? [] : [{ key: [] }, {}] }),
     ...(aliases.length > 0 && { 'x-aliases': aliases }),
     ...(parameters && { parameters }),
     ...(requestBody && { requestBody }),
@@ -45,7 +52,8 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
         headers: Object.fromEntries(ids.map((name) => [name, headerOf(name)])),
         content: { 'application/json': replyOf(operation, schemas) },
       },
-      ...errorAnswers(['always', ...derived, ...errors], dialects),
+      ...furtherAnswers,
+      ...errorAnswers(groups, dialects),
       ...(missing && { '404': notFoundAnswer(missing, dialects) }),
     },
   }
@@ -64,7 +72,8 @@ function replyOf({ reply }: CallerOperation, schemas: Record<string, Schema>): M
 /** The example of a schema that has a name, or of an answer that paid operations have too. */
 function examplesOf({ $id, $ref, examples: [value] = [] }: TSchema): Examples {
   if ($ref === schemaOf('VideoTask').$ref) return endedTasks
-  if ($ref === schemaOf('Response').$ref) return { Response: { value: replyExamples.Response } }
+  for (const name of ['Response', 'Video'] as const)
+    if ($ref === schemaOf(name).$ref) return { [name]: { value: replyExamples[name] } }
   return $id === undefined ? {} : { [$id]: { value } }
 }
 

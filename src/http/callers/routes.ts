@@ -1,18 +1,23 @@
 // The routes of the operations of callers: authenticate, check, run, answer. It must never do any work before the key
 // is known, nor send an error in the wrong form.
 
-import { Elysia } from 'elysia'
+import { Elysia, NotFoundError } from 'elysia'
 import type { Key } from '../../accounts/keys'
 import { checkBody, readQuery } from '../../api-operation/values'
 import { countFreeRequest } from '../../billing/ledger/limits'
+import { compaction, operations } from '../../contract/operations'
 import { parseBody, scanBody } from '../../lib/json/body'
+import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
-import { toleratedPaths } from '../paths'
-import { queryOf } from '../target'
-import { answerKeyed } from '../with-key'
-import type { CallerContext, CallerOperation } from './operation'
+import { errorResponse } from '../errors'
+import { servedPaths, toleratedPaths } from '../paths'
+import { pathOf, queryOf } from '../target'
+import type { CallerContext, CallerOperation, CallerWorld } from './operation'
 import { callerOperations } from './operations'
+
+/** The paths of paid operations, whose words are no ids: there is no video `generations`. */
+const paidPaths = new Set([...operations, compaction].flatMap((operation) => servedPaths(operation)))
 
 interface CallerParts extends Pick<CallerContext, 'world' | 'recorded'> {
   bodies: BodyReader
@@ -49,40 +54,58 @@ interface Sent {
 }
 
 async function answer(parts: Begun, operation: CallerOperation, sent: Sent): Promise<Response> {
-  const { world, bodies, recorded, startedAt } = parts
+  const { world, bodies } = parts
   const { request, listener } = sent
-  const { dialectOf, mayRest = false, body } = operation
-  const dialect = dialectOf?.(request) ?? 'openai'
-  if (body) setKeepAliveTimeout(listener, request, world.config)
-  const response = await answerKeyed(
-    world,
-    request,
-    dialect,
-    async (key, requestId) => {
-      const context = { ...sent, world, key, requestId, dialect, recorded, startedAt }
-      const query = readQuery(operation.query, queryOf(request))
-      const fields = await readBody(parts, operation, sent, key)
-      const result = await operation.run(context, query as never, fields as never)
-      const response = result instanceof Response ? result : Response.json(result)
-      const { isMarked, isPrivate } = operation
-      response.headers.set('x-request-id', requestId)
-      if (dialect === 'messages') response.headers.set('request-id', requestId)
-      if (isPrivate) response.headers.set('cache-control', 'no-store')
-      for (const name in isMarked ? parts.mark : {}) response.headers.set(name, parts.mark[name] as string)
-      return response
-    },
-    mayRest,
+  if (paidPaths.has(pathOf(request))) throw new NotFoundError()
+  if (operation.body) setKeepAliveTimeout(listener, request, world.config)
+  const dialect = operation.dialectOf?.(request) ?? 'openai'
+  const requestId = world.newId('req')
+  const response = await run(parts, operation, { ...sent, requestId, dialect }).catch((error) =>
+    errorResponse(error, dialect, requestId, world.log),
   )
-  if (!body) return response
+  if (!operation.body) return response
   setKeepAliveTimeout(listener, request, world.config)
   return response.ok ? response : bodies.answer(request, response, listener)
+}
+
+async function run(
+  parts: Begun,
+  operation: CallerOperation,
+  asked: Sent & Pick<CallerContext, 'requestId' | 'dialect'>,
+): Promise<Response> {
+  const { world, recorded, startedAt } = parts
+  const { requestId, dialect } = asked
+  const key = await keyOf(world, operation, asked)
+  const query = readQuery(operation.query, queryOf(asked.request))
+  const fields = await readBody(parts, operation, asked, key)
+  // The types of an operation say whether it may have no key.
+  const context = { ...asked, world, key: key as Key, recorded, startedAt }
+  const result = await operation.run(context, query as never, fields as never)
+  const response = result instanceof Response ? result : Response.json(result)
+  response.headers.set('x-request-id', requestId)
+  if (dialect === 'messages') response.headers.set('request-id', requestId)
+  if (operation.isPrivate) response.headers.set('cache-control', 'no-store')
+  const mark = operation.isMarked ? parts.mark : {}
+  for (const name in mark) response.headers.set(name, mark[name] as string)
+  return response
+}
+
+async function keyOf(
+  { authenticator, config }: CallerWorld,
+  { access, mayRest = false }: CallerOperation,
+  { request, dialect }: Pick<CallerContext, 'request' | 'dialect'>,
+): Promise<Key | undefined> {
+  if (access === 'no key') return undefined
+  const authorization = authorizationOf(request, config, dialect)
+  if (access === 'optional key' && authorization === null) return undefined
+  return mayRest ? authenticator.identify(authorization) : authenticator.authenticate(authorization)
 }
 
 async function readBody(
   { world, bodies }: CallerParts,
   { body, entrance, isBodyOptional = false, isCounted = false }: CallerOperation,
   { request, listener }: Sent,
-  key: Key,
+  key: Key | undefined,
 ): Promise<Record<string, unknown>> {
   if (!body || !entrance) return {}
   const content =
@@ -90,7 +113,7 @@ async function readBody(
       ? undefined
       : await bodies.read(request, entrance, () => disableTimeout(listener, request))
   const fields = content ? parseBody(scanBody(content)) : {}
-  if (isCounted) await countFreeRequest(world.db, key, world.now())
+  if (isCounted && key) await countFreeRequest(world.db, key, world.now())
   checkBody(body, fields)
   return fields
 }

@@ -4,12 +4,11 @@
 import { Elysia } from 'elysia'
 import { type Operation, operationOf } from '../../contract/operations'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
-import { authorizationOf } from '../authorization'
+import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
 import { servedPaths } from '../paths'
-import type { KeyedWorld } from '../with-key'
 import { forwardedOf } from './operations'
 
 /** A path at which requests of an operation are counted, and the form of the answer. */

@@ -1,20 +1,20 @@
-// Submits videos in OpenAI's form: new ones, and others of an earlier one. Their requests must go through the same line as
+// POST /v1/videos and /v1/videos/{id}/remix: submits videos in OpenAI's form: new ones, and others of an earlier one. Their requests must go through the same line as
 // those of POST /v1/videos/generations, and are never sent twice.
 
+import { Elysia } from 'elysia'
 import type { EarlierVideo, Model } from '../../contract/family'
 import { operationOf } from '../../contract/operations'
 import type { Db } from '../../db/db'
 import type { CheckModel, Gateway } from '../../request/line'
 import { findTask, requireTask } from '../../tasks/find'
 import type { Task } from '../../tasks/task'
-import { authorizationOf } from '../authorization'
+import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
+import { freshAddressOf, type VideoWorld } from '../callers/video-content'
+import { type TaskDocument, videoOf } from '../callers/video-object'
 import type { Listener } from '../connection'
 import { errorResponse } from '../errors'
-import type { KeyedWorld } from '../with-key'
 import { HttpIncoming, type IncomingWorld } from './operations'
-import { freshAddressOf, type VideoWorld } from './video-content'
-import { type TaskDocument, videoOf } from './video-object'
 import { readVideoRequest, remixRequest, reword, rewordRemix, withVideoFieldNames } from './video-request'
 
 /** A request in OpenAI's form, which is the same for every family. */
@@ -61,10 +61,9 @@ class RemixIncoming extends VideoIncoming {
 
 type Parts = ConstructorParameters<typeof HttpIncoming>
 
-export type SubmitWorld = KeyedWorld & IncomingWorld & VideoWorld & { db: Db }
+type SubmitWorld = KeyedWorld & IncomingWorld & VideoWorld & { db: Db }
 
-/** Creates what submits videos: `create` a new one, `remix` another one of the task with an id. */
-export function createVideoSubmission(
+export function videoRoutes(
   world: SubmitWorld,
   gateway: Gateway,
   bodies: BodyReader,
@@ -104,5 +103,9 @@ export function createVideoSubmission(
       return new RemixIncoming({ task, url: freshAddressOf(task, world.now()) }, ...parts)
     })
 
-  return { create, remix }
+  return new Elysia({ name: 'videos' })
+    .post('/v1/videos', ({ request, server }) => create(request, server), { parse: 'none' })
+    .post('/v1/videos/:id/remix', ({ request, params, server }) => remix(request, params.id, server), {
+      parse: 'none',
+    })
 }

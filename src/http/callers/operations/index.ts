@@ -1,8 +1,10 @@
 // All operations of callers beside those that are paid, in the order of the document.
 
 import type { CallerOperation } from '../operation'
+import { audioListOperations } from './audio-lists'
 import { redeemOperations } from './codes'
 import { conversationOperations } from './conversations'
+import { fileOperations } from './files'
 import { modelOperations } from './models'
 import { otherGatewayOperations } from './other-gateways'
 import { ownKeyOperations } from './own-key'
@@ -11,12 +13,16 @@ import { ownSecretOperations } from './own-secrets'
 import { quoteOperations } from './quotes'
 import { responseOperations } from './responses'
 import { videoTaskOperations } from './video-task'
+import { videoOperations } from './videos'
 
 const operations = [
   ...modelOperations,
   ...responseOperations,
   ...conversationOperations,
   ...videoTaskOperations,
+  ...videoOperations,
+  ...audioListOperations,
+  ...fileOperations,
   ...redeemOperations,
   ...ownKeyOperations,
   ...ownRecordOperations,

@@ -1,51 +1,21 @@
-// GET /v1/artifacts/{id}: a kept result, for anybody with its signed address; no key is needed. Every faulty address
-// must get the same 404, and nothing may run as a script from here.
+// Sends kept results, whole or in part, to whoever has their signed address. Every faulty address must get the same 404,
+// and nothing may run as a script from here.
 
-import { Elysia } from 'elysia'
-import { ARTIFACTS_PATH } from '../../artifacts/addresses'
-import type { Artifacts } from '../../artifacts/artifacts'
-import type { Artifact } from '../../artifacts/rows'
-import { GatewayError } from '../../lib/errors'
-import { fileEndingOf } from '../../lib/file-formats/media-types'
-import type { System } from '../../lib/system'
-import { errorResponse } from '../errors'
-import { partOf } from '../range'
-import { queryOf } from '../target'
+import type { Artifacts } from '../artifacts/artifacts'
+import type { Artifact } from '../artifacts/rows'
+import { GatewayError } from '../lib/errors'
+import { fileEndingOf } from '../lib/file-formats/media-types'
+import type { System } from '../lib/system'
+import { partOf } from './range'
 
-export interface ArtifactRoutesWorld extends Pick<System, 'now' | 'newId' | 'log'> {
+export interface KeptFilesWorld extends Pick<System, 'now' | 'log'> {
   /** Null if results are not kept. */
   artifacts: Artifacts | null
 }
 
-export function artifactRoutes(world: ArtifactRoutesWorld) {
-  async function answer(request: Request, id: string): Promise<Response> {
-    const requestId = world.newId('req')
-    try {
-      const artifact = await findSignedArtifact(world, id, queryOf(request))
-      if (!artifact) throw notFound()
-      return await sendArtifact(world, artifact, request, requestId)
-    } catch (error) {
-      return errorResponse(error, 'openai', requestId, world.log)
-    }
-  }
-
-  return new Elysia({ name: 'artifacts' })
-    .get(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
-    .head(`${ARTIFACTS_PATH}/:id`, ({ request, params }) => answer(request, params.id))
-}
-
-/** The artifact of a signed address. `query` is that of the address. */
-export async function findSignedArtifact(
-  { artifacts }: Pick<ArtifactRoutesWorld, 'artifacts'>,
-  id: string,
-  query: URLSearchParams,
-): Promise<Artifact | undefined> {
-  return artifacts?.find(id, query.get('expires') ?? '', query.get('signature') ?? '')
-}
-
 /** Sends the whole artifact, or the part that the request wants. */
 export async function sendArtifact(
-  world: ArtifactRoutesWorld,
+  world: KeptFilesWorld,
   artifact: Artifact,
   request: Request,
   requestId: string,
@@ -76,7 +46,7 @@ export async function sendArtifact(
 
 /** The bytes as a stream, because Bun applies the Range header to files by itself and ignores If-Range. */
 async function read(
-  world: ArtifactRoutesWorld,
+  world: KeptFilesWorld,
   artifact: Artifact,
   start: number,
   end: number,
@@ -91,7 +61,7 @@ async function read(
   })
   if (body) return body
   world.log('artifact_lost', { artifact: artifact.id, place: artifact.place })
-  throw notFound()
+  throw fileNotFound()
 }
 
 function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number, requestId: string) {
@@ -107,7 +77,8 @@ function headersOf({ id, contentType, sha256, expiresAt }: Artifact, now: number
   }
 }
 
-function notFound(): GatewayError {
+/** The error for every address at which there is no file. */
+export function fileNotFound(): GatewayError {
   return new GatewayError(404, {
     code: 'artifact_not_found',
     type: 'invalid_request_error',

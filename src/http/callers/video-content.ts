@@ -4,11 +4,10 @@
 import type { Catalogue } from '../../catalogue/models'
 import { readableOf } from '../../http-client/body-stream'
 import type { HttpResponse } from '../../http-client/response'
-import { GatewayError, invalidRequest } from '../../lib/errors'
+import { GatewayError } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/file-formats/media-types'
 import { showTask, type Task } from '../../tasks/task'
-import { queryOf } from '../target'
-import { type ArtifactRoutesWorld, findSignedArtifact, sendArtifact } from './artifacts'
+import { type KeptFilesWorld, sendArtifact } from '../kept-files'
 
 /** Headers that the request and the call to the vendor share. */
 const ASKED = ['range', 'if-range']
@@ -18,7 +17,7 @@ const TIMEOUT_MS = 30_000
 /** How long vendors keep videos, in milliseconds. */
 const VENDOR_KEEPS_MS = 24 * 3_600_000
 
-export interface VideoWorld extends ArtifactRoutesWorld {
+export interface VideoWorld extends KeptFilesWorld {
   catalogue: Pick<Catalogue, 'upstreams'>
 }
 
@@ -28,10 +27,6 @@ export async function sendVideo(
   request: Request,
   requestId: string,
 ): Promise<Response> {
-  const variant = queryOf(request).get('variant') ?? 'video'
-  if (variant !== 'video') {
-    throw invalidRequest('variant', `Invalid 'variant': there is only 'video' here.`)
-  }
   const url = addressOf(task)
   const kept = await keptAt(world, task)
   return kept ? sendArtifact(world, kept, request, requestId) : relay(world, task, url, request, requestId)
@@ -65,7 +60,12 @@ export function freshAddressOf(task: Task, now: number): string {
 function keptAt(world: VideoWorld, task: Task) {
   const { video_url: shown } = JSON.parse(showTask(task)) as { video_url?: string }
   const url = shown === undefined || shown === task.videoUrl ? null : URL.parse(shown)
-  return url ? findSignedArtifact(world, url.pathname.split('/').at(-1) ?? '', url.searchParams) : undefined
+  const { searchParams } = url ?? {}
+  return world.artifacts?.find(
+    url?.pathname.split('/').at(-1) ?? '',
+    searchParams?.get('expires') ?? '',
+    searchParams?.get('signature') ?? '',
+  )
 }
 
 async function relay(

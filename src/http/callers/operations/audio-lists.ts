@@ -1,0 +1,52 @@
+// GET /v1/audio/models and /v1/audio/voices: what speaks, and with which voices, for clients that offer a choice. A key
+// sees what it may use. Such clients send no key with these requests: without one the lists name what the API
+// documentation names to everybody, and never more.
+
+import { Type } from '@sinclair/typebox'
+import { mayUse } from '../../../accounts/keys'
+import { list, named, text } from '../../../api-operation/schemas'
+import type { Model } from '../../../contract/family'
+import { type OpenContext, openOperation } from '../operation'
+
+const choices = list(Type.Object({ id: text, name: text }))
+const ofSpeech = { access: 'optional key', tag: 'Speech', answers: 'The list.' } as const
+
+const models = openOperation(
+  named(
+    'SpeechModelList',
+    { models: choices },
+    { models: [{ id: 'a-speech-model', name: 'a-speech-model' }] },
+  ),
+)({
+  ...ofSpeech,
+  id: 'listSpeechModels',
+  endpoint: 'GET /v1/audio/models',
+  summary: 'The models that speak: those that the key may use, or all without a key',
+  run: async (asked) => ({ models: speakingOf(asked).map(({ id }) => ({ id, name: id })) }),
+})
+
+const voices = openOperation(
+  named('VoiceList', { voices: choices }, { voices: [{ id: 'Cherry', name: 'Cherry' }] }),
+)({
+  ...ofSpeech,
+  id: 'listVoices',
+  endpoint: 'GET /v1/audio/voices',
+  summary: 'The voices of these models',
+  async run(asked) {
+    const names = new Set(speakingOf(asked).flatMap(({ form }) => voicesOf(form)))
+    return { voices: [...names].map((name) => ({ id: name, name })) }
+  },
+})
+
+function speakingOf({ world: { catalogue }, key }: OpenContext) {
+  return [...catalogue.models].flatMap(([id, forms]) => {
+    const form = forms.find(({ family }) => family.kind === 'speech')
+    return form && (!key || mayUse(key, id)) ? [{ id, form }] : []
+  })
+}
+
+function voicesOf(model: Model): readonly string[] {
+  return model.family.kind === 'speech' ? model.family.voices(model) : []
+}
+
+export const audioListOperations = [models, voices]

@@ -13,12 +13,13 @@ import { directiveMark, promptText, readDirectives } from './directives'
 import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
 import { groq } from './groq/simulator'
-import { parseJson } from './json'
+import { asObject, parseJson } from './json'
 import { mistral } from './mistral/simulator'
 import { moonshot } from './moonshot/simulator'
 import { ollama } from './ollama/simulator'
 import { openai } from './openai/simulator'
 import { openrouter } from './openrouter/simulator'
+import { keyIn, PromptCaches } from './prompt-cache'
 import { fileReply, jsonReply } from './replies'
 import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
 import { modelIn, withStandIn } from './stand-ins'
@@ -52,6 +53,8 @@ export interface Sandbox {
   secrets: Record<VendorName, string>
   /** Recorded requests; empty unless recording. */
   calls: SandboxCall[]
+  /** Names of keys that are over their rate: their requests are refused with 429. */
+  busyKeys: Set<string>
   /** Whether a vendor's simulator knows a model by the vendor's name, so that no stand-in answers in its place. */
   knows(vendor: VendorName, model: string): boolean
   stop(): Promise<void>
@@ -65,6 +68,8 @@ export interface SandboxOptions {
   now?: () => number
   /** Pause between the chunks of a stream, in milliseconds. */
   tokenDelayMs?: number
+  /** Gives each key a prompt cache of its own, as vendors do. */
+  promptCaches?: boolean
   /** Simulates unknown models as a model of the same kind; otherwise they are refused as by the real vendor. */
   anyModel?: boolean
 }
@@ -96,10 +101,16 @@ const vendorNames = Object.keys(simulators) as VendorName[]
 /** The path of a vendor's results. */
 const FILES = '/files'
 
+/** How long a key that is over its rate is to wait. */
+const BUSY_SECONDS = 20
+const NO_WORDS = { text: undefined, code: undefined }
+
 const bodyBytesMax = 256 * 1024 * 1024
 
 export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const calls: SandboxCall[] = []
+  const busyKeys = new Set<string>()
+  const promptCaches = options.promptCaches ? new PromptCaches() : undefined
   const live = new Set<AbortController>()
   const uses = new UseCounter()
   const server = Bun.serve({
@@ -127,7 +138,14 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       }
       if (request.signal.aborted) leave()
       else request.signal.addEventListener('abort', leave)
-      return respond(call, new URL(request.url).origin, uses, options, ended.signal, finish)
+      return respond(
+        call,
+        new URL(request.url).origin,
+        { uses, busyKeys, promptCaches },
+        options,
+        ended.signal,
+        finish,
+      )
     },
   })
   const origin = `http://127.0.0.1:${server.port}`
@@ -138,6 +156,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       return typeof secret === 'string' ? secret : secret(`${origin}/${name}`)
     }),
     calls,
+    busyKeys,
     knows: (vendor, model) => simulators[vendor].knows(model),
     async stop() {
       for (const controller of live) controller.abort()
@@ -173,10 +192,17 @@ async function readContent(request: Request): Promise<{ body: string; form?: For
   return { body: '', ...(form && { form: [...form.entries()] as FormField[] }) }
 }
 
+/** The state of the vendors that earlier requests have left. */
+interface Memory {
+  uses: UseCounter
+  busyKeys: ReadonlySet<string>
+  promptCaches: PromptCaches | undefined
+}
+
 async function respond(
   call: SandboxCall,
   origin: string,
-  uses: UseCounter,
+  { uses, busyKeys, promptCaches }: Memory,
   { tokenDelayMs = 0, anyModel = false, now = Date.now }: SandboxOptions,
   ended: AbortSignal,
   finished: () => void,
@@ -188,7 +214,8 @@ async function respond(
     const message = `No vendor at this path. There are: ${vendorNames.join(', ')}.`
     return deliver(jsonReply(404, { error: { message } }), { directives: {}, tokenDelayMs, ended, finished })
   }
-  const request = readRequest(call, `${origin}/${call.vendor}${FILES}`, now())
+  const key = keyIn(call.headers)
+  const request = readRequest({ ...call, headers: key.headers }, `${origin}/${call.vendor}${FILES}`, now())
   const file =
     request.path.startsWith(FILES) && simulator.file?.(request.path.slice(FILES.length), request.query)
   if (file)
@@ -198,17 +225,28 @@ async function respond(
       ended,
       finished,
     })
-  const refused = simulator.refuse(request)
+  const refused =
+    simulator.refuse(request) ??
+    (busyKeys.has(key.name)
+      ? simulator.fail(request, { status: 429, retryAfterSeconds: BUSY_SECONDS, ...NO_WORDS })
+      : undefined)
   if (refused) return deliver(refused, { directives: {}, tokenDelayMs, ended, finished })
   const prompt = promptText(request.json ?? request.form)
   const wanted = readDirectives(prompt)
   const spent = wanted.times !== undefined && uses.count(directiveMark(prompt)) > wanted.times
   request.directives = spent ? {} : wanted
+  useCache(request, `${call.vendor} ${key.name}`, promptCaches)
   const { directives } = request
   if (directives.hang) await untilEnded(ended)
   if (directives.delayMs !== undefined) await pause(directives.delayMs, ended)
   const reply = provokedReply(simulator, request) ?? (await answerOf(simulator, request, anyModel))
   return deliver(reply, { directives, tokenDelayMs, ended, finished })
+}
+
+/** Counts what the key's cache has of the prompt, unless a directive says it. */
+function useCache(request: VendorRequest, key: string, caches: PromptCaches | undefined): void {
+  const body = asObject(request.json)
+  if (caches && body) request.directives.cached ??= caches.read(key, body)
 }
 
 function answerOf(simulator: Simulator, request: VendorRequest, anyModel: boolean): Reply | Promise<Reply> {

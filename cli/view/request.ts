@@ -105,15 +105,30 @@ function rowEntries(row: RequestReply): Entry[] {
     const answer = row.upstream_request_id === null ? '' : `, its id ${row.upstream_request_id}`
     entries.push(['upstream', `${row.upstream}${answer}`, 'whole'])
   }
+  entries.push(...choiceEntries(row))
   const tokens = tokensOf(row)
   if (tokens) entries.push(['tokens', `${tokens.replace('+', ' in, ')} out`])
   return entries
 }
 
+/** The session of a request, the key that was used, and why it was this one. */
+function choiceEntries({ session, upstream_key: key, resting_keys: resting }: RequestReply): Entry[] {
+  const entries: Entry[] = []
+  if (session) entries.push(['session', `${session.hash}, named by ${session.by}`])
+  if (key === null) return entries
+  const usual = session ? 'the key of its session' : 'in turn, without a session'
+  const keys =
+    resting.length === 1
+      ? `key ${resting[0]}, which was resting`
+      : `keys ${resting.join(', ')}, which were resting`
+  const why = resting.length === 0 ? usual : `in place of ${keys}`
+  return [...entries, ['key', `${key}: ${why}`]]
+}
+
 function attemptEntries({ attempts }: RequestReply): Entry[] {
-  return attempts.map(({ model, upstream, status, error, durationMs, requestId }, index) => [
+  return attempts.map(({ model, upstream, status, error, durationMs, requestId, keyNumber }, index) => [
     index === 0 ? 'before' : '',
-    `${model} on ${upstream}: ${status} ${error} after ${durationMs} ms${requestId ? `, its id ${requestId}` : ''}`,
+    `${model} on ${upstream}${keyNumber ? ` with key ${keyNumber}` : ''}: ${status} ${error} after ${durationMs} ms${requestId ? `, its id ${requestId}` : ''}`,
   ])
 }
 

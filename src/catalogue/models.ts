@@ -12,6 +12,7 @@ import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
 import { knownModel, traitsOf } from '../families/traits/known-models'
 import { invalidRequest } from '../lib/errors'
+import { drawOf, hashOf, scoreOf } from '../lib/rendezvous'
 import type { System } from '../lib/system'
 import type { UpstreamWorld } from '../upstreams/connection'
 import { upstreamKinds } from '../upstreams/kinds'
@@ -197,7 +198,7 @@ function familiesFor(named: readonly Family[], modelOf: (family: Family) => Mode
 }
 
 /**
- * The models that a request names, in the order in which they are tried: one, or those of a route, each with its equal
+ * The models that a request names: one, or those of a route in the order in which they are tried, each with its equal
  * connections, at the prices of the key's plan. Throws the same error for a model that does not exist and for one that the key
  * may not use.
  */
@@ -206,7 +207,7 @@ export function resolveModels(
   key: Key,
   operation: Operation,
   asked: unknown,
-  system: Pick<System, 'now' | 'random'>,
+  system: Pick<System, 'now'>,
 ): [Model, ...Model[]] {
   const listed = resolveListed(catalogue, key, operation, asked, system)
   const { plan } = key
@@ -220,7 +221,7 @@ function resolveListed(
   key: Key,
   operation: Operation,
   asked: unknown,
-  { now, random }: Pick<System, 'now' | 'random'>,
+  { now }: Pick<System, 'now'>,
 ): [Model, ...Model[]] {
   const isOpen = operation.modelIsOptional && (asked === undefined || asked === null)
   const named = isOpen ? firstIdFor(catalogue, key, operation) : idOf(catalogue, asked)
@@ -238,10 +239,7 @@ function resolveListed(
     throw invalidRequest('model', unknownModel(catalogue, key, asked as string, operation), 'model_not_found')
   }
   const [first, ...others] = ids.flatMap((each) =>
-    shuffled(
-      known.filter(({ id, family }) => id === each && family.operation === operation.name),
-      random,
-    ),
+    known.filter(({ id, family }) => id === each && family.operation === operation.name),
   )
   if (first) return [first, ...others]
   const served = [...new Set(known.map(({ family }) => family.operation))]
@@ -362,13 +360,22 @@ function isMatchedByStar(catalogue: Catalogue, asked: unknown): boolean {
   return !isOwn && idOfName(catalogue, asked) !== asked
 }
 
-/** Equal connections in random order, each first as often as its share says. */
-function shuffled(models: Model[], random: () => number): Model[] {
-  if (models.length < 2) return models
-  return models
-    .map((model) => ({ model, place: random() ** (1 / model.share) }))
-    .sort((a, b) => b.place - a.place)
-    .map(({ model }) => model)
+/**
+ * Candidates with the equal connections of each model in the order in which they are tried: by the hash of a session the same each
+ * time, without one at random. Each is first as often as its share says.
+ */
+export function inOrderOfSession(
+  candidates: readonly [Model, ...Model[]],
+  session: number | undefined,
+  random: () => number,
+): [Model, ...Model[]] {
+  const scored = candidates.map((model) => {
+    const draw = session === undefined ? random() : drawOf(session, hashOf(model.upstream.name))
+    const place = candidates.findIndex(({ id }) => id === model.id)
+    return { model, place, score: scoreOf(draw, model.share) }
+  })
+  scored.sort((one, other) => one.place - other.place || other.score - one.score)
+  return scored.map(({ model }) => model) as [Model, ...Model[]]
 }
 
 /** The forms of a model at the prices of a key's plan; empty for an unknown one. */

@@ -39,6 +39,7 @@ const OPEN_PARTS = new Set([
   'webhooks',
   'limitToBalance',
   'realNames',
+  'affinity',
 ])
 const OPEN_UPSTREAM_TEXTS = new Set(['kind', 'onAbort'])
 const MOST_SHOWN_LENGTH = 60

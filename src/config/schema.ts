@@ -11,6 +11,7 @@ import { asObject, isObject } from '../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../lib/setting'
 import { UpstreamEntry } from '../upstreams/settings'
 import { AdminEntry, adminFaults } from './admin'
+import { AffinityEntry, affinityFaults } from './affinity'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { BackupEntry, backupFaults } from './backup'
 import { ConsoleEntry, consoleFaults } from './console'
@@ -192,6 +193,10 @@ const ConfigSchema = Type.Object(
       "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end stands for all that begin so.",
       Type.Record(Type.String(), Type.String()),
     ),
+    affinity: optionalSetting(
+      'How conversations keep to one key and to one of several equal upstreams, whose prompt cache has them (docs/operate/affinity.md). `false`: keys take turns, and equal upstreams are chosen at random. Default: by the session that a request names, else by the beginning of its conversation.',
+      Type.Union([Type.Literal(false), AffinityEntry]),
+    ),
     realNames: optionalSetting(
       "Whether a model is also known by the vendor's own name for it. A name that two models share stands for neither. Default true.",
       Type.Boolean(),
@@ -205,6 +210,7 @@ export const settingTables = [
   { place: '', schema: ConfigSchema },
   { place: 'server', schema: Server },
   { place: 'server.tls', schema: TlsEntry },
+  { place: 'affinity', schema: AffinityEntry },
   { place: 'webhooks', schema: Webhooks },
   { place: 'artifacts', schema: ArtifactsEntry },
   { place: 'responses', schema: ResponsesEntry },
@@ -256,6 +262,7 @@ export function faultsOf(value: unknown): string[] {
   // Parts of the right form are checked further even if others are not, so that one check shows everything.
   const {
     server,
+    affinity,
     admin,
     console: consoleEntry,
     webhooks,
@@ -290,6 +297,7 @@ export function faultsOf(value: unknown): string[] {
     ...retentionFaults(retention),
     ...paymentFaults(payments),
     ...responseFaults(responses),
+    ...affinityFaults(affinity),
     ...adminFaults(admin),
     ...consoleFaults(consoleEntry),
     ...metricsFaults(metrics),

@@ -187,27 +187,44 @@ export interface Upstream {
   /** Fields of a body by the name that the vendor has for them, or null, as `renamed` of its kind. */
   namesOfFields(protocol: Call['protocol']): UpstreamKind['renamed']
   refused: UpstreamKind['refused']
+  /** True if there is a choice of keys. */
+  readonly hasSeveralKeys: boolean
   /** A call for a model of the vendor, as it is sent. Throws a GatewayError for what the vendor does not serve. */
   adapt(call: Call, model: string): Call
   /**
    * Sends one call. Resolves with a 2xx answer whose body is still to be read; throws a GatewayError otherwise. `done`
-   * must be called once the body has been read or given up: it frees the slot of the request. `account` is the
-   * caller's: no connection goes from one account to another right after an answer. `failed` hears of each attempt
-   * after which another one follows here, as with another key. `keyNumber` is the place of the key among several, from 1.
+   * must be called once the body has been read or given up: it frees the slot of the request. `failed` hears of each
+   * attempt after which another one follows here, as with another key.
    */
   send(
     call: Call,
     body: CallBody,
     signal: CancelSignal,
-    account: string,
+    sender: CallSender,
     failed?: (error: GatewayError) => void,
-  ): Promise<{ response: HttpResponse; keyNumber: number | null; done(): void }>
+  ): Promise<SentCall & { done(): void }>
   fetchFile: FetchFile
   /** The error for a 200 with an error in the body; a status that the body names wins. */
   errorOf(status: number, body: unknown): GatewayError
   health(): UpstreamHealth
   /** Closes idle connections. */
   close(): void
+}
+
+/** The caller for whom a call is sent. */
+export interface CallSender {
+  /** No connection goes from one account to another right after an answer. */
+  account: string
+  /** The hash of the session whose prompts a vendor may have cached; absent for none. Its calls keep to one key. */
+  session?: number | undefined
+}
+
+export interface SentCall {
+  response: HttpResponse
+  /** The place of the key among several, from 1; null for a single one. */
+  keyNumber: number | null
+  /** Keys that the session prefers and that rested, the most preferred first; null for none. */
+  restingKeys: readonly number[] | null
 }
 
 /** Fields of bodies by their names, each as JSON text. */

@@ -23,11 +23,21 @@ export type NameOf = (keyId: unknown) => string | null
 
 type Shown = Omit<
   LoggedColumns,
-  'id' | 'at' | 'stream' | 'amount' | 'held' | 'attempts' | 'metadata' | 'quantities'
+  | 'id'
+  | 'at'
+  | 'stream'
+  | 'amount'
+  | 'held'
+  | 'attempts'
+  | 'metadata'
+  | 'quantities'
+  | 'session'
+  | 'resting_keys'
 >
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
-  const { number: _, id, at, stream, amount, held, attempts, metadata, quantities: _paid, ...rest } = row
+  const { number: _, id, at, stream, amount, held, attempts, metadata, session, ...others } = row
+  const { resting_keys: resting, quantities: _paid, ...rest } = others
   return {
     id,
     at: isoTime(at),
@@ -38,7 +48,15 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     amount_usd: usdOf(amount),
     attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
     metadata: (typeof metadata === 'string' ? JSON.parse(metadata) : null) as Record<string, string> | null,
+    session: typeof session === 'string' ? sessionJson(session) : null,
+    resting_keys: typeof resting === 'string' ? resting.split(',').map(Number) : [],
   }
+}
+
+/** The session that chose the key and the upstream of a request: by which header or field, and its hash. */
+function sessionJson(session: string): { by: string; hash: string } {
+  const [by = '', hash = ''] = session.split(' ')
+  return { by, hash }
 }
 
 /** An amount of a row in dollars; null for none. */

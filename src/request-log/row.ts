@@ -46,6 +46,10 @@ export interface RequestLogRow {
   upstreamRequestId: string | null
   /** The number of the upstream's key, counted from 1; null where it has one or none. */
   upstreamKey: number | null
+  /** The session that chose the key or the upstream, as `x-session-id 5f3a9c21`: its sign and its hash. Null where nothing was chosen by it. */
+  session: string | null
+  /** Keys that the session prefers and that rested, by their numbers, the most preferred first; null for none. */
+  restingKeys: readonly number[] | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
   /** The metadata that its usage is counted by, as JSON; null for none. */
@@ -112,6 +116,8 @@ export function newLogRow(
     upstreamMs: 0,
     upstreamRequestId: null,
     upstreamKey: null,
+    session: null,
+    restingKeys: null,
     attempts: null,
     metadata: null,
     trace: null,
@@ -168,6 +174,7 @@ export function noteFailedAttempt(
   })
   logRow.upstreamRequestId = null
   logRow.upstreamKey = null
+  logRow.restingKeys = null
 }
 
 /** Notes what is paid. Most requests have two kinds of tokens only: then their counts say everything. */
@@ -239,6 +246,8 @@ export const COLUMNS = [
   ['metadata', 'text'],
   ['quantities', 'text'],
   ['upstream_key', 'bigint'],
+  ['session', 'text'],
+  ['resting_keys', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -275,6 +284,8 @@ export function valuesOf(logRow: RequestLogRow): Value[] {
     logRow.metadata,
     logRow.quantities,
     logRow.upstreamKey,
+    logRow.session,
+    logRow.restingKeys?.join() ?? null,
   ]
 }
 

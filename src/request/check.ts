@@ -18,6 +18,7 @@ import type { System } from '../lib/system'
 import { createValidator } from '../lib/validate'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
+import type { RequestSession } from './session'
 
 export interface CheckedRequest {
   operation: Operation
@@ -36,6 +37,8 @@ export interface CheckedRequest {
   metadata?: string | undefined
   /** The answer that is kept for later requests; absent if it is not. */
   toKeep?: ResponseToKeep | undefined
+  /** The session that its calls belong to; absent for none, or where there is no choice of keys and upstreams. */
+  session?: RequestSession | undefined
   /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
   background?: { isFollowed: boolean } | undefined
 }
@@ -54,8 +57,10 @@ export interface ReadRequest {
   key: Key
   given: Parsed
   form: Form | undefined
-  /** Models that may answer, the first choice first. */
+  /** Models that may answer, the first choice first, once their order is chosen. */
   candidates: readonly [Model, ...Model[]]
+  /** Absent for none, or where there is no choice. */
+  session?: RequestSession | undefined
   /** The answer that is being made, for an operation that keeps its answers. */
   answer?: AnswerContext
   /** Items of the input before the caller's own, which are kept here; absent if there are none. */
@@ -70,7 +75,7 @@ export function readRequest(
   key: Key,
   operation: Operation,
   content: Uint8Array | Form,
-  system: Pick<System, 'now' | 'random'>,
+  system: Pick<System, 'now'>,
 ): ReadRequest {
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
@@ -103,7 +108,8 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
       }
       const { source, fingerprint, parsed } = asked
       const others = othersOf(candidates, place, parsed, form)
-      return { operation, key, model, family: model.family, others, parsed, source, fingerprint }
+      const { family } = model
+      return { operation, key, model, family, others, parsed, source, fingerprint, session: read.session }
     }
   } catch (error) {
     refusal = error

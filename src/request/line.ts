@@ -71,6 +71,8 @@ export interface Incoming {
   trace?(): CallerTrace
   /** The caller's metadata for reports of usage. Read only where it is wanted. */
   metadata?(): string | null
+  /** A header of the request, by its lower-case name; absent for a tool. Read only where there is a choice of keys or upstreams. */
+  header?(name: string): string | null
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
   /** Called instead when the answer is a stream of events that are made in the background. */

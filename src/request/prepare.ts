@@ -12,6 +12,7 @@ import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readReq
 import type { Incoming } from './line'
 import { metadataOf } from './metadata'
 import { checkSealed } from './sealed-items'
+import { chooseOrder, sessionText } from './session'
 import type { RequestWorld } from './world'
 
 /** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
@@ -26,6 +27,7 @@ export async function prepareRequest(
   const kept = incoming.operation.keepsAnswers
     ? await beginAnswer(world, read, incoming.idempotencyKey)
     : checkCallers(world, read)
+  chooseOrder(world, read, incoming)
   const metadata = wantedMetadata(world, read, incoming)
   logRow.metadata = metadata ?? null
   const request = checkRequest(read, incoming, logRow.at)
@@ -63,8 +65,9 @@ async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: R
   }
 }
 
-function describe(logRow: RequestLogRow, { model, parsed }: CheckedRequest): void {
+function describe(logRow: RequestLogRow, { model, parsed, session }: CheckedRequest): void {
   logRow.model = model.id
   logRow.upstream = model.upstream.name
+  if (session) logRow.session = sessionText(session)
   logRow.stream = (parsed.body as { stream?: unknown }).stream === true
 }

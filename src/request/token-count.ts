@@ -4,6 +4,7 @@
 import type { Authenticator, Authorization } from '../accounts/keys'
 import { countFreeRequest } from '../billing/ledger/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
+import type { Config } from '../config/schema'
 import { callerLeft, garbage, timedOut } from '../contract/failures'
 import type { Call, Family, Model } from '../contract/family'
 import type { Operation } from '../contract/operations'
@@ -18,6 +19,7 @@ import type { TokenCounter } from '../media/token-counter'
 import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import { completeInput } from './answer-context'
 import { type CheckedRequest, checkRequest, readRequest } from './check'
+import { chooseOrder } from './session'
 
 interface CountRequest {
   authorization: Authorization
@@ -36,6 +38,7 @@ const MOST_COUNTS = 2
 const TIMEOUT_MS = 30_000
 
 export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'>, ContentWorld {
+  config: Pick<Config, 'affinity'>
   sealer: Sealer
   authenticator: Authenticator
   catalogue: Catalogue
@@ -54,6 +57,7 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
     const content = operation.name === 'messages' ? withLimit(body) : body
     const read = readRequest(world.catalogue, key, operation, content, world)
     if (operation.keepsAnswers) await completeInput(world, read)
+    chooseOrder(world, read, {})
     const checked = checkRequest(read, request, world.now())
     await countFreeRequest(world.db, key, world.now())
     const asked = tokenCountOf(checked.model) && (await askUpstreams(world, key.account, checked, controller))
@@ -113,7 +117,7 @@ async function askUpstream(
   const { signal } = controller
   const cancel = after(TIMEOUT_MS, () => controller.abort(timedOut(model)))
   try {
-    const { response, done } = await upstream.send(call, text, signal, account)
+    const { response, done } = await upstream.send(call, text, signal, { account })
     const document = { mostBytes: MAX_DOCUMENT_BYTES }
     const { json } = await readReply(response, model, signal, document).finally(done)
     const tokens = tokenCount?.read(json)

@@ -23,7 +23,7 @@ export async function send(
   call: Call,
 ): Promise<Sent> {
   const {
-    request: { model },
+    request: { model, session },
     cancelToken,
     logRow,
     charge,
@@ -43,7 +43,7 @@ export async function send(
       adapted,
       bodyOf(world, reservation, adapted),
       cancelToken.signal,
-      charge.account,
+      { account: charge.account, session: session?.hash },
       (error) => {
         const now = world.monotonic()
         noteFailedAttempt(logRow, error, now)
@@ -52,6 +52,7 @@ export async function send(
     )
     logRow.upstreamRequestId = requestIdOf(sent.response)
     logRow.upstreamKey = sent.keyNumber
+    logRow.restingKeys = sent.restingKeys
     return sent
   } catch (error) {
     if (error instanceof GatewayError) {

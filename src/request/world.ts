@@ -20,7 +20,7 @@ import type { AddressRules } from '../webhooks/address'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
-  config: Pick<Config, 'server' | 'limitToBalance' | 'usage'>
+  config: Pick<Config, 'server' | 'limitToBalance' | 'usage' | 'affinity'>
   db: Db
   /** The disk, for ends of charges that the database refuses. */
   pendingEnds: PendingRecords

@@ -70,7 +70,7 @@ async function send<Result>(
   const timeoutMs = Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
   const stopTimer = after(timeoutMs, () => controller.abort(timedOut(model)))
   try {
-    const { response, done } = await upstream.send(call, null, controller.signal, account)
+    const { response, done } = await upstream.send(call, null, controller.signal, { account })
     return await read(response, controller.signal).finally(done)
   } finally {
     stopTimer()

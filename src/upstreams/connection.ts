@@ -1,8 +1,8 @@
-// Makes the HTTP calls of one upstream, with its keys in turn, repeated only if nothing was begun. It must never follow
+// Makes the HTTP calls of one upstream, each with one of its keys, repeated only if nothing was begun. It must never follow
 // a redirect, send a key to another host, or repeat a request that the vendor may have begun.
 
 import type { Call } from '../contract/family'
-import type { CallBody, UpstreamKind, UpstreamPlace } from '../contract/upstream'
+import type { CallBody, CallSender, SentCall, UpstreamKind, UpstreamPlace } from '../contract/upstream'
 import type { HttpResponse } from '../http-client/response'
 import { MalformedResponse } from '../http-client/response-parser'
 import { NotConnected, type Origin, type Transport } from '../http-client/transport'
@@ -13,11 +13,11 @@ import { awsCredentials, type Environment } from './aws-credentials'
 import { notHttp, unreachable } from './caller-errors'
 import { withoutFraming } from './framing'
 import { createMask, type Mask } from './key-mask'
-import { type CallHeaders, KeysInTurn, type UpstreamKey } from './keys-in-turn'
 import { Refusals } from './refusals'
 import { keysOfUpstream, otherSecretsOf, tlsOf } from './secrets'
 import type { UpstreamConfig } from './settings'
 import { exchanged, NoToken, Tokens } from './tokens'
+import { type CallHeaders, type UpstreamKey, UpstreamKeys } from './upstream-keys'
 
 /** The outside world of a connection. `wall` is for times that vendors name. */
 export interface UpstreamWorld extends Pick<System, 'wall' | 'monotonic' | 'log'> {
@@ -53,7 +53,7 @@ export class UpstreamConnection {
   private readonly auth: UpstreamConfig['auth']
   /** The operator's own headers, by lower-case name. */
   private readonly headers: CallHeaders
-  private readonly keys: KeysInTurn
+  private readonly keys: UpstreamKeys
   private readonly mask: Mask
   /** Tokens that answers could still show, the newest last. */
   private shownTokens: string[] = []
@@ -74,7 +74,7 @@ export class UpstreamConnection {
     this.wall = world.wall
     this.basePath = pathname.replace(/\/+$/, '')
     this.search = withQuery(search, new URLSearchParams(config.query).toString())
-    this.keys = new KeysInTurn(secrets, world.monotonic)
+    this.keys = new UpstreamKeys(secrets, world.monotonic)
     const parts = secrets.flatMap((secret) => (secret === null ? [] : (kind.secretParts?.(secret) ?? [])))
     const hidden = [...secrets, ...parts, ...otherSecretsOf(config)]
     let mask = createMask(hidden)
@@ -98,11 +98,11 @@ export class UpstreamConnection {
     call: Call,
     body: CallBody,
     signal: CancelSignal,
-    account: string,
+    { account, session }: CallSender,
     failed?: (error: GatewayError) => void,
-  ): Promise<{ response: HttpResponse; keyNumber: number | null }> {
+  ): Promise<SentCall> {
     for (let attempts = 1; ; attempts++) {
-      const key = this.keys.next()
+      const { key, resting: restingKeys } = this.keys.choose(session)
       let response: HttpResponse
       try {
         const secret = this.tokens ? await this.tokens.of(key) : key.secret
@@ -121,7 +121,7 @@ export class UpstreamConnection {
         failed?.(failure)
         continue
       }
-      if (response.ok) return { response, keyNumber: key.number }
+      if (response.ok) return { response, keyNumber: key.number, restingKeys }
       const refusal = await this.refusals.read(response)
       refusal.error.upstreamKey = key.number
       const isTokenRefused = this.tokens !== undefined && refusal.status === 401
@@ -131,6 +131,10 @@ export class UpstreamConnection {
       if (!mayHelp || attempts >= MAX_ATTEMPTS) throw refusal.error
       failed?.(refusal.error)
     }
+  }
+
+  get hasSeveralKeys(): boolean {
+    return this.keys.areSeveral
   }
 
   close(): void {

@@ -34,7 +34,7 @@ async function ask(
   mostBytes: number,
 ): Promise<unknown> {
   const body = call.body && 'json' in call.body ? JSON.stringify(call.body.json) : null
-  const { response, done } = await upstream.send(call, body, signal, ACCOUNT)
+  const { response, done } = await upstream.send(call, body, signal, { account: ACCOUNT })
   const bytes = await response.body.bytes(mostBytes).finally(done)
   return parseForeign(new TextDecoder().decode(bytes))
 }

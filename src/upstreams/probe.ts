@@ -88,7 +88,7 @@ async function ask(
 ): Promise<Finding> {
   const { body } = call
   const text = body && 'json' in body ? JSON.stringify(body.json) : null
-  const { response, done } = await upstream.send(call, text, signal, 'operator')
+  const { response, done } = await upstream.send(call, text, signal, { account: 'operator' })
   try {
     if (!read) return READY
     // That it answers is what was asked: a list that cannot be read changes nothing about it.

@@ -9,9 +9,9 @@ import { parseForeign, TooDeep } from '../lib/json/json'
 import type { System } from '../lib/system'
 import { emptyAnswer, isNotTaken, notServed, refusedByUpstream } from './caller-errors'
 import type { Mask } from './key-mask'
-import type { KeyRefusal } from './keys-in-turn'
 import { loadingSeconds } from './loading'
 import { requestIdOf } from './request-id'
+import type { KeyRefusal } from './upstream-keys'
 
 export interface Refusal extends KeyRefusal {
   error: GatewayError

@@ -18,7 +18,7 @@ export const UpstreamEntry = Type.Object(
       Type.String({ pattern: '^https?://' }),
     ),
     apiKey: optionalSetting(
-      'One key, or several that are used in turn (one that is refused rests). `null` for a server that wants none; TOML writes `false`. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. Absent, as an unset environment variable is: its models are hidden.',
+      'One key, or several: each conversation keeps to one of them, other requests use them in turn, and one that is refused rests (docs/operate/affinity.md). `null` for a server that wants none; TOML writes `false`. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. Absent, as an unset environment variable is: its models are hidden.',
       Type.Union([
         Type.String({ minLength: 1 }),
         Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),

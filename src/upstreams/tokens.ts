@@ -5,7 +5,7 @@ import type { TokenExchange } from '../contract/upstream'
 import type { OpenOptions, Origin, Transport } from '../http-client/transport'
 import { CancelToken } from '../lib/cancel-token'
 import { parseForeign } from '../lib/json/json'
-import type { UpstreamKey } from './keys-in-turn'
+import type { UpstreamKey } from './upstream-keys'
 
 interface Held {
   token: string

@@ -4,14 +4,15 @@
 import type { Call } from '../contract/family'
 import type {
   CallBody,
+  CallSender,
   FetchFile,
   OperatorFields,
+  SentCall,
   Upstream,
   UpstreamHealth,
   UpstreamKind,
   UpstreamPlace,
 } from '../contract/upstream'
-import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { Breaker } from './breaker'
@@ -96,9 +97,9 @@ class LimitedUpstream implements Upstream {
     call: Call,
     body: CallBody,
     signal: CancelSignal,
-    account: string,
+    sender: CallSender,
     failed?: (error: GatewayError) => void,
-  ): Promise<{ response: HttpResponse; keyNumber: number | null; done(): void }> {
+  ): Promise<SentCall & { done(): void }> {
     if (this.running >= this.concurrency) throw overConcurrency(this.name, this.concurrency)
     if (!this.breaker.allows()) throw circuitOpen(this.name)
     this.running++
@@ -108,7 +109,7 @@ class LimitedUpstream implements Upstream {
       isDone = true
     }
     try {
-      const sent = await this.connection.send(call, body, signal, account, failed)
+      const sent = await this.connection.send(call, body, signal, sender, failed)
       this.breaker.report('answered')
       return { ...sent, done }
     } catch (error) {
@@ -118,6 +119,10 @@ class LimitedUpstream implements Upstream {
       else this.breaker.report(signal.aborted || signal.tooLate?.() ? 'cut' : 'answered')
       throw error
     }
+  }
+
+  get hasSeveralKeys(): boolean {
+    return this.connection.hasSeveralKeys
   }
 
   adapt(call: Call, model: string): Call {

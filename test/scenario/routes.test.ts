@@ -5,10 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, t
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Key } from '../../src/accounts/keys'
-import { resolveModels } from '../../src/catalogue/models'
+import { inOrderOfSession, resolveModels } from '../../src/catalogue/models'
 import { faultsOf, type ModelConfig, type RouteConfig } from '../../src/config/schema'
+import type { Model } from '../../src/contract/family'
 import { operations } from '../../src/contract/operations'
 import type { Row } from '../../src/db/db'
+import { hashOf } from '../../src/lib/rendezvous'
 import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, type TestGatewayOptions, waitFor } from '../support/gateway'
 import { createCommandLine } from '../support/processes/command-line'
@@ -63,6 +65,7 @@ const models: Record<string, ModelConfig | RouteConfig> = {
   'half-there': { route: ['keyless', 'third'] },
   'not-there': { route: ['keyless'] },
   equals: modelOf('first', { first: 1, second: 1 }),
+  'third-then-equals': { route: ['third', 'equals'] },
   'one-of-two': modelOf('first', { keyless: 9, first: 1 }),
   spread: modelOf('first', { first: 3, second: 2, third: 1, keyless: 5 }),
 }
@@ -531,17 +534,21 @@ const anyKey = { models: null } as Key
 const chat = operations.find(({ name }) => name === 'chat') as (typeof operations)[number]
 
 describe('equal connections', () => {
-  const PICKS = 2_000
+  const PICKS = 10_000
+  const order = (session: number | undefined, random: () => number) => {
+    const found = resolveModels(gateway.server.world.catalogue, anyKey, chat, 'spread', { now: Date.now })
+    return inOrderOfSession(found, session, random)
+  }
+  const seeded = createRandom(7)
+  const ways: readonly [string, (pick: number) => Model[]][] = [
+    ['at random', () => order(undefined, () => seeded.below(2 ** 30) / 2 ** 30)],
+    ['by session', (pick) => order(hashOf(`session-${pick}`), () => 0.5)],
+  ]
 
-  test('are picked as often as their shares say, in every place', () => {
-    const random = createRandom(7)
-    const { catalogue } = gateway.server.world
+  test.each(ways)('are picked %s as often as their shares say, in every place', (_, pickOf) => {
     const counts = new Map<string, number>()
     for (let pick = 0; pick < PICKS; pick++) {
-      const found = resolveModels(catalogue, anyKey, chat, 'spread', {
-        now: Date.now,
-        random: () => random.below(2 ** 30) / 2 ** 30,
-      })
+      const found = pickOf(pick)
       expect(found).toHaveLength(3)
       for (const [place, { upstream }] of found.entries()) {
         const key = `${upstream.name} ${place}`
@@ -549,21 +556,34 @@ describe('equal connections', () => {
       }
     }
     const shareOf = (name: Name, place: number) => (counts.get(`${name} ${place}`) ?? 0) / PICKS
-    // Of six parts; a spread of four standard deviations is less than five hundredths.
     for (const [name, share] of [
       ['first', 3 / 6],
       ['second', 2 / 6],
       ['third', 1 / 6],
     ] as const) {
-      expect(Math.abs(shareOf(name, 0) - share)).toBeLessThan(0.05)
+      expect(Math.abs(shareOf(name, 0) - share)).toBeLessThan(0.03)
     }
     // Second comes who is left, by the shares of those who are left.
     const second = (2 / 6) * (3 / 4) + (1 / 6) * (3 / 5)
-    expect(Math.abs(shareOf('first', 1) - second)).toBeLessThan(0.05)
+    expect(Math.abs(shareOf('first', 1) - second)).toBeLessThan(0.03)
   })
 
-  test('get their share of real requests', async () => {
-    for (let count = 0; count < 40; count++) expect((await ask({ model: 'equals' })).status).toBe(200)
+  test('stay with their sessions, one after the other by their place on a route', () => {
+    const { catalogue } = gateway.server.world
+    const found = resolveModels(catalogue, anyKey, chat, 'third-then-equals', { now: Date.now })
+    for (let session = 0; session < 50; session++) {
+      const names = inOrderOfSession(found, session, Math.random).map(({ upstream }) => upstream.name)
+      expect(names[0]).toBe('third')
+      expect(names.slice(1).toSorted()).toEqual(['first', 'second'])
+      expect(inOrderOfSession(found, session, Math.random).map(({ upstream }) => upstream.name)).toEqual(
+        names,
+      )
+    }
+  })
+
+  test('get their share of real conversations', async () => {
+    for (let count = 0; count < 40; count++)
+      expect((await ask({ model: 'equals', messages: say(`Question ${count}`) })).status).toBe(200)
     const [first = 0, second = 0] = asked()
     expect(first + second).toBe(40)
     // Less than one in a million tests would see this fail by chance.
@@ -574,7 +594,10 @@ describe('equal connections', () => {
     vendors.first.answer = failing(503)
     const upstreamsSeen = new Set<unknown>()
     for (let count = 0; count < 20; count++) {
-      const { status, json, charge, logRow } = await ask({ model: 'equals' })
+      const { status, json, charge, logRow } = await ask({
+        model: 'equals',
+        messages: say(`Question ${count}`),
+      })
       expect({ status, model: json.model }).toEqual({ status: 200, model: 'equals' })
       expect(charge).toMatchObject({ state: 'settled', model: 'equals', amount: priceOf('first') })
       upstreamsSeen.add(logRow.upstream)
@@ -586,7 +609,7 @@ describe('equal connections', () => {
 
   test('without a key are passed over', async () => {
     const { catalogue } = gateway.server.world
-    const found = resolveModels(catalogue, anyKey, chat, 'one-of-two', { now: Date.now, random: Math.random })
+    const found = resolveModels(catalogue, anyKey, chat, 'one-of-two', { now: Date.now })
     expect(found.map(({ upstream }) => upstream.name)).toEqual(['first'])
     expect((await ask({ model: 'one-of-two' })).json.model).toBe('one-of-two')
   })

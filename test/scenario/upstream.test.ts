@@ -593,6 +593,7 @@ describe('several keys of one vendor', () => {
     gateway = await startTestGateway({
       upstreams,
       models: Object.fromEntries(Object.keys(upstreams).map((name) => [`test-${name}`, chatModel(name)])),
+      config: { affinity: false },
       outside: { now: () => Date.now() + shiftMs },
     })
   })

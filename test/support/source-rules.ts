@@ -231,6 +231,8 @@ export function vendorFaults(files: readonly SourceFile[]): string[] {
         .replaceAll(/(?<!(?:[!=]==?|case) )"(openai|gemini)"/g, '')
         // Headers by which clients of messages say what they know, whoever serves them.
         .replaceAll(/"anthropic-(version|beta)"/g, '')
+        // The header by which a client names its session, whoever serves it.
+        .replaceAll(/"x-claude-code-session-id"/g, '')
         // The domain in the details of errors of one dialect, whoever serves it.
         .replaceAll(/googleapis\.com(\/google\.rpc)?/g, '')
       const found = vendors.exec(rest)

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { startSandbox } from '../../sandbox'
 import { directTransport } from '../../src/http-client/origin'
 import { awsCredentials, type Environment } from '../../src/upstreams/aws-credentials'
-import { KeysInTurn } from '../../src/upstreams/keys-in-turn'
 import { NoToken, Tokens } from '../../src/upstreams/tokens'
+import { UpstreamKeys } from '../../src/upstreams/upstream-keys'
 import { say, startTestGateway } from '../support/gateway'
 
 const folder = mkdtempSync(join(tmpdir(), 'aws-'))
@@ -209,7 +209,7 @@ test('a role is asked for once for all who wait, and anew ahead of its end', asy
   let now = 0
   const parts = { transport: directTransport, options: {}, environment: { HOME: folder, ...container }, wall }
   const tokens = new Tokens(() => awsCredentials(parts), { monotonic: () => now, hide() {} })
-  const key = new KeysInTurn([null], () => now).next()
+  const key = new UpstreamKeys([null], () => now).choose(undefined).key
   await Promise.all(Array.from({ length: 20 }, () => tokens.of(key)))
   expect(asked.length).toBe(1)
   now += AN_HOUR_MS - 310_000

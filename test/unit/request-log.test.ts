@@ -40,6 +40,8 @@ function entry(id: string, at = START): RequestLogRow {
     upstreamMs: 6.5,
     upstreamRequestId: 'vendor-1',
     upstreamKey: null,
+    session: 'content 0a1b2c3d',
+    restingKeys: [3, 1],
     quantities: null,
     attempts: null,
     metadata: null,
@@ -133,6 +135,8 @@ describe('the request log', () => {
         metadata: null,
         quantities: null,
         upstream_key: null,
+        session: 'content 0a1b2c3d',
+        resting_keys: '3,1',
       },
     ])
     await requestLog.close()

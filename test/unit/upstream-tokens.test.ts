@@ -6,9 +6,9 @@ import { startSandbox } from '../../sandbox'
 import { takeTokensBack } from '../../sandbox/vertex/tokens'
 import type { TokenExchange } from '../../src/contract/upstream'
 import { directTransport } from '../../src/http-client/origin'
-import { KeysInTurn, type UpstreamKey } from '../../src/upstreams/keys-in-turn'
 import { vertex } from '../../src/upstreams/kinds/vertex'
 import { exchanged, NoToken, Tokens } from '../../src/upstreams/tokens'
+import { type UpstreamKey, UpstreamKeys } from '../../src/upstreams/upstream-keys'
 import { say, startTestGateway, waitFor } from '../support/gateway'
 import { rejection } from '../support/rejection'
 import { completion, startVendor } from '../support/vendors/vendor'
@@ -34,7 +34,7 @@ function open(secret: string): { tokens: Tokens; key: UpstreamKey } {
   }
   return {
     tokens: new Tokens(exchanged(exchange, parts), parts),
-    key: new KeysInTurn([secret], () => now).next(),
+    key: new UpstreamKeys([secret], () => now).choose(undefined).key,
   }
 }
 

@@ -16,7 +16,7 @@ export const ModelEntry = Type.Object(
       Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]),
     ),
     upstream: requiredSetting(
-      'The upstream that serves it, or several that are equal with the share of each: `{ east: 2, west: 1 }`.',
+      'The upstream that serves it, or several that are equal with the share of each: `{ east: 2, west: 1 }`. Each conversation keeps to one of them.',
       Type.Union([Type.String(), Type.Record(Type.String(), Share, { minProperties: 1 })]),
     ),
     upstreamModel: optionalSetting(

@@ -38,6 +38,8 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   usage_source: string | null
   upstream_request_id: string | null
   upstream_key: number | null
+  session: { by: string; hash: string } | null
+  resting_keys: number[]
   client_address: string | null
   metadata: Record<string, string> | null
 }
@@ -223,6 +225,8 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
         ],
         [words.tokens, tokensText(request.input_tokens, request.output_tokens)],
         ...metadataFacts(request.metadata ?? {}),
+        request.session && [words.session, words.sessionBy(request.session.hash, request.session.by)],
+        request.upstream_key !== null && [words.upstreamKey, keyText(request)],
         [words.client, request.client_address],
         [
           words.vendorId,
@@ -231,6 +235,12 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
       ]}
     />
   )
+}
+
+/** The number of the key that was used, and why it was this one. */
+function keyText({ upstream_key: key, session, resting_keys: resting }: LoggedRequest): string {
+  if (resting.length > 0) return words.keyInPlaceOf(key, resting.join(', '))
+  return session ? words.keyOfSession(key) : words.keyInTurn(key)
 }
 
 /** Each value of metadata, which leads to the requests that have it. */

@@ -137,6 +137,10 @@ export class HttpIncoming implements Incoming {
     return this.request.headers.get('x-gateway-metadata')
   }
 
+  header(name: string): string | null {
+    return this.request.headers.get(name)
+  }
+
   gatewayUrl(): string {
     return gatewayUrlOf(this.world.config.server?.publicUrl, this.request, this.listener)
   }

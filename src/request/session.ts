@@ -1,0 +1,160 @@
+// The session of a request: the conversation whose beginning a vendor has in its prompt cache. The same conversation must get the same
+// hash in every turn and on every node. It is used for the choice of a key and of an equal upstream, and for nothing else.
+
+import { inOrderOfSession } from '../catalogue/models'
+import type { Config } from '../config/schema'
+import type { Model } from '../contract/family'
+import type { OperationName } from '../contract/operations'
+import { asObject, isObject } from '../lib/objects'
+import { hashOf } from '../lib/rendezvous'
+import type { System } from '../lib/system'
+import type { ReadRequest } from './check'
+
+export interface RequestSession {
+  hash: number
+  /** The header or the field that named it; `content` if nothing did. */
+  by: string
+}
+
+/** Operations with prompts that vendors cache. */
+const CACHED: ReadonlySet<OperationName> = new Set(['chat', 'messages', 'responses', 'completions'])
+
+/**
+ * Headers that name a session, the first that is present counts: those of gateways, of Claude Code
+ * (https://code.claude.com/docs/en/llm-gateway-protocol), of Codex and of Open WebUI.
+ */
+const HEADERS = [
+  'x-session-id',
+  'x-session-affinity',
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'x-openwebui-chat-id',
+] as const
+
+/** The end of the user that earlier versions of Claude Code name. */
+const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
+
+/** Characters of a text that are read, and values of a request: vendors find a prompt by its beginning. */
+const MOST_CHARACTERS = 4_096
+const MOST_VALUES = 5_000
+
+/** A request with headers; a tool has none. */
+interface Headed {
+  header?(name: string): string | null
+}
+
+/**
+ * Puts equal upstreams of a request in the order in which they are tried: by its session, or at random by their shares. A request
+ * without any choice of upstreams or keys has no session, because nobody would use it.
+ */
+export function chooseOrder(
+  { config, random }: { config: Pick<Config, 'affinity'> } & Pick<System, 'random'>,
+  read: ReadRequest,
+  from: Headed,
+): void {
+  const { candidates } = read
+  const areEqual = candidates.length > 1 && candidates.some((model) => hasEqual(model, candidates))
+  if (!areEqual && !candidates.some(({ upstream }) => upstream.hasSeveralKeys)) return
+  const { affinity } = config
+  if (affinity !== false) read.session = sessionOf(read, from, affinity?.headers ?? [])
+  if (areEqual) read.candidates = inOrderOfSession(candidates, read.session?.hash, random)
+}
+
+function hasEqual({ id, upstream }: Model, candidates: readonly Model[]): boolean {
+  return candidates.some((other) => other.id === id && other.upstream !== upstream)
+}
+
+function sessionOf(
+  { key, operation, given: { body }, candidates: [model], answer }: ReadRequest,
+  from: Headed,
+  ownHeaders: readonly string[],
+): RequestSession | undefined {
+  if (!CACHED.has(operation.name)) return undefined
+  const account = hashOf(key.account)
+  const named = namedByHeader(from, ownHeaders) ?? namedByBody(body, answer?.conversationId)
+  if (named) return { by: named[0], hash: hashOf(named[1], account) }
+  const hash = contentHash(body, hashOf(model.id, account))
+  return hash === undefined ? undefined : { by: 'content', hash }
+}
+
+type Named = readonly [by: string, name: string]
+
+function namedByHeader(from: Headed, ownHeaders: readonly string[]): Named | undefined {
+  for (const name of [...ownHeaders, ...HEADERS]) {
+    const value = from.header?.(name)
+    if (value) return [name.toLowerCase(), value]
+  }
+  return undefined
+}
+
+/**
+ * The field of a body that names its session. `previous_response_id` does not: it is another in each turn, and what it stands for is in
+ * the input by now.
+ */
+function namedByBody(body: Record<string, unknown>, conversationId: string | undefined): Named | undefined {
+  const fields: readonly (readonly [by: string, name: unknown])[] = [
+    ['session_id', body.session_id],
+    ['prompt_cache_key', body.prompt_cache_key],
+    ['metadata.user_id', sessionOfUser(asObject(body.metadata).user_id)],
+    ['conversation', conversationId],
+    ['user', body.user],
+  ]
+  for (const [by, name] of fields) if (typeof name === 'string' && name !== '') return [by, name]
+  return undefined
+}
+
+/** The session in the user that a client of messages names: Claude Code puts JSON there, with the session in it. */
+function sessionOfUser(userId: unknown): unknown {
+  if (typeof userId !== 'string') return undefined
+  const [, session] = SESSION_OF_USER.exec(userId) ?? []
+  if (session !== undefined) return session
+  if (!userId.startsWith('{')) return userId
+  try {
+    const { session_id: named } = asObject(JSON.parse(userId))
+    return typeof named === 'string' ? named : userId
+  } catch {
+    return userId
+  }
+}
+
+/**
+ * The hash of the beginning of a conversation: its instructions, its tools, and all up to the first message of the user. Undefined
+ * without messages.
+ */
+function contentHash(
+  { messages, input, ...body }: Record<string, unknown>,
+  seed: number,
+): number | undefined {
+  const items = messages ?? input
+  if (typeof items !== 'string' && !Array.isArray(items)) return undefined
+  const first = typeof items === 'string' ? items : items.slice(0, 1 + firstOfUser(items))
+  return new TextHash(seed).add([body.instructions, body.system, body.tools, first])
+}
+
+function firstOfUser(items: readonly unknown[]): number {
+  return items.findIndex((item) => isObject(item) && item.role === 'user')
+}
+
+/** Members without a part in the prompt, or that a client changes from turn to turn: it moves the mark of its cache. */
+const NOT_CONTENT: ReadonlySet<string> = new Set(['type', 'role', 'id', 'status', 'cache_control'])
+
+/** The hash of all texts in a value, however they are wrapped. */
+class TextHash {
+  private values = 0
+
+  constructor(private hash: number) {}
+
+  add(value: unknown): number {
+    if (this.values++ >= MOST_VALUES) return this.hash
+    if (typeof value === 'string') this.hash = hashOf(value.slice(0, MOST_CHARACTERS), this.hash)
+    else if (Array.isArray(value)) for (const item of value) this.add(item)
+    else if (isObject(value)) for (const name in value) if (!NOT_CONTENT.has(name)) this.add(value[name])
+    return this.hash
+  }
+}
+
+/** A session as the request log has it. */
+export function sessionText({ hash, by }: RequestSession): string {
+  return `${by} ${hash.toString(16).padStart(8, '0')}`
+}

@@ -35,9 +35,9 @@ const HEADERS = [
 /** The end of the user that earlier versions of Claude Code name. */
 const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
 
-/** Characters of a text that are read, and values of a request: vendors find a prompt by its beginning. */
+/** Characters of a text that are read, and values of a request: more would cost time and tell nothing apart. */
 const MOST_CHARACTERS = 4_096
-const MOST_VALUES = 5_000
+const MOST_VALUES = 300
 
 /** A request with headers; a tool has none. */
 interface Headed {
@@ -129,7 +129,7 @@ function contentHash(
   const items = messages ?? input
   if (typeof items !== 'string' && !Array.isArray(items)) return undefined
   const first = typeof items === 'string' ? items : items.slice(0, 1 + firstOfUser(items))
-  return new TextHash(seed).add([body.instructions, body.system, body.tools, first])
+  return new TextHash(seed).add([body.instructions, body.system, first, body.tools])
 }
 
 function firstOfUser(items: readonly unknown[]): number {

@@ -24,6 +24,7 @@ export const usage = gatewayCommand({
     'gateway usage',
     'gateway usage --since 30d --by model',
     'gateway usage --month 2026-10 --by account --and model',
+    'gateway usage --by account --saved',
     'gateway usage --since all --by account --json | jq -r .total.amount_usd',
   ],
   args: {
@@ -43,6 +44,10 @@ export const usage = gatewayCommand({
       valueHint: 'WORD',
       description: 'A second of these: a row for each pair',
     },
+    saved: {
+      type: 'boolean',
+      description: "Also show what vendors' prompt caches saved; it reads all charges of the time",
+    },
     rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
   },
   run(args) {
@@ -56,14 +61,24 @@ export const usage = gatewayCommand({
         const { db } = needDatabase(gateway, '--rebuild')
         await rebuildTotals(db, (done, all) => say(`Added up ${done} of ${all} charges.`))
       }
-      const query = { by, and, ...periodQueryOf({ since, ...(until !== undefined && { until }) }) }
-      const { rows, total } = await gateway.call('getUsage', { query })
-      if (!args.json) return showUsage(and ? [by, and] : [by], rows, total)
+      const query = {
+        by,
+        and,
+        ...(args.saved && { saved: 'true' as const }),
+        ...periodQueryOf({ since, ...(until !== undefined && { until }) }),
+      }
+      const reply = await gateway.call('getUsage', { query })
+      const { rows, total, saved_since: savedSince } = reply
+      if (!args.json) {
+        showUsage(and ? [by, and] : [by], rows, total)
+        return sayWhatSavedLacks(reply)
+      }
       printJson({
         since: since === 0 ? null : isoTime(since),
         ...(until !== undefined && { until: isoTime(until) }),
         by,
         ...(and && { and }),
+        ...(savedSince && { saved_since: savedSince }),
         rows,
         total,
       })
@@ -86,6 +101,8 @@ interface UsageColumn extends Column {
   zeroIn?: 'running' | 'counted' | 'estimated'
   /** True for a column that is left out where no cost is known. */
   ofCost?: true
+  /** True for a column that is left out where savings were not asked for. */
+  ofSavings?: true
 }
 
 function usageColumns(by: readonly UsageDimension[]): UsageColumn[] {
@@ -119,6 +136,7 @@ function usageColumns(by: readonly UsageDimension[]): UsageColumn[] {
       cell: ({ margin_usd: margin }) => margin ?? '',
       ofCost: true,
     },
+    { title: 'SAVED', align: 'decimal', cell: ({ saved_usd: saved }) => saved ?? '', ofSavings: true },
   ]
 }
 
@@ -128,8 +146,10 @@ function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[],
     return
   }
   const columns = usageColumns(by).filter(
-    ({ zeroIn, ofCost }) =>
-      (zeroIn === undefined || total[zeroIn] > 0) && (!ofCost || total.cost_usd !== null),
+    ({ zeroIn, ofCost, ofSavings }) =>
+      (zeroIn === undefined || total[zeroIn] > 0) &&
+      (!ofCost || total.cost_usd !== null) &&
+      (!ofSavings || total.saved_usd !== undefined),
   )
   const rows = usages.length > 1 ? [...usages, total] : usages
   print(
@@ -147,6 +167,14 @@ function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[],
   if (total.counted + total.estimated > 0) {
     say('\nCounted and estimated requests were charged without figures from the vendor.')
   }
+}
+
+/** Says which charges the savings do not include. */
+function sayWhatSavedLacks({ since, saved_since: savedSince, total }: ReplyOf<'getUsage'>): void {
+  if (savedSince && savedSince > since)
+    say(`\nSAVED begins at ${savedSince}: the charges before are closed, in archives.`)
+  if (total.saved_unknown)
+    say(`\nSAVED does not include ${total.saved_unknown} requests whose cached input is not known any more.`)
 }
 
 /** A count with its share of the paid requests. */

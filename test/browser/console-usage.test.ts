@@ -35,6 +35,8 @@ beforeAll(async () => {
   const authorization = `Bearer ${secret}`
   for (const model of ['test-chat', 'test-google', 'test-google', 'test-google'])
     await (await gateway.chat({ model })).text()
+  const cached = [{ role: 'user', content: 'Why? [sandbox cached=1000]' }]
+  await (await gateway.chat({ model: 'test-google', messages: cached })).text()
   await (await gateway.chat({}, { authorization, 'x-gateway-metadata': 'team=search' })).text()
   await gateway.server.world.requestLog.flush()
   visit = await visitConsole(browser, gateway, { role: 'viewer' })
@@ -91,6 +93,21 @@ test('any two dimensions add up to the same', async () => {
   await visit.page.getByRole('link', { name: 'CSV' }).click()
   expect((await download).suggestedFilename()).toBe('usage.csv')
   expect(visit.faults).toEqual([])
+})
+
+test('the savings of caches are shown when they are asked for, and add up', async () => {
+  const { page, open, settled } = visit
+  await open('usage?by=model')
+  await page.getByRole('button', { name: 'Saved by caches' }).click()
+  await settled()
+  const titles = page.locator('main thead th')
+  await waitFor(async () => (await titles.allTextContents()).includes('Saved by caches'))
+  const place = (await titles.allTextContents()).indexOf('Saved by caches') + 1
+  const shown = await page.locator(`main tbody td:nth-child(${place})`).allTextContents()
+  const total = nanoOf(await page.locator(`main tfoot td:nth-child(${place})`).textContent())
+  expect(shown.reduce((sum, text) => sum + nanoOf(text), 0)).toBe(total)
+  expect(total).toBeGreaterThan(0)
+  expect(page.url()).toContain('saved=on')
 })
 
 test('a month is chosen by its name, and the address has it', async () => {

@@ -4,10 +4,12 @@
 import { Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { cacheSavings, type SavedSums, savingsBy, sumSavings } from '../../billing/reports/cache-savings'
 import {
   METADATA_DIMENSION,
   nameOfUsage,
   totalUsage,
+  type UsageDimension,
   type UsagePeriod,
   usageBy,
   usageDimensionOf,
@@ -19,9 +21,11 @@ import { UnreadableText } from '../../db/encryption/codec'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
 import { metadataValue } from '../../request/metadata'
 import { isStatusWord, type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
+import { recordedQuantities } from '../../request-log/recorded-quantities'
 import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
 import type { LoggedRequest } from '../../request-log/row'
 import { record } from '../audit-trail'
@@ -206,6 +210,12 @@ const usage = usageOperation({
     key: filterQuery.key,
     account: filterQuery.account,
     ...periodQuery,
+    saved: Type.Optional(
+      OneOf(
+        ['true'],
+        "Also what vendors' prompt caches saved, by the prices of each charge. It reads all charges of the period.",
+      ),
+    ),
     format: Type.Optional(OneOf(['json', 'csv'], 'Default `json`.')),
   }),
   reply: Type.Object(
@@ -236,12 +246,14 @@ const usage = usageOperation({
       ...(account !== undefined && { account }),
     }
     const used = await usageBy(db, by, period, and)
+    const saved = query.saved === undefined ? undefined : await savingsOf(asked, period, [by, and])
     const rows = used.map((each) => ({
       [by]: nameOfUsage(each, by),
       ...(and && { [and]: nameOfUsage({ name: each.second ?? '' }, and) }),
       ...usageWithCostJson(each),
+      ...(saved && savedJson(saved.of(each))),
     }))
-    const total = usageWithCostJson(totalUsage(used))
+    const total = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
     if (query.format === 'csv') {
       const titles = [by, ...(and ? [and] : []), ...Object.keys(total)]
       return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
@@ -257,10 +269,32 @@ const usage = usageOperation({
       by,
       and: and ?? null,
       dimensions: [...usageDimensions, ...metadataNames.map((name) => `metadata.${name}`)],
+      ...(saved && { saved_since: isoTime(saved.since) }),
       rows,
       total,
     }
   },
 })
+
+/** The savings of caches in a period, for each row of usage by these dimensions and in all. */
+async function savingsOf(
+  { world }: OperationContext,
+  period: UsagePeriod,
+  dimensions: readonly [UsageDimension, UsageDimension | undefined],
+) {
+  const { db, requestLog: requests } = await world.reportSource()
+  const { savings, since } = await cacheSavings(db, {
+    ...period,
+    until: period.until ?? world.now() + DAY_MS,
+    recorded: (charges) => recordedQuantities({ db, requests }, charges),
+  })
+  const names = await keyNames(world.db, [...new Set(savings.map(({ series }) => series.keyId))])
+  const of = savingsBy(savings, dimensions, (id) => names.get(id) ?? id)
+  return { of, total: sumSavings(savings), since }
+}
+
+function savedJson({ savedNano, unknown }: SavedSums) {
+  return { saved_usd: formatUsd(savedNano), saved_unknown: unknown }
+}
 
 export const requestOperations = [list, show, bodies, usage]

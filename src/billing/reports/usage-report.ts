@@ -192,7 +192,7 @@ function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDime
 }
 
 /** The value of a dimension in a row: of a name of metadata, that in the whole set. */
-function valueIn(content: string, dimension: UsageDimension): string {
+export function valueIn(content: string, dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return content
   if (content === String(OTHER_METADATA)) return '(other)'
   const name = dimension.slice('metadata.'.length)

@@ -43,7 +43,9 @@ export default function Usage() {
   const by = dimensionOf(query.by) ?? 'day'
   const chosen = dimensionOf(query.and)
   const and = chosen === by ? undefined : chosen
-  const asked = { by, and, key: query.key, account: query.account, ...periodQuery() }
+  const isSaved = query.saved === 'on'
+  const saved = isSaved ? ('true' as const) : undefined
+  const asked = { by, and, key: query.key, account: query.account, saved, ...periodQuery() }
   const load = useLoaded((signal) => call('getUsage', { query: asked, signal }), [JSON.stringify(asked)])
   const known = [
     ...new Set([...(load.data?.dimensions ?? DIMENSIONS), by, ...(and ? [and] : [])]),
@@ -66,6 +68,14 @@ export default function Usage() {
           none={words.nothingElse}
         />
         <MonthChoice />
+        <button
+          type="button"
+          aria-pressed={isSaved}
+          title={words.savedHint}
+          onClick={() => setQuery({ saved: isSaved ? null : 'on' })}
+        >
+          {words.saved}
+        </button>
         <a class="button" href={fileAddress('getUsage', { query: { ...asked, format: 'csv' } })} download>
           CSV
         </a>
@@ -153,6 +163,9 @@ function Report({ usage, by, and }: ReportProps) {
         keyOf={(row) => `${row[by]} ${and ? row[and] : ''}`}
         empty={texts.nothingYet}
       />
+      {usage.total.saved_unknown ? (
+        <p class="quiet">{words.savedUnknown(usage.total.saved_unknown)}</p>
+      ) : null}
     </>
   )
 }
@@ -178,14 +191,14 @@ function columnsOf(
   })
   const money = (
     title: string,
-    of: 'amount_usd' | 'cost_usd' | 'margin_usd' | 'shortfall_usd',
+    of: 'amount_usd' | 'cost_usd' | 'margin_usd' | 'shortfall_usd' | 'saved_usd',
     isMain = false,
   ): Column<UsageRow> => ({
     title,
     isNumber: true,
     isFirstLine: isMain,
-    cell: (row) => <Money usd={row[of]} />,
-    footer: <Money usd={total[of]} />,
+    cell: (row) => <Money usd={row[of] ?? null} />,
+    footer: <Money usd={total[of] ?? null} />,
   })
   return [
     name(by, true),
@@ -194,6 +207,7 @@ function columnsOf(
     count(words.running, 'running'),
     count(words.free, 'released'),
     ...(hasCost ? [money(words.cost, 'cost_usd'), money(words.margin, 'margin_usd')] : []),
+    ...(total.saved_usd === undefined ? [] : [money(words.saved, 'saved_usd')]),
     ...(total.shortfall_usd === '0.00' ? [] : [money(words.shortfall, 'shortfall_usd')]),
     money(words.paid, 'amount_usd', true),
   ]

@@ -24,6 +24,11 @@ export const usage = {
   cost: 'Cost',
   margin: 'Margin',
   shortfall: 'Shortfall',
+  saved: 'Saved by caches',
+  savedHint:
+    'The price of cached input as plain input, less what was paid for it. It reads all charges of the period.',
+  savedUnknown: (count: number) =>
+    `What caches saved is not known for ${count} requests, which are not in the sum.`,
   others: 'others',
   chart: (time: string) => `Paid by ${time} (UTC), in dollars`,
 }

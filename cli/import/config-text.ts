@@ -63,7 +63,7 @@ ${severalKeys}export default ${written(config, '')}
 }
 
 /** A function of the configuration, for upstreams with several keys of which not all may be set. */
-const KEYS_THAT_ARE_SET = `/** Keys in turn; without any the models of their upstream are hidden. */
+const KEYS_THAT_ARE_SET = `/** Keys; without any the models of their upstream are hidden. */
 const keysThatAreSet = (...keys: (string | undefined)[]) => {
   const set = keys.filter((key) => key !== undefined)
   return set.length === 0 ? undefined : set

@@ -79,7 +79,7 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
 
 /**
  * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
- * keys in turn and its connections go on.
+ * keys that rest and its connections go on.
  */
 function buildRunning(
   config: Config,

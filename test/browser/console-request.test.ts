@@ -45,7 +45,7 @@ beforeAll(async () => {
         cost: { ...PRICE, per_1m_input_tokens: '0.50' },
       },
     },
-    config: { log: { bodies: { models: ['two-keys'] } } },
+    config: { log: { bodies: { models: ['two-keys'] } }, affinity: false },
   })
   browser = await openBrowser()
   const ask = async (model: string, content: string) => {

@@ -187,7 +187,7 @@ test('show has the attempts with other keys of the same upstream, and the price 
   const gateway = await startTestGateway({
     upstreams: { house: { ...vendor.upstream, apiKey: ['bad', 'good'] } },
     models: { keyed: { family: 'openai-chat', upstream: 'house', price } },
-    config: { metrics: { port: 0 } },
+    config: { metrics: { port: 0 }, affinity: false },
   })
   const response = await gateway.chat({ model: 'keyed' })
   expect(response.status).toBe(200)
@@ -195,7 +195,7 @@ test('show has the attempts with other keys of the same upstream, and the price 
   await gateway.server.world.requestLog.flush()
   const { stdout } = await run(gateway.dataDir, 'show', id)
   expect(stdout).toMatch(
-    /^ *before +keyed on house: 503 upstream_unavailable after \d+ ms, its id refused-1$/m,
+    /^ *before +keyed on house with key 1: 503 upstream_unavailable after \d+ ms, its id refused-1$/m,
   )
   expect(stdout).toMatch(
     /^ *vendor +\$0\.000001234 by its own figure; by our list \$0\.000003, so -58\.86 %$/m,

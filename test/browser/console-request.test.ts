@@ -101,6 +101,8 @@ test('a request in full: lines that add up to what was paid, what came back, the
   expect(held - back).toBe(sum)
   expect(await fact('Margin')).toMatch(/^\$0\.\d+ \(\d.* %\)$/)
 
+  expect(await fact('Key no.')).toBe('2, in turn: it has no session')
+
   const [, refused, answered] = await rowsOf(visit, 'Route and attempts')
   expect(refused?.slice(0, 4)).toEqual(['keyed', 'two-keys', '1', expect.stringContaining('upstream_')])
   expect(answered?.slice(0, 4)).toEqual(['keyed', 'two-keys', '2', expect.stringContaining('200')])

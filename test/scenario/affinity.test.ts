@@ -161,6 +161,45 @@ describe('16 turns of 20 conversations', () => {
   })
 })
 
+test('equal upstreams keep their conversations, and one that is down moves its own alone', async () => {
+  const sandbox = startSandbox({ record: true })
+  const names = ['east', 'west', 'north']
+  const upstreams = names.map(
+    (name) =>
+      [
+        name,
+        { kind: 'openai', baseUrl: sandbox.baseUrls.openai, apiKey: `${sandbox.secrets.openai}+${name}` },
+      ] as const,
+  )
+  const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
+  const upstream = { east: 2, west: 1, north: 1 }
+  const gateway = await startTestGateway({
+    sandbox,
+    upstreams: Object.fromEntries(upstreams),
+    models: { equals: { family: 'openai-chat', upstream, upstreamModel: 'gpt-6-mini', price } },
+  })
+  const serve = async () => {
+    const served: unknown[] = []
+    for (let number = 0; number < 24; number++) {
+      const messages = [{ role: 'user', content: `Question ${number}` }]
+      const response = await gateway.chat({ model: 'equals', messages })
+      expect({ status: response.status, text: await response.text() }).toMatchObject({ status: 200 })
+      served.push((await gateway.newestLogged())?.upstream)
+    }
+    return served
+  }
+  const before = await serve()
+  expect(new Set(before).size).toBe(names.length)
+  sandbox.busyKeys.add('east')
+  const during = await serve()
+  expect(during).not.toContain('east')
+  for (const [number, name] of before.entries()) if (name !== 'east') expect(during[number]).toBe(name)
+  sandbox.busyKeys.clear()
+  expect(await serve()).toEqual(before)
+  await gateway.close()
+  await sandbox.stop()
+})
+
 describe('a session', () => {
   let gateway: TestGateway
   let sandbox: Sandbox

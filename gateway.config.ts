@@ -353,6 +353,29 @@ export default {
       price: { ...alibaba, per_1m_characters: '11.50' },
     },
 
+    // OpenAI retires its speech on 6 January 2027. Prices: developers.openai.com/api/docs/pricing and
+    // …/models/gpt-4o-mini-tts, 2026-11-27.
+    'tts-1': {
+      family: 'openai-speech',
+      upstream: 'openai',
+      ownedBy: 'openai',
+      price: { ...openai, per_1m_characters: '15.00' },
+    },
+    'tts-1-hd': {
+      family: 'openai-speech',
+      upstream: 'openai',
+      ownedBy: 'openai',
+      price: { ...openai, per_1m_characters: '30.00' },
+    },
+    'pgt-4o-mini-tts': {
+      family: 'openai-speech',
+      upstream: 'openai',
+      upstreamModel: 'gpt-4o-mini-tts',
+      ownedBy: 'openai',
+      contextTokens: 2_000,
+      price: { ...openai, per_1m_input_tokens: '0.60', per_1m_output_audio_tokens: '12.00' },
+    },
+
     // Transcription. The vendor retires all but the first on 26 February 2027, and translation with them.
     'pgt-transcribe': {
       family: 'openai-transcriptions',

@@ -34,6 +34,9 @@ export const listedModels = [
   'gpt-4o-transcribe',
   'gpt-4o-mini-transcribe',
   'gpt-4o-transcribe-diarize',
+  'tts-1',
+  'tts-1-hd',
+  'gpt-4o-mini-tts',
 ]
 
 /** When single models shut down: developers.openai.com/api/docs/deprecations, 2026-11. */
@@ -46,6 +49,7 @@ const shutdownDates = new Map([
   ['gpt-4o-transcribe', '2027-02-26'],
   ['gpt-4o-mini-transcribe', '2027-02-26'],
   ['gpt-4o-transcribe-diarize', '2027-02-26'],
+  ...['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts'].map((name) => [name, '2027-01-06'] as const),
 ])
 
 /** The model as the vendor's list has it. */

@@ -1,5 +1,5 @@
-// Simulates OpenAI: chat completions, embeddings, images, transcriptions and the model list, as strict about parameters as the
-// true service.
+// Simulates OpenAI: chat completions, embeddings, images, speech, transcriptions and the model list, as strict about parameters as
+// the true service.
 // Must never be lenient, except to models named `local-…`, which stand for any other server of this shape.
 
 import { asArray, asNumber, asObject, asString, isGiven, type JsonObject } from '../json'
@@ -25,6 +25,7 @@ import {
 import { answerModeration, moderationModels } from './moderations'
 import { answerRerank } from './rerank'
 import { answerResponse, countResponse } from './responses'
+import { answerSpeech, speechModels } from './speech'
 import { answerTranscription, transcriptionModels } from './transcriptions'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
@@ -45,6 +46,7 @@ const jsonServices = new Map<string, (request: VendorRequest, body: JsonObject) 
   ['/v1/embeddings', embeddings],
   ['/v1/moderations', answerModeration],
   ['/v1/rerank', answerRerank],
+  ['/v1/audio/speech', answerSpeech],
 ])
 const tokensPerInputMax = 8192
 const tokensPerRequestMax = 300_000
@@ -64,7 +66,7 @@ export const openai: Simulator = {
   ],
 
   knows(model) {
-    if (isLenient(model) || transcriptionModels.has(model)) return true
+    if (isLenient(model) || transcriptionModels.has(model) || speechModels.has(model)) return true
     if (isChatModel(model)) return !/-(audio|realtime|search|transcribe|tts)(-|$)/.test(model)
     const others = [...textModels, ...embeddingModels.keys(), ...moderationModels]
     return others.includes(model) || imageModel(model) !== undefined

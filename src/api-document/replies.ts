@@ -304,8 +304,13 @@ const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> =
   },
   speech: {
     '200': {
-      description: 'The sound, as it is made.',
-      content: { 'audio/mpeg': { schema: bytes }, 'audio/wav': { schema: bytes } },
+      description: 'The sound, as it is made, or its events.',
+      content: {
+        ...Object.fromEntries(
+          ['mpeg', 'opus', 'aac', 'flac', 'wav', 'pcm'].map((type) => [`audio/${type}`, { schema: bytes }]),
+        ),
+        ...events('data: {"type":"speech.audio.delta","audio":"…"}\n\n'),
+      },
     },
   },
   image: {

@@ -163,6 +163,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     mask: entry.mask ?? true,
     durations: entry.durations as Durations | undefined,
     maxInputSeconds: entry.maxInputSeconds,
+    voices: entry.voices,
   })
   return familiesFor(familiesOf(entry), modelOf)
     .map(modelOf)

@@ -4,8 +4,8 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { ErrorCode } from '../lib/error-codes'
 import type { Dialect, GatewayError } from '../lib/errors'
-import type { PcmFormat } from '../lib/file-formats/wav'
 import type { Edit } from '../lib/json/json'
+import type { AudioFileContract, SamplesContract } from './audio'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
@@ -302,11 +302,11 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
   links?: FindLinks<Body>
 }
 
-/** Answers with an audio file that the gateway makes of the vendor's samples, and sends while it grows. */
+/** Answers with an audio file, which is sent while it grows. */
 export interface SpeechFamily<Body = unknown> extends Contract<Body> {
   kind: 'speech'
   call(parsed: ParsedRequest<Body>, model: Model): Call
-  audio: AudioContract<Body>
+  audio: SamplesContract<Body> | AudioFileContract<Body>
   /** The voices of a model that every caller may use, by the names that a request has. */
   voices(model: Model): readonly string[]
 }
@@ -395,18 +395,6 @@ export function taskOf(family: Family): TaskContract | undefined {
   return family.kind === 'task' ? family.task : undefined
 }
 
-/** Reads audio: each event of the vendor's stream, or its reply, holds a piece of it or its address. */
-export interface AudioContract<Body = unknown> {
-  format(body: Body, model: Model): AudioFormat
-  /** The format of pieces without a header. */
-  plain: PcmFormat
-  read(json: unknown): { piece?: Uint8Array; url?: string }
-  /** The HTTP status of an error in a successful answer; `event` is the name of the event, or empty. */
-  status?(json: unknown, event: string): number | undefined
-}
-
-export type AudioFormat = 'mp3' | 'wav'
-
 /** Translates a vendor's events to another dialect; one for each stream. It returns whole events, or nothing. */
 export interface Translator extends StreamCut {
   /** `candidate` counts from zero where the answer has several; `reading` is what the family reads in the event. */
@@ -493,4 +481,6 @@ export interface Model {
   durations: Durations | undefined
   /** Most seconds of all videos that a video is made from; undefined leaves it to the family. */
   maxInputSeconds: number | undefined
+  /** Voices of a model that speaks; undefined leaves them to the family. */
+  voices: readonly string[] | undefined
 }

@@ -29,6 +29,7 @@ import { responsesOnChat } from './responses/via-chat/family'
 import { responsesOnConverse } from './responses/via-converse/family'
 import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
+import { openaiSpeech } from './speech/openai'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
@@ -56,6 +57,7 @@ const list = [
   voyageRerank,
   openaiModeration,
   dashscopeSpeech,
+  openaiSpeech,
   openaiTranscriptions,
   openaiTranslations,
   dashscopeImages,

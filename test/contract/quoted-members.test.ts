@@ -63,6 +63,7 @@ const free: Readonly<Record<string, string>> = {
   'mask of dalle-image-edits': PICTURES,
   'images[].image_url': NOT_THERE,
   'mask.image_url': NOT_THERE,
+  'ref_audio of speech': 'a voice that is copied costs what any other costs',
   'mask.url of xai-images': 'a mask selects a part of a picture that is billed',
 }
 

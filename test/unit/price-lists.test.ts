@@ -399,7 +399,11 @@ test('whatever of a quote is used, in whatever units, a listed model never costs
       // What was used is a part of each unit, and some of it is what the table of units says that it may become.
       const used: Quantities = {}
       for (const [unit, count] of Object.entries(quote) as [Unit, number][]) {
-        const turned = random.pick([unit, ...(rowOf(unit).becomes ?? [])])
+        // What has no price is not paid.
+        const others = (rowOf(unit).becomes ?? []).filter(
+          (other) => tariff.tables[0].prices[other] !== undefined,
+        )
+        const turned = random.pick([unit, ...others])
         const [kept, other] = [random.below(count + 1), random.below(2)]
         addQuantities(used, { [unit]: other * kept })
         addQuantities(used, { [turned]: count - kept })

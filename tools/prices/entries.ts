@@ -145,11 +145,17 @@ function ofText(entry: Entry): Entry {
   return Object.fromEntries(others)
 }
 
-/** The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. */
+/**
+ * The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. Speech has no
+ * text out, whatever the source says of it.
+ */
 function withoutEstimate(entry: Entry): Entry {
-  if (entry.input_cost_per_audio_token === undefined) return entry
-  const { input_cost_per_second: _, ...others } = entry
-  return others
+  const isSpeech = entry.mode === 'audio_speech' && entry.output_cost_per_audio_token !== undefined
+  const estimates = [
+    ...(entry.input_cost_per_audio_token === undefined ? [] : ['input_cost_per_second']),
+    ...(isSpeech ? ['output_cost_per_second', 'output_cost_per_token'] : []),
+  ]
+  return Object.fromEntries(Object.entries(entry).filter(([field]) => !estimates.includes(field)))
 }
 
 /**

@@ -52,6 +52,7 @@ export const vendors: readonly Vendor[] = [
       responses: ['openai-responses'],
       completion: ['openai-completions'],
       embedding: ['openai-embeddings'],
+      audio_speech: ['openai-speech'],
       audio_transcription: ['openai-transcriptions'],
     },
     bills: { searches: true },

@@ -111,6 +111,10 @@ export const ModelEntry = Type.Object(
       ),
     ),
     maxInputSeconds: optionalSetting('Most seconds of video that are billed as input of a video.', Count),
+    voices: optionalSetting(
+      'Voices of a model that speaks, for the lists of voices. Default: those that the family knows.',
+      Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+    ),
   },
   closed,
 )

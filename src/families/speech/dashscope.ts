@@ -8,7 +8,7 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { optionalField } from '../shared-schemas'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
-import { isForeignVoice } from './foreign-voices'
+import { checkInput, countCharacters, plainSpeech, presetsOf, voiceOf } from './caller-side'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
 /** Headers that ask for events, so that audio starts while the rest is still being made. */
@@ -63,8 +63,7 @@ const PLAIN_VOICES = [
   ],
   ...['Rocky', 'Kiki'],
 ]
-/** Presets by their names in small letters. */
-const PRESETS = new Map([...VOICES, ...PLAIN_VOICES].map((name) => [name.toLowerCase(), name]))
+const PRESETS = presetsOf([...VOICES, ...PLAIN_VOICES])
 /** DashScope's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_type', 'optimize_instructions'] as const
 
@@ -101,13 +100,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   fields: NATIVE_FIELDS,
 
   check(body, model) {
-    if (body.input.trim() === '') {
-      throw invalidRequest(
-        'input',
-        "Invalid 'input': there is nothing to speak in it. Send a text.",
-        'empty_string',
-      )
-    }
+    checkInput(body)
     if (body.response_format === 'mp3' && takesInstructions(model)) {
       throw invalidRequest(
         'response_format',
@@ -121,11 +114,10 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
     )
   },
 
-  // A character counts once, however it is encoded: 😀 is one.
-  quote: ({ body }) => ({ character: countCodePoints(body.input) }),
+  quote: ({ body }) => ({ character: countCharacters(body.input) }),
 
   call({ body }, model): Call {
-    const input: Record<string, unknown> = { text: body.input, voice: voiceOf(body) }
+    const input: Record<string, unknown> = { text: body.input, voice: voiceOf(body, PRESETS) }
     if (body.instructions) input.instructions = body.instructions
     for (const field of NATIVE_FIELDS) {
       if (field in body) input[field] = (body as Record<string, unknown>)[field]
@@ -148,6 +140,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
   },
 
   audio: {
+    kind: 'samples',
     format: (body, model) => body.response_format ?? (takesInstructions(model) ? 'wav' : 'mp3'),
     plain: { sampleRate: 24_000, channels: 1 },
     read(json) {
@@ -167,7 +160,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
 
   voices: (model) => (takesInstructions(model) ? VOICES : [...VOICES, ...PLAIN_VOICES]),
 
-  plain: { fields: [], body: ({ text }) => ({ input: text }) },
+  plain: plainSpeech,
 }
 
 interface Reply {
@@ -184,16 +177,4 @@ function isText(value: unknown): value is string {
 /** Whether a model takes instructions, which the vendor shows in its name. */
 function takesInstructions({ upstreamModel }: Model): boolean {
   return /(^|-)instruct(-|$)/.test(upstreamModel)
-}
-
-function voiceOf({ voice }: SpeechBody): string {
-  // Another provider names custom voices by an object.
-  if (typeof voice !== 'string' || voice === '') return DEFAULT_VOICE
-  return PRESETS.get(voice.toLowerCase()) ?? (isForeignVoice(voice) ? DEFAULT_VOICE : voice)
-}
-
-function countCodePoints(text: string): number {
-  let count = 0
-  for (const _ of text) count++
-  return count
 }

@@ -11,6 +11,9 @@ const NAMES = `
 
   ara eve leo rex sal
 
+  Cherry Serena Ethan Chelsie Momo Vivian Moon Maia Kai Nofish Bella Mochi Bellona Vincent Bunny Neil Elias Nini Seren Pip Stella
+  Jennifer Ryan Katerina Aiden Jada Dylan Li Marcus Roy Peter Sunny Eric Rocky Kiki
+
   Rachel Domi Antoni Elli Josh Arnold Adam Sam
 
   Aditi Adriano Ambre Amy Andres Aria Arlet Arthur Astrid Ayanda Beatrice Bianca Brian Burcu Camila
@@ -23,7 +26,8 @@ const NAMES = `
   Zeina Zhiyu
 `
 // OpenAI: `SpeechCreateParams` of its SDK 7.57. Google: https://ai.google.dev/gemini-api/docs/speech-generation. xAI: xai-sdk 1.21.
-// ElevenLabs: its first premade voices. Amazon: `VoiceId` of @aws-sdk/client-polly 3.1142. All as of November 2026.
+// Alibaba: dashscope.ts. ElevenLabs: its first premade voices. Amazon: `VoiceId` of @aws-sdk/client-polly 3.1142. All as of
+// November 2026.
 
 const names = new Set(NAMES.toLowerCase().match(/\w+/g))
 

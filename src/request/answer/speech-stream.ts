@@ -2,9 +2,10 @@
 // that breaks off must never end like a complete file.
 
 import { MAX_SAVED_LENGTH } from '../../billing/ledger/idempotency'
-import type { Outcome } from '../../billing/ledger/metering'
-import { callerLeft, type EndedBy, endedByOf } from '../../contract/failures'
-import { GatewayError } from '../../lib/errors'
+import { type Outcome, plausible } from '../../billing/ledger/metering'
+import type { AudioEvents } from '../../contract/audio'
+import { callerLeft, cutError, type EndedBy, endedByOf } from '../../contract/failures'
+import { errorBody, GatewayError } from '../../lib/errors'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
 import type { AudioNotes } from './upstream-audio'
@@ -18,6 +19,8 @@ interface GrowingFile {
   rest: AudioFile
   contentType: string
   notes: AudioNotes
+  /** The events that the file is sent in; undefined if its bytes are sent. */
+  events: AudioEvents | undefined
 }
 
 /** A caller that takes no byte for this long is gone, in milliseconds. */
@@ -44,6 +47,8 @@ export class SpeechStream {
   private isGone = false
   private delivered = false
   private ending: Promise<void> | undefined
+  /** The last event of a whole file. */
+  private closing: Uint8Array = NOTHING
   private output: ReadableStreamDefaultController<Uint8Array> | undefined
 
   constructor(line: Line, reservation: Reservation, file: GrowingFile) {
@@ -90,7 +95,10 @@ export class SpeechStream {
     if (done) await this.end('done')
     if (this.isGone) return done === true
     if (value.length > 0) this.output?.enqueue(value)
-    if (done) this.output?.close()
+    if (done) {
+      if (this.closing.length > 0) this.output?.enqueue(this.closing)
+      this.output?.close()
+    }
     return done === true
   }
 
@@ -123,9 +131,13 @@ export class SpeechStream {
     const { line, reservation, file } = this
     reservation.cancelToken.signal.removeEventListener('abort', this.interrupt)
     if (this.ending) return this.ending
-    const saved = { status: 200, contentType: file.contentType, body: Buffer.concat(this.kept) }
-    const outcome = outcomeOfSpeech(endedBy, this.delivered, file.notes)
-    this.ending = endStream(line, reservation, outcome, () => saved)
+    const outcome = outcomeOfSpeech(reservation, endedBy, this.delivered, file.notes)
+    this.ending = endStream(line, reservation, outcome, (usage) => {
+      if (file.events && endedBy === 'done') this.closing = Buffer.from(file.events.end(usage))
+      this.keep(this.closing)
+      const kept = Buffer.concat(this.kept)
+      return { status: 200, contentType: file.contentType, body: file.events ? kept.toString() : kept }
+    })
     return this.ending
   }
 
@@ -149,17 +161,30 @@ export class SpeechStream {
     void ended.catch(() => {}).then(() => this.fail(reason))
   }
 
-  /** Fails the stream; the caller sees a broken connection. */
+  /** Fails the stream: of events by one that says why, of bytes by breaking the connection. */
   private async fail(error: unknown): Promise<void> {
     if (this.delivered) await new Promise<void>((resolve) => this.line.world.after(FLUSH_MS, resolve))
-    if (!this.isGone) this.output?.error(error)
+    const { output } = this
+    if (this.isGone || !output) return
+    // A wait that is over and the read that it cuts fail both.
+    this.output = undefined
+    if (!this.file.events) {
+      output.error(error)
+      return
+    }
+    const { request, logRow } = this.reservation
+    const known = error instanceof GatewayError ? error : cutError(endedByOf(error))
+    const data = JSON.stringify(errorBody(known, request.family.dialect, logRow.id))
+    output.enqueue(Buffer.from(`data: ${data}\n\n`))
+    output.close()
   }
 
   private leave(): void {
     this.isGone = true
     if (this.ending) return
-    // Only a caller with an idempotency key can come back for the rest; the price is the same either way.
-    if (!this.reservation.idempotencyKey) {
+    // Only a caller with an idempotency key can come back for the rest. Draining brings the vendor's figures, if it has any.
+    const { idempotencyKey, request } = this.reservation
+    if (!idempotencyKey && request.model.upstream.onAbort !== 'drain') {
       this.breakOff(callerLeft(), 'client').catch(() => {})
       return
     }
@@ -174,15 +199,25 @@ export class SpeechStream {
   }
 }
 
-/** The outcome of speech. The price is the quote: speech is paid by the character, in full once audio has been sent. */
-export function outcomeOfSpeech(endedBy: EndedBy, delivered: boolean, { usageJson }: AudioNotes): Outcome {
+/**
+ * The outcome of speech. What is paid by the character is paid in full once audio has been sent; tokens as the vendor counts
+ * them, else by an estimate of what has come.
+ */
+export function outcomeOfSpeech(
+  { request: { parsed, model, family } }: Reservation,
+  endedBy: EndedBy,
+  delivered: boolean,
+  { usage, usageJson, bytes }: AudioNotes,
+): Outcome {
+  const audio = family.kind === 'speech' ? family.audio : undefined
   return {
     endedBy,
-    usage: undefined,
+    usage: plausible(usage?.figures, parsed, model),
     usageJson,
     text: '',
     textOmitted: 0,
     output: delivered ? 'shown' : undefined,
+    made: audio?.kind === 'file' ? audio.estimate?.(bytes, parsed.body, model) : undefined,
     failed: false,
   }
 }

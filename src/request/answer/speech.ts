@@ -1,10 +1,12 @@
-// Answers with speech: builds the requested audio file from the vendor's pieces. Until the first bytes are ready, every
-// fault must be an error with its own status.
+// Answers with speech: builds the requested audio file from the vendor's samples, or passes on the vendor's own file.
+// Until the first bytes are ready, every fault must be an error with its own status.
 
 import { rateHeadersOf } from '../../billing/ledger/limits'
-import { quoteNano } from '../../billing/ledger/metering'
+import { quoteNano, quoteOf } from '../../billing/ledger/metering'
+import type { AudioEvents, AudioFormat } from '../../contract/audio'
 import { garbage } from '../../contract/failures'
-import type { AudioFormat, Model, SpeechFamily } from '../../contract/family'
+import type { Model, SpeechFamily } from '../../contract/family'
+import { tokensOf } from '../../contract/units'
 import { GatewayError } from '../../lib/errors'
 import { wavOf } from '../../lib/file-formats/wav'
 import { formatUsd } from '../../lib/money'
@@ -14,9 +16,10 @@ import type { Reservation } from '../reservation'
 import { cutWhenCallerLeaves, send } from '../upstream-call'
 import type { FileAnswer, Requester, StreamAnswer } from './answer'
 import { type AudioFile, outcomeOfSpeech, SpeechStream } from './speech-stream'
-import { type AudioNotes, type AudioPiece, readAudio } from './upstream-audio'
+import { type AudioNotes, type AudioPiece, readAudio, readAudioFile } from './upstream-audio'
 
 const contentTypes: Record<AudioFormat, string> = { mp3: 'audio/mpeg', wav: 'audio/wav' }
+const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
 
 /** Bytes for the encoder at a time: a second of speech or so, so that other requests get their turn. */
 const ENCODED_BYTES = 64 * 1024
@@ -33,29 +36,37 @@ export async function answerSpeech(
   caller: Requester,
 ): Promise<FileAnswer | StreamAnswer> {
   const { world } = line
+  const { audio } = family
   const {
     request: { parsed, model, key },
     logRow,
   } = reservation
   const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
-    const format = family.audio.format(parsed.body, model)
-    const contentType = contentTypes[format]
-    const headers = {
-      'content-type': contentType,
-      // The price depends on the caller's own characters, so it is exact before the audio is there.
-      'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)),
-      ...(await rateHeadersOf(world.db, key, world.now())),
-    }
-    const notes: AudioNotes = { usageJson: null }
-    const file = makeFile(line, reservation, family, format, notes)
+    const notes: AudioNotes = { usageJson: null, bytes: 0 }
+    const events = audio.kind === 'file' ? audio.events(parsed.body) : undefined
+    const file = makeFile(line, reservation, family, events, notes)
     const first = await file.next()
     logRow.firstByteMs = world.monotonic() - logRow.startedAt
+    const fileType =
+      audio.kind === 'file'
+        ? (notes.type ?? audio.type(parsed.body))
+        : contentTypes[audio.format(parsed.body, model)]
+    const contentType = events ? EVENTS_TYPE : fileType
+    const headers = {
+      'content-type': contentType,
+      // A price of the caller's own characters is exact before the audio is there.
+      ...(tokensOf(quoteOf(parsed, model)) === 0 && {
+        'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)),
+      }),
+      ...(await rateHeadersOf(world.db, key, world.now())),
+    }
     if (first.done) {
       const saved = { status: 200, contentType, body: first.value }
-      return { kind: 'file', outcome: outcomeOfSpeech('done', true, notes), saved, headers }
+      return { kind: 'file', outcome: outcomeOfSpeech(reservation, 'done', true, notes), saved, headers }
     }
-    const stream = new SpeechStream(line, reservation, { first: first.value, rest: file, contentType, notes })
+    const growing = { first: first.value, rest: file, contentType, notes, events }
+    const stream = new SpeechStream(line, reservation, growing)
     // Proxies such as nginx would otherwise buffer the audio.
     return { kind: 'stream', body: stream.body, headers: { ...headers, 'x-accel-buffering': 'no' } }
   } finally {
@@ -67,19 +78,26 @@ async function* makeFile(
   { world }: Line,
   reservation: Reservation,
   family: SpeechFamily,
-  format: AudioFormat,
+  events: AudioEvents | undefined,
   notes: AudioNotes,
 ): AudioFile {
   const {
     request: { parsed, model },
     cancelToken,
   } = reservation
+  const { audio } = family
+  const source = { parsed, model, cancelToken }
+  const isEncoded = audio.kind === 'samples' && audio.format(parsed.body, model) === 'mp3'
   // Opened before the vendor is called: its audio must not be lost for want of an encoder.
-  const mp3 = format === 'mp3' ? world.mp3Encoder.open() : undefined
+  const mp3 = isEncoded ? world.mp3Encoder.open() : undefined
   try {
     const { response, done } = await send(world, reservation, family.call(parsed, model))
     try {
-      const pieces = readAudio(response, family.audio, { parsed, model, cancelToken }, notes, world.after)
+      if (audio.kind === 'file') {
+        const bytes = readAudioFile(response, audio, source, notes, world.after)
+        return events ? yield* writeEvents(bytes, events) : yield* passOn(bytes)
+      }
+      const pieces = readAudio(response, audio, source, notes, world.after)
       return mp3 ? yield* encode(pieces, mp3) : await collect(pieces, model)
     } finally {
       done()
@@ -87,6 +105,24 @@ async function* makeFile(
   } finally {
     mp3?.close()
   }
+}
+
+/** Passes bytes on as they come, all but the last one, which is returned: it is sent when the answer has been paid. */
+async function* passOn(pieces: AsyncIterable<Uint8Array>): AudioFile {
+  let last: Uint8Array = new Uint8Array()
+  for await (const piece of pieces) {
+    if (piece.length === 0) continue
+    const bytes = last.length > 0 ? Buffer.concat([last, piece]) : piece
+    if (bytes.length > 1) yield bytes.subarray(0, -1)
+    last = bytes.slice(-1)
+  }
+  return last
+}
+
+/** Makes an event of each piece. The last event says what is paid, and is written when that is known. */
+async function* writeEvents(pieces: AsyncIterable<Uint8Array>, { piece }: AudioEvents): AudioFile {
+  for await (const bytes of pieces) yield Buffer.from(piece(bytes))
+  return new Uint8Array()
 }
 
 async function* encode(pieces: AsyncIterable<AudioPiece>, mp3: Mp3Sound): AudioFile {

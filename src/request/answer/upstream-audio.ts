@@ -1,15 +1,16 @@
-// Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, or a file at an
-// address. It must never treat audio that broke off as complete.
+// Reads the audio in a vendor's answer in any form: pieces in a stream of events, one piece in a reply, a file at an
+// address, or the bytes of the answer themselves. It must never treat audio that broke off as complete.
 
+import type { AudioFileContract, SamplesContract } from '../../contract/audio'
 import { garbage } from '../../contract/failures'
-import type { AudioContract } from '../../contract/family'
-import { hasFailed, hasFinished } from '../../contract/reading'
+import type { SpeechFamily } from '../../contract/family'
+import { hasFailed, hasFinished, type UsageReading } from '../../contract/reading'
 import type { HttpResponse } from '../../http-client/response'
 import { GatewayError } from '../../lib/errors'
 import { createPcmReader, type PcmFormat, type PcmReader } from '../../lib/file-formats/wav'
 import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../../lib/sse'
 import type { After } from '../../lib/system'
-import { readReply, usageJsonOf } from '../../upstreams/reply'
+import { isEventStream, readReply, usageJsonOf } from '../../upstreams/reply'
 import type { CheckedRequest } from '../check'
 import type { Reservation } from '../reservation'
 
@@ -23,6 +24,12 @@ export interface AudioPiece {
 export interface AudioNotes {
   /** The vendor's figures as written. */
   usageJson: string | null
+  /** The figures as read; absent if the vendor reported none. */
+  usage?: UsageReading
+  /** Bytes of a file that have come. */
+  bytes: number
+  /** The media type of a file, if the vendor names it. */
+  type?: string
 }
 
 interface Message {
@@ -31,39 +38,86 @@ interface Message {
   status: number
 }
 
+type Contract = SpeechFamily['audio']
 type Source = Pick<CheckedRequest, 'model' | 'parsed'> & Pick<Reservation, 'cancelToken'>
 
 /** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000
+/** Media types of answers that are files. Nothing else is taken for one: a page of HTML is no sound. */
+const FILE = /^(?:audio\/|video\/|application\/(?:octet-stream|ogg)|binary\/octet-stream)/i
+/** A media type of audio with parameters such as a rate, as it may be told to the caller. */
+const AUDIO_TYPE = /^audio\/[\w.+-]+(?: *; *[\w-]+=[\w-]+)*$/i
 
-/** Reads audio. Throws the vendor's error, or what is wrong with its answer. */
+/** Reads samples. Throws the vendor's error, or what is wrong with its answer. */
 export async function* readAudio(
   response: HttpResponse,
-  audio: AudioContract,
+  audio: SamplesContract,
   source: Source,
   notes: AudioNotes,
   after: After,
 ): AsyncGenerator<AudioPiece, void, void> {
-  const { model, parsed } = source
-  const isStream = response.header('content-type')?.includes('text/event-stream') === true
-  let cancelClosing: (() => void) | undefined
-  let isComplete = !isStream
   let isHeard = false
   let url: string | undefined
   const reader = createPcmReader(audio.plain)
+  for await (const json of readJson(response, audio, source, notes, after)) {
+    const part = audio.read(json)
+    url = part.url ?? url
+    const piece = part.piece && take(reader, part.piece, source)
+    if (!piece) continue
+    isHeard = true
+    yield piece
+  }
+  if (isHeard) return
+  if (url === undefined) throw garbage(source.model, 'without a sound')
+  yield* readFile(url, source)
+}
+
+/** Reads the bytes of a file that the vendor makes. Throws as `readAudio` does. */
+export async function* readAudioFile(
+  response: HttpResponse,
+  audio: AudioFileContract,
+  source: Source,
+  notes: AudioNotes,
+  after: After,
+): AsyncGenerator<Uint8Array, void, void> {
+  const type = response.header('content-type') ?? 'application/octet-stream'
+  if (FILE.test(type)) {
+    if (AUDIO_TYPE.test(type)) notes.type = type
+    for await (const bytes of readBytes(response.body, source)) {
+      notes.bytes += bytes.length
+      yield bytes
+    }
+  } else {
+    for await (const json of readJson(response, audio, source, notes, after)) {
+      const bytes = audio.read(json)
+      if (!bytes) continue
+      notes.bytes += bytes.length
+      yield bytes
+    }
+  }
+  if (notes.bytes === 0) throw garbage(source.model, 'without a sound')
+}
+
+/** The events of a stream, or the one reply. Throws an error that is reported in them. */
+async function* readJson(
+  response: HttpResponse,
+  audio: Contract,
+  source: Source,
+  notes: AudioNotes,
+  after: After,
+): AsyncGenerator<object, void, void> {
+  const { model, parsed } = source
+  const isStream = isEventStream(response)
+  let cancelClosing: (() => void) | undefined
+  let isComplete = !isStream
   const messages = isStream ? readEvents(response, audio, source) : readWhole(response, audio, source)
   try {
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, parsed, model)
       if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
       notes.usageJson = usageJsonOf(json) ?? notes.usageJson
-      const part = audio.read(json)
-      url = part.url ?? url
-      const piece = part.piece && take(reader, part.piece, source)
-      if (piece) {
-        isHeard = true
-        yield piece
-      }
+      if (reading.usage) notes.usage = reading.usage
+      yield json
       if (!hasFinished(reading)) continue
       isComplete = true
       cancelClosing ??= after(CLOSE_MS, () => response.body.cancel())
@@ -72,9 +126,6 @@ export async function* readAudio(
     cancelClosing?.()
   }
   if (!isComplete) throw garbage(model, 'cut off')
-  if (isHeard) return
-  if (url === undefined) throw garbage(model, 'without a sound')
-  yield* readFile(url, source)
 }
 
 /** Reads the file at an address in an answer. */
@@ -103,25 +154,17 @@ function take(reader: PcmReader, bytes: Uint8Array, { model }: Source): AudioPie
   }
 }
 
-async function* readWhole(
-  response: HttpResponse,
-  audio: AudioContract,
-  source: Source,
-): AsyncGenerator<Message> {
+async function* readWhole(response: HttpResponse, audio: Contract, source: Source): AsyncGenerator<Message> {
   const { json } = await readReply(response, source.model, source.cancelToken.signal)
   yield { json, status: statusOf(audio, json, '') }
 }
 
 /** The status of an error. Without a stated one, the caller's request is the most likely cause. */
-function statusOf(audio: AudioContract, json: object, event: string): number {
+function statusOf(audio: Contract, json: object, event: string): number {
   return audio.status?.(json, event) ?? 400
 }
 
-async function* readEvents(
-  { body }: HttpResponse,
-  audio: AudioContract,
-  source: Source,
-): AsyncGenerator<Message> {
+async function* readEvents({ body }: HttpResponse, audio: Contract, source: Source): AsyncGenerator<Message> {
   const splitter = createEventSplitter()
   for await (const bytes of readBytes(body, source)) {
     for (const event of splitEvents(split(bytes).toString('latin1'))) yield* messageIn(event)

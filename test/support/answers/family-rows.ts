@@ -613,6 +613,24 @@ export const familyRows: Record<string, FamilyRow> = {
       ['fallbacks', ['another']],
     ],
   },
+  'openai-speech': {
+    kind: 'openai',
+    model: {
+      upstreamModel: 'local-speaker',
+      price: { per_1m_input_tokens: '0.6', per_1m_output_audio_tokens: '12' },
+    },
+    refused: [
+      ['input', undefined],
+      ['input', ''],
+      ['input', '  '],
+      ['voice', 7],
+      ['voice', { id: 'voice_1234' }, 'voice.id'],
+      ['response_format', 'ogg'],
+      ['speed', 9],
+      ['stream_format', 'events'],
+      ['fallbacks', ['another']],
+    ],
+  },
   'dashscope-speech': {
     kind: 'dashscope',
     model: { upstreamModel: 'qwen3-tts-flash', price: { per_1m_characters: '10', per_request: '0.001' } },

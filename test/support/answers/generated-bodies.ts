@@ -48,6 +48,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'voyage-rerank': rerankBody,
   'openai-moderation': moderationBody,
   'dashscope-speech': speechBody,
+  'openai-speech': speechBody,
   'openai-transcriptions': audioBody,
   'openai-translations': audioBody,
   'dashscope-images': (random, model) => multimodalImage(random, model),

@@ -45,8 +45,9 @@ function speakingOf({ world: { catalogue }, key }: OpenContext) {
   })
 }
 
-function voicesOf(model: Model): readonly string[] {
-  return model.family.kind === 'speech' ? model.family.voices(model) : []
+/** The voices of a model: those of its entry, or else those that its family knows; none of a model that does not speak. */
+export function voicesOf(model: Model): readonly string[] {
+  return model.family.kind === 'speech' ? (model.voices ?? model.family.voices(model)) : []
 }
 
 export const audioListOperations = [models, voices]

@@ -30,6 +30,7 @@ import { lastCutOf } from '../../../request-log/last-cut'
 import { periodOfQuery } from '../../query-time'
 import { accountOf, accountUsed, spendTotals } from '../key-spend'
 import { callerOperation } from '../operation'
+import { voicesOf } from './audio-lists'
 
 /** The period of a usage report that names none. */
 const DEFAULT_DAYS = 30
@@ -238,7 +239,7 @@ function optionsOf(forms: readonly Model[]) {
       ...(durations && { durations }),
       ...(dimensions && { dimensions }),
       ...(inputModalities && { input: inputModalities }),
-      ...(family.kind === 'speech' && { voices: family.voices(model) }),
+      ...(family.kind === 'speech' && { voices: voicesOf(model) }),
     }
   }
   return options

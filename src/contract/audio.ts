@@ -1,0 +1,51 @@
+// The part of a payload contract that reads sound: samples, of which the gateway makes a file, or a file that the vendor makes.
+// Types only. Nothing here must know a vendor or how a sound is sent on.
+
+import type { PcmFormat } from '../lib/file-formats/wav'
+import type { Model } from './family'
+import type { Quantities } from './units'
+
+/** The HTTP status of an error in a successful answer; `event` is the text of the event, or empty. */
+type ReadStatus = (json: unknown, event: string) => number | undefined
+
+/**
+ * Reads samples, of which the gateway makes the file: each event of the vendor's stream, or its reply, holds a piece of
+ * them or their address.
+ */
+export interface SamplesContract<Body = unknown> {
+  kind: 'samples'
+  format(body: Body, model: Model): AudioFormat
+  /** The format of pieces without a header. */
+  plain: PcmFormat
+  read(json: unknown): { piece?: Uint8Array; url?: string }
+  status?: ReadStatus
+}
+
+/**
+ * Reads a file that the vendor makes: the bytes of its answer, or those in its events or in its reply. They go to the
+ * caller unchanged.
+ */
+export interface AudioFileContract<Body = unknown> {
+  kind: 'file'
+  /** The media type of the file, if the vendor does not name it. */
+  type(body: Body): string
+  /** The bytes in an event or a reply; undefined if it has none. */
+  read(json: unknown): Uint8Array | undefined
+  status?: ReadStatus
+  /** The events for a caller who asks for them in place of the file; undefined for the others. */
+  events(body: Body): AudioEvents | undefined
+  /**
+   * Quantities for so many bytes of a file, for an answer without figures of the vendor. Absent, or undefined: the quote is
+   * paid, whatever was delivered.
+   */
+  estimate?(bytes: number, body: Body, model: Model): Quantities | undefined
+}
+
+/** Writes the events of a file. */
+export interface AudioEvents {
+  piece(bytes: Uint8Array): string
+  /** The last event of a whole file. `usage` is what is paid. */
+  end(usage: Quantities): string
+}
+
+export type AudioFormat = 'mp3' | 'wav'

@@ -1,0 +1,150 @@
+// Speech of OpenAI, and of servers that speak its API: Kokoro-FastAPI, Speaches, LocalAI. The vendor makes the file, which
+// must never be changed on its way. Source: `SpeechCreateParams` of the official SDK 7.55.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Call, Model, Quantities, SpeechFamily } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { isUntypedError } from '../../lib/error-shapes'
+import { isObject } from '../../lib/objects'
+import { countedFigure } from '../shared-schemas'
+import { otherModels } from '../surcharges'
+import { addresses, clonedVoices, VOICE_OF_ALL } from '../vendor-state'
+import {
+  ANY_TYPE,
+  checkInput,
+  countCharacters,
+  eventsOf,
+  fileFormatOf,
+  mediaTypeOf,
+  plainSpeech,
+  presetsOf,
+  spokenFields,
+  voiceOf,
+} from './caller-side'
+
+const SpeechBody = Type.Object(spokenFields, { additionalProperties: true })
+type SpeechBody = Static<typeof SpeechBody>
+
+/** Models of OpenAI, whose voices are known: developers.openai.com/api/docs/guides/text-to-speech, 2026-11-27. */
+const OPENAI_MODEL = /^(tts-1|gpt-4o-mini-tts)(-|$)/
+const VOICES = ['alloy', 'ash', 'coral', 'echo', 'fable', 'nova', 'onyx', 'sage', 'shimmer']
+/** Voices of the newer model only. */
+const NEWER_VOICES = ['ballad', 'cedar', 'marin', 'verse']
+const PRESETS = presetsOf([...VOICES, ...NEWER_VOICES])
+
+/**
+ * Audio tokens of a second: an assistant's sound has one for 50 ms (developers.openai.com/api/docs/guides/realtime-costs), and
+ * $0.015 a minute at $12 for a million are 21 a second (openai.com/api/pricing).
+ */
+const TOKENS_PER_SECOND = 20
+/**
+ * Bytes of a second, where they are known: samples of 16 bits at 24 kHz, and MP3 at 128 kbit/s. 4,096 characters were 268 seconds in
+ * 4.3 MB of MP3 on 2025-11-02 (sanand0/blog on GitHub, posts/2025/openai-tts-cost.md).
+ */
+const BYTES_PER_SECOND: Partial<Record<string, number>> = { pcm: 48_000, wav: 48_000, mp3: 16_000 }
+/** Characters of a second, by the same measurement. */
+const CHARACTERS_PER_SECOND = 15
+/** Fewest characters of a second that are held for: Chinese, or digits that are read as words. */
+const FEWEST_CHARACTERS_PER_SECOND = 2.5
+/** Seconds that are held in addition, for pauses. */
+const PAUSE_SECONDS = 10
+
+export const openaiSpeech: SpeechFamily<SpeechBody> = {
+  kind: 'speech',
+  name: 'openai-speech',
+  operation: 'speech',
+  units: [['character'], ['input_token', 'output_audio_token']],
+  dialect: 'openai',
+  body: SpeechBody,
+  fieldRules: [
+    ...otherModels,
+    clonedVoices('voice', VOICE_OF_ALL),
+    clonedVoices('voice.id'),
+    // Servers that clone voices read the sample at an address: `ref_audio` of vLLM-Omni.
+    ...addresses('ref_audio'),
+  ],
+  check: checkInput,
+
+  quote({ body, byteLength }, model): Quantities {
+    const characters = countCharacters(body.input)
+    if (!isPricedByTokens(model)) return { character: characters }
+    const seconds = PAUSE_SECONDS + characters / FEWEST_CHARACTERS_PER_SECOND / Math.min(1, body.speed ?? 1)
+    return { input_token: byteLength, output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
+  },
+
+  // Figures come in events only. Other servers make a file of other samples in events (Speaches 0.9), or none: they are asked
+  // for the file, of which the caller's events are made here.
+  call({ body }, model): Call {
+    const stream = isPricedByTokens(model)
+    const set: Record<string, string> = {}
+    if (body.model !== model.upstreamModel) set.model = JSON.stringify(model.upstreamModel)
+    if (stream) set.stream_format = '"sse"'
+    if (OPENAI_MODEL.test(model.upstreamModel) && !isObject(body.voice)) {
+      const voice = voiceOf(body, PRESETS)
+      if (voice !== body.voice) set.voice = JSON.stringify(voice)
+    }
+    return {
+      path: '/audio/speech',
+      protocol: 'openai',
+      body: { edit: { set, drop: stream ? [] : ['stream_format'] } },
+      ...(!stream && { headers: ANY_TYPE }),
+      stream,
+    }
+  },
+
+  read(reply, _, model) {
+    const { type, error, usage } = reply as Event
+    if (isObject(error) || type === 'error' || isUntypedError(reply)) return { end: 'failed' }
+    if (type !== 'speech.audio.done') return {}
+    const figures = isPricedByTokens(model) ? figuresOf(usage) : undefined
+    return { end: 'finished', usage: figures && { kind: 'total', figures } }
+  },
+
+  audio: {
+    kind: 'file',
+    type: mediaTypeOf,
+    read(json) {
+      const { audio } = json as Event
+      return typeof audio === 'string' && audio !== '' ? Buffer.from(audio, 'base64') : undefined
+    },
+    events: eventsOf,
+    estimate(bytes, body, model) {
+      if (!isPricedByTokens(model)) return undefined
+      const whole = countCharacters(body.input) / CHARACTERS_PER_SECOND / (body.speed ?? 1)
+      const rate = BYTES_PER_SECOND[fileFormatOf(body)]
+      const seconds = rate === undefined ? whole : bytes / rate
+      return { output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
+    },
+  },
+
+  // Instructions are read by the model too. Characters are exact without a count.
+  texts: ({ input, instructions }, model) =>
+    isPricedByTokens(model) ? [input, ...(instructions ? [instructions] : [])] : undefined,
+
+  voices({ upstreamModel }) {
+    if (!OPENAI_MODEL.test(upstreamModel)) return []
+    return upstreamModel.startsWith('tts-1') ? VOICES : [...VOICES, ...NEWER_VOICES]
+  },
+
+  plain: plainSpeech,
+}
+
+interface Event {
+  type?: unknown
+  error?: unknown
+  audio?: unknown
+  usage?: unknown
+}
+
+/** Whether the vendor counts tokens of the text and of the sound; the others are paid by the character. */
+function isPricedByTokens({ priceList }: Model): boolean {
+  return hasPrice(priceList, 'output_audio_token') && !hasPrice(priceList, 'character')
+}
+
+/** Text in, sound out; undefined if the vendor does not count: zeros for a sound say so. */
+function figuresOf(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage)) return undefined
+  const [input, output] = [countedFigure(usage.input_tokens), countedFigure(usage.output_tokens)]
+  if (Number.isNaN(input) || Number.isNaN(output)) return 'invalid'
+  return output > 0 ? { input_token: input, output_audio_token: output } : undefined
+}

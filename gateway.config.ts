@@ -10,6 +10,7 @@ const alibaba = { source: 'https://www.alibabacloud.com/help/en/model-studio/mod
 const google = { source: 'https://ai.google.dev/gemini-api/docs/pricing', as_of: '2026-11' }
 // By third parties.
 const cohere = { source: 'https://openrouter.ai/cohere', as_of: '2026-11' }
+const elevenlabs = { source: 'https://elevenlabs.io/pricing/api', as_of: '2026-11' }
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
@@ -57,6 +58,7 @@ const transcribed = (input: string, audio: string, output: string) => ({
   per_1m_input_audio_tokens: audio,
   per_1m_output_tokens: output,
 })
+const speaker = { family: 'elevenlabs-speech', upstream: 'elevenlabs', ownedBy: 'elevenlabs' }
 const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere' }
 
 // What many of the video models below have in common.
@@ -114,6 +116,7 @@ export default {
     anthropic: { kind: 'anthropic', apiKey: process.env.ANTHROPIC_API_KEY, listed: true },
     ark: { kind: 'ark', apiKey: process.env.ARK_API_KEY },
     cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY, listed: true },
+    elevenlabs: { kind: 'elevenlabs', apiKey: process.env.ELEVENLABS_API_KEY },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -375,6 +378,10 @@ export default {
       contextTokens: 2_000,
       price: { ...openai, per_1m_input_tokens: '0.60', per_1m_output_audio_tokens: '12.00' },
     },
+    eleven_v4: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
+    eleven_v3: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
+    eleven_multilingual_v2: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
+    eleven_flash_v2_5: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
 
     // Transcription. The vendor retires all but the first on 26 February 2027, and translation with them.
     'pgt-transcribe': {

@@ -10,6 +10,7 @@ import { dashscope } from './dashscope/simulator'
 import { deepseek } from './deepseek/simulator'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
+import { elevenlabs } from './elevenlabs/simulator'
 import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
 import { groq } from './groq/simulator'
@@ -94,6 +95,7 @@ const simulators = {
   ollama,
   openrouter,
   zai,
+  elevenlabs,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]

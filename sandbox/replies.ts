@@ -28,6 +28,20 @@ export function fileReply(
   return { ...bytesReply(bytes.subarray(start, end), contentType), status: 206, headers }
 }
 
+/** A file that is sent while it is made. A failure ends it. */
+export function growingFile(
+  pieces: Iterable<Uint8Array>,
+  contentType: string,
+  headers: Record<string, string> = {},
+): Reply {
+  const frames = function* (): Generator<EventFrame> {
+    for (const piece of pieces) yield { data: Buffer.from(piece).toString('base64') }
+  }
+  const encode = ({ data }: EventFrame) => Buffer.from(data, 'base64')
+  const stream = { frames: frames(), failure: [], framing: { contentType, encode } }
+  return { status: 200, headers, body: { kind: 'events', stream } }
+}
+
 export function jsonFrame(value: unknown, event?: string): EventFrame {
   const data = printJson(value)
   return event === undefined ? { data } : { event, data }

@@ -22,7 +22,12 @@ export function withStandIn(standIns: readonly StandIn[], request: VendorRequest
 /** The body with the model in the same place: at the top, or in each part of a batch. */
 function bodyWith(body: JsonObject, model: string): JsonObject {
   const requests = asArray(body.requests)?.map((part) => ({ ...asObject(part), model: `models/${model}` }))
-  return { ...body, ...(body.model !== undefined && { model }), ...(requests && { requests }) }
+  return {
+    ...body,
+    ...(body.model !== undefined && { model }),
+    ...(body.model_id !== undefined && { model_id: model }),
+    ...(requests && { requests }),
+  }
 }
 
 /** The model that a request names in its body, form or path; undefined if it names none. */
@@ -31,6 +36,7 @@ export function modelIn({ path, json, form }: VendorRequest): string | undefined
   const inPath = /\/(?:models|deployments|model)\/([^/:]+)/.exec(path)?.[1]
   const named =
     asString(body?.model) ??
+    asString(body?.model_id) ??
     asString(asObject(asArray(body?.requests)?.[0])?.model) ??
     asString(form?.find(([name]) => name === 'model')?.[1]) ??
     (inPath && decodeURIComponent(inPath))

@@ -1,11 +1,11 @@
 // Simulates OpenAI's speech: a tone as long as the text, as a file that grows or in events, billed by the character or by
-// tokens. WAV, PCM and MP3 can be played, and MP3 is silent; other formats have their first bytes only.
+// tokens. It must never say how the sound is: that is the same in every simulator.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'
 import { countTokens } from '../pieces'
-import { jsonFrame } from '../replies'
+import { growingFile, jsonFrame } from '../replies'
 import type { EventFrame, Reply, VendorRequest } from '../simulator'
-import { samplesPerSecond, type Tone, toneFile, tonePieces } from '../sounds'
+import { filePieces, samplesPerSecond } from '../sounds'
 import { reportUsage } from '../usage'
 import { errorReply, headers, unknownModel } from './errors'
 import { badRequest, type Fault, invalidValue, missingParameter } from './fields'
@@ -32,18 +32,11 @@ const contentTypes: Readonly<Record<string, string>> = {
   pcm: 'audio/pcm',
 }
 const formats = Object.keys(contentTypes)
-/** How the files of other formats begin. */
-const firstBytes: Readonly<Record<string, string>> = { opus: 'OggS', aac: '\u00ff\u00f1', flac: 'fLaC' }
 const charactersMax = 4096
 const samplesPerCharacter = samplesPerSecond / 15
-const samplesPerPiece = 0.2 * samplesPerSecond
-const bytesPerPiece = 3_200
 const tokensPerSecond = 20
 const hertz = 440
 const hertzBetweenVoices = 20
-/** A frame without sound, of 24 ms at 24 kHz and 128 kbit/s in one channel. */
-const silence = Buffer.concat([Buffer.from([0xff, 0xf3, 0xc4, 0xc0]), Buffer.alloc(380)])
-const samplesPerFrame = 576
 
 export function answerSpeech(request: VendorRequest, body: JsonObject): Reply {
   const model = asString(body.model) ?? ''
@@ -61,8 +54,8 @@ export function answerSpeech(request: VendorRequest, body: JsonObject): Reply {
   // Servers that do not know the field send the file all the same.
   const sendsEvents = known && body.stream_format === 'sse' && !request.directives.noStream
   return sendsEvents
-    ? events(piecesOf(tone, format), usageOf(request, body, samples))
-    : file(piecesOf(tone, format), contentTypes[format] ?? '')
+    ? events(filePieces(tone, format), usageOf(request, body, samples))
+    : growingFile(filePieces(tone, format), contentTypes[format] ?? '', headers())
 }
 
 function findFault(body: JsonObject, model: string, known?: readonly string[]): Fault | undefined {
@@ -87,25 +80,6 @@ function findFault(body: JsonObject, model: string, known?: readonly string[]): 
   return undefined
 }
 
-function* piecesOf(tone: Tone, format: string): Generator<Uint8Array> {
-  if (tone.samples === 0) return
-  if (format === 'pcm') return yield* tonePieces(tone, samplesPerPiece)
-  yield* cut(wholeFile(tone, format))
-}
-
-function* cut(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += bytesPerPiece) yield bytes.subarray(at, at + bytesPerPiece)
-}
-
-function wholeFile(tone: Tone, format: string): Uint8Array {
-  if (format === 'wav') return toneFile(tone)
-  const frames = Math.ceil(tone.samples / samplesPerFrame)
-  if (format === 'mp3') return Buffer.concat(Array.from({ length: frames }, () => silence))
-  const bytes = Buffer.alloc(frames * silence.length)
-  bytes.write(firstBytes[format] ?? '', 'latin1')
-  return bytes
-}
-
 function usageOf({ directives }: VendorRequest, body: JsonObject, samples: number): JsonObject | undefined {
   const input =
     directives.promptTokens ??
@@ -113,16 +87,6 @@ function usageOf({ directives }: VendorRequest, body: JsonObject, samples: numbe
   const output = directives.tokens ?? Math.ceil((samples / samplesPerSecond) * tokensPerSecond)
   const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
   return reportUsage(usage, directives.usage)
-}
-
-/** The bytes of a file as they are made. A failure ends them like a cut. */
-function file(pieces: Iterable<Uint8Array>, contentType: string): Reply {
-  const frames = function* (): Generator<EventFrame> {
-    for (const piece of pieces) yield { data: Buffer.from(piece).toString('base64') }
-  }
-  const encode = ({ data }: EventFrame) => Buffer.from(data, 'base64')
-  const stream = { frames: frames(), failure: [], framing: { contentType, encode } }
-  return { status: 200, headers: headers(), body: { kind: 'events', stream } }
 }
 
 function events(pieces: Iterable<Uint8Array>, usage: JsonObject | undefined): Reply {

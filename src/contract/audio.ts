@@ -29,9 +29,11 @@ export interface AudioFileContract<Body = unknown> {
   kind: 'file'
   /** The media type of the file, if the vendor does not name it. */
   type(body: Body): string
-  /** The bytes in an event or a reply; undefined if it has none. */
-  read(json: unknown): Uint8Array | undefined
+  /** The bytes in an event or a reply; undefined if it has none. `hasBegun`: earlier events had some. */
+  read(json: unknown, hasBegun: boolean): Uint8Array | undefined
   status?: ReadStatus
+  /** Whether the vendor reports what is paid, so that the price is known at the end only. Absent: it does not. */
+  isMetered?(model: Model): boolean
   /** The events for a caller who asks for them in place of the file; undefined for the others. */
   events(body: Body): AudioEvents | undefined
   /**

@@ -29,6 +29,7 @@ import { responsesOnChat } from './responses/via-chat/family'
 import { responsesOnConverse } from './responses/via-converse/family'
 import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
+import { elevenlabsSpeech } from './speech/elevenlabs'
 import { openaiSpeech } from './speech/openai'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
@@ -58,6 +59,7 @@ const list = [
   openaiModeration,
   dashscopeSpeech,
   openaiSpeech,
+  elevenlabsSpeech,
   openaiTranscriptions,
   openaiTranslations,
   dashscopeImages,

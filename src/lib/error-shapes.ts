@@ -44,8 +44,8 @@ export function failureByReason(choices: unknown) {
 }
 
 /**
- * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, any of them in an
- * array, plain text, and a completion that ended with a failure.
+ * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, `{detail:{status,message}}`, any of
+ * them in an array, plain text, and a completion that ended with a failure.
  */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
@@ -58,6 +58,9 @@ export function readErrorShape(body: unknown): ErrorShape {
   if (within && typeof within === 'object') return shape(asObject(within))
   if (Array.isArray(outer.detail)) return shape({ message: outer.detail.map(detailOf).join('; ') })
   if (typeof outer.detail === 'string') return shape({ message: outer.detail })
+  // ElevenLabs: help.elevenlabs.io/hc/en-us/articles/19572237925521 has both members, the types of its SDK more.
+  const detail = asObject(outer.detail)
+  if (textOf(detail.message)) return shape({ ...detail, code: detail.code ?? detail.status })
   const failure = failureByReason(outer.choices)
   return shape(failure ? { code: failure.code, message: failure.message } : outer)
 }

@@ -304,7 +304,8 @@ async function bearsFaults(family: Family, record: Fixture): Promise<void> {
     const { events, reply } = record
     const mutated = events
       ? { events: asList(mutatedAnswer(events, random)) }
-      : { reply: mutatedAnswer(reply, random) }
+      : // A sound has no parts: JSON comes in its place.
+        { reply: mutatedAnswer(reply ?? {}, random) }
     const logged = gateway.log.length
     const { fields, headers } = await wishOf(family, random)
     const request = { ...record.request, ...fields }
@@ -481,9 +482,10 @@ async function replay(
   record: Fixture,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const { request, files, reply, events, poll } = record
+  const { request, files, reply, events, sound, poll } = record
   vendor.poll = poll
-  vendor.answer = events ? { events, end: streamOf(family)?.end ?? null } : { reply }
+  const whole = sound !== undefined && reply === undefined ? { sound } : { reply }
+  vendor.answer = events ? { events, end: streamOf(family)?.end ?? null } : whole
   const body = { ...filesOf(files), ...request }
   return send(family, `recorded-${family.name}`, body, gateway.secret, headers)
 }
@@ -623,7 +625,8 @@ function asNewTask(family: Family, record: Fixture): Fixture {
   return id ? JSON.parse(JSON.stringify(record).replaceAll(id, crypto.randomUUID())) : record
 }
 
-function unknownIn({ reply, events, poll }: Fixture): Pick<Fixture, 'reply' | 'events' | 'poll'> {
+function unknownIn({ reply, events, sound, poll }: Fixture): Pick<Fixture, 'reply' | 'events' | 'poll'> {
+  if (sound !== undefined) return {}
   return events ? { events: withUnknown(events) } : { reply: withUnknown(reply), poll: withUnknown(poll) }
 }
 

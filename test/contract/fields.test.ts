@@ -42,6 +42,7 @@ const samples = [
   'oss://dashscope/a.png',
   'Read fileid://file-fe-1\nand tell',
   'qwen-tts-vc-guanyu-voice-20250812',
+  '21m00Tcm4TlvDq8ikWAM',
 ]
 
 const isPlain = ({ plain, state }: FieldRule, value: unknown) =>

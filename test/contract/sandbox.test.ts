@@ -33,6 +33,7 @@ function send(vendor: VendorName, path: string, body: unknown, options: Options 
   const native = vendor === 'google' && !path.startsWith('/openai')
   if (key !== null && native) headers['x-goog-api-key'] = key
   else if (key !== null && vendor === 'anthropic') headers['x-api-key'] = key
+  else if (key !== null && vendor === 'elevenlabs') headers['xi-api-key'] = key
   else if (key !== null) headers.authorization = `Bearer ${key}`
   if (vendor === 'anthropic') headers['anthropic-version'] = '2023-06-01'
   return fetch(sandbox.baseUrls[vendor] + path, {
@@ -902,6 +903,7 @@ const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [pat
   mistral: (text) => ['/chat/completions', chatBody('mistral-large-latest', text)],
   moonshot: (text) => ['/v1/chat/completions', chatBody('kimi-k2-0905-preview', text)],
   zai: (text) => ['/api/paas/v4/chat/completions', chatBody('glm-4.6', text)],
+  elevenlabs: (text) => ['/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream', { text }],
 }
 const vendors = Object.keys(plainRequests) as Exclude<VendorName, Proving>[]
 
@@ -917,7 +919,7 @@ function ask(vendor: Exclude<VendorName, Proving>, text: string, options: Option
 function messageOf(body: Json): string | undefined {
   const inner = Array.isArray(body) ? body[0] : body
   if (typeof inner.error === 'object') return inner.error.message
-  return inner.error ?? inner.detail ?? inner.message
+  return inner.error ?? inner.detail?.message ?? inner.detail ?? inner.message
 }
 
 describe('every vendor', () => {
@@ -1236,6 +1238,7 @@ describe('the sandbox itself', () => {
       mistral: `${origin}/mistral/v1`,
       moonshot: `${origin}/moonshot`,
       zai: `${origin}/zai`,
+      elevenlabs: `${origin}/elevenlabs/v1`,
     })
   })
 

@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { AudioEvents } from '../../contract/audio'
-import type { PlainForm } from '../../contract/family'
+import type { Model, PlainForm } from '../../contract/family'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../../contract/units'
 import { invalidRequest } from '../../lib/errors'
 import { optionalField } from '../shared-schemas'
@@ -22,7 +22,10 @@ const MEDIA_TYPES = {
 } as const
 export type FileFormat = keyof typeof MEDIA_TYPES
 
-/** Fields that the vendors of whole files have in common. */
+/** The field for the format, of a vendor that makes these. */
+export const formatsOf = (...formats: FileFormat[]) => ({ response_format: optionalField(words(...formats)) })
+
+/** Fields that the vendors of whole files have in common, but for their formats. */
 export const spokenFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   input: Type.String({ minLength: 1, description: 'The text to speak.' }),
@@ -32,7 +35,6 @@ export const spokenFields = {
       Type.Object({ id: Type.String() }, { additionalProperties: true }),
     ]),
   ),
-  response_format: optionalField(words('mp3', 'opus', 'aac', 'flac', 'wav', 'pcm')),
   instructions: optionalField(
     Type.String({ description: 'How to speak: tone, speed, emotion. Only for models that take it.' }),
   ),
@@ -45,6 +47,7 @@ export const ANY_TYPE = { accept: '*/*' }
 
 export interface SpokenBody {
   input: string
+  instructions?: string | null
   voice?: string | Readonly<Record<string, unknown>> | null
   response_format?: string | null
   stream_format?: string | null
@@ -57,6 +60,15 @@ export function checkInput({ input }: SpokenBody): void {
     'input',
     "Invalid 'input': there is nothing to speak in it. Send a text.",
     'empty_string',
+  )
+}
+
+/** Throws 400 for instructions to a model that takes none. */
+export function refuseInstructions({ instructions }: SpokenBody, { id }: Pick<Model, 'id'>): void {
+  if (!instructions) return
+  throw invalidRequest(
+    'instructions',
+    `Invalid 'instructions': ${id} does not take them. Leave them out, or choose a model that does.`,
   )
 }
 

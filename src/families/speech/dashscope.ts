@@ -8,7 +8,14 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { invalidRequest } from '../../lib/errors'
 import { optionalField } from '../shared-schemas'
 import { clonedVoices, VOICE_OF_ALL } from '../vendor-state'
-import { checkInput, countCharacters, plainSpeech, presetsOf, voiceOf } from './caller-side'
+import {
+  checkInput,
+  countCharacters,
+  plainSpeech,
+  presetsOf,
+  refuseInstructions,
+  voiceOf,
+} from './caller-side'
 
 const PATH = '/services/aigc/multimodal-generation/generation'
 /** Headers that ask for events, so that audio starts while the rest is still being made. */
@@ -107,11 +114,7 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
         `Invalid 'response_format': ${model.id} makes wav only. Leave it out, or choose a model without instructions.`,
       )
     }
-    if (!body.instructions || takesInstructions(model)) return
-    throw invalidRequest(
-      'instructions',
-      `Invalid 'instructions': ${model.id} does not take them. Leave them out, or choose a model that does.`,
-    )
+    if (!takesInstructions(model)) refuseInstructions(body, model)
   },
 
   quote: ({ body }) => ({ character: countCharacters(body.input) }),

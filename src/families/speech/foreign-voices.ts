@@ -14,7 +14,8 @@ const NAMES = `
   Cherry Serena Ethan Chelsie Momo Vivian Moon Maia Kai Nofish Bella Mochi Bellona Vincent Bunny Neil Elias Nini Seren Pip Stella
   Jennifer Ryan Katerina Aiden Jada Dylan Li Marcus Roy Peter Sunny Eric Rocky Kiki
 
-  Rachel Domi Antoni Elli Josh Arnold Adam Sam
+  Rachel Domi Antoni Elli Josh Arnold Adam Sam George Sarah Roger Laura Charlie Callum Liam Alice Matilda Will Jessica Eric Bella
+  Daniel Lily Bill Harry
 
   Aditi Adriano Ambre Amy Andres Aria Arlet Arthur Astrid Ayanda Beatrice Bianca Brian Burcu Camila
   Carla Carmen Celine Chantal Conchita Cristiano Daniel Danielle Dora Elin Emma Enrique Ewa Filiz
@@ -26,7 +27,7 @@ const NAMES = `
   Zeina Zhiyu
 `
 // OpenAI: `SpeechCreateParams` of its SDK 7.57. Google: https://ai.google.dev/gemini-api/docs/speech-generation. xAI: xai-sdk 1.21.
-// Alibaba: dashscope.ts. ElevenLabs: its first premade voices. Amazon: `VoiceId` of @aws-sdk/client-polly 3.1142. All as of
+// Alibaba: dashscope.ts. ElevenLabs: its first premade voices, and elevenlabs.ts. Amazon: `VoiceId` of @aws-sdk/client-polly 3.1142. All as of
 // November 2026.
 
 const names = new Set(NAMES.toLowerCase().match(/\w+/g))

@@ -15,6 +15,7 @@ import {
   countCharacters,
   eventsOf,
   fileFormatOf,
+  formatsOf,
   mediaTypeOf,
   plainSpeech,
   presetsOf,
@@ -22,7 +23,10 @@ import {
   voiceOf,
 } from './caller-side'
 
-const SpeechBody = Type.Object(spokenFields, { additionalProperties: true })
+const SpeechBody = Type.Object(
+  { ...spokenFields, ...formatsOf('mp3', 'opus', 'aac', 'flac', 'wav', 'pcm') },
+  { additionalProperties: true },
+)
 type SpeechBody = Static<typeof SpeechBody>
 
 /** Models of OpenAI, whose voices are known: developers.openai.com/api/docs/guides/text-to-speech, 2026-11-27. */
@@ -107,6 +111,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
       const { audio } = json as Event
       return typeof audio === 'string' && audio !== '' ? Buffer.from(audio, 'base64') : undefined
     },
+    isMetered: isPricedByTokens,
     events: eventsOf,
     estimate(bytes, body, model) {
       if (!isPricedByTokens(model)) return undefined

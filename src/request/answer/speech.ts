@@ -2,11 +2,10 @@
 // Until the first bytes are ready, every fault must be an error with its own status.
 
 import { rateHeadersOf } from '../../billing/ledger/limits'
-import { quoteNano, quoteOf } from '../../billing/ledger/metering'
+import { quoteNano } from '../../billing/ledger/metering'
 import type { AudioEvents, AudioFormat } from '../../contract/audio'
 import { garbage } from '../../contract/failures'
 import type { Model, SpeechFamily } from '../../contract/family'
-import { tokensOf } from '../../contract/units'
 import { GatewayError } from '../../lib/errors'
 import { wavOf } from '../../lib/file-formats/wav'
 import { formatUsd } from '../../lib/money'
@@ -53,12 +52,11 @@ export async function answerSpeech(
         ? (notes.type ?? audio.type(parsed.body))
         : contentTypes[audio.format(parsed.body, model)]
     const contentType = events ? EVENTS_TYPE : fileType
+    const isMetered = audio.kind === 'file' && audio.isMetered?.(model)
     const headers = {
       'content-type': contentType,
       // A price of the caller's own characters is exact before the audio is there.
-      ...(tokensOf(quoteOf(parsed, model)) === 0 && {
-        'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)),
-      }),
+      ...(!isMetered && { 'x-gateway-cost-usd': formatUsd(quoteNano(parsed, model)) }),
       ...(await rateHeadersOf(world.db, key, world.now())),
     }
     if (first.done) {

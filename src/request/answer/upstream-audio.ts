@@ -89,7 +89,7 @@ export async function* readAudioFile(
     }
   } else {
     for await (const json of readJson(response, audio, source, notes, after)) {
-      const bytes = audio.read(json)
+      const bytes = audio.read(json, notes.bytes > 0)
       if (!bytes) continue
       notes.bytes += bytes.length
       yield bytes

@@ -8,6 +8,7 @@ import { bedrock } from './bedrock'
 import { cohere } from './cohere'
 import { dashscope } from './dashscope'
 import { deepseek } from './deepseek'
+import { elevenlabs } from './elevenlabs'
 import { google } from './google'
 import { groq } from './groq'
 import { mistral } from './mistral'
@@ -40,5 +41,6 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     mistral,
     moonshot,
     zai,
+    elevenlabs,
   ].map((kind) => [kind.kind, kind]),
 )

@@ -631,6 +631,22 @@ export const familyRows: Record<string, FamilyRow> = {
       ['fallbacks', ['another']],
     ],
   },
+  'elevenlabs-speech': {
+    kind: 'elevenlabs',
+    model: { upstreamModel: 'eleven_multilingual_v2', price: { per_1m_characters: '80' } },
+    // The vendor has names of its own, and the voice and the format in its path.
+    translated: ['input', 'voice', 'response_format', 'speed', 'x_unknown/**'],
+    refused: [
+      ['input', undefined],
+      ['input', '  '],
+      ['voice', 7],
+      ['voice', 'OwnVoiceOfTheSandbox'],
+      ['response_format', 'flac'],
+      ['instructions', 'Whisper'],
+      ['speed', 'fast'],
+      ['stream_format', 'events'],
+    ],
+  },
   'dashscope-speech': {
     kind: 'dashscope',
     model: { upstreamModel: 'qwen3-tts-flash', price: { per_1m_characters: '10', per_request: '0.001' } },

@@ -17,6 +17,8 @@ export interface Fixture {
   /** The vendor's reply, or the events of its stream. */
   reply?: Json
   events?: Json[]
+  /** The bytes of a sound as base64, where the answer is neither. */
+  sound?: string
   /** Where the reply is the id of a task: what the vendor says of the task when it has ended. */
   poll?: Json
   /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */

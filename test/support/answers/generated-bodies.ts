@@ -49,6 +49,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'openai-moderation': moderationBody,
   'dashscope-speech': speechBody,
   'openai-speech': speechBody,
+  'elevenlabs-speech': speechBody,
   'openai-transcriptions': audioBody,
   'openai-translations': audioBody,
   'dashscope-images': (random, model) => multimodalImage(random, model),

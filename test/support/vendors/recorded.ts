@@ -24,8 +24,11 @@ export interface RecordedVendor {
   stop(): Promise<void>
 }
 
-/** A reply, or the events of a stream with the `data` that closes it. */
-export type Recorded = { reply: unknown } | { events: readonly unknown[]; end: string | null }
+/** A reply, the events of a stream with the `data` that closes it, or a sound as base64. */
+export type Recorded =
+  | { reply: unknown }
+  | { events: readonly unknown[]; end: string | null }
+  | { sound: string }
 
 export function startRecordedVendor(): RecordedVendor {
   const server = Bun.serve({
@@ -54,6 +57,8 @@ export function startRecordedVendor(): RecordedVendor {
 function respond(recorded: Recorded): Response {
   if ('reply' in recorded)
     return new Response(textOf(recorded.reply), { headers: { 'content-type': 'application/json' } })
+  if ('sound' in recorded)
+    return new Response(Buffer.from(recorded.sound, 'base64'), { headers: { 'content-type': 'audio/mpeg' } })
   const { events, end } = recorded
   const lines = [...events.map(textOf), ...(end === null ? [] : [end])]
   return new Response(lines.map((line) => `data: ${line}\n\n`).join(''), {

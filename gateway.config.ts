@@ -11,6 +11,7 @@ const google = { source: 'https://ai.google.dev/gemini-api/docs/pricing', as_of:
 // By third parties.
 const cohere = { source: 'https://openrouter.ai/cohere', as_of: '2026-11' }
 const elevenlabs = { source: 'https://elevenlabs.io/pricing/api', as_of: '2026-11' }
+const minimax = { source: 'https://platform.minimax.io/docs/guides/pricing-paygo', as_of: '2026-11' }
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
@@ -117,6 +118,7 @@ export default {
     ark: { kind: 'ark', apiKey: process.env.ARK_API_KEY },
     cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY, listed: true },
     elevenlabs: { kind: 'elevenlabs', apiKey: process.env.ELEVENLABS_API_KEY },
+    minimax: { kind: 'minimax', apiKey: process.env.MINIMAX_API_KEY },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -382,6 +384,18 @@ export default {
     eleven_v3: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
     eleven_multilingual_v2: { ...speaker, price: { ...elevenlabs, per_1m_characters: '80.00' } },
     eleven_flash_v2_5: { ...speaker, price: { ...elevenlabs, per_1m_characters: '40.00' } },
+    'speech-2.8-hd': {
+      family: 'minimax-speech',
+      upstream: 'minimax',
+      ownedBy: 'minimax',
+      price: { ...minimax, per_1m_characters: '100.00' },
+    },
+    'speech-2.8-turbo': {
+      family: 'minimax-speech',
+      upstream: 'minimax',
+      ownedBy: 'minimax',
+      price: { ...minimax, per_1m_characters: '60.00' },
+    },
 
     // Transcription. The vendor retires all but the first on 26 February 2027, and translation with them.
     'pgt-transcribe': {

@@ -15,6 +15,7 @@ import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
 import { groq } from './groq/simulator'
 import { asObject, parseJson } from './json'
+import { minimax } from './minimax/simulator'
 import { mistral } from './mistral/simulator'
 import { moonshot } from './moonshot/simulator'
 import { ollama } from './ollama/simulator'
@@ -96,6 +97,7 @@ const simulators = {
   openrouter,
   zai,
   elevenlabs,
+  minimax,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]

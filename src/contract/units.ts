@@ -127,7 +127,7 @@ export const unitTable = {
     fallback: 'output_token',
     becomes: ['output_token'],
   },
-  character: { key: 'per_1m_characters', of: 'text that is spoken', per: 1_000_000 },
+  character: { key: 'per_1m_characters', of: 'text that is spoken', per: 1_000_000, most: AS_QUOTED },
   image: {
     key: 'per_image',
     of: 'pictures made: one amount, or one for each size or quality',

@@ -30,6 +30,7 @@ import { responsesOnConverse } from './responses/via-converse/family'
 import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
 import { elevenlabsSpeech } from './speech/elevenlabs'
+import { minimaxSpeech } from './speech/minimax'
 import { openaiSpeech } from './speech/openai'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
@@ -60,6 +61,7 @@ const list = [
   dashscopeSpeech,
   openaiSpeech,
   elevenlabsSpeech,
+  minimaxSpeech,
   openaiTranscriptions,
   openaiTranslations,
   dashscopeImages,

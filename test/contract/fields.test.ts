@@ -229,6 +229,7 @@ describe('a field that a vendor bills apart', () => {
       'voyage-embeddings',
       'voyage-rerank',
       'dashscope-speech',
+      'minimax-speech',
       'dalle-images',
       'dalle-image-edits',
     ]

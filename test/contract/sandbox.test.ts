@@ -903,6 +903,10 @@ const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [pat
   mistral: (text) => ['/chat/completions', chatBody('mistral-large-latest', text)],
   moonshot: (text) => ['/v1/chat/completions', chatBody('kimi-k2-0905-preview', text)],
   zai: (text) => ['/api/paas/v4/chat/completions', chatBody('glm-4.6', text)],
+  minimax: (text) => [
+    '/t2a_v2',
+    { model: 'speech-2.8-hd', text, voice_setting: { voice_id: 'male-qn-qingse' } },
+  ],
   elevenlabs: (text) => ['/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream', { text }],
 }
 const vendors = Object.keys(plainRequests) as Exclude<VendorName, Proving>[]
@@ -919,7 +923,7 @@ function ask(vendor: Exclude<VendorName, Proving>, text: string, options: Option
 function messageOf(body: Json): string | undefined {
   const inner = Array.isArray(body) ? body[0] : body
   if (typeof inner.error === 'object') return inner.error.message
-  return inner.error ?? inner.detail?.message ?? inner.detail ?? inner.message
+  return inner.base_resp?.status_msg ?? inner.error ?? inner.detail?.message ?? inner.detail ?? inner.message
 }
 
 describe('every vendor', () => {
@@ -1239,6 +1243,7 @@ describe('the sandbox itself', () => {
       moonshot: `${origin}/moonshot`,
       zai: `${origin}/zai`,
       elevenlabs: `${origin}/elevenlabs/v1`,
+      minimax: `${origin}/minimax/v1`,
     })
   })
 

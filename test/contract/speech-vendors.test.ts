@@ -8,8 +8,9 @@ import OpenAI from 'openai'
 import { type Sandbox, startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
 import { startTestGateway, type TestGateway } from '../support/gateway'
+import { readWav } from '../support/sounds'
 import { type Spoken, speak } from '../support/speech'
-import { type OddVendor, startVendor } from '../support/vendors/vendor'
+import { eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 
@@ -19,11 +20,19 @@ const models: Record<string, ModelConfig> = {
   eleven: elevenlabs('elevenlabs'),
   'own-eleven': elevenlabs('own'),
   'odd-eleven': elevenlabs('odd-eleven'),
+  minimax: minimax('minimax'),
+  'own-minimax': minimax('own-minimax'),
+  'odd-minimax': minimax('odd-minimax'),
 }
 
 function elevenlabs(upstream: string): ModelConfig {
   const price = { per_1m_characters: '80' }
   return { family: 'elevenlabs-speech', upstream, upstreamModel: 'eleven_multilingual_v2', price }
+}
+
+function minimax(upstream: string): ModelConfig {
+  const price = { per_1m_characters: '80' }
+  return { family: 'minimax-speech', upstream, upstreamModel: 'speech-2.8-hd', price }
 }
 
 let odd: OddVendor
@@ -45,6 +54,13 @@ beforeAll(async () => {
         sharedAccount: false,
       },
       'odd-eleven': { kind: 'elevenlabs', ...oddly },
+      'own-minimax': {
+        kind: 'minimax',
+        baseUrl: baseUrls.minimax,
+        apiKey: secrets.minimax,
+        sharedAccount: false,
+      },
+      'odd-minimax': { kind: 'minimax', ...oddly },
     },
   })
 })
@@ -146,7 +162,125 @@ describe('ElevenLabs', () => {
   })
 })
 
-describe.each(['eleven'])('%s', (model) => {
+describe('MiniMax', () => {
+  const sound = (text: string, status = 1) => ({ audio: Buffer.from(text).toString('hex'), status })
+  const good = { status_code: 0, status_msg: 'success' }
+  const stream = (...list: object[]) =>
+    eventStream(list.map((value) => `data: ${JSON.stringify({ base_resp: good, ...value })}\n\n`).join(''))
+
+  test.each([
+    [undefined, 'audio/mpeg', { format: 'mp3' }],
+    ['flac', 'audio/flac', { format: 'flac' }],
+    ['pcm', 'audio/pcm', { format: 'pcm', sample_rate: 24_000, channel: 1 }],
+  ])('makes %s of events', async (response_format, type, audio_setting) => {
+    const spoken = await speak(gateway, { model: 'minimax', response_format })
+    expect(spoken.calls[0]?.path).toBe('/v1/t2a_v2')
+    expect(sentBody(spoken)).toEqual({
+      model: 'speech-2.8-hd',
+      text: 'Hello!',
+      stream: true,
+      stream_options: { exclude_aggregated_audio: true },
+      voice_setting: { voice_id: 'English_expressive_narrator' },
+      audio_setting,
+    })
+    expect(spoken.response.headers.get('content-type')).toBe(type)
+    expectPaid(spoken, 6 * CHARACTER, 'upstream')
+    expect(spoken.response.headers.get('x-gateway-cost-usd')).toBeNull()
+  })
+
+  test('makes WAV as a whole, the sound of the vendor byte for byte', async () => {
+    const spoken = await speak(gateway, { model: 'minimax', response_format: 'wav' })
+    expect(sentBody(spoken)).toMatchObject({ stream: false, audio_setting: { format: 'wav' } })
+    expect(readWav(spoken.bytes)).toMatchObject({ dataBytes: spoken.bytes.length - 44 })
+    odd.answer = () => Response.json({ data: sound('abc', 2), base_resp: good })
+    expect((await speak(gateway, { model: 'odd-minimax', response_format: 'wav' })).bytes.toString()).toBe(
+      'abc',
+    )
+  })
+
+  test('does not repeat a sound that the last event has again, and begins with one that only that has', async () => {
+    odd.answer = () => stream({ data: sound('one') }, { data: sound('two') }, { data: sound('onetwo', 2) })
+    expect((await speak(gateway, { model: 'odd-minimax' })).bytes.toString()).toBe('onetwo')
+    odd.answer = () => stream({ data: sound('all', 2) })
+    expect((await speak(gateway, { model: 'odd-minimax' })).bytes.toString()).toBe('all')
+  })
+
+  test.each([
+    ['Hello', 5, 5],
+    ['你好!', 5, 5],
+    // Held for twice as much as is billed.
+    ['Grüße', 5, 7],
+  ])('bills %j as the vendor counts it', async (input, billed, held) => {
+    const spoken = await speak(gateway, { model: 'minimax', input })
+    expectPaid(spoken, billed * CHARACTER, 'upstream')
+    expect(spoken.charges[0]?.held).toBe(held * CHARACTER)
+  })
+
+  test.each(['missing', 'negative', 'string', 'huge'])(
+    'bills the caller’s own characters with usage that is %s',
+    async (fault) => {
+      const input = `[sandbox usage=${fault}]你`
+      const spoken = await speak(gateway, { model: 'minimax', input })
+      const source = fault === 'missing' ? 'counted' : 'estimated'
+      expectPaid(spoken, [...input].length * CHARACTER, source)
+    },
+  )
+
+  test('is sent the speed and its own fields', async () => {
+    const own = { language_boost: 'German', pronunciation_dict: { tone: ['a/b'] } }
+    const body = { ...own, speed: 1.5, voice: 'FEMALE-yujie', voice_setting: { pitch: 2, voice_id: 'x' } }
+    const spoken = await speak(gateway, { model: 'minimax', ...body, subtitle_enable: true })
+    expect(sentBody(spoken)).toMatchObject({
+      ...own,
+      voice_setting: { voice_id: 'female-yujie', speed: 1.5, pitch: 2 },
+    })
+    expect(sentBody(spoken)).not.toHaveProperty('subtitle_enable')
+  })
+
+  test('speaks with a voice of the account only where the account is not shared', async () => {
+    const voice = 'MyVoice001'
+    const { response, json, calls } = await speak(gateway, { model: 'minimax', voice })
+    expect([response.status, json.error.param, calls.length]).toEqual([400, 'voice', 0])
+    const own = await speak(gateway, { model: 'own-minimax', voice })
+    expect([own.response.status, own.json?.error]).toEqual([200, undefined])
+  })
+
+  test('refuses in its own words, and the caller pays nothing', async () => {
+    await expectFree({ model: 'minimax', speed: 3 }, 400, 'invalid params, voice_setting.speed')
+    await expectFree({ model: 'minimax', input: 'a'.repeat(10_001) }, 400, 'text length should be')
+    await expectFree({ model: 'minimax', input: '[sandbox status=429]' }, 429, 'rate limit exceeded(RPM)')
+    await expectFree({ model: 'minimax', input: '[sandbox quota]' }, 503)
+    await expectFree({ model: 'minimax', input: '[sandbox empty]' }, 502, 'without a sound')
+    await expectFree({ model: 'minimax', response_format: 'opus' }, 400, 'response_format')
+    await expectFree({ model: 'minimax', instructions: 'Softly.' }, 400, 'instructions')
+  })
+
+  test.each([
+    [1002, 429],
+    [1004, 503],
+    [1008, 503],
+    [1026, 400],
+    [1033, 502],
+    [2013, 400],
+  ])('says of the code %d in a successful answer what it is', async (status_code, status) => {
+    odd.answer = () => Response.json({ data: null, base_resp: { status_code, status_msg: 'odd' } })
+    await expectFree({ model: 'odd-minimax' }, status)
+    odd.answer = () => stream({ data: null, base_resp: { status_code, status_msg: 'odd' } })
+    await expectFree({ model: 'odd-minimax' }, status)
+  })
+
+  test.each(['cut_after=2', 'error_after=2', 'no_done'])(
+    'that breaks off is paid in full: %s',
+    async (fault) => {
+      const input = `[sandbox ${fault}]`.padEnd(60)
+      const { isBroken, charges } = await speak(gateway, { model: 'minimax', input })
+      expect(isBroken).toBe(true)
+      expect(charges).toMatchObject([{ state: 'settled', amount: 60 * CHARACTER, ended_by: 'upstream' }])
+    },
+  )
+})
+
+describe.each(['eleven', 'minimax'])('%s', (model) => {
   test('is refused with 402 to an account that cannot pay, without a call', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     const { response, calls } = await speak(gateway, { model }, { authorization: `Bearer ${secret}` })

@@ -115,7 +115,9 @@ async function* readJson(
     for await (const { json, status } of messages) {
       const reading = model.family.read(json, parsed, model)
       if (hasFailed(reading)) throw model.upstream.errorOf(status, json)
-      notes.usageJson = usageJsonOf(json) ?? notes.usageJson
+      const reported = reading.usage?.reported
+      const written = reported === undefined ? usageJsonOf(json) : JSON.stringify(reported)
+      notes.usageJson = written ?? notes.usageJson
       if (reading.usage) notes.usage = reading.usage
       yield json
       if (!hasFinished(reading)) continue
@@ -182,7 +184,8 @@ async function* readEvents({ body }: HttpResponse, audio: Contract, source: Sour
   /** The message of an event; none if it is only a comment. */
   function* messageIn(event: string): Generator<Message> {
     const data = dataOfEvent(event)
-    if (data === undefined) return
+    // Some servers close every stream as that of chat completions.
+    if (data === undefined || data.trim() === '[DONE]') return
     const json = objectIn(data)
     if (!json) throw garbage(source.model, 'not JSON')
     yield { json, status: statusOf(audio, json, event) }

@@ -11,6 +11,7 @@ import { deepseek } from './deepseek'
 import { elevenlabs } from './elevenlabs'
 import { google } from './google'
 import { groq } from './groq'
+import { minimax } from './minimax'
 import { mistral } from './mistral'
 import { moonshot } from './moonshot'
 import { ollama } from './ollama'
@@ -42,5 +43,6 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     moonshot,
     zai,
     elevenlabs,
+    minimax,
   ].map((kind) => [kind.kind, kind]),
 )

@@ -647,6 +647,22 @@ export const familyRows: Record<string, FamilyRow> = {
       ['stream_format', 'events'],
     ],
   },
+  'minimax-speech': {
+    kind: 'minimax',
+    model: { upstreamModel: 'speech-2.8-hd', price: { per_1m_characters: '100' } },
+    // The vendor has names of its own.
+    translated: ['input', 'voice', 'response_format', 'speed', 'x_unknown/**'],
+    refused: [
+      ['input', undefined],
+      ['input', '  '],
+      ['voice', 7],
+      ['voice', 'MyVoice001'],
+      ['response_format', 'opus'],
+      ['instructions', 'Whisper'],
+      ['speed', 'fast'],
+      ['stream_format', 'events'],
+    ],
+  },
   'dashscope-speech': {
     kind: 'dashscope',
     model: { upstreamModel: 'qwen3-tts-flash', price: { per_1m_characters: '10', per_request: '0.001' } },

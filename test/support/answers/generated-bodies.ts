@@ -50,6 +50,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'dashscope-speech': speechBody,
   'openai-speech': speechBody,
   'elevenlabs-speech': speechBody,
+  'minimax-speech': (random, model) => twiceWide(speechBody(random, model)),
   'openai-transcriptions': audioBody,
   'openai-translations': audioBody,
   'dashscope-images': (random, model) => multimodalImage(random, model),
@@ -140,6 +141,13 @@ function speechBody(random: Random, model: string): GeneratedBody {
   const input = text(random)
   const body = { model, input, ...(random.chance(0.3) ? { voice: 'alloy' } : {}) }
   return { body, inputTokens: () => 0, outputTokens: 0, characters: Array.from(input).length }
+}
+
+/** Characters as a vendor counts them that bills up to two for each outside of ASCII. */
+function twiceWide(generated: GeneratedBody): GeneratedBody {
+  const characters = Array.from(String(generated.body.input))
+  const wide = characters.filter((character) => (character.codePointAt(0) ?? 0) > 127)
+  return { ...generated, characters: characters.length + wide.length }
 }
 
 /** Vendors read the query beside each document. */

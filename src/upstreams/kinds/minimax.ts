@@ -1,0 +1,22 @@
+// MiniMax: speech. Errors are `{base_resp: {status_code, status_msg}}`, mostly with the HTTP status 200. Keys of the international
+// platform do not work at `https://api.minimaxi.com/v1`, that of China, which is a `baseUrl`.
+
+import type { UpstreamKind } from '../../contract/upstream'
+import { readErrorShape } from '../../lib/error-shapes'
+
+/** Codes about the key and the balance of the operator: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
+const OPERATOR_CODES = new Set(['1004', '1008', '2049', '2056'])
+
+export const minimax: UpstreamKind = {
+  kind: 'minimax',
+  baseUrl: 'https://api.minimax.io/v1',
+  secretVariable: 'MINIMAX_API_KEY',
+  prefix: { openai: '', native: '' },
+  fileHosts: [],
+  headers: (secret) => ({ authorization: `Bearer ${secret}` }),
+  error(status, body) {
+    const shape = readErrorShape(body)
+    const operator = [401, 402, 403, 404].includes(status) || OPERATOR_CODES.has(shape.code ?? '')
+    return { ...shape, whose: operator ? 'operator' : 'caller' }
+  },
+}

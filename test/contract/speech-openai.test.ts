@@ -260,6 +260,19 @@ describe('the price', () => {
     },
   )
 
+  test.each([
+    // Ten seconds for pauses, and six letters or two and a half other characters a second.
+    ['Hello there!', {}, 245],
+    ['你好世界', {}, 232],
+    ['Hello there!', { speed: 0.5 }, 290],
+    ['Hello there!', { speed: 2 }, 245],
+  ])('of %j %j is held by its length', async (input, more, tokens) => {
+    const { charges } = await speak(gateway, { model: 'mini-tts', input, ...more })
+    const held = Number(charges[0]?.held) - tokens * SOUND_TOKEN
+    // The text is held by the bytes of the request.
+    expect(held).toBeWithin(40 * TEXT_TOKEN, 120 * TEXT_TOKEN)
+  })
+
   test('is refused with 402 to an account that cannot pay, without a call', async () => {
     const { secret } = await gateway.makeKey('poor', '0')
     for (const model of ['tts-1', 'mini-tts']) {

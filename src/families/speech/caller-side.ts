@@ -42,8 +42,8 @@ export const spokenFields = {
   stream_format: optionalField(words('audio', 'sse')),
 }
 
-/** Headers of a call that is answered with a file. */
-export const ANY_TYPE = { accept: '*/*' }
+/** Headers of a call that is answered with a file, as the SDK of OpenAI sends them. */
+export const FILE_WANTED = { accept: 'application/octet-stream' }
 
 export interface SpokenBody {
   input: string

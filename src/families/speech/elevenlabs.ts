@@ -7,10 +7,10 @@ import { isErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
 import { clonedVoices } from '../vendor-state'
 import {
-  ANY_TYPE,
   checkInput,
   countCharacters,
   eventsOf,
+  FILE_WANTED,
   fileFormatOf,
   formatsOf,
   mediaTypeOf,
@@ -90,7 +90,7 @@ export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {
       path: `/text-to-speech/${encodeURIComponent(voiceIdOf(body))}/stream?output_format=${format}`,
       protocol: 'native',
       body: { json },
-      headers: ANY_TYPE,
+      headers: FILE_WANTED,
       stream: false,
     }
   },

@@ -160,8 +160,8 @@ interface Reply {
   base_resp?: unknown
 }
 
-/** The vendor's code: 0 for success. */
+/** The vendor's code: 0 for success, NaN for what is no code. */
 function statusCodeOf(json: unknown): number {
   const { status_code: code = 0 } = asObject((json as Reply).base_resp)
-  return Number(code)
+  return typeof code === 'number' ? code : Number.NaN
 }

@@ -10,10 +10,10 @@ import { countedFigure } from '../shared-schemas'
 import { otherModels } from '../surcharges'
 import { addresses, clonedVoices, VOICE_OF_ALL } from '../vendor-state'
 import {
-  ANY_TYPE,
   checkInput,
   countCharacters,
   eventsOf,
+  FILE_WANTED,
   fileFormatOf,
   formatsOf,
   mediaTypeOf,
@@ -48,8 +48,10 @@ const TOKENS_PER_SECOND = 20
 const BYTES_PER_SECOND: Partial<Record<string, number>> = { pcm: 48_000, wav: 48_000, mp3: 16_000 }
 /** Characters of a second, by the same measurement. */
 const CHARACTERS_PER_SECOND = 15
-/** Fewest characters of a second that are held for: Chinese, or digits that are read as words. */
-const FEWEST_CHARACTERS_PER_SECOND = 2.5
+/** Fewest characters of a second that are held for: of Latin words, and of Chinese or digits, which are read as words. */
+const FEWEST_LETTERS_PER_SECOND = 6
+const FEWEST_OTHERS_PER_SECOND = 2.5
+const LETTER = /[\p{Script=Latin}\s]/gu
 /** Seconds that are held in addition, for pauses. */
 const PAUSE_SECONDS = 10
 
@@ -72,7 +74,9 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
   quote({ body, byteLength }, model): Quantities {
     const characters = countCharacters(body.input)
     if (!isPricedByTokens(model)) return { character: characters }
-    const seconds = PAUSE_SECONDS + characters / FEWEST_CHARACTERS_PER_SECOND / Math.min(1, body.speed ?? 1)
+    const letters = body.input.match(LETTER)?.length ?? 0
+    const spoken = letters / FEWEST_LETTERS_PER_SECOND + (characters - letters) / FEWEST_OTHERS_PER_SECOND
+    const seconds = PAUSE_SECONDS + spoken / Math.min(1, body.speed ?? 1)
     return { input_token: byteLength, output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
   },
 
@@ -91,7 +95,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
       path: '/audio/speech',
       protocol: 'openai',
       body: { edit: { set, drop: stream ? [] : ['stream_format'] } },
-      ...(!stream && { headers: ANY_TYPE }),
+      ...(!stream && { headers: FILE_WANTED }),
       stream,
     }
   },

@@ -40,6 +40,12 @@ export const vendorModels: Record<string, ModelConfig> = {
     upstream: 'openai',
     price: { per_audio_minute: '0.006' },
   },
+  'tts-1': { family: 'openai-speech', upstream: 'openai', price: { per_1m_characters: '15' } },
+  'gpt-4o-mini-tts': {
+    family: 'openai-speech',
+    upstream: 'openai',
+    price: { per_1m_input_tokens: '0.6', per_1m_output_audio_tokens: '12' },
+  },
   'gpt-4o-mini': { ...chat, upstream: 'azure' },
   'claude-haiku-4-5': { ...messages, upstream: 'anthropic' },
   [claude]: { ...messages, upstream: 'bedrock' },
@@ -194,6 +200,21 @@ export const vendorCases: readonly VendorCase[] = [
       }),
     ),
   },
+  ...(['tts-1', 'gpt-4o-mini-tts'] as const).map(
+    (model): VendorCase => ({
+      name: `openai: speech of ${model}`,
+      vendor: 'openai',
+      ...bothOf(async (client) => {
+        const said = { input: 'Hello', voice: 'nova', response_format: 'wav', speed: 1.1 } as const
+        const response = await client.audio.speech.create({ model, ...said })
+        return {
+          type: response.headers.get('content-type'),
+          bytes: (await response.arrayBuffer()).byteLength,
+        }
+      }),
+      returns: { type: 'audio/wav', bytes: expect.any(Number) },
+    }),
+  ),
   {
     name: 'openai: a transcription',
     vendor: 'openai',

@@ -44,8 +44,8 @@ export function failureByReason(choices: unknown) {
 }
 
 /**
- * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, `{detail:{status,message}}`,
- * `{base_resp:{status_code,status_msg}}`, any of them in an array, plain text, and a completion that ended with a failure.
+ * Reads `{error:{…}}`, also within a `response`, `{error:'text'}`, `{code,message}`, `{detail}`, `{detail:{status,message}}`, any of
+ * them in an array, plain text, and a completion that ended with a failure.
  */
 export function readErrorShape(body: unknown): ErrorShape {
   if (Array.isArray(body)) return readErrorShape(body[0])
@@ -61,9 +61,6 @@ export function readErrorShape(body: unknown): ErrorShape {
   // ElevenLabs: help.elevenlabs.io/hc/en-us/articles/19572237925521 has both members, the types of its SDK more.
   const detail = asObject(outer.detail)
   if (textOf(detail.message)) return shape({ ...detail, code: detail.code ?? detail.status })
-  // MiniMax, also in successful answers: platform.minimax.io/docs/api-reference/errorcode.
-  const { status_code: code, status_msg: message } = asObject(outer.base_resp)
-  if (code !== undefined && code !== 0) return shape({ code, message })
   const failure = failureByReason(outer.choices)
   return shape(failure ? { code: failure.code, message: failure.message } : outer)
 }

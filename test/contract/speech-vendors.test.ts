@@ -262,6 +262,8 @@ describe('MiniMax', () => {
     [1026, 400],
     [1033, 502],
     [2013, 400],
+    [2045, 429],
+    [2049, 503],
   ])('says of the code %d in a successful answer what it is', async (status_code, status) => {
     odd.answer = () => Response.json({ data: null, base_resp: { status_code, status_msg: 'odd' } })
     await expectFree({ model: 'odd-minimax' }, status)

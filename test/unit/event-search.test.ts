@@ -14,6 +14,7 @@ const forms: Record<string, object> = {
   'an object without words': { error: {} },
   detail: { detail: 'It broke.' },
   'a list of details': { detail: [{ loc: ['body', 'seed'], msg: 'is no number' }] },
+  'an object of details': { detail: { status: 'busy', message: 'It broke.' } },
   'a message': { message: 'It broke.' },
   'a code': { code: 'Busy' },
   'a code and a message': { code: 'Busy', message: 'It broke.' },

@@ -437,6 +437,11 @@ describe('the error shapes of vendors', () => {
       { message: 'body.input.0: Should be text; {"odd":1}' },
     ],
     [
+      'ElevenLabs',
+      { detail: { status: 'quota_exceeded', message: 'All is spent.' } },
+      { message: 'All is spent.', code: 'quota_exceeded' },
+    ],
+    [
       'Anthropic',
       { type: 'error', error: { type: 'overloaded_error', message: 'Busy.' } },
       { message: 'Busy.', type: 'overloaded_error' },

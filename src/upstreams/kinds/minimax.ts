@@ -3,6 +3,7 @@
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
+import { asObject } from '../../lib/objects'
 
 /** Codes about the key and the balance of the operator: platform.minimax.io/docs/api-reference/errorcode, 2026-11. */
 const OPERATOR_CODES = new Set(['1004', '1008', '2049', '2056'])
@@ -15,7 +16,8 @@ export const minimax: UpstreamKind = {
   fileHosts: [],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
-    const shape = readErrorShape(body)
+    const { status_code: code, status_msg: reason } = asObject(asObject(body).base_resp)
+    const shape = readErrorShape(typeof reason === 'string' ? { message: reason, code: String(code) } : body)
     const operator = [401, 402, 403, 404].includes(status) || OPERATOR_CODES.has(shape.code ?? '')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },

@@ -66,7 +66,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     ...otherModels,
     clonedVoices('voice', VOICE_OF_ALL),
     clonedVoices('voice.id'),
-    // Servers that clone voices read the sample at an address: `ref_audio` of vLLM-Omni.
+    // A sample of a voice may be an address: docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api.
     ...addresses('ref_audio'),
   ],
   check: checkInput,
@@ -80,8 +80,8 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
     return { input_token: byteLength, output_audio_token: Math.ceil(seconds * TOKENS_PER_SECOND) }
   },
 
-  // Figures come in events only. Other servers make a file of other samples in events (Speaches 0.9), or none: they are asked
-  // for the file, of which the caller's events are made here.
+  // Figures come in events only. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
+  // speaches-ai/speaches): they are asked for the file, of which the caller's events are made here.
   call({ body }, model): Call {
     const stream = isPricedByTokens(model)
     const set: Record<string, string> = {}

@@ -17,7 +17,7 @@ export const minimax: UpstreamKind = {
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const { status_code: code, status_msg: reason } = asObject(asObject(body).base_resp)
-    const shape = readErrorShape(typeof reason === 'string' ? { message: reason, code: String(code) } : body)
+    const shape = readErrorShape(typeof code === 'number' ? { message: reason, code: String(code) } : body)
     const operator = [401, 402, 403, 404].includes(status) || OPERATOR_CODES.has(shape.code ?? '')
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },

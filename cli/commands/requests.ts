@@ -4,6 +4,7 @@
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
 import { isoTime } from '../../src/db/iso-time'
+import { REFUSERS } from '../../src/request-log/failure'
 import { isStatusWord } from '../../src/request-log/filter'
 import { WrongUsage } from '../lib/errors'
 import { type Gateway, gatewayCommand, withGateway } from '../lib/gateway'
@@ -22,13 +23,22 @@ const TAIL_MS = 3_600_000
 const filterArgs = {
   key: { type: 'string', valueHint: 'KEY', description: 'Only those of this key, by name or id' },
   account: { type: 'string', valueHint: 'A', description: 'Only those of this account' },
-  model: { type: 'string', valueHint: 'MODEL', description: 'Only those of this model' },
+  model: {
+    type: 'string',
+    valueHint: 'MODEL',
+    description: 'Only those of this model, or asked for by this name',
+  },
   upstream: { type: 'string', valueHint: 'U', description: 'Only those of this upstream' },
   operation: { type: 'string', valueHint: 'OP', description: 'Only this operation, such as chat or image' },
   status: {
     type: 'string',
     valueHint: '429|5xx|failed',
     description: 'Only this status, this class, or all that failed, broken streams too',
+  },
+  'refused-by': {
+    type: 'string',
+    valueHint: REFUSERS.join('|'),
+    description: 'Only those that failed because of the caller, who left, the gateway or the vendor',
   },
   metadata: {
     type: 'string',
@@ -44,6 +54,7 @@ interface FilterFlags {
   upstream?: string | undefined
   operation?: string | undefined
   status?: string | undefined
+  'refused-by'?: string | undefined
   metadata?: string | undefined
 }
 
@@ -52,6 +63,7 @@ const list = gatewayCommand({
   description: 'List requests, the last that ended first.',
   examples: [
     'gateway requests list --status failed --since 24h',
+    'gateway requests list --refused-by vendor --since 24h',
     'gateway requests list --key alice --model pgt-6-luna --limit 100',
     'gateway requests list --metadata team=search --month 2026-10 --csv > search.csv',
     'gateway requests list --json | jq -r .next',
@@ -162,11 +174,15 @@ function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): voi
 }
 
 /** The filter of flags, as operations take it. */
-function queryOf({ key, account, model, upstream, operation, status, metadata }: FilterFlags) {
+function queryOf(flags: FilterFlags) {
+  const { key, account, model, upstream, operation, status, metadata } = flags
+  const refusedBy = REFUSERS.find((word) => word === flags['refused-by'])
+  if (flags['refused-by'] !== undefined && refusedBy === undefined)
+    throw new WrongUsage(`--refused-by takes caller, gateway or vendor, not "${flags['refused-by']}".`)
   if (status !== undefined && !isStatusWord(status)) {
     throw new WrongUsage(
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )
   }
-  return { key, account, model, upstream, operation, status, metadata }
+  return { key, account, model, upstream, operation, status, refused_by: refusedBy, metadata }
 }

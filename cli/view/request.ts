@@ -50,7 +50,7 @@ function cellsOf(row: RequestReply): string[] {
     tokensOf(row),
     row.amount_usd ?? '',
     `${row.duration_ms} ms`,
-    [row.model, row.error_code].filter((text) => text !== null).join(' '),
+    [row.model ?? row.asked_model, row.error_code].filter((text) => text !== null).join(' '),
   ]
 }
 
@@ -72,7 +72,8 @@ export function detailsBlock(details: DetailsReply): string {
   else if (charges.length === 0) entries.push(['money', 'nothing was held'])
   if (task) entries.push(['task', `${task.id}: ${taskLine(task)}`, 'whole'])
   if (webhook) entries.push(['webhook', `${webhook.url}: ${webhook.state}`, 'whole'])
-  return renderBlock(entries)
+  const block = renderBlock(entries)
+  return details.explanation === null ? block : `${onOneLine(details.explanation)}\n\n${block}`
 }
 
 /** Bodies for people: those in JSON are laid out. They are indented, so that no line of theirs looks like one of ours. */
@@ -98,8 +99,9 @@ function rowEntries(row: RequestReply): Entry[] {
       'status',
       [shown, row.error_code, row.ended_by && `ended by ${row.ended_by}`].filter(Boolean).join(', '),
     ],
+    ...failureEntries(row),
     ['caller', caller.filter(Boolean).join(', ')],
-    ['asked', [row.operation, row.model, row.stream && 'as a stream'].filter(Boolean).join(', ')],
+    ['asked', [row.operation, askedName(row), row.stream && 'as a stream'].filter(Boolean).join(', ')],
   ]
   if (row.upstream !== null) {
     const answer = row.upstream_request_id === null ? '' : `, its id ${row.upstream_request_id}`
@@ -109,6 +111,22 @@ function rowEntries(row: RequestReply): Entry[] {
   const tokens = tokensOf(row)
   if (tokens) entries.push(['tokens', `${tokens.replace('+', ' in, ')} out`])
   return entries
+}
+
+/** The words of the error, the field, and who refused. */
+function failureEntries(row: RequestReply): Entry[] {
+  const { error_message: message, error_param: field, refused_by: refuser, vendor_status: status } = row
+  const entries: Entry[] = []
+  if (message) entries.push(['reason', message])
+  if (field) entries.push(['field', field])
+  if (refuser) entries.push(['refused by', status === null ? refuser : `${refuser}, with status ${status}`])
+  return entries
+}
+
+/** The model that was asked for and, where it is another one, the model that answered or was tried last. */
+function askedName({ asked_model: asked, model }: RequestReply): string | null {
+  if (asked === null || model === null) return asked ?? model
+  return `${asked}, served by ${model}`
 }
 
 /** The session of a request, the key that was used, and why it was this one. */

@@ -34,6 +34,11 @@ const REQUEST_TITLES = [
   'ended_by',
   'upstream_request_id',
   'client_address',
+  'asked_model',
+  'refused_by',
+  'vendor_status',
+  'error_param',
+  'error_message',
 ] as const
 
 /** The titles of requests, with a column for each name of metadata. */

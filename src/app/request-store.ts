@@ -25,7 +25,7 @@ export async function openRequestStore(
 ): Promise<RequestStore> {
   const keepMs = keepRequestsMs(log)
   if (db.kind === 'postgres') return openPartitions(db, keepMs, now)
-  return openPageFile(openSqlite(renamedFile(dataDir), { durable: false }), keepMs)
+  return openPageFile(openSqlite(renamedFile(dataDir), { durable: false, codec: db.codec }), keepMs)
 }
 
 /** Opens the rows for a command, which must not write to the database. */
@@ -33,7 +33,7 @@ export function openRequestReader({ db, dataDir }: StoreParts): RequestReader {
   if (db.kind === 'postgres') return readPartitions(db)
   const file = filesOf(dataDir).find(existsSync)
   if (file === undefined) return NO_ROWS
-  return readPageFile(openSqlite(file, { durable: false, readonly: true }))
+  return readPageFile(openSqlite(file, { durable: false, codec: db.codec, readonly: true }))
 }
 
 /** Opens the place that keeps bodies; null unless the configuration asks for it. */

@@ -93,7 +93,7 @@ export function shuttingDown(): GatewayError {
   })
 }
 
-export function databaseDown(error: DatabaseUnavailable): GatewayError {
+export function databaseDown(error?: DatabaseUnavailable): GatewayError {
   return new GatewayError(503, {
     code: 'database_unavailable',
     message: 'The gateway cannot write to its database now, so it sends nothing on. Try again in a moment.',

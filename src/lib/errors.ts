@@ -37,6 +37,8 @@ export class GatewayError extends Error {
   upstreamRequestId: string | null = null
   /** The number of the upstream's key that was used, counted from 1; null where it has one or none. For the log. */
   upstreamKey: number | null = null
+  /** The status of the vendor's answer that this error was made of; null if there was none. For the log. */
+  vendorStatus: number | null = null
   /** The words of a vendor that refuses its operator, without keys: for who tries an upstream, never for callers. */
   operatorRefusal: { status: number; message: string } | null = null
   /** The field that a vendor refused the request for, empty if it named none; null if no vendor refused it. For the log. */

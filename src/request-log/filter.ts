@@ -1,15 +1,18 @@
 // Questions to the request log: which rows, from where on. Pure. Every place that keeps rows must give the same answer.
 
 import type { Value } from '../db/db'
+import type { Refuser } from './failure'
 import { endedInError, type LoggedRequest } from './row'
 
 /** Conditions that rows must meet, all of them. */
 export interface RequestFilter {
   keyId?: string
   account?: string
+  /** The id of the model that answered, or the name that the caller asked for. */
   model?: string
   upstream?: string
   operation?: string
+  refusedBy?: Refuser
   metadata?: Metadata
   /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
   status?: string
@@ -40,13 +43,14 @@ export interface PageRequest {
   after?: string | undefined
 }
 
-/** Columns that are compared as they are. */
+/** Columns that are compared as they are: one of them must have the value. The first names the term of a page. */
 export const EQUAL_COLUMNS = [
-  ['keyId', 'key_id'],
-  ['account', 'account'],
-  ['model', 'model'],
-  ['upstream', 'upstream'],
-  ['operation', 'operation'],
+  ['keyId', ['key_id']],
+  ['account', ['account']],
+  ['model', ['model', 'asked_model']],
+  ['upstream', ['upstream']],
+  ['operation', ['operation']],
+  ['refusedBy', ['refused_by']],
 ] as const
 
 /** The part of the metadata of a row, which is JSON, that says a value: quotes in a value are escaped, so nothing else has it. */
@@ -76,7 +80,10 @@ export function statusRange(word: string): readonly [from: number, to: number] |
 
 export function matches(filter: RequestFilter, row: LoggedRequest): boolean {
   return (
-    EQUAL_COLUMNS.every(([name, column]) => filter[name] === undefined || row[column] === filter[name]) &&
+    EQUAL_COLUMNS.every(
+      ([name, columns]) =>
+        filter[name] === undefined || columns.some((column) => row[column] === filter[name]),
+    ) &&
     (filter.metadata === undefined || String(row.metadata).includes(metadataText(filter.metadata))) &&
     (filter.status === undefined ||
       statusWords(Number(row.status), row.error_code ?? null).includes(filter.status)) &&

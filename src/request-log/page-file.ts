@@ -25,7 +25,7 @@ export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore
   let joined = 0
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, rows } = logPageOf(batch)
+      const { oldestAt, endedAt, terms, rows } = logPageOf(batch, db.codec)
       await db.batch([{ sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }])
     },
     ...readPageFile(db),

@@ -63,7 +63,7 @@ export async function listPages(
       return { rows: found, next: String(number + 1), looked: first - number }
     }
     if (!fits) continue
-    for (const row of rowsOf(await readPage(db, number), isWanted, turns)) {
+    for (const row of rowsOf(db, await readPage(db, number), isWanted, turns)) {
       if (Number(row.number) >= end || !matches(filter, row)) continue
       if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number), looked: null }
       found.push(row)
@@ -99,7 +99,7 @@ async function findInRange(
   for await (const { number, fits } of slices(db, range, condition, [beganBy, id])) {
     if (++pages > mostPages) return undefined
     if (!fits) continue
-    const row = rowsOf(await readPage(db, number)).find((each) => each.id === id)
+    const row = rowsOf(db, await readPage(db, number)).find((each) => each.id === id)
     if (row) return row
   }
   return undefined
@@ -210,7 +210,7 @@ async function readPage(db: Db, number: number): Promise<Row | undefined> {
 
 /** The terms of a filter. */
 function termsOf(filter: RequestFilter): string[] {
-  const terms = EQUAL_COLUMNS.flatMap(([name, column]) =>
+  const terms = EQUAL_COLUMNS.flatMap(([name, [column]]) =>
     filter[name] === undefined ? [] : [`${column}=${filter[name]}`],
   )
   if (filter.metadata !== undefined) terms.push(metadataTerm(filter.metadata))
@@ -223,6 +223,7 @@ export function metadataTerm({ name, value }: Metadata): string {
 
 /** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
 function rowsOf(
+  { codec }: Db,
   page: Row | undefined,
   isWanted: (values: readonly Value[]) => boolean = () => true,
   turns = new Turns(),
@@ -234,7 +235,7 @@ function rowsOf(
   const first = Number(page.number) - rows.length + 1
   return rows
     .flatMap((values, index) =>
-      isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values) }] : [],
+      isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values, codec) }] : [],
     )
     .reverse()
 }
@@ -246,12 +247,12 @@ function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean 
   const placeOf = (column: string) => COLUMNS.findIndex(([name]) => name === column)
   const [status, errorCode, metadata] = [placeOf('status'), placeOf('error_code'), placeOf('metadata')]
   const said = filter.metadata && metadataText(filter.metadata)
-  const wanted = EQUAL_COLUMNS.flatMap(([name, column]) => {
+  const wanted = EQUAL_COLUMNS.flatMap(([name, columns]) => {
     const value = filter[name]
-    return value === undefined ? [] : [{ value, place: placeOf(column) }]
+    return value === undefined ? [] : [{ value, places: columns.map(placeOf) }]
   })
   return (values) =>
-    wanted.every(({ value, place }) => values[place] === value) &&
+    wanted.every(({ value, places }) => places.some((place) => values[place] === value)) &&
     (said === undefined || String(values[metadata]).includes(said)) &&
     Number(values[status]) >= from &&
     Number(values[status]) <= to &&

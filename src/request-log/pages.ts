@@ -3,9 +3,10 @@
 // those pages only that can have some of its own.
 
 import { type Db, type Statement, tryApply } from '../db/db'
+import type { RowCodec } from '../db/encryption/codec'
 import { EQUAL_COLUMNS, statusWords } from './filter'
 import { metadataTerm, nextTurn } from './page-search'
-import { type RequestLogRow, valuesOf } from './row'
+import { askedNameOf, type RequestLogRow, valuesOf } from './row'
 
 /** Rows of a page that small ones are joined to, pages that are looked at for it at a time, and how often in one run. */
 const JOINED_ROWS = 256
@@ -23,12 +24,12 @@ interface LogPage {
   rows: string
 }
 
-export function logPageOf(rows: readonly RequestLogRow[]): LogPage {
+export function logPageOf(rows: readonly RequestLogRow[], codec: RowCodec): LogPage {
   return {
     oldestAt: rows.reduce((oldest, { at }) => Math.min(oldest, at), Number.MAX_SAFE_INTEGER),
     endedAt: rows.reduce((latest, row) => Math.max(latest, endOf(row)), 0),
     terms: termsIn(rows),
-    rows: JSON.stringify(rows.map(valuesOf)),
+    rows: JSON.stringify(rows.map((row) => valuesOf(row, codec))),
   }
 }
 
@@ -39,9 +40,11 @@ function endOf({ at, durationMs }: RequestLogRow): number {
 function termsIn(rows: readonly RequestLogRow[]): string {
   const terms = new Set<string>()
   for (const row of rows) {
-    for (const [name, column] of EQUAL_COLUMNS) {
+    for (const [name, [column]] of EQUAL_COLUMNS) {
       if (row[name] !== null) terms.add(`${column}=${row[name]}`)
     }
+    const asked = askedNameOf(row)
+    if (asked !== null) terms.add(`model=${asked}`)
     for (const word of statusWords(row.status, row.errorCode)) terms.add(`status=${word}`)
     if (row.metadata === null) continue
     for (const [name, value] of Object.entries(JSON.parse(row.metadata)))

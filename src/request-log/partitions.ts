@@ -30,7 +30,7 @@ export async function openPartitions(db: Db, keepMs: number, now: number): Promi
   let joined = ((await firstEndedAt(db, now - DAY_MS)) ?? 1) - 1
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, rows } = logPageOf(batch)
+      const { oldestAt, endedAt, terms, rows } = logPageOf(batch, db.codec)
       const statement = { sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }
       try {
         await db.batch([statement])

@@ -9,6 +9,7 @@ import type { Quantities } from '../contract/units'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
+import { explanationOf, type FailedRow } from './explanation'
 import type { RequestDetails } from './look-up'
 import {
   ABOVE_QUOTE,
@@ -71,6 +72,7 @@ export function detailsJson(
 ) {
   return {
     id,
+    explanation: row ? explanationOf(row as object as FailedRow) : null,
     request: row ? requestJson(row, nameOf) : null,
     endpoint: row ? endpointOf(row.operation) : null,
     charges: charges.map((charge) => chargeJson(charge, quantitiesOf(charge, { row, task }), row)),

@@ -3,11 +3,16 @@
 
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
+import { type RowCodec, UnreadableText } from '../db/encryption/codec'
 import type { GatewayError } from '../lib/errors'
 import type { TraceContext } from '../lib/trace-context'
+import { type Refuser, refuserOf } from './failure'
 
 /** The source of figures that the vendor reported, and that are more than the request could use. */
 export const ABOVE_QUOTE = 'upstream_above_quote'
+/** Longest name of a model that is kept, in characters. */
+const LONGEST_NAME = 128
+
 export interface RequestLogRow {
   id: string
   at: number
@@ -19,10 +24,19 @@ export interface RequestLogRow {
   account: string | null
   keyId: string | null
   model: string | null
+  /** The name that the caller asked for, which may be an alias, a route or unknown; null while it is not read. */
+  askedModel: string | null
   upstream: string | null
   stream: boolean
   status: number
   errorCode: string | null
+  /** The error's words, without keys; null for none. So are the next three. */
+  errorMessage: string | null
+  /** The request field at fault. */
+  errorParam: string | null
+  refusedBy: Refuser | null
+  /** The status with which the vendor refused; null if it gave none. */
+  vendorStatus: number | null
   /** Milliseconds from the request's arrival to the first byte of the answer, and to its last. */
   firstByteMs: number | null
   durationMs: number
@@ -38,6 +52,8 @@ export interface RequestLogRow {
   endedBy: string | null
   /** When the running call was sent, on the monotonic clock; null while none runs. Not written. */
   sentAt: number | null
+  /** Whether the upstream of the row was called. Not written. */
+  isSent: boolean
   /** Milliseconds from the request's arrival to its first call. */
   sentMs: number | null
   /** Milliseconds that upstreams took, all attempts together: the rest of the duration is the gateway's own. */
@@ -77,6 +93,10 @@ export interface FailedAttempt {
   upstream: string
   status: number
   error: string
+  /** Absent in rows of older gateways, as the next one. */
+  refusedBy?: Refuser
+  /** The status with which the vendor refused; null if it gave none. */
+  vendorStatus?: number | null
   /** The vendor's id of its refusal. */
   requestId: string | null
   /** The number of the upstream's key, counted from 1; null where it has one or none. */
@@ -98,10 +118,15 @@ export function newLogRow(
     account: null,
     keyId: null,
     model: null,
+    askedModel: null,
     upstream: null,
     stream: false,
     status: 0,
     errorCode: null,
+    errorMessage: null,
+    errorParam: null,
+    refusedBy: null,
+    vendorStatus: null,
     firstByteMs: null,
     durationMs: 0,
     inputTokens: null,
@@ -112,6 +137,7 @@ export function newLogRow(
     usageSource: null,
     endedBy: null,
     sentAt: null,
+    isSent: false,
     sentMs: null,
     upstreamMs: 0,
     upstreamRequestId: null,
@@ -127,8 +153,16 @@ export function newLogRow(
 
 /** Notes that a call is sent to a vendor. Of calls side by side the first counts. */
 export function noteSent(logRow: RequestLogRow, at: number): void {
+  logRow.isSent = true
   logRow.sentAt ??= at
   logRow.sentMs ??= at - logRow.startedAt
+}
+
+/** Notes that the upstream of the row was not called after all, as where it is left alone after failures. */
+export function noteNotSent(logRow: RequestLogRow): void {
+  logRow.isSent = false
+  logRow.sentAt = null
+  if (logRow.attempts === null) logRow.sentMs = null
 }
 
 /** Notes that nothing more is expected of the upstream. */
@@ -148,19 +182,11 @@ export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
 }
 
 /** Notes that the model of the row could not answer, before the row goes to another one. */
-export function noteFailedAttempt(
-  logRow: RequestLogRow,
-  {
-    status,
-    code,
-    upstreamRequestId = null,
-    upstreamKey = null,
-  }: { status: number; code: string; upstreamRequestId?: string | null; upstreamKey?: number | null },
-  at: number,
-): void {
+export function noteFailedAttempt(logRow: RequestLogRow, error: GatewayError, at: number): void {
   const durationMs = logRow.sentAt === null ? 0 : Math.round(at - logRow.sentAt)
   noteUpstreamEnd(logRow, at)
   const { model, upstream } = logRow
+  const { status, code, vendorStatus, upstreamRequestId, upstreamKey } = error
   if (model === null || upstream === null) throw new Error('an attempt needs a model')
   logRow.attempts ??= []
   logRow.attempts.push({
@@ -168,6 +194,8 @@ export function noteFailedAttempt(
     upstream,
     status,
     error: code,
+    refusedBy: refuserOf(error),
+    vendorStatus,
     requestId: upstreamRequestId,
     keyNumber: upstreamKey,
     durationMs,
@@ -175,6 +203,7 @@ export function noteFailedAttempt(
   logRow.upstreamRequestId = null
   logRow.upstreamKey = null
   logRow.restingKeys = null
+  logRow.isSent = false
 }
 
 /** Notes what is paid. Most requests have two kinds of tokens only: then their counts say everything. */
@@ -248,6 +277,11 @@ export const COLUMNS = [
   ['upstream_key', 'bigint'],
   ['session', 'text'],
   ['resting_keys', 'text'],
+  ['error_message', 'text'],
+  ['error_param', 'text'],
+  ['asked_model', 'text'],
+  ['refused_by', 'text'],
+  ['vendor_status', 'bigint'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -256,7 +290,7 @@ export type LoggedColumns = {
 }
 
 /** The values of a row in the order of the columns. */
-export function valuesOf(logRow: RequestLogRow): Value[] {
+export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
   return [
     logRow.id,
     logRow.at,
@@ -286,14 +320,45 @@ export function valuesOf(logRow: RequestLogRow): Value[] {
     logRow.upstreamKey,
     logRow.session,
     logRow.restingKeys?.join() ?? null,
+    logRow.errorMessage && codec.encode(logRow.errorMessage, placeOfMessage(logRow.id)),
+    logRow.errorParam,
+    askedNameOf(logRow),
+    logRow.refusedBy,
+    logRow.vendorStatus,
   ]
 }
 
-/** Values in the order of the columns, by name. What an older row lacks is null. */
-export function loggedRequestOf(values: readonly Value[]): LoggedRequest {
-  return Object.fromEntries(
+/** The name that the caller asked for, without characters that no name has; null if it is the id of the model that answered. */
+export function askedNameOf({ askedModel, model }: RequestLogRow): string | null {
+  if (askedModel === null || askedModel === model) return null
+  return askedModel.slice(0, LONGEST_NAME).replaceAll(/[\p{Cc}\p{Cs}]/gu, '')
+}
+
+/**
+ * Values in the order of the columns, by name. What an older row lacks is null, and so is a message whose key is not configured
+ * any more.
+ */
+export function loggedRequestOf(values: readonly Value[], codec: RowCodec): LoggedRequest {
+  const row = Object.fromEntries(
     COLUMNS.map(([name], column) => [name, values[column] ?? null]),
   ) as unknown as LoggedRequest
+  if (typeof row.error_message === 'string')
+    row.error_message = decodedMessage(row.error_message, row.id, codec)
+  return row
+}
+
+function decodedMessage(stored: string, id: string, codec: RowCodec): string | null {
+  try {
+    return codec.decode(stored, placeOfMessage(id))
+  } catch (error) {
+    if (error instanceof UnreadableText) return null
+    throw error
+  }
+}
+
+/** Messages may quote what a caller or a model wrote, so they are encrypted where the operator has set a key. */
+function placeOfMessage(id: string): string {
+  return `request_pages.error_message ${id}`
 }
 
 function rounded(milliseconds: number | null): number | null {

@@ -16,6 +16,7 @@ import { fieldOf, type JsonBody, parseBody, scanBody } from '../lib/json/body'
 import { editObject } from '../lib/json/json'
 import type { System } from '../lib/system'
 import { createValidator } from '../lib/validate'
+import type { RequestLogRow } from '../request-log/row'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
 import type { RequestSession } from './session'
@@ -76,10 +77,12 @@ export function readRequest(
   operation: Operation,
   content: Uint8Array | Form,
   system: Pick<System, 'now'>,
+  logRow?: Pick<RequestLogRow, 'askedModel'>,
 ): ReadRequest {
   const json = ArrayBuffer.isView(content) ? scanBody(content) : undefined
   const form = json ? undefined : (content as Form)
   const named = json ? fieldOf(json, 'model') : form?.fields.get('model')
+  if (logRow && typeof named === 'string') logRow.askedModel = named
   // Before anything is built of the body, which may be large.
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {

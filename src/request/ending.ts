@@ -11,6 +11,7 @@ import { tableNano } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import type { Semaphore } from '../lib/semaphore'
+import { noteFailure } from '../request-log/failure'
 import {
   ABOVE_QUOTE,
   noteQuantities,
@@ -66,7 +67,8 @@ async function endAnswered(
     })
   }
   logRow.endedBy = outcome.endedBy
-  if (BROKEN_BY.has(outcome.endedBy)) logRow.errorCode ??= cutError(outcome.endedBy).code
+  if (BROKEN_BY.has(outcome.endedBy) && logRow.errorCode === null)
+    noteFailure(logRow, cutError(outcome.endedBy))
   logRow.heldNano = charge.heldNano
   logRow.usageSource = (measured && (noteAboveQuote(world, reservation, measured) ?? measured.source)) ?? null
   logRow.amountNano = paidNano
@@ -162,7 +164,7 @@ export async function endStream(
     line.world.log('charge_not_ended', { request: charge.id, error: String(error) })
     logRow.endedBy = outcome.endedBy
     logRow.heldNano = charge.heldNano
-    logRow.errorCode = 'internal_error'
+    noteFailure(logRow, error, 'internal_error')
     writeRow(line.world, logRow, 200)
     throw error
   }
@@ -208,7 +210,7 @@ export async function endFailed(
   }
   shown = knownError(shown)
   if (shown instanceof GatewayError) noteRefusal(logRow, shown)
-  logRow.errorCode = shown instanceof GatewayError ? shown.code : 'internal_error'
+  noteFailure(logRow, shown)
   writeRow(world, logRow, shown instanceof GatewayError ? shown.status : 500)
   return shown
 }

@@ -23,7 +23,7 @@ export async function prepareRequest(
   content: Uint8Array | Form,
   logRow: RequestLogRow,
 ): Promise<CheckedRequest> {
-  const read = readRequest(world.catalogue, key, incoming.operation, content, world)
+  const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
   const kept = incoming.operation.keepsAnswers
     ? await beginAnswer(world, read, incoming.idempotencyKey)
     : checkCallers(world, read)

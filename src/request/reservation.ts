@@ -23,6 +23,7 @@ import type { ErrorCode } from '../lib/error-codes'
 import type { GatewayError } from '../lib/errors'
 import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
+import { noteFailure } from '../request-log/failure'
 import { noteFailedAttempt, noteRefusal, type RequestLogRow } from '../request-log/row'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import { releaseInBackground, settlementInBackground } from './answer/background'
@@ -295,7 +296,12 @@ export class Reservations {
     else backgroundResponses.forget(toKeep.id)
     if (!settlement || ended.isPaid) return
     log('background_lost', { response: toKeep.id })
-    logRow.errorCode ??= 'server_error' satisfies ErrorCode
+    if (logRow.errorCode === null)
+      noteFailure(
+        logRow,
+        'Another node has ended this response as failed.',
+        'server_error' satisfies ErrorCode,
+      )
   }
 
   private putOff(reservation: Reservation, error: DatabaseUnavailable): number {

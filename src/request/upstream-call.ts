@@ -8,7 +8,8 @@ import type { CallBody, Upstream } from '../contract/upstream'
 import { GatewayError } from '../lib/errors'
 import { editObject } from '../lib/json/json'
 import { type TraceContext, traceHeaders } from '../lib/trace-context'
-import { noteFailedAttempt, noteSent } from '../request-log/row'
+import { refuserOf } from '../request-log/failure'
+import { noteFailedAttempt, noteNotSent, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
 import type { Reservation } from './reservation'
@@ -59,6 +60,7 @@ export async function send(
       logRow.upstreamRequestId = error.upstreamRequestId
       logRow.upstreamKey = error.upstreamKey
     }
+    if (refuserOf(error) === 'gateway') noteNotSent(logRow)
     throw error
   }
 }
@@ -101,7 +103,10 @@ export function readUpstream<Result>(model: Model, read: () => Result): Result {
     return read()
   } catch (error) {
     // The family's own error for the caller, such as that the vendor held everything back.
-    if (error instanceof GatewayError) throw error
+    if (error instanceof GatewayError) {
+      error.vendorStatus ??= 200
+      throw error
+    }
     throw garbage(model, 'not of the expected form', error)
   }
 }

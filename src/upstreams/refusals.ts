@@ -43,6 +43,7 @@ export class Refusals {
     const error = refusedByUpstream(this.name, status, vendor, retryAfterMs)
     error.notTaken = isNotTaken(status)
     error.upstreamRequestId = requestIdOf(response)
+    error.vendorStatus = response.status
     if (vendor.whose === 'operator')
       error.operatorRefusal = { status: response.status, message: vendor.message }
     return { status, whose: vendor.whose, retryAfterMs, error }
@@ -53,7 +54,10 @@ export class Refusals {
     const status = statedStatus(body) ?? assumed
     const vendor = this.readError(status, body)
     if (vendor.code === null && vendor.message === NO_REASON) return emptyAnswer(this.name)
-    return refusedByUpstream(this.name, vendor.status ?? status, vendor)
+    const error = refusedByUpstream(this.name, vendor.status ?? status, vendor)
+    error.vendorStatus = statedStatus(body) ?? vendor.status ?? 200
+    if (vendor.whose === 'operator') error.operatorRefusal = { status, message: vendor.message }
+    return error
   }
 
   /** The error for a key that was not exchanged for a token, before anything was sent. */

@@ -4,6 +4,8 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Db } from '../../src/db/db'
 import { openSqlite } from '../../src/db/drivers/sqlite'
+import { clearCodec } from '../../src/db/encryption/codec'
+import { REFUSERS } from '../../src/request-log/failure'
 import { matches, type RequestFilter, UnknownCursor } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openPartitions } from '../../src/request-log/partitions'
@@ -55,7 +57,9 @@ function makeRows(count: number): RequestLogRow[] {
       account: pick(['alice', 'bob', null], random),
       keyId: pick(['key_1', 'key_2', 'key_3', null], random),
       model: pick(['fast', 'o\'hara\\ "x"', null], random),
+      askedModel: pick(['fast', 'smart', null], random),
       upstream: pick(['east', 'west'], random),
+      refusedBy: pick([...REFUSERS, null], random),
       ...pick(ENDS, random),
       amountNano: index,
       metadata: pick(SETS, random),
@@ -71,6 +75,8 @@ const filters: RequestFilter[] = [
   { model: 'o\'hara\\ "x"' },
   { operation: 'image', status: '5xx' },
   { status: 'failed' },
+  { model: 'smart' },
+  { model: 'smart', refusedBy: 'vendor' },
   { status: '429', keyId: 'key_2' },
   { since: START + DAY_MS },
   { until: START + DAY_MS },
@@ -92,7 +98,9 @@ describe.each(Object.keys(openers))('%s', (name) => {
     const store = await (openers[name] as () => Promise<RequestStore>)()
     for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
     for (const filter of filters) {
-      const wanted = rows.filter((row) => matches(filter, loggedRequestOf(valuesOf(row)))).map(({ id }) => id)
+      const wanted = rows
+        .filter((row) => matches(filter, loggedRequestOf(valuesOf(row, clearCodec), clearCodec)))
+        .map(({ id }) => id)
       for (const limit of [1_000, 50, 7]) {
         const found: string[] = []
         let after: string | undefined

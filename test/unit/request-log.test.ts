@@ -5,6 +5,7 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/db/drivers/sqlite'
+import { createCodec, type RowCodec } from '../../src/db/encryption/codec'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
 import type { RequestLogRow } from '../../src/request-log/row'
@@ -22,10 +23,15 @@ function entry(id: string, at = START): RequestLogRow {
     account: 'alice',
     keyId: 'key_1',
     model: 'house "quoted" 世界',
+    askedModel: 'smart',
     upstream: null,
     stream: true,
     status: 200,
     errorCode: null,
+    errorMessage: 'not "so"',
+    errorParam: 'messages[0].role',
+    refusedBy: 'vendor',
+    vendorStatus: 422,
     firstByteMs: 1.6,
     durationMs: 9.4,
     inputTokens: 3,
@@ -36,6 +42,7 @@ function entry(id: string, at = START): RequestLogRow {
     clientAddress: '192.0.2.7',
     heldNano: 7,
     sentAt: null,
+    isSent: true,
     sentMs: 1.2,
     upstreamMs: 6.5,
     upstreamRequestId: 'vendor-1',
@@ -137,9 +144,36 @@ describe('the request log', () => {
         upstream_key: null,
         session: 'content 0a1b2c3d',
         resting_keys: '3,1',
+        error_message: 'not "so"',
+        error_param: 'messages[0].role',
+        asked_model: 'smart',
+        refused_by: 'vendor',
+        vendor_status: 422,
       },
     ])
     await requestLog.close()
+  })
+
+  test('encrypts the words of an error where a key is set, and has none of them without it', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
+    const current = new Uint8Array(32).fill(7)
+    const codec = createCodec({ current, older: [] }, (count) =>
+      crypto.getRandomValues(new Uint8Array(count)),
+    )
+    const messageOf = async (options: { codec?: RowCodec }) => {
+      const store = await openPageFile(openSqlite(file, { durable: false, ...options }), 30 * DAY_MS)
+      if (options.codec) await store.insert([entry('req_1')])
+      const row = await store.find('req_1')
+      await store.close()
+      return row?.error_message
+    }
+    expect(await messageOf({ codec })).toBe('not "so"')
+    const db = openSqlite(file, { durable: false })
+    const [page] = await db.query({ sql: 'select rows from request_pages' })
+    await db.close()
+    expect(page?.rows).toContain('messages[0].role')
+    expect(page?.rows).not.toContain('so\\"')
+    expect(await messageOf({})).toBeNull()
   })
 
   test('lists the newest first across pages of any size, and no more than was asked for', async () => {

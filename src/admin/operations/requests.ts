@@ -23,6 +23,7 @@ import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { metadataValue } from '../../request/metadata'
+import { REFUSERS } from '../../request-log/failure'
 import { isStatusWord, type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
 import { recordedQuantities } from '../../request-log/recorded-quantities'
@@ -52,11 +53,17 @@ const MOST_USAGE_ROWS = 20_000
 const filterQuery = {
   key: optionalText('Only those of this key, by name or id.'),
   account: optionalText('Only those of this account.'),
-  model: optionalText('Only those of this model.'),
+  model: optionalText('Only those of this model, or asked for by this name of an alias or a route.'),
   upstream: optionalText('Only those of this upstream.'),
   operation: optionalText('Only this operation, such as `chat`.'),
   status: optionalText(
     'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
+  ),
+  refused_by: Type.Optional(
+    OneOf(
+      [...REFUSERS],
+      'Only those that failed because of the caller, who left, the gateway or the vendor.',
+    ),
   ),
   metadata: optionalText('Only those with this metadata, such as `team=search`.'),
 }
@@ -81,6 +88,7 @@ async function keyIdOf({ world }: OperationContext, text: string | undefined): P
 /** The filter of a query. Throws 400 for what is none. */
 async function filterOf(asked: OperationContext, query: FilterQuery): Promise<RequestFilter> {
   const { key, status, metadata, account, model, upstream, operation, since, until } = query
+  const refusedBy = query.refused_by as RequestFilter['refusedBy']
   if (status !== undefined && !isStatusWord(status))
     throw invalidRequest(
       'status',
@@ -89,7 +97,7 @@ async function filterOf(asked: OperationContext, query: FilterQuery): Promise<Re
   const keyId = await keyIdOf(asked, key)
   const times = periodOfQuery({ since, until })
   const said = metadata === undefined ? undefined : metadataOfQuery(metadata)
-  const filter = { keyId, status, metadata: said, account, model, upstream, operation, ...times }
+  const filter = { keyId, status, metadata: said, account, model, upstream, operation, refusedBy, ...times }
   return Object.fromEntries(
     Object.entries(filter).filter(([, value]) => value !== undefined),
   ) as RequestFilter

@@ -6,6 +6,7 @@ import { type Outcome, plausible } from '../../billing/ledger/metering'
 import type { AudioEvents } from '../../contract/audio'
 import { callerLeft, cutError, type EndedBy, endedByOf } from '../../contract/failures'
 import { errorBody, GatewayError } from '../../lib/errors'
+import { noteFailure } from '../../request-log/failure'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
 import type { AudioNotes } from './upstream-audio'
@@ -145,7 +146,7 @@ export class SpeechStream {
   private breakOff(error: unknown, endedBy: EndedBy): Promise<void> {
     if (this.ending) return this.ending
     const { logRow, cancelToken } = this.reservation
-    if (!this.isGone) logRow.errorCode = error instanceof GatewayError ? error.code : 'internal_error'
+    if (!this.isGone) noteFailure(logRow, error)
     const ended = this.end(this.isGone ? 'client' : endedBy)
     cancelToken.abort(error)
     this.file.rest.return(NOTHING).catch(() => {})

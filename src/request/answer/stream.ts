@@ -4,12 +4,13 @@
 import { MAX_SAVED_LENGTH } from '../../billing/ledger/idempotency'
 import { rateHeadersOf } from '../../billing/ledger/limits'
 import { type Outcome, plausible, type ReportedUsage, sumOutcomes } from '../../billing/ledger/metering'
-import { cutError, type EndedBy, endsAtHold } from '../../contract/failures'
+import { cutError, databaseDown, type EndedBy, endsAtHold } from '../../contract/failures'
 import { streamOf, type Translator } from '../../contract/family'
 import type { HttpBody } from '../../http-client/response'
 import { keptAnswer } from '../../kept-responses/content'
 import { errorBody, type GatewayError } from '../../lib/errors'
 import { fromLatin1, KEEP_ALIVE } from '../../lib/sse'
+import { noteFailure } from '../../request-log/failure'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
 import { createStreamHold, type StreamHold } from '../stream/hold'
@@ -66,8 +67,8 @@ export async function answerStream(
     async finish(outcome) {
       done()
       const failure = meter.failure()
-      if (failure) logRow.errorCode = codeOfFailure(errorOf(failure))
-      else if (outcome.endedBy === 'database') logRow.errorCode = 'database_unavailable'
+      if (failure) noteFailure(logRow, errorOf(failure), codeOfFailure(errorOf(failure)))
+      else if (outcome.endedBy === 'database') noteFailure(logRow, databaseDown())
       await hold?.whenNoted()
       return settled(line, reservation, outcome, { meter, translator, capture, captured })
     },

@@ -1,8 +1,9 @@
-// Figures of requests by hour, model and upstream: how many, how many failed, how long they took. Summed up as requests
-// end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes anew
+// Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed up as
+// requests end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes anew
 // while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
+import { earlierCalls, isFailure, lastOutcome } from './calls'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
@@ -10,6 +11,11 @@ export interface RequestFigures {
   hour: number
   model: string
   upstream: string
+  /**
+   * Calls to the upstream for the model, and those that failed there. Where both names are empty: requests, and failed ones, beyond
+   * the calls, such as those that the gateway refused; less than zero where a route made several calls. All rows together count
+   * requests.
+   */
   requests: number
   failed: number
   /** Times to the first byte of an answer, and to its last. */
@@ -85,15 +91,27 @@ export class FigureKeeper {
   /** Counts ended requests. */
   readonly fold = (rows: readonly RequestLogRow[]): void => {
     for (const row of rows) {
-      const sums = this.sumsOf(row)
-      sums.requests++
-      if (endedInError(row.status, row.errorCode)) sums.failed++
-      else {
-        sums.durations.add(row.durationMs)
-        if (row.firstByteMs !== null) sums.firstBytes.add(row.firstByteMs)
+      const outcome = lastOutcome(row)
+      const isFailed = endedInError(row.status, row.errorCode)
+      if (!isFailed) {
+        const last = this.sumsOf(row, outcome && row)
+        last.durations.add(row.durationMs)
+        if (row.firstByteMs !== null) last.firstBytes.add(row.firstByteMs)
       }
-      this.changed.add(sums)
+      const calls = earlierCalls(row)
+      if (outcome && row.model !== null && row.upstream !== null)
+        calls.push({ model: row.model, upstream: row.upstream, outcome })
+      for (const call of calls) this.count(this.sumsOf(row, call), 1, isFailure(call.outcome) ? 1 : 0)
+      const failures = calls.filter((call) => isFailure(call.outcome)).length
+      const [further, failed] = [1 - calls.length, (isFailed ? 1 : 0) - failures]
+      if (further !== 0 || failed !== 0) this.count(this.sumsOf(row, undefined), further, failed)
     }
+  }
+
+  private count(sums: RequestFigures, requests: number, failed: number): void {
+    sums.requests += requests
+    sums.failed += failed
+    this.changed.add(sums)
   }
 
   /** Writes what has changed, and forgets hours that are over. Rejects with DatabaseUnavailable. */
@@ -113,13 +131,18 @@ export class FigureKeeper {
     }
   }
 
-  private sumsOf({ at, durationMs, model, upstream }: RequestLogRow): RequestFigures {
+  /** The sums of the hour in which a request ended, for a call or for no call. */
+  private sumsOf(
+    { at, durationMs }: RequestLogRow,
+    call: Pick<RequestLogRow, 'model' | 'upstream'> | undefined,
+  ): RequestFigures {
+    const [model, upstream] = [call?.model ?? '', call?.upstream ?? '']
     const endedAt = Math.round(at + durationMs)
     const isCrowded = this.sums.size >= MOST_SERIES
     const hour = endedAt - (endedAt % HOUR_MS)
     const found = this.sums.get(`${hour}\n${model}\n${upstream}`)
     if (found) return found
-    const [own, vendor] = isCrowded ? ['', ''] : [model ?? '', upstream ?? '']
+    const [own, vendor] = isCrowded ? ['', ''] : [model, upstream]
     const name = isCrowded ? `${hour}\n` : `${hour}\n${model}\n${upstream}`
     const sums = this.sums.get(name) ?? {
       hour,

@@ -2,7 +2,8 @@
 // are ids of the configuration and figures of HTTP, never what a caller wrote.
 
 import { NANO_PER_USD } from '../lib/money'
-import { endedInError, type FailedAttempt, overheadMsOf, type RequestLogRow } from '../request-log/row'
+import { type CallOutcome, earlierCalls, lastOutcome } from '../request-log/calls'
+import { endedInError, overheadMsOf, type RequestLogRow } from '../request-log/row'
 import { Counter, type Distribution, gauge, Histogram, type Metric, type Tally } from './instruments'
 
 /** Seconds of requests, up to the longest that vendors take. */
@@ -47,12 +48,11 @@ const MAX_KNOWN = 4_000
 
 export class RequestMetrics {
   readonly all: readonly Metric[]
-  private readonly requests = new Counter('gateway_requests_total', 'Requests that have ended.', [
-    'operation',
-    'model',
-    'upstream',
-    'status',
-  ])
+  private readonly requests = new Counter(
+    'gateway_requests_total',
+    'Requests that have ended. The upstream is none where nothing was sent to it.',
+    ['operation', 'model', 'upstream', 'status', 'refused_by'],
+  )
   private readonly duration = new Histogram(
     'gateway_request_duration_seconds',
     'Time from the arrival of a request to the last byte of its answer.',
@@ -83,7 +83,7 @@ export class RequestMetrics {
   )
   private readonly attempts = new Counter(
     'gateway_upstream_attempts_total',
-    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx, or broken off).',
+    'Calls to upstreams by how they ended: answered, refused (4xx), busy (429), failed (5xx, or broken off), cut (by the caller or the gateway).',
     ['upstream', 'outcome'],
   )
   private readonly upstreamDuration = new Histogram(
@@ -136,28 +136,25 @@ export class RequestMetrics {
       series.firstToken ??= this.firstToken.of(row.operation, row.model ?? NONE)
       series.firstToken.observe(row.firstByteMs / 1000)
     }
-    if (row.attempts) this.addAttempts(row.attempts)
-    if (row.sentMs !== null) {
-      series.sent ??= this.sentSeriesOf(row)
+    for (const { upstream, outcome } of earlierCalls(row)) this.attempts.of(upstream, outcome).value++
+    const outcome = lastOutcome(row)
+    if (outcome) {
+      series.sent ??= this.sentSeriesOf(row, outcome)
       addSent(series.sent, row)
     }
     if (row.heldNano === null && row.errorCode !== null) this.addRefusal(row, LIMITS[row.errorCode])
   }
 
-  private addAttempts(attempts: readonly FailedAttempt[]): void {
-    for (const { upstream, status } of attempts) this.attempts.of(upstream, outcomeOf(status)).value++
-  }
-
   /** The series that a row counts in, found by one look-up. */
   private seriesOf(row: RequestLogRow): RowSeries {
-    const { operation, status } = row
+    const { operation, status, refusedBy } = row
     const model = row.model ?? NONE
-    const upstream = row.upstream ?? NONE
-    const key = `${operation} ${model} ${upstream} ${status} ${outcomeOfRow(row)}`
+    const upstream = (row.isSent && row.upstream) || NONE
+    const key = `${operation} ${model} ${upstream} ${status} ${refusedBy}`
     const known = this.known.get(key)
     if (known) return known
     const series: RowSeries = {
-      requests: this.requests.of(operation, model, upstream, String(status)),
+      requests: this.requests.of(operation, model, upstream, String(status), refusedBy ?? NONE),
       duration: this.duration.of(operation, model),
       firstToken: undefined,
       sent: undefined,
@@ -166,7 +163,7 @@ export class RequestMetrics {
     return series
   }
 
-  private sentSeriesOf(row: RequestLogRow): SentSeries {
+  private sentSeriesOf(row: RequestLogRow, outcome: CallOutcome): SentSeries {
     const model = row.model ?? NONE
     const upstream = row.upstream ?? NONE
     return {
@@ -174,7 +171,7 @@ export class RequestMetrics {
       input: this.tokens.of(model, upstream, 'input'),
       output: this.tokens.of(model, upstream, 'output'),
       cost: this.cost.of(model, upstream),
-      attempts: this.attempts.of(upstream, outcomeOfRow(row)),
+      attempts: this.attempts.of(upstream, outcome),
       upstreamDuration: this.upstreamDuration.of(upstream),
     }
   }
@@ -210,16 +207,4 @@ function addSent(series: SentSeries, row: RequestLogRow): void {
   if (endedInError(row.status, row.errorCode)) return
   series.overhead.observe(overheadMsOf(row) / 1000)
   series.upstreamDuration.observe(row.upstreamMs / 1000)
-}
-
-/** How the last call of a request ended. A stop of the gateway is no fault of the upstream. */
-function outcomeOfRow({ status, errorCode, endedBy }: RequestLogRow): string {
-  const isBroken = status < 400 && errorCode !== null && endedBy !== 'shutdown'
-  return isBroken ? 'failed' : outcomeOf(status)
-}
-
-function outcomeOf(status: number): string {
-  if (status < 400) return 'answered'
-  if (status === 429) return 'busy'
-  return status < 500 ? 'refused' : 'failed'
 }

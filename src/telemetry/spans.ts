@@ -48,7 +48,8 @@ export function spansOf(row: RequestLogRow): object[] {
     }),
     status,
   }
-  if (row.sentMs === null) return [own]
+  if (row.sentMs === null || !row.isSent) return [own]
+  const isVendors = row.refusedBy === 'vendor'
   const name = OPERATIONS[row.operation] ?? row.operation
   const call = {
     traceId,
@@ -65,10 +66,10 @@ export function spansOf(row: RequestLogRow): object[] {
       'gen_ai.response.id': row.upstreamRequestId,
       'gen_ai.usage.input_tokens': row.inputTokens,
       'gen_ai.usage.output_tokens': row.outputTokens,
-      'error.type': row.errorCode,
+      'error.type': isVendors ? row.errorCode : null,
       'gateway.attempts': (row.attempts?.length ?? 0) + 1,
     }),
-    status,
+    status: isVendors ? status : { code: OK },
   }
   return [own, call]
 }

@@ -8,7 +8,9 @@ import { DurationCounts, FigureKeeper, figuresBetween } from '../../src/request-
 import { newLogRow, type RequestLogRow } from '../../src/request-log/row'
 import { makeAdminToken } from '../support/browser/console-visit'
 import { databaseKinds } from '../support/databases/databases'
-import { startTestGateway } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { parseMetrics } from '../support/metrics'
+import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
 
 const HOUR_MS = 3_600_000
 const START = Date.UTC(2026, 10, 22, 12)
@@ -16,7 +18,16 @@ const START = Date.UTC(2026, 10, 22, 12)
 function rowAt(at: number, durationMs: number, more: Partial<RequestLogRow> = {}): RequestLogRow {
   const clock = { now: () => at, monotonic: () => 0 }
   const row = newLogRow({ requestId: `req_${at}`, operation: { name: 'chat' } }, clock)
-  return { ...row, status: 200, model: 'm', upstream: 'u', durationMs, firstByteMs: durationMs / 2, ...more }
+  return {
+    ...row,
+    status: 200,
+    model: 'm',
+    upstream: 'u',
+    isSent: true,
+    durationMs,
+    firstByteMs: durationMs / 2,
+    ...more,
+  }
 }
 
 test('percentiles are right to 5 %, from a millisecond to an hour', () => {
@@ -38,7 +49,7 @@ for (const database of databaseKinds) {
     const gateway = await startTestGateway({ database })
     const { db } = gateway.server.world
     const [one, other] = [new FigureKeeper(db, 'run_one'), new FigureKeeper(db, 'run_other')]
-    one.fold([rowAt(START, 100), rowAt(START, 200), rowAt(START, 50, { status: 500 })])
+    one.fold([rowAt(START, 100), rowAt(START, 200), rowAt(START, 50, { status: 500, refusedBy: 'vendor' })])
     await one.store(START)
     one.fold([rowAt(START + 5, 300)])
     await one.store(START)
@@ -53,6 +64,74 @@ for (const database of databaseKinds) {
     const next = await figuresBetween(db, START + HOUR_MS, START + 2 * HOUR_MS)
     expect(next.map(({ requests }) => requests)).toEqual([2])
     await gateway.close()
+  })
+
+  test(`upstreams and models have only failures of what was sent to them, each call once (${database})`, async () => {
+    const vendor = startVendor()
+    const broken = startVendor({ answer: () => new Response('{"error":{"message":"no"}}', { status: 500 }) })
+    const price = { per_1m_input_tokens: '1', per_1m_output_tokens: '2' }
+    const modelOf = (upstream: string) =>
+      ({ family: 'openai-chat', upstream, upstreamModel: 'x', price }) as const
+    const gateway = await startTestGateway({
+      database,
+      config: { metrics: { port: 0 } },
+      upstreams: { good: vendor.upstream, broken: broken.upstream },
+      models: { good: modelOf('good'), bad: modelOf('broken'), both: { route: ['bad', 'good'] } },
+    })
+    const poor = await gateway.makeKey('poor', '0.000001')
+    vendor.answer = () => Response.json(completion('hi', 3, 2))
+    const statuses: number[] = []
+    const ask = async (body: object, headers: Record<string, string> = {}) => {
+      const response = await gateway.chat({ model: 'good', ...body }, headers)
+      statuses.push(response.status)
+      await response.text()
+    }
+    // The second is the same answer again, which no vendor is asked for.
+    for (let times = 0; times < 2; times++) await ask({}, { 'idempotency-key': 'once' })
+    await ask({}, { authorization: `Bearer ${poor.secret}` })
+    await ask({ max_tokens: 'many' })
+    await ask({ model: 'both' })
+    vendor.answer = () => Response.json({ error: { message: 'Not so.' } }, { status: 400 })
+    await ask({})
+    expect(statuses).toEqual([200, 200, 402, 400, 200, 400])
+    await leaveEarly(gateway, vendor)
+    await waitFor(async () => (await gateway.requestLog()).length === 7)
+    const authorization = `Bearer ${await makeAdminToken(gateway, 'viewer')}`
+    const overview = (await (
+      await fetch(`${gateway.url}/admin/v1/overview`, { headers: { authorization } })
+    ).json()) as Record<string, object[]>
+    expect(overview.total).toMatchObject({ requests: 7, failed: 4 })
+    expect(overview.upstreams).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ upstream: 'good', requests: 4, failed: 1 }),
+        expect.objectContaining({ upstream: 'broken', requests: 1, failed: 1 }),
+      ]),
+    )
+    expect(overview.models).toHaveLength(2)
+    expect(overview.models).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ model: 'good', requests: 4, failed: 1 }),
+        expect.objectContaining({ model: 'bad', requests: 1, failed: 1 }),
+      ]),
+    )
+    const { value } = parseMetrics(await (await fetch(gateway.server.metricsUrl ?? '')).text())
+    for (const [upstream, refused_by, times] of [
+      ['good', 'none', 2],
+      ['good', 'vendor', 1],
+      ['good', 'caller', 1],
+      ['none', 'gateway', 2],
+    ] as const)
+      expect(value('gateway_requests_total', { upstream, refused_by })).toBe(times)
+    for (const [upstream, outcome, times] of [
+      ['good', 'answered', 2],
+      ['good', 'refused', 1],
+      ['good', 'cut', 1],
+      ['broken', 'failed', 1],
+    ] as const)
+      expect(value('gateway_upstream_attempts_total', { upstream, outcome })).toBe(times)
+    await gateway.close()
+    await vendor.stop()
+    await broken.stop()
   })
 
   test(`a low balance lasts as the last hour says, and no guess is made where nothing was spent in it (${database})`, async () => {
@@ -140,4 +219,19 @@ for (const database of databaseKinds) {
       ).toBe(400)
     await gateway.close()
   })
+}
+
+/** A caller who leaves before the vendor has answered. */
+async function leaveEarly(gateway: TestGateway, vendor: OddVendor): Promise<void> {
+  const arrived = vendor.requests
+  vendor.answer = () => new Promise(() => {})
+  const leave = new AbortController()
+  const headers = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model: 'good', stream: true, messages: say('a') })
+  const { signal } = leave
+  const left = fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal })
+  const ended = left.catch(() => {})
+  await waitFor(() => vendor.requests > arrived)
+  leave.abort()
+  await ended
 }

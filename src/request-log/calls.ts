@@ -1,0 +1,40 @@
+// The calls of a request to vendors and how each ended: the one rule for shares of failures of upstreams and models. A request that
+// was never sent to a vendor must not count for it.
+
+import type { RequestLogRow } from './row'
+
+/** `cut`: by its caller who left or by the gateway, which says nothing about the vendor. */
+export type CallOutcome = 'answered' | 'refused' | 'busy' | 'failed' | 'cut'
+
+export interface UpstreamCall {
+  model: string
+  upstream: string
+  outcome: CallOutcome
+}
+
+/** The calls that failed before the last one, which a route or another key made good or did not. */
+export function earlierCalls({ attempts }: RequestLogRow): UpstreamCall[] {
+  if (attempts === null) return []
+  return attempts
+    .filter(({ refusedBy }) => refusedBy !== 'gateway')
+    .map(({ model, upstream, status }) => ({ model, upstream, outcome: outcomeOfStatus(status) }))
+}
+
+/** How the last call ended; undefined if the upstream of the row was not called. */
+export function lastOutcome({ isSent, refusedBy, status }: RequestLogRow): CallOutcome | undefined {
+  if (!isSent) return undefined
+  if (refusedBy === null) return 'answered'
+  if (refusedBy !== 'vendor') return 'cut'
+  // A stream that broke off had begun with 200.
+  return status < 400 ? 'failed' : outcomeOfStatus(status)
+}
+
+/** Whether a call counts as a failure of its upstream and model. */
+export function isFailure(outcome: CallOutcome): boolean {
+  return outcome !== 'answered' && outcome !== 'cut'
+}
+
+function outcomeOfStatus(status: number): CallOutcome {
+  if (status === 429) return 'busy'
+  return status < 500 ? 'refused' : 'failed'
+}

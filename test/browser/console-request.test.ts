@@ -44,6 +44,7 @@ beforeAll(async () => {
         price: PRICE,
         cost: { ...PRICE, per_1m_input_tokens: '0.50' },
       },
+      house: { route: ['test-chat'] },
     },
     config: { log: { bodies: { models: ['two-keys'] } }, affinity: false },
   })
@@ -166,11 +167,35 @@ test('a request that failed in full: its error, and what was held is given back'
       .first()
       .textContent()
   expect([(await fact('Status'))?.trim(), await fact('Error')]).toEqual(['502', 'upstream_error'])
+  expect(await visit.page.locator('.panel').textContent()).toContain(
+    'The vendor of openai refused the request with 500, shown to the caller as 502 (upstream_error): the vendor must act, and a repeat can help.',
+  )
+  expect(await fact('Reason')).toStartWith('The upstream openai failed (HTTP 500)')
+  expect(await fact('Refused by')).toBe('the vendor, with status 500')
   const [, attempt] = await rowsOf(visit, 'Route and attempts')
   expect(attempt?.[2]).toContain('502 upstream_error')
   expect((await fact('State'))?.trim()).toBe('released')
   expect([await fact('Paid'), await fact('Given back')]).toEqual(['$0.00', await fact('Held')])
   expect(picoOf((await fact('Held')) ?? '')).toBeGreaterThan(0n)
+  expect(await visit.axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('the reason of a failed request is two clicks away, and requests are found by the name that was asked for', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  const refused = await gateway.chat({ model: 'house', max_tokens: 'many' })
+  const id = refused.headers.get('x-request-id') as string
+  await gateway.server.world.requestLog.flush()
+  await visit.open('requests?model=house')
+  await visit.page.getByLabel('Refused by').selectOption('gateway')
+  await visit.page.getByRole('table', { name: 'Requests' }).getByRole('link').first().click()
+  const panel = visit.page.locator('.panel')
+  await panel.getByText('The gateway refused the request with 400 (invalid_type)').waitFor()
+  expect(visit.page.url()).toContain(id)
+  const text = await panel.textContent()
+  for (const part of ['Asked forhouse', 'Fieldmax_tokens', 'Reason', 'Refused bythe gateway'])
+    expect(text).toContain(part)
   expect(await visit.axe()).toEqual([])
   expect(visit.faults).toEqual([])
   await visit.page.context().close()

@@ -161,7 +161,10 @@ const show = operation({
   endpoint: 'GET /requests/{id}',
   role: 'viewer',
   summary: 'Everything about a request: times, money, attempts, task and webhook',
-  reply: Type.Object({ id: Type.String(), charges: Type.Array(Type.Object({}, open)) }, open),
+  reply: Type.Object(
+    { id: Type.String(), explanation: Nullable(Type.String()), charges: Type.Array(Type.Object({}, open)) },
+    open,
+  ),
   async run(asked) {
     const { id = '' } = asked.params
     const { db, requestLog } = await asked.world.reportSource()

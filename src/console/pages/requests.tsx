@@ -29,6 +29,11 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   upstream: string | null
   status: number
   error_code: string | null
+  error_message: string | null
+  error_param: string | null
+  asked_model: string | null
+  refused_by: string | null
+  vendor_status: number | null
   first_byte_ms: number | null
   duration_ms: number
   sent_ms: number | null
@@ -61,6 +66,7 @@ const filters = [
       ['5xx', '5xx'],
     ] as const,
   },
+  { name: 'refused_by', title: words.refusedBy, options: Object.entries(words.refusers) },
   { name: 'metadata', title: words.metadata, example: words.metadataExample },
 ]
 
@@ -69,9 +75,9 @@ const columns: readonly Column<LoggedRequest>[] = [
   {
     title: words.model,
     isFirstLine: true,
-    cell: ({ model, operation }) => (
+    cell: ({ model, asked_model: asked, operation }) => (
       <>
-        {model ?? '–'} <span class="quiet">{operation}</span>
+        {model ?? asked ?? '–'} <span class="quiet">{operation}</span>
       </>
     ),
   },
@@ -157,6 +163,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
   return (
     <>
       {details.charges.length > 0 && <Results charge={details.id} isEnded={request !== null} />}
+      {details.explanation && <p>{details.explanation}</p>}
       {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
       {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
       {request?.upstream && <Route request={request} />}
@@ -215,7 +222,9 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
         [texts.time, <Time at={request.at} key="at" />],
         [words.status, <HttpStatus status={request.status} error={request.error_code} key="status" />],
         request.error_code !== null && [words.error, request.error_code],
+        ...failureFacts(request),
         [words.operation, `${request.operation}${request.stream ? words.streamed : ''}`],
+        request.asked_model !== null && [words.askedModel, request.asked_model],
         [words.model, request.model],
         [words.upstream, request.upstream],
         [words.key, request.key && <a href={hrefOf('keys', {}, request.key)}>{request.key}</a>],
@@ -235,6 +244,17 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
       ]}
     />
   )
+}
+
+/** The words of the error, the field, and who refused. */
+function failureFacts(request: LoggedRequest) {
+  const { error_message: message, error_param: field, refused_by: refuser, vendor_status: status } = request
+  return [
+    message !== null && ([words.reason, message] as const),
+    field !== null && ([words.field, <code key="field">{field}</code>] as const),
+    refuser !== null &&
+      ([words.refusedBy, words.refuserWith(words.refusers[refuser] ?? refuser, status)] as const),
+  ]
 }
 
 /** The number of the key that was used, and why it was this one. */

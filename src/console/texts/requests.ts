@@ -24,6 +24,16 @@ export const requests = {
   liveOff: 'Live: off',
   empty: 'No requests fit. Choose a longer range, or clear the filters.',
   error: 'Error',
+  reason: 'Reason',
+  field: 'Field',
+  askedModel: 'Asked for',
+  refusedBy: 'Refused by',
+  refusers: { caller: 'the caller, who left', gateway: 'the gateway', vendor: 'the vendor' } as Record<
+    string,
+    string
+  >,
+  refuserWith: (refuser: string, status: number | null) =>
+    status === null ? refuser : `${refuser}, with status ${status}`,
   client: 'From',
   vendorId: "Vendor's id",
   streamed: ', streamed',

@@ -12,9 +12,11 @@ export interface UpstreamCall {
   outcome: CallOutcome
 }
 
+const NONE: readonly UpstreamCall[] = []
+
 /** The calls that failed before the last one, which a route or another key made good or did not. */
-export function earlierCalls({ attempts }: RequestLogRow): UpstreamCall[] {
-  if (attempts === null) return []
+export function earlierCalls({ attempts }: RequestLogRow): readonly UpstreamCall[] {
+  if (attempts === null) return NONE
   return attempts
     .filter(({ refusedBy }) => refusedBy !== 'gateway')
     .map(({ model, upstream, status }) => ({ model, upstream, outcome: outcomeOfStatus(status) }))

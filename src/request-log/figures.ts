@@ -3,7 +3,7 @@
 // while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'
-import { earlierCalls, isFailure, lastOutcome } from './calls'
+import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
@@ -93,19 +93,25 @@ export class FigureKeeper {
     for (const row of rows) {
       const outcome = lastOutcome(row)
       const isFailed = endedInError(row.status, row.errorCode)
-      if (!isFailed) {
-        const last = this.sumsOf(row, outcome && row)
-        last.durations.add(row.durationMs)
-        if (row.firstByteMs !== null) last.firstBytes.add(row.firstByteMs)
-      }
-      const calls = earlierCalls(row)
-      if (outcome && row.model !== null && row.upstream !== null)
-        calls.push({ model: row.model, upstream: row.upstream, outcome })
-      for (const call of calls) this.count(this.sumsOf(row, call), 1, isFailure(call.outcome) ? 1 : 0)
-      const failures = calls.filter((call) => isFailure(call.outcome)).length
-      const [further, failed] = [1 - calls.length, (isFailed ? 1 : 0) - failures]
-      if (further !== 0 || failed !== 0) this.count(this.sumsOf(row, undefined), further, failed)
+      const isOneCall = !isFailed && row.attempts === null && outcome !== undefined
+      if (!isOneCall) this.addCalls(row, outcome, isFailed)
+      if (isFailed) continue
+      const last = this.sumsOf(row, outcome && row)
+      if (isOneCall) this.count(last, 1, 0)
+      last.durations.add(row.durationMs)
+      if (row.firstByteMs !== null) last.firstBytes.add(row.firstByteMs)
     }
+  }
+
+  /** Counts the calls of a request that is not one call with its answer, and what the request is beyond them. */
+  private addCalls(row: RequestLogRow, outcome: CallOutcome | undefined, isFailed: boolean): void {
+    const calls = [...earlierCalls(row)]
+    const { model, upstream } = row
+    if (outcome && model !== null && upstream !== null) calls.push({ model, upstream, outcome })
+    for (const call of calls) this.count(this.sumsOf(row, call), 1, isFailure(call.outcome) ? 1 : 0)
+    const failures = calls.filter((call) => isFailure(call.outcome)).length
+    const [further, failed] = [1 - calls.length, (isFailed ? 1 : 0) - failures]
+    if (further !== 0 || failed !== 0) this.count(this.sumsOf(row, undefined), further, failed)
   }
 
   private count(sums: RequestFigures, requests: number, failed: number): void {

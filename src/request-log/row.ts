@@ -289,9 +289,9 @@ export type LoggedColumns = {
   [Column in (typeof COLUMNS)[number] as Column[0]]: (Column[1] extends 'text' ? string : number) | null
 }
 
-/** The values of a row in the order of the columns. */
+/** The values of a row in the order of the columns, up to the last that is not null. */
 export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
-  return [
+  const values = [
     logRow.id,
     logRow.at,
     logRow.operation,
@@ -326,6 +326,8 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.refusedBy,
     logRow.vendorStatus,
   ]
+  while (values.at(-1) === null) values.pop()
+  return values
 }
 
 /** The name that the caller asked for, without characters that no name has; null if it is the id of the model that answered. */

@@ -19,7 +19,7 @@ const OPERATORS: ReadonlySet<string> = new Set([
   'upstream_file_refused',
 ])
 /** Faults of the gateway that pass by themselves. */
-const PASSING: ReadonlySet<string> = new Set(['shutting_down', 'hold_expired'])
+const PASSING: ReadonlySet<string> = new Set(['shutting_down', 'hold_expired', 'upstream_unavailable'])
 
 /** The sentence; null for a request that did not fail, and for a row of an older gateway, which does not say who refused. */
 export function explanationOf(row: FailedRow): string | null {

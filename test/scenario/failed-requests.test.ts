@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { makeAdminToken } from '../support/browser/console-visit'
 import { databaseKinds } from '../support/databases/databases'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { say, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { createCommandLine } from '../support/processes/command-line'
 import type { Json } from '../support/scenario'
 import { chunk, completion, eventStream, type OddVendor, startVendor } from '../support/vendors/vendor'
@@ -112,18 +112,7 @@ const cases: Record<string, Case> = {
     ask: (gateway) => {
       const leave = new AbortController()
       setTimeout(() => leave.abort(), 100)
-      const body = JSON.stringify({
-        model: 'smart',
-        stream: true,
-        messages: [{ role: 'user', content: 'a' }],
-      })
-      const headers = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
-      return fetch(`${gateway.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers,
-        body,
-        signal: leave.signal,
-      }).catch(() => {})
+      return post(gateway, 'smart', leave.signal)
     },
     answer: () => new Promise(() => {}),
     row: { status: 499, asked_model: 'smart', refused_by: 'caller', vendor_status: null },
@@ -140,9 +129,13 @@ for (const database of databaseKinds) {
       vendor = startVendor()
       gateway = await startTestGateway({
         database,
-        upstreams: { odd: { ...vendor.upstream, apiKey: KEY } },
+        upstreams: {
+          odd: { ...vendor.upstream, apiKey: KEY },
+          narrow: { ...vendor.upstream, concurrency: 1 },
+        },
         models: {
           odd: { family: 'openai-chat', upstream: 'odd', upstreamModel: 'x', price },
+          narrow: { family: 'openai-chat', upstream: 'narrow', upstreamModel: 'x', price },
           smart: { route: ['odd'] },
         },
       })
@@ -166,6 +159,29 @@ for (const database of databaseKinds) {
       expect((await read(`/requests/${found.id}`)).explanation).toContain(says)
       const { data } = await read(`/requests?refused_by=${found.refused_by}&limit=1`)
       expect(data).toMatchObject([{ id: found.id, error_message: found.error_message }])
+    })
+
+    test('a call that an upstream at its limit never got is none of the vendor', async () => {
+      const before = Number((await gateway.newestLogged())?.number)
+      const arrived = vendor.requests
+      vendor.answer = () => new Promise(() => {})
+      const leave = new AbortController()
+      const held = post(gateway, 'narrow', leave.signal)
+      await waitFor(() => vendor.requests > arrived)
+      expect((await gateway.chat({ model: 'narrow' })).status).toBe(429)
+      leave.abort()
+      await held
+      await waitFor(async () => (await gateway.requestLog(before)).length === 2)
+      const [refused] = await gateway.requestLog(before)
+      expect(refused).toMatchObject({
+        status: 429,
+        refused_by: 'gateway',
+        vendor_status: null,
+        sent_ms: null,
+      })
+      expect((await read(`/requests/${refused?.id}`)).explanation).toBe(
+        'The gateway refused the request with 429 (Throttling.ConcurrencyQuota) before anything was sent to a vendor: the caller must wait, and a repeat can help.',
+      )
     })
 
     test('requests are found by the name that was asked for and by the model that answered', async () => {
@@ -201,6 +217,15 @@ for (const database of databaseKinds) {
       expect(wrong.stderr).toContain('--refused-by takes caller, gateway or vendor')
     })
   })
+}
+
+/** A stream that its caller may leave. */
+function post(gateway: TestGateway, model: string, signal: AbortSignal): Promise<unknown> {
+  const headers = { authorization: `Bearer ${gateway.secret}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ model, stream: true, messages: say('a') })
+  return fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, body, signal }).catch(
+    () => {},
+  )
 }
 
 /** The first row after a number. */

@@ -5,10 +5,12 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openSqlite } from '../../src/db/drivers/sqlite'
-import { createCodec, type RowCodec } from '../../src/db/encryption/codec'
+import { clearCodec, createCodec, type RowCodec } from '../../src/db/encryption/codec'
+import { explanationOf, type FailedRow } from '../../src/request-log/explanation'
+import { matches } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
-import type { RequestLogRow } from '../../src/request-log/row'
+import { COLUMNS, loggedRequestOf, type RequestLogRow, valuesOf } from '../../src/request-log/row'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
@@ -174,6 +176,24 @@ describe('the request log', () => {
     expect(page?.rows).toContain('messages[0].role')
     expect(page?.rows).not.toContain('so\\"')
     expect(await messageOf({})).toBeNull()
+  })
+
+  test('reads rows of versions without the reasons of failures as before, and explains none', async () => {
+    const older = { ...entry('req_1'), status: 502, errorCode: 'upstream_error' }
+    const values = valuesOf(older, clearCodec).slice(
+      0,
+      COLUMNS.findIndex(([name]) => name === 'error_message'),
+    )
+    const row = loggedRequestOf(values, clearCodec)
+    expect(row).toMatchObject({
+      resting_keys: '3,1',
+      error_message: null,
+      asked_model: null,
+      refused_by: null,
+    })
+    expect(explanationOf(row as object as FailedRow)).toBeNull()
+    expect(matches({ model: older.model ?? '', status: 'failed' }, row)).toBe(true)
+    expect(matches({ refusedBy: 'vendor' }, row)).toBe(false)
   })
 
   test('lists the newest first across pages of any size, and no more than was asked for', async () => {

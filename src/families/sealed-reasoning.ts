@@ -23,7 +23,7 @@ export interface ChatReasoning {
 }
 
 /** Reasoning by the protocol of its vendor: signed blocks, parts of a completion, or an item of a response. */
-type SealedReasoning =
+export type SealedReasoning =
   | { kind: 'messages'; blocks: readonly ThinkingBlock[] }
   | ChatReasoning
   | { kind: 'responses'; item: Fields }

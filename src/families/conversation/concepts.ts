@@ -1,0 +1,97 @@
+// The words for what a request can say, which fields of dialects mean and protocols can or cannot express. The table of fields of a
+// bridge is made of both: nobody writes one per pair. Nothing here must know a dialect or a protocol.
+
+import type { BridgedField } from '../../contract/family'
+
+/** A thing that fields of several dialects mean, and that protocols treat differently. */
+export type Concept =
+  | 'model'
+  | 'stream'
+  | 'instructions'
+  | 'later_instructions'
+  | 'text'
+  | 'speaker'
+  | 'image'
+  | 'image_detail'
+  | 'document'
+  | 'audio'
+  | 'video'
+  | 'call'
+  | 'result'
+  | 'shown_reasoning'
+  | 'sealed_reasoning'
+  | 'cache_mark'
+  | 'limit'
+  | 'temperature'
+  | 'top_p'
+  | 'top_k'
+  | 'stop'
+  | 'candidates'
+  | 'seed'
+  | 'penalties'
+  | 'functions'
+  | 'strict_functions'
+  | 'custom_tools'
+  | 'choice'
+  | 'allowed_tools'
+  | 'parallel_calls'
+  | 'format'
+  | 'strict_format'
+  | 'effort'
+  | 'budget'
+  | 'shows_thinking'
+  | 'verbosity'
+  | 'logprobs'
+  | 'user'
+  | 'cache_key'
+  | 'service_tier'
+
+/** How a protocol expresses a concept: in these words, not at all without harm, or not at all. */
+export type Expression = { as: string } | { ignored: string } | { refused: string }
+
+/** All that a protocol can express. A concept that a later protocol brings must be answered by each. */
+export type Expressions = Readonly<Record<Concept, Expression>>
+
+/** A field of a dialect: what it means, or its treatment behind every bridge where no protocol but its own knows it. */
+export type DialectField =
+  | {
+      field: string
+      means: Concept
+      /** Said of the field itself, before what the protocol does with it. */
+      note?: string
+      /** Values that change nothing, where the protocol refuses the concept. */
+      plain?: BridgedField['plain']
+      code?: BridgedField['code']
+    }
+  | BridgedField
+
+/** Rows of fields by their meaning. */
+export function meanings(
+  ...rows: readonly (readonly [field: string, means: Concept, plain?: BridgedField['plain'], note?: string])[]
+): DialectField[] {
+  return rows.map(([field, means, plain, note]) => ({
+    field,
+    means,
+    ...(plain !== undefined && { plain }),
+    ...(note !== undefined && { note }),
+  }))
+}
+
+/** The table of fields of a dialect on a protocol. */
+export function bridgedTable(fields: readonly DialectField[], can: Expressions): readonly BridgedField[] {
+  return fields.map((row) => ('means' in row ? treated(row, can[row.means]) : row))
+}
+
+function treated(row: Extract<DialectField, { means: Concept }>, expression: Expression): BridgedField {
+  const { field, note, plain, code } = row
+  const said = (words: string) => (note === undefined ? words : `${note}: ${words}`)
+  if ('as' in expression) return { field, treatment: 'translated', note: said(expression.as) }
+  if ('ignored' in expression) return { field, treatment: 'ignored', note: said(expression.ignored) }
+  return {
+    field,
+    treatment: 'refused',
+    note: said(expression.refused),
+    ...(plain !== undefined && { plain }),
+    ...(code !== undefined && { code }),
+  }
+}

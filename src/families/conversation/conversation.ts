@@ -1,0 +1,196 @@
+// A caller's request in the words of no dialect, for models whose vendor speaks another one. Dialects read requests into it, and
+// protocols write it for their vendors. Only what two of either side need is in it: what a single protocol knows goes to
+// `extra`. Types only; nothing here must know a dialect, a protocol or a vendor.
+
+import type { ParsedRequest } from '../../contract/family'
+
+type Fields = Readonly<Record<string, unknown>>
+
+export interface Conversation {
+  turns: readonly Turn[]
+  /** In a dialect with one place for instructions they hold from their place on, else for the whole conversation. */
+  instructionsHold: 'everywhere' | 'from_their_place'
+  tools: readonly Tool[]
+  /** Undefined if the caller says nothing. */
+  choice: ToolChoice | undefined
+  /** Whether several tools may be called at once; undefined if the caller says nothing. */
+  parallelCalls: boolean | undefined
+  settings: Settings
+  /** Fields that one protocol alone knows, in its own words, for callers who may write them. Absent: none. */
+  extra?: Readonly<Partial<Record<ProtocolName, Fields>>>
+}
+
+export type ProtocolName = 'openai-chat' | 'messages' | 'responses' | 'converse' | 'gemini'
+
+/** What one side says in a row: turns of one side are merged, except for those of instructions. */
+export type Turn = InstructionTurn | UserTurn | AssistantTurn
+
+/** Instructions of the conversation's operator. */
+export interface InstructionTurn {
+  side: 'system'
+  role: 'system' | 'developer'
+  parts: readonly TextPart[]
+  at: string
+}
+
+/** The results of the calls before it, in the order of the calls, then what the user says. */
+export interface UserTurn {
+  side: 'user'
+  results: readonly ToolResult[]
+  parts: readonly Part[]
+}
+
+export interface AssistantTurn {
+  side: 'assistant'
+  steps: readonly Step[]
+}
+
+/** A mark that the conversation up to here is to be kept in the vendor's cache. */
+export interface CacheMark {
+  /** How long, in the words of messages: `5m` or `1h`. Absent: as long as the vendor does by itself. */
+  ttl?: unknown
+}
+
+/** The place of a thing in the caller's request, for errors, and its cache mark, if any. */
+interface Placed {
+  /** The path in the caller's own words: `messages[2].content[0]`. */
+  at: string
+  cache?: CacheMark
+}
+
+export interface TextPart extends Placed {
+  type: 'text'
+  text: string
+}
+
+/** A file: an address, or a data URL. */
+interface FilePart extends Placed {
+  /** As the caller wrote it, where that is an address or a data URL; never empty. */
+  url: string
+  /** The path of the member that holds it. */
+  urlAt: string
+}
+
+export interface ImagePart extends FilePart {
+  type: 'image'
+  /** How closely to look at it: `low`, `high`, `original`, `auto`. */
+  detail?: string
+}
+
+export interface DocumentPart extends FilePart {
+  type: 'document'
+  filename?: string
+}
+
+export interface AudioPart extends FilePart {
+  type: 'audio'
+}
+
+export interface VideoPart extends FilePart {
+  type: 'video'
+}
+
+export type Part = TextPart | ImagePart | DocumentPart | AudioPart | VideoPart
+
+/** A thing that the assistant did, in order. */
+export type Step = ReasoningStep | TextStep | CallStep
+
+/** Reasoning that the caller sends back. */
+export interface ReasoningStep extends Placed {
+  kind: 'reasoning'
+  /** The text of it that the caller has; empty if it has none. */
+  text: string
+  /** What was sealed for the caller, or a vendor's signature: nobody knows before it is opened. */
+  sealed?: string
+}
+
+export interface TextStep extends Placed {
+  kind: 'text'
+  text: string
+  /** True for words with which the assistant refused. */
+  isRefusal?: true
+}
+
+export interface CallStep {
+  kind: 'call'
+  call: ToolCall
+}
+
+export interface ToolCall extends Placed {
+  /** Unique in the conversation. */
+  id: string
+  name: string
+  /** JSON text of a function; the raw input of a custom tool. */
+  input: string
+  form: 'function' | 'custom'
+}
+
+export interface ToolResult extends Placed {
+  call: Pick<ToolCall, 'id' | 'name' | 'form'>
+  parts: readonly Part[]
+  hasFailed: boolean
+}
+
+/** A tool of the caller. */
+export interface Tool extends Placed {
+  name: string
+  description: string | undefined
+  /** The JSON schema of its arguments; undefined for a function without any, and for a custom tool. */
+  parameters: Fields | undefined
+  /** True if the caller asked that arguments always fit the schema. */
+  isStrict: boolean
+  /** A tool that takes a text in place of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
+  custom?: { format: unknown }
+}
+
+export interface ToolChoice {
+  mode: 'none' | 'auto' | 'required'
+  /** Names of the tools that may be called; undefined if all may. One name with `required` forces that tool. */
+  allowed?: readonly string[]
+}
+
+/** The format of the answer other than text. */
+export type AnswerFormat =
+  | { type: 'json_object' }
+  | { type: 'json_schema'; name: string; description: string | undefined; schema: object; isStrict: boolean }
+
+/** Undefined members leave a thing to the model. */
+export interface Settings {
+  stream: boolean
+  /** Answers that are asked for at once; at least 1. */
+  candidates: number
+  /** Most output tokens, and the field of the caller that says so. */
+  limit: { tokens: number; at: string } | undefined
+  temperature: number | undefined
+  topP: number | undefined
+  topK: number | undefined
+  stop: readonly string[]
+  seed: number | undefined
+  frequencyPenalty: number | undefined
+  presencePenalty: number | undefined
+  format: AnswerFormat | undefined
+  reasoning: ReasoningWish
+  verbosity: 'low' | 'medium' | 'high' | undefined
+  /** The number of likeliest tokens to tell of at each place, at least 0; undefined if probabilities are not wanted. */
+  logprobs: number | undefined
+  /** Who the caller's user is, in the form that vendors are told. */
+  user: string | undefined
+  /** Conversations of one key are looked for in the same cache. */
+  cacheKey: string | undefined
+  serviceTier: string | undefined
+}
+
+/** How long the model is to think, and what is shown of it. */
+export interface ReasoningWish {
+  /** An effort; `none` if the caller wants no thinking. It was not compared with the model's efforts. */
+  effort: string | undefined
+  /** The field of the caller that holds the effort, for errors; undefined if the effort was derived from something else. */
+  effortAt: string | undefined
+  /** Tokens that the caller allows for it. */
+  budgetTokens: number | undefined
+  /** True if the caller wants to read of it, false if not; undefined if it says nothing. */
+  isShown: boolean | undefined
+}
+
+/** Opens what was sealed for the account of a request; absent while a request is only checked or quoted. */
+export type Opener = Pick<ParsedRequest, 'answer'>

@@ -237,7 +237,7 @@ interface Contract<Body> {
   /** The texts of the request, to be counted when the vendor reports no usage. Absent, or undefined: the quote is paid then. */
   texts?(body: Body, model: Model): string[] | undefined
   /** Tokens of what has no text to count, such as pictures: an estimate for a count that was asked for. Absent: none. */
-  mediaTokens?(body: Body): number
+  mediaTokens?(body: Body, model: Model): number
   /** The family's form of a plain request, for commands and tools, which know no family. */
   plain: PlainForm
 }

@@ -65,7 +65,7 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
     const { family, parsed, model } = checked
     const texts = family.texts?.(parsed.body, model) ?? []
     const counted = await semaphore.run(controller.signal, () => world.tokenCounter.count(texts.join('\n')))
-    return counted.tokens + (family.mediaTokens?.(parsed.body) ?? 0)
+    return counted.tokens + (family.mediaTokens?.(parsed.body, model) ?? 0)
   }
 
   return async (request) => {

@@ -12,15 +12,21 @@ import type {
   Translator,
 } from '../../contract/family'
 import type { OperationName } from '../../contract/operations'
-import { hasFailed, type Reading } from '../../contract/reading'
+import { hasFailed as isFailure, type Reading } from '../../contract/reading'
 import type { Traits } from '../../contract/traits'
 import { type ErrorShape, readErrorShape } from '../../lib/error-shapes'
-import type { Dialect as ErrorDialect, GatewayError } from '../../lib/errors'
+import { type Dialect as ErrorDialect, type GatewayError, invalidRequest } from '../../lib/errors'
 import { translatedOnce } from '../translation'
 import type { AnswerReader, AnswerWriter } from './answer'
 import { bridgedTable, type DialectField, type Expressions } from './concepts'
 import type { Conversation, Opener, ProtocolName } from './conversation'
-import { mediaTokensOfConversation, outputOfConversation, quoteConversation, textsOfConversation } from './quote'
+import {
+  mediaTokensOfConversation,
+  outputOfConversation,
+  type QuoteRules,
+  quoteConversation,
+  textsOfConversation,
+} from './quote'
 
 /** The callers' side: reads their requests, and writes answers in their grammar. */
 export interface Dialect<Body extends object = object> {
@@ -36,6 +42,10 @@ export interface Dialect<Body extends object = object> {
   ignored?(body: Body, model: Model): readonly string[]
   /** True if it seals reasoning though its answers are not kept. */
   seals?: true
+  /** The tools and the effort of a request as its caller sent them, not yet checked: they may decide which protocol is spoken. */
+  wishes(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
+  /** Bytes by which a request on a bridge may be longer than the caller's, in words of the bridge's own. Absent: none. */
+  addedBytes?(body: Body): number
   /** The request in common words. Throws 400 for what nobody could read, with its place. */
   read(body: Body, model: Model): Conversation
   /** Takes a whole answer. */
@@ -73,15 +83,17 @@ export interface WriteOptions extends Partial<Opener> {
 }
 
 /** The vendors' side: writes requests, and reads answers. */
-export interface Protocol {
+export interface Protocol extends QuoteRules {
   name: ProtocolName
-  /** The end of the names of its bridges: `messages`; and the family whose models it serves. */
+  /** The family whose models it serves. */
   family: string
   can: Expressions
   /** The call for one candidate, fitted to the model by its traits. Throws 400 for what the vendor has no form for. */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
   /** The call that is tried once in place of a refused one; undefined if the refusal is final. */
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
+  /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
+  thinkingTokens?(call: Call): number
   read(reply: unknown): Reading
   readEvent(event: unknown): Reading
   /** The `data` that closes a stream; null if the event that completes the answer is the last. */
@@ -90,7 +102,143 @@ export interface Protocol {
   readAnswer(reply: unknown, writer: AnswerWriter, model: Model): void
   /** Reads the events of one candidate's stream. */
   readEvents(writer: AnswerWriter, model: Model): AnswerReader
-  /** Whether a request is for this protocol where the model has another one too. Absent: no model has. */
-  takes?(conversation: Conversation, model: Model): boolean
+  /**
+   * Whether a request is for this protocol where the model speaks another one too, by what its caller wishes. Absent: models speak
+   * it only if they have no other.
+   */
+  takes?(wishes: { tools: unknown; effort: unknown }, model: Model): boolean
   takesSome?(model: Model): boolean
+}
+
+/** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
+const MAX_STREAMS = 16
+
+/** The family of a dialect for models of a protocol. `name` is that of the family where it is not made of both. */
+export function bridge<Body extends object>(
+  dialect: Dialect<Body>,
+  protocol: Protocol,
+  name = `${dialect.name}-on-${protocol.name}`,
+): MadeFamily<Body> {
+  const conversationOf = translatedOnce((body: Body, model): Conversation => dialect.read(body, model))
+  const draftOf = translatedOnce(
+    (body: Body, model): Call => protocol.write(conversationOf(body, model), model, {}),
+  )
+  const { takes, writeAfter } = protocol
+
+  /** The call of one candidate. Most requests are sent as they were checked. */
+  function callOf({ body, answer, outputTokens }: ParsedRequest<Body>, model: Model): Call {
+    const conversation = conversationOf(body, model)
+    if (outputTokens === undefined && !holdsSealed(conversation)) return draftOf(body, model)
+    return protocol.write(conversation, model, {
+      ...(answer && { answer }),
+      ...(outputTokens !== undefined && { outputTokens }),
+    })
+  }
+
+  return {
+    kind: 'made',
+    name,
+    operation: dialect.operation,
+    units: [['input_token', 'output_token']],
+    dialect: dialect.errors,
+    ...(name !== protocol.family && { over: protocol.family }),
+    ...(takes && { takes: (body, model) => takes(dialect.wishes(body), model) }),
+    ...(protocol.takesSome && { takesSome: protocol.takesSome }),
+    ...(dialect.seals && { seals: true }),
+    body: dialect.body,
+    ...(dialect.ignoredFor && { ignoredFor: dialect.ignoredFor }),
+    fieldRules: dialect.fieldRules(protocol.name),
+    bridge: bridgedTable(dialect.fields, protocol.can),
+    ...(dialect.ignoresUnknown && { ignoresUnknown: true }),
+    ...(dialect.ignored && { ignored: dialect.ignored }),
+
+    check(body, model) {
+      const { stream, candidates } = conversationOf(body, model).settings
+      if (stream && candidates > MAX_STREAMS) throw tooManyStreams(model)
+      // The protocol refuses what it cannot express.
+      draftOf(body, model)
+    },
+
+    quote(parsed, model) {
+      const byteLength = parsed.byteLength + (dialect.addedBytes?.(parsed.body) ?? 0)
+      return quoteConversation(conversationOf(parsed.body, model), { ...parsed, byteLength }, model, protocol)
+    },
+
+    output(body, model) {
+      const thinkingTokens = protocol.thinkingTokens?.(draftOf(body, model)) ?? 0
+      return outputOfConversation(conversationOf(body, model), model, protocol, thinkingTokens)
+    },
+
+    call(parsed, model) {
+      const { candidates } = conversationOf(parsed.body, model).settings
+      const call = callOf(parsed, model)
+      return candidates === 1 ? call : Array.from({ length: candidates }, () => call)
+    },
+
+    ...(writeAfter && {
+      callAfter: (refusal, parsed, model) => writeAfter(refusal, callOf(parsed, model)),
+    }),
+
+    reply(replies, parsed, model, usage) {
+      const whole = dialect.whole(parsed, model)
+      for (const [candidate, writer] of whole.writers.entries()) {
+        protocol.readAnswer(replies[candidate], writer, model)
+      }
+      return whole.answer(usage)
+    },
+    read: protocol.read,
+
+    stream: {
+      end: protocol.end,
+      // The dialect writes the figures, if its caller wants to see them.
+      showsUsage: () => true,
+      read: protocol.readEvent,
+      translate: (parsed, model) => translatorOf(dialect.stream(parsed, model), protocol, model),
+    },
+
+    texts: (body, model) => textsOfConversation(conversationOf(body, model)),
+    mediaTokens: (body, model) => mediaTokensOfConversation(conversationOf(body, model)),
+    plain: dialect.plain,
+  }
+}
+
+/** Joins the readers of all candidates with what the dialect writes. */
+function translatorOf(answer: StreamedAnswer, protocol: Protocol, model: Model): Translator {
+  const readers = answer.writers.map((writer) => protocol.readEvents(writer, model))
+  let hasFailed = false
+  const finished = (end: () => string): string => {
+    if (hasFailed) return ''
+    for (const reader of readers) reader.finish()
+    return answer.take() + end()
+  }
+  return {
+    push(event, candidate, reading) {
+      if (hasFailed) return ''
+      if (isFailure(reading)) {
+        hasFailed = true
+        answer.failWith(readErrorShape(event))
+      } else readers[candidate]?.push(event, reading)
+      return answer.take()
+    },
+    finish: (usage) => finished(() => answer.finish(usage)),
+    cut: (usage) => finished(() => answer.cut(usage)),
+    ...(answer.fail && { fail: (error) => answer.fail?.(error) ?? '' }),
+    ...(answer.keepAlive && { keepAlive: () => answer.keepAlive?.() ?? '' }),
+    ...(answer.answer && { answer: () => answer.answer?.() }),
+  }
+}
+
+function holdsSealed({ turns }: Conversation): boolean {
+  return turns.some(
+    (turn) =>
+      turn.side === 'assistant' &&
+      turn.steps.some((step) => step.kind === 'reasoning' && step.sealed !== undefined),
+  )
+}
+
+function tooManyStreams({ id }: Model): GatewayError {
+  return invalidRequest(
+    'n',
+    `Invalid 'n': ${id} streams at most ${MAX_STREAMS} candidates at a time. Ask for fewer, or without stream.`,
+  )
 }

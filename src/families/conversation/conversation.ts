@@ -16,6 +16,8 @@ export interface Conversation {
   /** Whether several tools may be called at once; undefined if the caller says nothing. */
   parallelCalls: boolean | undefined
   settings: Settings
+  /** The mark of the whole request: all of it is to be kept in the vendor's cache. Absent: it is not marked. */
+  cache?: CacheMark
   /** Fields that one protocol alone knows, in its own words, for callers who may write them. Absent: none. */
   extra?: Readonly<Partial<Record<ProtocolName, Fields>>>
 }

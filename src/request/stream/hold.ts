@@ -347,7 +347,7 @@ export class StreamHold {
     const quoted = inputOf(quoteOf(parsed, model))
     const [unit, ...others] = Object.keys(quoted) as Unit[]
     if (unit === undefined || others.length > 0) return quoted
-    if ((family.mediaTokens?.(parsed.body) ?? 0) > 0) return quoted
+    if ((family.mediaTokens?.(parsed.body, model) ?? 0) > 0) return quoted
     const { lean } = parsed
     const tokens =
       lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation.request))?.tokens

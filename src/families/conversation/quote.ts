@@ -1,0 +1,167 @@
+// The most that a conversation can use, and its texts, whatever its dialect and protocol. It must never be less than what any vendor
+// behind a bridge counts.
+
+import type { Model, OutputTokens, ParsedRequest, Quantities } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
+import type { CacheMark, Conversation, Part } from './conversation'
+
+/** Tokens of the largest picture. */
+const PICTURE_TOKENS = 4_784
+/**
+ * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as text,
+ * which is packed to a third or so, and as a picture of up to some thousand tokens.
+ */
+const TOKENS_PER_DOCUMENT_CHARACTER = 3
+/** Tokens held for a sound or a film that is elsewhere. */
+const MEDIA_TOKENS = 32_768
+/** Tokens held for any sound, however short, with one more for every so many letters of base64: most vendors count 10 to 32 a second. */
+const SOUND_TOKENS = 1_024
+const SOUND_LENGTH_PER_TOKEN = 16
+/** Tokens that a vendor adds before the tools. */
+const TOOL_TOKENS = 1_000
+/** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
+const OPEN_TOKENS = 65_536
+/** Tokens of a picture or a document of a usual size. */
+const USUAL_MEDIA_TOKENS = 1_500
+
+/** The facts of a protocol that decide what a request can use. */
+export interface QuoteRules {
+  /** True if the vendor writes prompts to its cache only where it is told to. */
+  cachesByMarks?: boolean
+  /** Fewest output tokens that the vendor takes as a limit. */
+  leastLimit?: number
+  /** True if the vendor requires a limit: without the caller's, it is the model's own. */
+  requiresLimit?: boolean
+}
+
+/** The most that a request can use. `byteLength` is that of its text, with what a bridge adds. */
+export function quoteConversation(
+  conversation: Conversation,
+  parsed: Pick<ParsedRequest, 'byteLength' | 'outputTokens'>,
+  model: Model,
+  rules: QuoteRules,
+): Quantities {
+  const { settings, tools } = conversation
+  const media = mediaIn(conversation, model)
+  const bound = parsed.byteLength - media.bytes + media.tokens + (tools.length > 0 ? TOOL_TOKENS : 0)
+  const most = model.contextTokens ?? Number.POSITIVE_INFINITY
+  const input = media.isOpen ? (model.contextTokens ?? bound + OPEN_TOKENS) : Math.min(bound, most)
+  const limit = settings.limit && Math.max(settings.limit.tokens, rules.leastLimit ?? 0)
+  const each: Quantities = {
+    [inputUnit(conversation, model, rules)]: input,
+    output_token: quotedOutput(limit, parsed, model),
+  }
+  if (media.soundTokens > 0) each.input_audio_token = Math.min(media.soundTokens, most)
+  // Each candidate is a call of its own, and reads the prompt anew.
+  return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * settings.candidates]))
+}
+
+/** The output of a request. `thinkingTokens` are those that it reserves for thinking, within its limit. */
+export function outputOfConversation(
+  { settings }: Conversation,
+  model: Model,
+  { leastLimit = 0, requiresLimit }: QuoteRules,
+  thinkingTokens: number,
+): OutputTokens {
+  const { limit, candidates } = settings
+  const unlimited =
+    model.maxOutputTokens ?? (requiresLimit ? model.reserveOutputTokens : Number.POSITIVE_INFINITY)
+  const most = limit ? Math.max(limit.tokens, leastLimit) : unlimited
+  return { most, least: Math.min(most, thinkingTokens + USEFUL_OUTPUT_TOKENS), candidates }
+}
+
+/** The texts of a request, counted if the vendor reports no usage. */
+export function textsOfConversation(conversation: Conversation): string[] {
+  const texts: string[] = []
+  for (const turn of conversation.turns) {
+    if (turn.side === 'assistant') {
+      for (const step of turn.steps) {
+        if (step.kind === 'call') texts.push(step.call.name, step.call.input)
+        else if (step.text !== '') texts.push(step.text)
+      }
+    }
+  }
+  for (const part of partsOf(conversation)) if (part.type === 'text') texts.push(part.text)
+  const tools = conversation.tools.map(({ name, description, parameters, custom }) => ({
+    name,
+    description,
+    parameters,
+    custom,
+  }))
+  return tools.length > 0 ? [...texts, JSON.stringify(tools)] : texts
+}
+
+/** Tokens of the pictures and documents in a request, which have no text to count: an estimate. */
+export function mediaTokensOfConversation(conversation: Conversation): number {
+  return partsOf(conversation).filter(({ type }) => type !== 'text').length * USUAL_MEDIA_TOKENS
+}
+
+/** The most expensive unit of the input: writing to a cache costs more than reading from it. */
+function inputUnit(
+  conversation: Conversation,
+  { priceList }: Model,
+  { cachesByMarks }: QuoteRules,
+): 'input_token' | 'cache_write_token' | 'cache_write_1h_token' {
+  const marks = marksIn(conversation)
+  if (marks.some(({ ttl }) => ttl === '1h')) return 'cache_write_1h_token'
+  if (cachesByMarks) return marks.length > 0 ? 'cache_write_token' : 'input_token'
+  return hasPrice(priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token'
+}
+
+function marksIn(conversation: Conversation): CacheMark[] {
+  const { turns, tools, cache } = conversation
+  const holders: { cache?: CacheMark }[] = [{ ...(cache && { cache }) }, ...tools, ...partsOf(conversation)]
+  for (const turn of turns) {
+    if (turn.side === 'user') holders.push(...turn.results)
+    else if (turn.side === 'assistant') {
+      holders.push(...turn.steps.map((step) => (step.kind === 'call' ? step.call : step)))
+    }
+  }
+  return holders.flatMap(({ cache: mark }) => mark ?? [])
+}
+
+interface Media {
+  /** Characters of the request that are files, which count by what is in them. */
+  bytes: number
+  tokens: number
+  soundTokens: number
+  /** True if a document is elsewhere: it may fill all that the model reads. */
+  isOpen: boolean
+}
+
+function mediaIn(conversation: Conversation, { priceList }: Model): Media {
+  const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
+  // The sound of a film may be billed as sound.
+  const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
+  for (const part of partsOf(conversation)) {
+    if (part.type === 'text') continue
+    const inline = part.url.startsWith('data:') ? part.url.length : 0
+    if (part.type === 'image') {
+      media.bytes += inline
+      media.tokens += PICTURE_TOKENS
+    } else if (part.type === 'video') media[heard] += MEDIA_TOKENS
+    else if (part.type === 'audio' || /^data:audio/i.test(part.url)) addSound(media, inline)
+    else {
+      media.isOpen ||= inline === 0
+      media.bytes += inline
+      if (inline > 0) media.tokens += PICTURE_TOKENS + inline * TOKENS_PER_DOCUMENT_CHARACTER
+    }
+  }
+  return media
+}
+
+/** Sound within the request counts by its length; a link shows nothing of the size behind it. */
+function addSound(media: Media, inline: number): void {
+  media.bytes += inline
+  media.soundTokens += inline === 0 ? MEDIA_TOKENS : SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
+}
+
+/** All parts, those in instructions and in results of tools too. */
+function partsOf({ turns }: Conversation): Part[] {
+  return turns.flatMap((turn): readonly Part[] => {
+    if (turn.side === 'system') return turn.parts
+    if (turn.side === 'assistant') return []
+    return [...turn.results.flatMap(({ parts }) => parts), ...turn.parts]
+  })
+}

@@ -12,6 +12,11 @@ export interface AnswerWriter {
   /** The answer begins. `id` is the vendor's own, or empty. Later calls, and a missing one, do no harm. */
   begin(id: string): void
   /**
+   * Gives a call the id by which its caller will know it, in place of the vendor's, which may be empty or come twice. For a reader
+   * that keeps something under that id before the call begins; `open` does it otherwise.
+   */
+  nameCall(item: CallItem): void
+  /**
    * An item begins. Items are open side by side where a vendor mixes their pieces; their order is that of these calls. The
    * writer keeps the object: its reader fills in what comes later, such as a call's name.
    */
@@ -43,7 +48,7 @@ export interface TextItem {
 
 export interface CallItem {
   kind: 'call'
-  /** The vendor's own, until the item is closed perhaps empty. */
+  /** The vendor's own, perhaps empty; from `nameCall` or `open` on that by which the caller knows the call. */
   id: string
   /** Empty while the vendor has not named it: nothing is shown of the call until then. */
   name: string

@@ -141,6 +141,8 @@ export interface Tool extends Placed {
   parameters: Fields | undefined
   /** True if the caller asked that arguments always fit the schema. */
   isStrict: boolean
+  /** Whose rules the schema of a strict tool follows: they differ, and vendors refuse one by the other's. Absent: OpenAI's. */
+  strictBy?: 'messages'
   /** A tool that takes a text in place of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
   custom?: { format: unknown }
 }
@@ -192,6 +194,8 @@ export interface ReasoningWish {
   budgetTokens: number | undefined
   /** True if the caller wants to read of it, false if not; undefined if it says nothing. */
   isShown: boolean | undefined
+  /** True if the caller carries sealed reasoning to the next request. Absent: it has no place for it. */
+  isCarried?: true
 }
 
 /** Opens what was sealed for the account of a request; absent while a request is only checked or quoted. */

@@ -13,7 +13,7 @@ export interface AnswerWriter {
   begin(id: string): void
   /**
    * Gives a call the id by which its caller will know it, in place of the vendor's, which may be empty or come twice. For a reader
-   * that keeps something under that id before the call begins; `open` does it otherwise.
+   * that keeps something under that id before the call begins; otherwise it is done when the call has its name.
    */
   nameCall(item: CallItem): void
   /**
@@ -21,7 +21,11 @@ export interface AnswerWriter {
    * writer keeps the object: its reader fills in what comes later, such as a call's name.
    */
   open(item: AnswerItem): void
-  /** A piece of an open item's text; empty pieces do no harm. `logprobs` are those of a text's tokens, in the words of responses. */
+  /**
+   * A piece of an open item's text; empty pieces do no harm. A call without arguments gets none: it may have been cut off, and its
+   * writer knows what its callers parse. `logprobs` are those of a text's tokens, in the words
+   * of responses.
+   */
   add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void
   /** A gap between two thoughts, or two parts of a text, of one item. */
   nextPart(item: AnswerItem): void
@@ -38,7 +42,10 @@ export type AnswerItem = ThinkingItem | TextItem | CallItem
 /** A run of thinking. It may be without a text. */
 export interface ThinkingItem {
   kind: 'thinking'
-  /** What must come back to the vendor with the next request; set before the item is closed. Absent: nothing. */
+  /**
+   * What must come back to the vendor with the next request; set before the item is closed, which is before the next one is
+   * opened. Absent: nothing.
+   */
   kept?: SealedReasoning
 }
 
@@ -48,7 +55,7 @@ export interface TextItem {
 
 export interface CallItem {
   kind: 'call'
-  /** The vendor's own, perhaps empty; from `nameCall` or `open` on that by which the caller knows the call. */
+  /** The vendor's own, perhaps empty; from `nameCall` or its name on that by which the caller knows the call. */
   id: string
   /** Empty while the vendor has not named it: nothing is shown of the call until then. */
   name: string
@@ -64,7 +71,10 @@ export type AnswerStop =
   | 'limit'
   /** At a text that the caller named. */
   | 'stop_sequence'
+  /** The model declined to answer. */
   | 'refusal'
+  /** A filter of the vendor kept the rest back. */
+  | 'filter'
 
 export interface AnswerEnd {
   stop: AnswerStop

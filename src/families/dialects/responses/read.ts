@@ -1,0 +1,39 @@
+// Reads a responses request into a conversation. It must never drop a field in silence: what nobody could serve is refused by
+// its place, and what is left out is in the table of fields.
+
+import type { Model } from '../../../contract/family'
+import type { Conversation, InstructionTurn } from '../../conversation/conversation'
+import { checkParts } from '../../media-parts'
+import { checkResponses, type ResponsesBody } from '../../responses/caller-side'
+import { bodyForModel } from '../../responses/compaction'
+import { checkLabels, settingsOf } from './settings'
+import { choiceOf, flatToolsOf } from './tools'
+import { inputOf } from './turns'
+
+export function readResponses(given: ResponsesBody, model: Model): Conversation {
+  checkResponses(given)
+  checkLabels(given)
+  checkParts(model, given.input, 'input', ['content', 'output'])
+  const body = bodyForModel(given)
+  const input = inputOf(body)
+  const { list } = flatToolsOf(body)
+  const choice = choiceOf(body)
+  // Of the tools that may be called, none is served.
+  const lacksTools = choice?.allowed?.length === 0
+  return {
+    turns: [...instructionsOf(body), ...input.turns],
+    instructionsHold: 'from_their_place',
+    tools: lacksTools ? [] : list,
+    choice: lacksTools ? undefined : choice,
+    // Clients send it with every request. True is what vendors do by themselves.
+    parallelCalls: body.parallel_tool_calls === false ? false : undefined,
+    settings: settingsOf(body, input),
+  }
+}
+
+function instructionsOf({ instructions }: ResponsesBody): InstructionTurn[] {
+  const at = 'instructions'
+  return instructions
+    ? [{ side: 'system', role: 'system', parts: [{ type: 'text', text: instructions, at }], at }]
+    : []
+}

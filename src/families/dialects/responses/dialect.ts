@@ -1,0 +1,33 @@
+// The dialect of POST /v1/responses, for models whose vendor speaks another one. It must never decide what a vendor is sent.
+
+import { asObject } from '../../../lib/objects'
+import type { Dialect } from '../../conversation/bridge'
+import { plainResponses, ResponsesBody } from '../../responses/caller-side'
+import { allTools } from '../../responses/native-request'
+import { ignoredInResponses } from '../../traits/ignored'
+import { responsesDialectFields, responsesRulesOn } from './fields'
+import { readResponses } from './read'
+import { addedBytes } from './settings'
+import { ignoredTools } from './tools'
+import { streamedResponse, wholeResponse } from './write'
+
+export const responsesDialect: Dialect<ResponsesBody> = {
+  name: 'responses',
+  operation: 'responses',
+  errors: 'openai',
+  body: ResponsesBody,
+  fields: responsesDialectFields,
+  fieldRules: responsesRulesOn,
+  ignoredFor: ignoredInResponses,
+  ignoresUnknown: true,
+  ignored: ignoredTools,
+  wishes: (body) => ({
+    tools: allTools(body as ResponsesBody),
+    effort: asObject(body.reasoning).effort,
+  }),
+  addedBytes,
+  read: readResponses,
+  whole: wholeResponse,
+  stream: streamedResponse,
+  plain: plainResponses,
+}

@@ -1,0 +1,164 @@
+// Writes an answer as items and events of a response: each text and each call is an item, and a run of thinking is one item that the
+// caller can send back. It must never throw, and never lose or repeat a piece.
+
+import type { Model, ParsedRequest } from '../../../contract/family'
+import type { AnswerEnd, AnswerItem, AnswerWriter, CallItem, ThinkingItem } from '../../conversation/answer'
+import type { ResponsesBody } from '../../responses/caller-side'
+import { isJson, type OpenCall, ResponseEvents } from '../../responses/events'
+import type { Fields } from '../../responses/response-object'
+import { type SealedReasoning, sealReasoning } from '../../sealed-reasoning'
+import { PROBABILITIES } from './settings'
+import { flatToolsOf, type ToolOrigin } from './tools'
+
+/** Why an answer is not whole. */
+export type Shortfall = 'max_output_tokens' | 'content_filter' | undefined
+
+/** Said where a model refuses without a reason. */
+const REFUSAL = 'The model declined to answer.'
+
+export class ResponseWriter implements AnswerWriter {
+  readonly events: ResponseEvents
+  readonly ending: Partial<AnswerEnd> = {}
+  private readonly showsLogprobs: boolean
+  /** Pieces of calls that have no name yet. */
+  private readonly unnamed = new Map<CallItem, string>()
+  private readonly calls = new Map<CallItem, OpenCall>()
+  private readonly named = new Set<CallItem>()
+  /** Calls without arguments, or with broken ones: cut off if nothing follows and the answer is not whole. */
+  private readonly doubtful: OpenCall[] = []
+  /** What is in the item of reasoning that is open. */
+  private run: ThinkingItem[] = []
+  private hasRefused = false
+
+  constructor(
+    private readonly parsed: ParsedRequest<ResponsesBody>,
+    private readonly model: Model,
+    isSilent: boolean,
+  ) {
+    this.showsLogprobs = parsed.body.include?.includes(PROBABILITIES) === true
+    this.events = new ResponseEvents(parsed, model.id, () => this.seal(), isSilent)
+  }
+
+  begin(): void {
+    this.events.begin()
+  }
+
+  nameCall(item: CallItem): void {
+    if (this.named.has(item)) return
+    this.named.add(item)
+    item.id = this.events.freeCallId(item.id)
+  }
+
+  open(item: AnswerItem): void {
+    for (const call of this.doubtful.splice(0)) this.events.closeCall(call)
+    if (item.kind === 'call') {
+      if (item.name !== '') this.openCall(item)
+    } else if (item.kind === 'text') this.events.closeItem()
+    // A refusal is a part of the message that is open, and thoughts in a row are parts of one item.
+    else if (item.kind === 'thinking' && this.run.length > 0) this.events.closePart()
+  }
+
+  add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void {
+    if (piece === '') return
+    switch (item.kind) {
+      case 'thinking':
+        this.events.append('reasoning', piece)
+        this.join(item)
+        break
+      case 'call':
+        this.addArguments(item, piece)
+        break
+      default:
+        this.hasRefused ||= item.kind === 'refusal'
+        this.events.append(item.kind, piece, this.showsLogprobs ? logprobs : undefined)
+    }
+  }
+
+  nextPart(item: AnswerItem): void {
+    if (item.kind !== 'thinking' || this.run.length > 0) this.events.closePart()
+  }
+
+  /** Sources of texts have no place in these answers. */
+  cite(): void {}
+
+  /** Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. */
+  close(item: AnswerItem): void {
+    if (item.kind === 'thinking') {
+      if (!item.kept) return
+      this.events.openReasoning()
+      this.join(item)
+    } else if (item.kind === 'call') {
+      const call = this.calls.get(item) ?? this.openCall(item)
+      if (isJson(call.text)) this.events.closeCall(call)
+      else this.doubtful.push(call)
+    }
+  }
+
+  end(end: Partial<AnswerEnd>): void {
+    Object.assign(this.ending, end)
+  }
+
+  /** Writes what is still to be said before the end. */
+  finish(): void {
+    if (this.ending.stop !== 'refusal' || this.hasRefused) return
+    this.events.append('refusal', this.ending.explanation || REFUSAL)
+  }
+
+  get shortfall(): Shortfall {
+    if (this.ending.stop === 'limit') return 'max_output_tokens'
+    // What a model says in refusing is whole.
+    return this.ending.stop === 'filter' && !this.hasRefused ? 'content_filter' : undefined
+  }
+
+  private addArguments(item: CallItem, piece: string): void {
+    const call = this.calls.get(item)
+    if (call) {
+      this.events.appendArguments(call, piece)
+      return
+    }
+    this.unnamed.set(item, (this.unnamed.get(item) ?? '') + piece)
+    if (item.name !== '') this.openCall(item)
+  }
+
+  /** Begins the item of a call, with what has come of it. */
+  private openCall(item: CallItem): OpenCall {
+    this.nameCall(item)
+    const call = this.events.openCall(this.originOf(item.name), item.id)
+    this.calls.set(item, call)
+    this.events.appendArguments(call, this.unnamed.get(item) ?? '')
+    this.unnamed.delete(item)
+    return call
+  }
+
+  /** The caller's own tool that a model calls by a name; a function of that name if there is none. */
+  private originOf(name: string): ToolOrigin {
+    return flatToolsOf(this.parsed.body).byFlatName(name)?.origin ?? { kind: 'function', name }
+  }
+
+  private join(item: ThinkingItem): void {
+    if (this.run.at(-1) !== item) this.run.push(item)
+  }
+
+  /** Seals what must come back of the run that ends. */
+  private seal(): string | undefined {
+    const [first, ...others] = this.run.flatMap(({ kept }) => kept ?? [])
+    this.run = []
+    return first && sealReasoning(this.parsed, this.model, others.reduce(together, first))
+  }
+}
+
+/** Reasoning of two items that follow each other. */
+function together(one: SealedReasoning, other: SealedReasoning): SealedReasoning {
+  if (one.kind === 'messages' && other.kind === 'messages') {
+    return { kind: one.kind, blocks: [...one.blocks, ...other.blocks] }
+  }
+  if (one.kind !== 'chat' || other.kind !== 'chat') return other
+  const details = [...(one.details ?? []), ...(other.details ?? [])]
+  return {
+    kind: one.kind,
+    text: one.text + other.text,
+    ...(details.length > 0 && { details }),
+    ...((one.extra ?? other.extra) && { extra: { ...one.extra, ...other.extra } }),
+    ...((one.calls ?? other.calls) && { calls: { ...one.calls, ...other.calls } }),
+  }
+}

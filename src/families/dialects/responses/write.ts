@@ -1,0 +1,108 @@
+// Writes an answer as a response, whole or as events: how it ends, fails or is cut, and what it has used. A whole answer is written as
+// a stream of which nobody reads the events, so that both say the same. It must never write after the end.
+
+import { ENDED_BY_BALANCE } from '../../../contract/failures'
+import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
+import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
+import type { ResponsesBody } from '../../responses/caller-side'
+import { asksCompaction, compactionItem } from '../../responses/compaction'
+import { type ResponseError, ResponseEvents } from '../../responses/events'
+import { type Fields, type ResponseEnd, responseUsage } from '../../responses/response-object'
+import { ResponseWriter, type Shortfall } from './write-events'
+
+const NO_SUMMARY = 'the vendor sent no summary'
+
+export function wholeResponse(parsed: ParsedRequest<ResponsesBody>, model: Model): WholeAnswer {
+  const answer = new Answer(parsed, model, true)
+  return { writers: answer.writers, answer: (usage) => answer.end(usage) }
+}
+
+export function streamedResponse(parsed: ParsedRequest<ResponsesBody>, model: Model): StreamedAnswer {
+  return new Answer(parsed, model, false)
+}
+
+class Answer implements StreamedAnswer {
+  readonly writers: readonly [ResponseWriter]
+  /** What the caller reads. The words of a compaction are the summary, which is not shown. */
+  private readonly shown: ResponseEvents
+
+  constructor(
+    private readonly parsed: ParsedRequest<ResponsesBody>,
+    model: Model,
+    private readonly isWhole: boolean,
+  ) {
+    const isCompaction = asksCompaction(parsed.body)
+    const writer = new ResponseWriter(parsed, model, isWhole || isCompaction)
+    this.writers = [writer]
+    this.shown = isCompaction ? new ResponseEvents(parsed, model.id, () => undefined, isWhole) : writer.events
+  }
+
+  take(): string {
+    if (!this.shown.hasEnded) this.shown.begin()
+    return this.shown.take()
+  }
+
+  failWith(error: ResponseError): void {
+    this.shown.fail(error)
+  }
+
+  fail(error: ResponseError): string {
+    this.shown.fail(error)
+    return this.shown.take()
+  }
+
+  finish(usage: Quantities): string {
+    this.end(usage)
+    return this.shown.take()
+  }
+
+  cut(usage: Quantities): string {
+    this.shown.finish({ ...this.endOf(usage, 'max_output_tokens'), note: ENDED_BY_BALANCE })
+    return this.shown.take()
+  }
+
+  keepAlive(): string {
+    this.shown.keepAlive()
+    return this.shown.take()
+  }
+
+  answer(): object | undefined {
+    return this.shown.response
+  }
+
+  /** The whole response, with its measured usage. Throws if it came whole without a summary that was asked for. */
+  end(usage: Quantities): Fields {
+    const { shown, writers } = this
+    const [writer] = writers
+    shown.begin()
+    if (!shown.hasEnded) {
+      writer.finish()
+      const end = this.endOf(usage, writer.shortfall)
+      writer.events.finish(end)
+      if (writer.events !== shown) this.showCompaction(end)
+    }
+    return shown.response ?? {}
+  }
+
+  /** Ends a compaction. A summary that was cut is not given: it would stand for what it does not tell. */
+  private showCompaction(end: ResponseEnd): void {
+    const { writers, shown, parsed } = this
+    const { answer } = parsed
+    const isDue = end.status === 'completed'
+    const item = isDue && answer ? compactionItem(writers[0].events.response?.output, answer.seal) : undefined
+    if (item) shown.addSealed(item, 'cmp')
+    if (item || !isDue) shown.finish(end)
+    else if (this.isWhole) throw new Error(NO_SUMMARY)
+    else shown.fail({ code: null, message: `The model failed: ${NO_SUMMARY}.`, type: null, param: null })
+  }
+
+  private endOf(usage: Quantities, shortfall: Shortfall): ResponseEnd {
+    const { thinkingTokens = 0, serviceTier } = this.writers[0].ending
+    return {
+      status: shortfall === undefined ? 'completed' : 'incomplete',
+      incompleteReason: shortfall,
+      usage: responseUsage(usage, thinkingTokens),
+      serviceTier,
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// The protocol of vendors of responses, for callers who speak another dialect.
+
+import type { Protocol } from '../../conversation/bridge'
+import { readResponse, readResponseEvent } from '../../responses/reading'
+import { needsResponses, needsResponsesForSome } from '../../responses/tools-beside-effort'
+import { responsesCan } from './can'
+import { readResponseAnswer } from './read'
+import { ResponseReader } from './read-events'
+import { LEAST_LIMIT, writeAfterRefusal, writeResponses } from './write'
+
+export const responsesProtocol: Protocol = {
+  name: 'responses',
+  family: 'openai-responses',
+  can: responsesCan,
+  leastLimit: LEAST_LIMIT,
+  write: writeResponses,
+  writeAfter: writeAfterRefusal,
+  read: readResponse,
+  readEvent: readResponseEvent,
+  // The vendor closes after the event that completes the answer.
+  end: null,
+  readAnswer: readResponseAnswer,
+  readEvents: (writer) => new ResponseReader(writer),
+  takes: ({ tools, effort }, model) => needsResponses(model, tools, effort),
+  takesSome: needsResponsesForSome,
+}

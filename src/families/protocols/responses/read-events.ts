@@ -1,0 +1,211 @@
+// Reads the events of a response into a writer. Items may come mixed, and some come whole without pieces. It must never throw, and never
+// lose or repeat a piece; events and items of unknown kinds are left out.
+
+import { asObject, isObject } from '../../../lib/objects'
+import type {
+  AnswerReader,
+  AnswerStop,
+  AnswerWriter,
+  CallItem,
+  TextItem,
+  ThinkingItem,
+} from '../../conversation/answer'
+
+type Fields = Record<string, unknown>
+
+/** An item of the vendor that has not ended. */
+interface Open {
+  item: ThinkingItem | TextItem | CallItem
+  /** True once a piece of it has come. */
+  hasPieces: boolean
+}
+
+export class ResponseReader implements AnswerReader {
+  /** By the place in the output. */
+  private readonly items = new Map<unknown, Open>()
+  /** What the model said in refusing. */
+  private refusal = ''
+
+  constructor(private readonly writer: AnswerWriter) {}
+
+  push(event: object): void {
+    const { type, response, item, output_index: place, delta, logprobs } = event as Fields
+    switch (type) {
+      case 'response.created':
+        this.begin(asObject(response))
+        break
+      case 'response.output_item.added':
+        this.openItem(place, asObject(item))
+        break
+      case 'response.output_text.delta':
+        this.say(place, 'text', textOr(delta), listOf(logprobs))
+        break
+      case 'response.refusal.delta':
+        this.say(place, 'refusal', textOr(delta))
+        break
+      case 'response.reasoning_summary_part.added':
+        this.beginThought(place)
+        break
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        this.add(this.items.get(place), textOr(delta))
+        break
+      case 'response.output_item.done':
+        this.done(place, asObject(item))
+        break
+      case 'response.completed':
+      case 'response.incomplete':
+        this.end(asObject(response))
+    }
+  }
+
+  finish(): void {
+    for (const { item } of this.items.values()) this.writer.close(item)
+    this.items.clear()
+  }
+
+  begin({ id }: Fields): void {
+    this.writer.begin(textOr(id))
+  }
+
+  /** Takes an item that has ended, with what has not come of it in pieces. */
+  done(place: unknown, item: Fields): void {
+    const open = this.openItem(place, item)
+    if (!open) return
+    if (open.item.kind === 'thinking') this.endThinking(open, open.item, item)
+    else if (open.item.kind === 'call') this.endCall(open, open.item, item)
+    else this.endMessage(place, open, item)
+    const last = this.items.get(place)
+    if (last) this.writer.close(last.item)
+    this.items.delete(place)
+  }
+
+  end(response: Fields): void {
+    const { service_tier: tier, status, incomplete_details: details } = response
+    const { reason } = asObject(details)
+    const isFiltered = status === 'incomplete' && reason === 'content_filter'
+    const stop: AnswerStop = isFiltered ? 'filter' : status === 'incomplete' ? 'limit' : 'stop'
+    this.writer.end({
+      stop,
+      thinkingTokens: tokensOfThinking(response),
+      ...(typeof tier === 'string' && { serviceTier: tier }),
+      ...(this.refusal !== '' && { explanation: this.refusal }),
+    })
+  }
+
+  /** The item at a place, begun when it comes first; undefined for one of a kind that nobody reads. */
+  private openItem(place: unknown, { type, call_id: id, name }: Fields): Open | undefined {
+    const known = this.items.get(place)
+    if (known) return known
+    switch (type) {
+      case 'reasoning':
+        return this.open(place, { kind: 'thinking' })
+      case 'message':
+        return this.open(place, { kind: 'text' })
+      case 'function_call':
+      case 'custom_tool_call': {
+        const form = type === 'function_call' ? 'function' : 'custom'
+        return this.open(place, { kind: 'call', id: textOr(id), name: textOr(name), form })
+      }
+    }
+    return undefined
+  }
+
+  private open(place: unknown, item: Open['item']): Open {
+    const open = { item, hasPieces: false }
+    this.items.set(place, open)
+    this.writer.open(item)
+    return open
+  }
+
+  private add(open: Open | undefined, piece: string, logprobs?: readonly Fields[]): void {
+    if (!open || piece === '') return
+    open.hasPieces = true
+    this.writer.add(open.item, piece, logprobs)
+  }
+
+  /** A message may have texts and refusals, which are items of their own. */
+  private say(place: unknown, kind: TextItem['kind'], piece: string, logprobs?: readonly Fields[]): void {
+    if (piece === '') return
+    let open = this.openItem(place, { type: 'message' })
+    if (!open) return
+    if (open.item.kind !== kind) {
+      const { hasPieces } = open
+      this.writer.close(open.item)
+      open = this.open(place, { kind })
+      open.hasPieces = hasPieces
+    }
+    if (kind === 'refusal') this.refusal += piece
+    this.add(open, piece, logprobs)
+  }
+
+  /** Each thought is a part, also the first: the writer knows whether something stands before it. */
+  private beginThought(place: unknown): void {
+    const open = this.openItem(place, { type: 'reasoning' })
+    if (open) this.writer.nextPart(open.item)
+  }
+
+  private endThinking(open: Open, thinking: ThinkingItem, item: Fields): void {
+    if (!open.hasPieces) {
+      for (const thought of thoughtsOf(item)) {
+        this.writer.nextPart(thinking)
+        this.add(open, thought)
+      }
+    }
+    const { id, type, summary, encrypted_content: sealed } = item
+    if (typeof sealed !== 'string') return
+    thinking.kept = { kind: 'responses', item: { type, id, summary, encrypted_content: sealed } }
+  }
+
+  private endCall(open: Open, call: CallItem, item: Fields): void {
+    call.name ||= textOr(item.name)
+    if (open.hasPieces) return
+    this.add(open, call.form === 'function' ? argumentsOf(item.arguments) : textOr(item.input))
+  }
+
+  private endMessage(place: unknown, { hasPieces }: Open, { content }: Fields): void {
+    const parts = listOf(content)
+    if (!hasPieces) {
+      for (const { text, refusal, logprobs } of parts) {
+        this.say(place, 'text', textOr(text), listOf(logprobs))
+        this.say(place, 'refusal', textOr(refusal))
+      }
+    }
+    const sources = parts.flatMap(({ annotations }) => listOf(annotations).flatMap(annotationOf))
+    const open = this.items.get(place)
+    if (open && sources.length > 0) this.writer.cite(open.item, sources)
+  }
+}
+
+/** The texts that tell of reasoning: its summary, else its own text. */
+function thoughtsOf({ summary, content }: Fields): string[] {
+  const told = [listOf(summary), listOf(content)].find((parts) => parts.length > 0) ?? []
+  return told.flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
+}
+
+/** Arguments as text; empty if there are none. Some servers send them parsed. */
+function argumentsOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return isObject(value) ? JSON.stringify(value) : ''
+}
+
+/** The mark of a source, in the form of chat; others have none. */
+function annotationOf({ type, ...fields }: Fields): Fields[] {
+  return type === 'url_citation' ? [{ type, url_citation: fields }] : []
+}
+
+/** Thinking tokens in the output of a response, if the vendor reports them. */
+function tokensOfThinking({ usage }: Fields): number {
+  const { reasoning_tokens: tokens } = asObject(asObject(asObject(usage)).output_tokens_details)
+  return Number.isSafeInteger(tokens) && (tokens as number) > 0 ? (tokens as number) : 0
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,157 @@
+// Writes a conversation as a request of responses: what is said, called and thought becomes items in their order, tools and formats are
+// flat. It must never drop a thing silently: what cannot be said is refused by its place.
+
+import type { Call, Model } from '../../../contract/family'
+import { type GatewayError, invalidRequest } from '../../../lib/errors'
+import { asObject } from '../../../lib/objects'
+import type { WriteOptions } from '../../conversation/bridge'
+import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { withoutReasoning } from '../../responses/native-request'
+import { edited } from '../../traits/edit'
+import { checkEffort, effortOfBudget } from '../../traits/efforts'
+import { responsesEdit } from '../../traits/responses'
+import { inputOf, leadingIn, textOf } from './items'
+
+type Fields = Record<string, unknown>
+
+const PROBABILITIES = 'message.output_text.logprobs'
+const SEALED_REASONING = 'reasoning.encrypted_content'
+
+/** Fewest output tokens that vendors of responses take as a limit. */
+export const LEAST_LIMIT = 16
+
+/** The call. Throws 400 for what cannot be said, with the field named. */
+export function writeResponses(conversation: Conversation, model: Model, options: WriteOptions): Call {
+  const { settings, turns, extra } = conversation
+  const leading = leadingIn(conversation)
+  const request = withoutGaps({
+    model: model.upstreamModel,
+    store: false,
+    instructions: leading.length > 0 ? textOf(leading) : undefined,
+    input: inputOf(turns.slice(leading.length), conversation, model, options),
+    stream: settings.stream ? true : undefined,
+    max_output_tokens: limitOf(settings, model, options),
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    ...includedBy(settings),
+    ...toolsOf(conversation),
+    text: wordingOf(settings),
+    reasoning: reasoningOf(settings, model),
+    // Callers of chat completions have a field for it that vendors know too.
+    safety_identifier: extra?.responses?.user === undefined ? settings.user : undefined,
+    prompt_cache_key: settings.cacheKey,
+    service_tier: settings.serviceTier,
+    ...extra?.responses,
+  })
+  return callOf(edited(request, responsesEdit(request, model)))
+}
+
+/** The call without what the vendor refused of it; undefined if it refused something else. */
+export function writeAfterRefusal(refusal: GatewayError, { body }: Call): Call | undefined {
+  const request = asObject(body && 'json' in body ? body.json : undefined)
+  const input = withoutReasoning(refusal, request.input as Fields[])
+  const rest = input ? { ...request, input } : withoutSummary(refusal, request)
+  return rest && callOf(rest)
+}
+
+function callOf(request: Fields): Call {
+  return {
+    path: '/responses',
+    protocol: 'openai',
+    body: { json: request },
+    stream: request.stream === true,
+  }
+}
+
+/**
+ * The limit of the output that is asked for: clients that only try whether a model answers ask for one token. The answer
+ * may be longer than the caller's limit then, and is held and paid as it is. Throws 400 for no output at all.
+ */
+function limitOf({ limit }: Settings, { id }: Model, { outputTokens }: WriteOptions): number | undefined {
+  if (!limit) return outputTokens
+  const { tokens, at } = limit
+  if (tokens > 0) return Math.min(Math.max(tokens, LEAST_LIMIT), outputTokens ?? Number.POSITIVE_INFINITY)
+  throw invalidRequest(
+    at,
+    `Invalid '${at}': integer below minimum value. ${id} always writes: ask for 1 token or more.`,
+    'integer_below_min_value',
+  )
+}
+
+function includedBy({ logprobs, reasoning }: Settings): Fields {
+  const include = [
+    ...(logprobs === undefined ? [] : [PROBABILITIES]),
+    ...(reasoning.isCarried ? [SEALED_REASONING] : []),
+  ]
+  return { include: include.length > 0 ? include : undefined, top_logprobs: logprobs }
+}
+
+function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
+  if (tools.length === 0) return {}
+  return {
+    tools: tools.map(toolOf),
+    tool_choice: choice && choiceOf(choice, tools),
+    parallel_tool_calls: parallelCalls,
+  }
+}
+
+/**
+ * A flat tool. Without a word about strictness the vendor would decide, and refuse loose schemas. Those that are strict by the rules
+ * of messages may have optional members, which it refuses too.
+ */
+function toolOf({ name, description, parameters, isStrict, strictBy, custom }: Tool): Fields {
+  if (custom) return withoutGaps({ type: 'custom', name, description, format: custom.format })
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    parameters: parameters ?? { type: 'object', properties: {} },
+    strict: isStrict && strictBy === undefined,
+  }
+}
+
+function choiceOf({ mode, allowed }: NonNullable<Conversation['choice']>, tools: readonly Tool[]): unknown {
+  if (!allowed) return mode
+  const named = allowed.map((name) => {
+    const isCustom = tools.some((tool) => tool.name === name && tool.custom)
+    return { type: isCustom ? 'custom' : 'function', name }
+  })
+  return mode === 'required' && named.length === 1 ? named[0] : { type: 'allowed_tools', mode, tools: named }
+}
+
+function wordingOf({ format, verbosity }: Settings): Fields | undefined {
+  const text = withoutGaps({ format: format && formatOf(format), verbosity })
+  return Object.keys(text).length > 0 ? text : undefined
+}
+
+function formatOf(format: NonNullable<Settings['format']>): Fields {
+  if (format.type === 'json_object') return { type: format.type }
+  const { type, name, description, schema, isStrict } = format
+  return withoutGaps({ type, name, schema, strict: isStrict, description })
+}
+
+/**
+ * How long to think. An effort that the caller wrote must be one of the model's. A summary is requested only for a caller who shows it:
+ * organizations that the vendor has not verified are refused one (home-assistant/core#160212, continuedev/continue#9607, January 2026).
+ */
+function reasoningOf({ reasoning }: Settings, model: Model): Fields | undefined {
+  const { effort: wanted, effortAt, budgetTokens, isShown } = reasoning
+  if (wanted !== undefined && effortAt !== undefined) checkEffort(model, wanted, effortAt)
+  const effort = wanted ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
+  const summary = isShown && effort !== 'none' ? 'auto' : undefined
+  return effort === undefined && summary === undefined ? undefined : withoutGaps({ effort, summary })
+}
+
+/** A request without the summary of reasoning; undefined if the vendor refused something else. */
+function withoutSummary({ status, param }: GatewayError, request: Fields): Fields | undefined {
+  if (status !== 400 || param !== 'reasoning.summary') return undefined
+  const { summary, ...reasoning } = asObject(request.reasoning)
+  return summary === undefined ? undefined : { ...request, reasoning }
+}
+
+/** The fields without null, which means the same as no value. */
+function withoutGaps(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  )
+}

@@ -55,7 +55,10 @@ export class ResponseWriter implements AnswerWriter {
       if (item.name !== '') this.openCall(item)
     } else if (item.kind === 'text') this.events.closeItem()
     // A refusal is a part of the message that is open, and thoughts in a row are parts of one item.
-    else if (item.kind === 'thinking' && this.run.length > 0) this.events.closePart()
+    else if (item.kind === 'thinking') {
+      if (this.run.length > 0) this.events.closePart()
+      if (item.kept) this.carry(item)
+    }
   }
 
   add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void {
@@ -84,9 +87,7 @@ export class ResponseWriter implements AnswerWriter {
   /** Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. */
   close(item: AnswerItem): void {
     if (item.kind === 'thinking') {
-      if (!item.kept) return
-      this.events.openReasoning()
-      this.join(item)
+      if (item.kept) this.carry(item)
     } else if (item.kind === 'call') {
       const call = this.calls.get(item) ?? this.openCall(item)
       if (isJson(call.text)) this.events.closeCall(call)
@@ -133,6 +134,12 @@ export class ResponseWriter implements AnswerWriter {
   /** The caller's own tool that a model calls by a name; a function of that name if there is none. */
   private originOf(name: string): ToolOrigin {
     return flatToolsOf(this.parsed.body).byFlatName(name)?.origin ?? { kind: 'function', name }
+  }
+
+  /** Gives what must come back an item to come in, though nothing of it may be shown. */
+  private carry(item: ThinkingItem): void {
+    this.events.openReasoning()
+    this.join(item)
   }
 
   private join(item: ThinkingItem): void {

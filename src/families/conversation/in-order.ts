@@ -1,0 +1,69 @@
+// Puts items in a row for dialects whose items never overlap, while vendors mix the pieces of several: pieces of a later item wait
+// until the one before is closed. It must never lose, repeat or reorder a piece.
+
+import type { AnswerItem } from './answer'
+
+/** Takes items one after another: each ends before the next one begins. */
+export interface ItemRow {
+  open(item: AnswerItem): void
+  /** A piece that is not empty. */
+  add(item: AnswerItem, piece: string): void
+  close(item: AnswerItem): void
+}
+
+/** An item that has not ended. The first of the queue may be open, the others wait. */
+interface Waiting {
+  item: AnswerItem
+  /** Text that has come and was not passed on. */
+  unsent: string
+  isOpen: boolean
+  isClosed: boolean
+}
+
+export class InOrder {
+  private readonly queue: Waiting[] = []
+
+  constructor(private readonly row: ItemRow) {}
+
+  open(item: AnswerItem): void {
+    this.queue.push({ item, unsent: '', isOpen: false, isClosed: false })
+    this.advance()
+  }
+
+  add(item: AnswerItem, piece: string): void {
+    const waiting = this.waitingOf(item)
+    if (!waiting) return
+    waiting.unsent += piece
+    if (waiting === this.queue[0]) this.advance()
+  }
+
+  close(item: AnswerItem): void {
+    const waiting = this.waitingOf(item)
+    if (!waiting) return
+    waiting.isClosed = true
+    if (waiting === this.queue[0]) this.advance()
+  }
+
+  private waitingOf(item: AnswerItem): Waiting | undefined {
+    return this.queue.find((waiting) => waiting.item === item)
+  }
+
+  /** Passes on what can be: everything of the first item, and later ones as far as those before them are closed. */
+  private advance(): void {
+    for (let first = this.queue[0]; first; first = this.queue[0]) {
+      const { item } = first
+      if (!first.isOpen) {
+        // Nothing is shown of a call before it has its name.
+        if (item.kind === 'call' && item.name === '' && !first.isClosed) return
+        first.isOpen = true
+        this.row.open(item)
+      }
+      const { unsent } = first
+      first.unsent = ''
+      if (unsent !== '') this.row.add(item, unsent)
+      if (!first.isClosed) return
+      this.queue.shift()
+      this.row.close(item)
+    }
+  }
+}

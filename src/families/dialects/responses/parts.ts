@@ -17,7 +17,7 @@ export function partsOf(content: unknown, at: string): Part[] {
 }
 
 /** The texts of a content that may have no other parts, such as one of the assistant. */
-export function textsOf(content: unknown, at: string): TextPart[] {
+export function textPartsOf(content: unknown, at: string): TextPart[] {
   return partsOf(content, at).map((part) => {
     if (part.type === 'text') return part
     const type = part.type === 'document' ? 'file' : part.type

@@ -6,18 +6,18 @@ import type { Conversation, InstructionTurn } from '../../conversation/conversat
 import { checkParts } from '../../media-parts'
 import { checkResponses, type ResponsesBody } from '../../responses/caller-side'
 import { bodyForModel } from '../../responses/compaction'
-import { checkLabels, settingsOf } from './settings'
-import { choiceOf, flatToolsOf } from './tools'
-import { inputOf } from './turns'
+import { checkLabels, responseSettings } from './settings'
+import { callersChoice, flatToolsOf } from './tools'
+import { readInput } from './turns'
 
 export function readResponses(given: ResponsesBody, model: Model): Conversation {
   checkResponses(given)
   checkLabels(given)
   checkParts(model, given.input, 'input', ['content', 'output'])
   const body = bodyForModel(given)
-  const input = inputOf(body)
+  const input = readInput(body)
   const { list } = flatToolsOf(body)
-  const choice = choiceOf(body)
+  const choice = callersChoice(body)
   // Of the tools that may be called, none is served.
   const lacksTools = choice?.allowed?.length === 0
   return {
@@ -27,7 +27,7 @@ export function readResponses(given: ResponsesBody, model: Model): Conversation 
     choice: lacksTools ? undefined : choice,
     // Clients send it with every request. True is what vendors do by themselves.
     parallelCalls: body.parallel_tool_calls === false ? false : undefined,
-    settings: settingsOf(body, input),
+    settings: responseSettings(body, input),
   }
 }
 

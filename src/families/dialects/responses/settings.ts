@@ -17,7 +17,7 @@ export const PROBABILITIES = 'message.output_text.logprobs'
 const VERBOSITIES = ['low', 'medium', 'high'] as const
 
 /** The settings of a body and of the items that change them. */
-export function settingsOf(body: ResponsesBody, input: Input): Settings {
+export function responseSettings(body: ResponsesBody, input: Input): Settings {
   const { max_output_tokens: tokens, temperature, top_p, top_logprobs: count, include } = body
   const wantsProbabilities = (count ?? 0) > 0 || include?.includes(PROBABILITIES)
   return {

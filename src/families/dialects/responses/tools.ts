@@ -327,7 +327,7 @@ function skillsOf(environment: unknown): string {
 }
 
 /** The choice of a body; undefined if it has none. Throws 400 for a tool that it does not list or that is not served. */
-export function choiceOf(body: ResponsesBody): ToolChoice | undefined {
+export function callersChoice(body: ResponsesBody): ToolChoice | undefined {
   const { tool_choice: choice } = body
   if (choice === undefined || choice === null) return undefined
   if (typeof choice === 'string') {

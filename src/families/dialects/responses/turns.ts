@@ -8,7 +8,7 @@ import type { Part, Step, ToolCall, ToolResult, Turn, UserTurn } from '../../con
 import type { ResponsesBody } from '../../responses/caller-side'
 import { isTrigger } from '../../responses/compaction'
 import { missingField, repeated, textAt, wrongType, wrongValue } from '../../responses/refusals'
-import { partsOf, textsOf } from './parts'
+import { partsOf, textPartsOf } from './parts'
 import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './tools'
 
 /** What the input says. */
@@ -72,7 +72,7 @@ const TYPES = [
 const ROLES = ['assistant', 'system', 'developer', 'user'] as const
 
 /** The input of a body. Throws 400 for what cannot be read, with its place. */
-export function inputOf(body: ResponsesBody): Input {
+export function readInput(body: ResponsesBody): Input {
   const { input } = body
   const reader = new InputReader(flatToolsOf(body))
   if (typeof input === 'string') reader.readText(input)
@@ -182,7 +182,7 @@ class InputReader {
         return
       }
       case 'assistant': {
-        const text = textsOf(content, place)
+        const text = textPartsOf(content, place)
           .map((part) => part.text)
           .join('\n\n')
         if (text !== '') this.assistant().steps.push({ kind: 'text', text, at: place })
@@ -190,7 +190,7 @@ class InputReader {
       }
       case 'system':
       case 'developer': {
-        const parts = textsOf(content, place)
+        const parts = textPartsOf(content, place)
         if (parts.length > 0) this.turns.push({ side: 'system', role, parts, at })
         return
       }

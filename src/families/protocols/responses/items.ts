@@ -39,7 +39,7 @@ export function textOf(turns: readonly InstructionTurn[]): string {
 }
 
 /** The items of turns. Reasoning is opened where an answer is made, and left out where a request is only checked. */
-export function inputOf(
+export function itemsOfTurns(
   turns: readonly Turn[],
   { instructionsHold }: Conversation,
   model: Model,

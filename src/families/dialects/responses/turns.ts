@@ -11,7 +11,7 @@ import { missingField, repeated, textAt, wrongType, wrongValue } from '../../res
 import { partsOf, textPartsOf } from './parts'
 import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './tools'
 
-/** What the input says. */
+/** The turns of an input, and the settings in it. */
 export interface Input {
   turns: readonly Turn[]
   /** Settings that an item changes for what follows it; the last one counts. */

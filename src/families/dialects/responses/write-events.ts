@@ -26,7 +26,7 @@ export class ResponseWriter implements AnswerWriter {
   private readonly named = new Set<CallItem>()
   /** Calls without arguments, or with broken ones: cut off if nothing follows and the answer is not whole. */
   private readonly doubtful: OpenCall[] = []
-  /** What is in the item of reasoning that is open. */
+  /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
   private hasRefused = false
 

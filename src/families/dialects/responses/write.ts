@@ -23,7 +23,7 @@ export function streamedResponse(parsed: ParsedRequest<ResponsesBody>, model: Mo
 
 class Answer implements StreamedAnswer {
   readonly writers: readonly [ResponseWriter]
-  /** What the caller reads. The words of a compaction are the summary, which is not shown. */
+  /** The events that the caller reads. The words of a compaction are the summary, which is not shown. */
   private readonly shown: ResponseEvents
 
   constructor(

@@ -34,7 +34,7 @@ export function leadingIn({ turns, instructionsHold }: Conversation): Instructio
 }
 
 /** The text of instructions. */
-export function textOf(turns: readonly InstructionTurn[]): string {
+export function textOfInstructions(turns: readonly InstructionTurn[]): string {
   return turns.flatMap(({ parts }) => parts.map(({ text }) => text)).join(BLANK_LINE)
 }
 
@@ -46,7 +46,7 @@ export function itemsOfTurns(
   options: WriteOptions,
 ): Fields[] {
   const items: Fields[] = []
-  /** What the user says, with later instructions in it, marked as such. */
+  /** Parts of the message of the user, with later instructions in it, marked as such. */
   let said: SentPart[] = []
   const endUser = () => {
     if (said.length > 0) items.push({ role: 'user', content: plainOf(said) })
@@ -57,7 +57,7 @@ export function itemsOfTurns(
       items.push(...turn.results.map(resultItem))
       said.push(...turn.parts.map(partOf))
     } else if (turn.side === 'system' && instructionsHold === 'from_their_place') {
-      said.push({ type: 'input_text', text: `<system>\n${textOf([turn])}\n</system>` })
+      said.push({ type: 'input_text', text: `<system>\n${textOfInstructions([turn])}\n</system>` })
     } else {
       endUser()
       if (turn.side === 'system') {

@@ -23,7 +23,7 @@ interface Open {
 export class ResponseReader implements AnswerReader {
   /** By the place in the output. */
   private readonly items = new Map<unknown, Open>()
-  /** What the model said in refusing. */
+  /** The words with which the model refused. */
   private refusal = ''
 
   constructor(private readonly writer: AnswerWriter) {}

@@ -10,7 +10,7 @@ import { withoutReasoning } from '../../responses/native-request'
 import { edited } from '../../traits/edit'
 import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { responsesEdit } from '../../traits/responses'
-import { itemsOfTurns, leadingIn, textOf } from './items'
+import { itemsOfTurns, leadingIn, textOfInstructions } from './items'
 
 type Fields = Record<string, unknown>
 
@@ -27,7 +27,7 @@ export function writeResponses(conversation: Conversation, model: Model, options
   const request = withoutGaps({
     model: model.upstreamModel,
     store: false,
-    instructions: leading.length > 0 ? textOf(leading) : undefined,
+    instructions: leading.length > 0 ? textOfInstructions(leading) : undefined,
     input: itemsOfTurns(turns.slice(leading.length), conversation, model, options),
     stream: settings.stream ? true : undefined,
     max_output_tokens: limitOf(settings, model, options),

@@ -42,7 +42,7 @@ export class MessageWriter implements AnswerWriter {
         this.start(item)
         this.blocks.piece(TYPES[item.kind], piece)
       },
-      close: (item) => this.stop(item),
+      close: (item) => this.endBlock(item),
     })
   }
 
@@ -130,7 +130,7 @@ export class MessageWriter implements AnswerWriter {
     }
   }
 
-  private stop(item: AnswerItem): void {
+  private endBlock(item: AnswerItem): void {
     if (item.kind === 'thinking') this.sign(item)
     if (!this.isOpen) return
     this.isOpen = false

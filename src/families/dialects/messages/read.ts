@@ -1,0 +1,137 @@
+// Reads a messages request into a conversation. It must never drop a field in silence: what nobody could serve is refused by its place,
+// and what is left out is in the table of fields.
+
+import type { Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { asObject, isObject } from '../../../lib/objects'
+import type {
+  AnswerFormat,
+  Conversation,
+  ReasoningWish,
+  Tool,
+  ToolChoice,
+} from '../../conversation/conversation'
+import type { MessagesBody } from '../../messages/caller-side'
+import { markOf } from './blocks'
+import { turnsOf } from './turns'
+
+type Fields = Record<string, unknown>
+
+export function readMessages(body: MessagesBody, model: Model): Conversation {
+  if (body.max_tokens < 1) {
+    throw invalidRequest(
+      'max_tokens',
+      `Invalid 'max_tokens': integer below minimum value. ${model.id} writes at least 1 token, but got ${body.max_tokens}.`,
+      'integer_below_min_value',
+    )
+  }
+  const tools = (body.tools ?? []).map((tool, index) => toolOf(tool as Fields, `tools[${index}]`))
+  const { tool_choice: choice } = body
+  const alone = asObject(choice).disable_parallel_tool_use
+  return {
+    turns: turnsOf(body),
+    instructionsHold: 'from_their_place',
+    tools,
+    choice: tools.length > 0 && choice ? choiceOf(choice) : undefined,
+    parallelCalls: tools.length > 0 && alone !== undefined && alone !== null ? !alone : undefined,
+    settings: settingsOf(body, model),
+    ...markOf(body),
+  }
+}
+
+function toolOf(tool: Fields, at: string): Tool {
+  const { name, description, input_schema: schema, input_examples: examples, strict } = tool
+  if (typeof name !== 'string') throw invalidRequest(`${at}.name`, `Missing '${at}.name': expected a string.`)
+  if (!isObject(schema)) {
+    throw invalidRequest(`${at}.input_schema`, `Missing '${at}.input_schema': expected a JSON schema.`)
+  }
+  return {
+    name,
+    description: withExamples(description, examples),
+    parameters: schema,
+    isStrict: strict === true,
+    strictBy: 'messages',
+    at,
+    ...markOf(tool),
+  }
+}
+
+function withExamples(description: unknown, examples: unknown): string | undefined {
+  const texts = typeof description === 'string' ? [description] : []
+  if (!Array.isArray(examples) || examples.length === 0) return texts[0]
+  const lines = examples.map((example) => JSON.stringify(example))
+  return [...texts, ['Examples of its input:', ...lines].join('\n')].join('\n\n')
+}
+
+function choiceOf({ type, name }: { type: string; name?: unknown }): ToolChoice {
+  if (type === 'auto' || type === 'none') return { mode: type }
+  if (type === 'any') return { mode: 'required' }
+  if (type === 'tool' && typeof name === 'string') return { mode: 'required', allowed: [name] }
+  throw invalidRequest(
+    'tool_choice',
+    `Invalid value for 'tool_choice': its type is 'auto', 'any', 'none', or 'tool' with a 'name'.`,
+  )
+}
+
+function settingsOf(body: MessagesBody, model: Model): Conversation['settings'] {
+  return {
+    stream: body.stream === true,
+    candidates: 1,
+    limit: { tokens: body.max_tokens, at: 'max_tokens' },
+    temperature: body.temperature ?? undefined,
+    topP: body.top_p ?? undefined,
+    topK: body.top_k ?? undefined,
+    stop: body.stop_sequences ?? [],
+    seed: undefined,
+    frequencyPenalty: undefined,
+    presencePenalty: undefined,
+    format: formatOf(body),
+    reasoning: reasoningOf(body, model),
+    verbosity: undefined,
+    logprobs: undefined,
+    user: userOf(body),
+    // One user's turns are looked for in the same cache.
+    cacheKey: userOf(body),
+    serviceTier: undefined,
+  }
+}
+
+function formatOf(body: MessagesBody): AnswerFormat | undefined {
+  const format = asObject(body.output_config).format ?? body.output_format
+  if (!isObject(format)) return undefined
+  // Every vendor of schemas is sent what the caller wrote.
+  const schema = format.schema as object
+  return { type: 'json_schema', name: 'output', description: undefined, schema, isStrict: true }
+}
+
+/**
+ * How long to think. Without `display` current models of messages show nothing of it:
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+ */
+function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningWish {
+  const { type, budget_tokens: budget, display } = asObject(body.thinking)
+  const effort = effortIn(body)
+  const isWritten = effort !== undefined && type !== 'disabled'
+  // Other vendors rarely have a word for it.
+  const word = effort === 'max' && !traits.efforts?.includes(effort) ? 'xhigh' : effort
+  return {
+    effort: word,
+    effortAt: isWritten ? 'output_config.effort' : undefined,
+    budgetTokens: type === 'enabled' && typeof budget === 'number' ? budget : undefined,
+    isShown: display === 'summarized',
+    isCarried: true,
+  }
+}
+
+/** The effort that a request names; `none` if it wants no thinking. It is not checked. */
+export function effortIn(body: Readonly<Fields>): string | undefined {
+  if (asObject(body.thinking).type === 'disabled') return 'none'
+  const { effort } = asObject(body.output_config)
+  return typeof effort === 'string' ? effort : undefined
+}
+
+/** The user's id: vendors want to distinguish users, not to know them. */
+function userOf({ metadata }: MessagesBody): string | undefined {
+  const { user_id: id } = asObject(metadata)
+  return typeof id === 'string' ? new Bun.CryptoHasher('sha256').update(id).digest('hex') : undefined
+}

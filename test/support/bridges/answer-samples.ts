@@ -1,0 +1,56 @@
+// The parts that samples of vendors' answers are written with, for all protocols.
+
+import type { Random } from '../random'
+import type { Json } from '../scenario'
+
+/** The words of a vendor's answer in the order of their kinds: what a translation must neither invent nor lose. */
+export interface ToldWords {
+  thinking: string
+  said: string
+  calls: { name: string; arguments: string }[]
+}
+
+export interface StreamSample {
+  label: string
+  /** The data of each event: JSON, or a text that is none. */
+  events: readonly Json[]
+  /** Absent where the stream is too odd to be measured. */
+  told?: ToldWords
+}
+
+/** Answers of a protocol as data. */
+export interface AnswerSamples {
+  /** Families whose recorded answers are of the protocol. */
+  recorded: RegExp
+  replies: readonly Json[]
+  streams: readonly StreamSample[]
+  /** The data that closes each recorded stream. */
+  closing: readonly Json[]
+  /** Events of kinds that may come anywhere: unknown ones and errors. */
+  anywhere: readonly Json[]
+  generated(random: Random): StreamSample
+}
+
+/** A text in pieces that never cut a letter. */
+export function cut(random: Random, text: string): string[] {
+  const letters = Array.from(text)
+  const pieces: string[] = []
+  while (letters.length > 0) pieces.push(letters.splice(0, 1 + random.below(8)).join(''))
+  return pieces
+}
+
+/** The data of the events in a stream's text. */
+export function dataOf(text: string): Json[] {
+  return text.split(/\r?\n\r?\n/).flatMap((event) => {
+    const data = event.split(/\r?\n/).flatMap((line) => /^data: ?(.*)$/s.exec(line)?.[1] ?? [])
+    return data.length === 0 ? [] : [jsonOr(data.join('\n'))]
+  })
+}
+
+function jsonOr(text: string): Json {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,42 @@
+// The parts that samples of requests are written with, for all dialects.
+
+import type { Random } from '../random'
+import type { Json } from '../scenario'
+
+/** Requests of a dialect as data. */
+export interface RequestSamples {
+  /** The members that every request needs. */
+  base: Json
+  /** Members that take the place of those of the base, each tried by itself and mixed with others. */
+  fields: readonly Json[]
+  /** The turns of a conversation, in any order. */
+  conversation(random: Random): Json
+}
+
+export const PICTURE = 'data:image/png;base64,iVBORw0KGgo='
+export const PDF = 'data:application/pdf;base64,JVBERi0='
+
+export const schema = {
+  type: 'object',
+  properties: { place: { type: 'string', description: 'Where.' } },
+  required: ['place'],
+  additionalProperties: false,
+}
+
+/** One body for each value of a field. */
+export function each(field: string, ...values: readonly Json[]): Json[] {
+  return values.map((value) => ({ [field]: value }))
+}
+
+export function many<Item>(random: Random, most: number, make: (index: number) => Item): Item[] {
+  return Array.from({ length: 1 + random.below(most) }, (_, index) => make(index))
+}
+
+export function sometimes(random: Random, share: number, members: Json): Json {
+  return random.chance(share) ? members : {}
+}
+
+export function words(random: Random): string {
+  const list = ['Hi', 'the', ' cat', '\n\n', '世界', '🎉', ' "quoted"', '\\', '{"a":1}', ' ', 'END', '']
+  return many(random, 4, () => random.pick(list)).join('')
+}

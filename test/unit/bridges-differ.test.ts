@@ -1,0 +1,190 @@
+// Holds each family that translates against the family in its place: requests, replies and streams must be deeply equal, but
+// for the differences in test/support/bridges/wanted.ts. The newer families are named in test/support/bridges/pairs.ts.
+// One pair, with all models and cases, and its differences in full:
+// DIFFER_PAIR=chat-on-messages bun test test/unit/bridges-differ.test.ts
+// DIFFER_SEED repeats a run, DIFFER_MIXTURES and DIFFER_STREAMS set how many random requests and streams are tried.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { MadeFamily, Translator } from '../../src/contract/family'
+import { type CompareOptions, compare, type Report } from '../support/bridges/differ'
+import { shown, type WantedDifference } from '../support/bridges/differences'
+import { type Pair, pairs } from '../support/bridges/pairs'
+import { wantedDifferences } from '../support/bridges/wanted'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(300_000)
+
+const { DIFFER_PAIR: chosen, DIFFER_SEED, DIFFER_MIXTURES, DIFFER_STREAMS } = process.env
+const sample: CompareOptions = { mixtures: 200, streams: 60, models: 2, step: 4 }
+const options: CompareOptions = {
+  ...(chosen === undefined && sample),
+  ...(DIFFER_SEED !== undefined && { seed: Number(DIFFER_SEED) }),
+  ...(DIFFER_MIXTURES !== undefined && { mixtures: Number(DIFFER_MIXTURES) }),
+  ...(DIFFER_STREAMS !== undefined && { streams: Number(DIFFER_STREAMS) }),
+  wanted: wantedDifferences,
+}
+
+/** The differences of a report in lines, the first of each case with its request. */
+function linesOf({ pair, cases, found }: Report): string {
+  let last = ''
+  const lines = found.flatMap(({ kind, label, model, body, where, older, newer }) => {
+    const head = `\n${kind} ${label} with ${model}\n  ${shown(body, chosen === undefined ? 600 : 4_000)}`
+    const isSame = head === last
+    last = head
+    return [...(isSame ? [] : [head]), `  ${where}`, `    - ${shown(older)}`, `    + ${shown(newer)}`]
+  })
+  return [`${pair}: ${cases} cases differ; the first:`, ...lines].join('\n')
+}
+
+const tried = pairs.filter(({ older }) => chosen === undefined || older.name === chosen)
+
+describe('the family in its place does the same as', () => {
+  test.each(tried.map((pair): [string, Pair] => [pair.older.name, pair]))('%s', (name, pair) => {
+    const report = compare(pair, options)
+    if (chosen !== undefined)
+      console.log(name, report.compared, { accepted: report.accepted, faithful: report.faithful })
+    expect(report.cases === 0 ? '' : linesOf(report)).toBe('')
+    expect(report.unfaithful.slice(0, 5)).toEqual([])
+    const unneeded = [...report.wanted]
+      .filter(([, count]) => count === 0)
+      .map(([{ where, reason }]) => `${where}: ${reason}`)
+    // A sample may miss a case.
+    if (chosen !== undefined) expect(unneeded).toEqual([])
+    const { compared, accepted, faithful } = report
+    const least = Math.min(accepted, compared.request - accepted, compared.reply, compared.stream)
+    expect(least).toBeGreaterThan(200)
+    expect(faithful).toBeGreaterThan(10)
+  })
+  test('each that is named', () => expect(tried.length).toBeGreaterThan(0))
+})
+
+/** A family with a fault. */
+type Mutation = (family: MadeFamily) => MadeFamily
+
+const withJson =
+  (change: (json: Json) => void): Mutation =>
+  (family) => ({
+    ...family,
+    call(parsed, model) {
+      const calls = [family.call(parsed, model)].flat().map((call) => {
+        const copy = structuredClone(call)
+        if (copy.body && 'json' in copy.body) change(copy.body.json)
+        return copy
+      })
+      return calls.length === 1 ? (calls[0] as (typeof calls)[number]) : calls
+    },
+  })
+
+const withEvents =
+  (change: (frames: string[]) => string[]): Mutation =>
+  (family) => ({
+    ...family,
+    ...(family.stream && {
+      stream: {
+        ...family.stream,
+        translate(parsed, model) {
+          const translator = family.stream?.translate(parsed, model) as Translator
+          const push = translator.push.bind(translator)
+          translator.push = (...event) => {
+            const frames = push(...event).split(/(?<=\n\n)/)
+            return change(frames).join('')
+          }
+          return translator
+        },
+      },
+    }),
+  })
+
+let pieces = 0
+const mutations: Record<string, Mutation> = {
+  'a field of the request is dropped': withJson((json) => {
+    if (json.tool_choice || json.toolConfig) json.tool_choice = json.toolConfig = undefined
+  }),
+  'a value of the request is another': withJson((json) => {
+    if (json.temperature !== undefined) json.temperature += 0.1
+    if (json.inferenceConfig?.temperature !== undefined) json.inferenceConfig.temperature += 0.1
+  }),
+  'a refusal names another field': (family) => ({
+    ...family,
+    check(body, model) {
+      try {
+        family.check?.(body, model)
+      } catch (error) {
+        throw Object.assign(error as object, { param: 'messages' })
+      }
+    },
+  }),
+  'less is held': (family) => ({
+    ...family,
+    quote: (parsed, model) =>
+      Object.fromEntries(
+        Object.entries(family.quote(parsed, model)).map(([unit, count]) => [unit, count - 1]),
+      ),
+  }),
+  'a row of the table is lost': (family) => ({ ...family, bridge: family.bridge?.slice(1) }) as MadeFamily,
+  'every fiftieth piece is lost': withEvents((frames) => (pieces++ % 50 === 49 ? frames.slice(1) : frames)),
+  'two events are swapped': withEvents((frames) => (frames.length > 2 ? frames.toReversed() : frames)),
+  'events come late': withLateEvents,
+  'the figures of a reply are others': (family) => ({
+    ...family,
+    reply: (replies, parsed, model, usage, files) =>
+      family.reply(replies, parsed, model, { ...usage, output_token: (usage.output_token ?? 0) + 1 }, files),
+  }),
+}
+
+/** Each event waits for the next. */
+function withLateEvents(family: MadeFamily): MadeFamily {
+  let kept = ''
+  const late = withEvents((frames) => {
+    const now = kept
+    kept = frames.join('')
+    return [now]
+  })(family)
+  const translate = late.stream?.translate as NonNullable<MadeFamily['stream']>['translate']
+  return {
+    ...late,
+    ...(late.stream && {
+      stream: {
+        ...late.stream,
+        translate(parsed, model) {
+          kept = ''
+          const translator = translate(parsed, model)
+          const finish = translator.finish.bind(translator)
+          translator.finish = (usage) => kept + finish(usage)
+          return translator
+        },
+      },
+    }),
+  }
+}
+
+if (chosen === undefined) {
+  describe('a fault is found:', () => {
+    const few: CompareOptions = { mixtures: 60, streams: 30, models: 1, step: 20 }
+    const faulty = Object.entries(mutations).flatMap(([fault, mutate], place) => {
+      // Each fault in a pair of its own, so that all pairs are shown to be compared.
+      const pair = pairs[place % pairs.length] as Pair
+      return [[`${fault}, in ${pair.older.name}`, pair, mutate]] as [string, Pair, Mutation][]
+    })
+    test.each(faulty)('%s', (_, pair, mutate) => {
+      const { cases, found } = compare({ ...pair, newer: mutate(pair.older) }, few)
+      expect(cases).toBeGreaterThan(0)
+      expect(found.length).toBeGreaterThan(0)
+    })
+
+    test('a difference is wanted only at its places', () => {
+      const [pair] = pairs as [Pair]
+      const newer = { ...pair, newer: mutations['less is held']?.(pair.older) as MadeFamily }
+      const wanted: WantedDifference = { pair: pair.older.name, where: /quote.*/, reason: 'a test' }
+      const all = compare(newer, { ...few, wanted: [wanted] })
+      expect(all.cases).toBe(0)
+      expect(all.wanted.get(wanted)).toBeGreaterThan(0)
+      const other = compare(newer, {
+        ...few,
+        wanted: [{ ...wanted, matches: ({ where }) => where.startsWith('quote[0]') }],
+      })
+      expect(other.cases).toBeGreaterThan(0)
+      expect(other.found.every(({ where }) => !where.startsWith('quote[0]'))).toBe(true)
+    })
+  })
+}

@@ -42,6 +42,9 @@ const parts: readonly Json[] = [
   { type: 'image_url', image_url: 'https://example.com/b.png' },
   { type: 'image_url', image_url: { url: 'http://127.0.0.1/a.png' } },
   { type: 'image_url', image_url: { url: 'a.png' } },
+  { type: 'image_url', image_url: { url: 'oss://a.png' } },
+  { type: 'file', file: { filename: 'a.pdf', file_data: 'gs://a.pdf' } },
+  { type: 'text', text: 'See fileid://a' },
   { type: 'image_url' },
   { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
   { type: 'file', file: { filename: 'a.pdf', file_data: PDF } },
@@ -49,6 +52,8 @@ const parts: readonly Json[] = [
   { type: 'file', file: { filename: 'a.csv', file_data: 'data:text/csv;base64,YSxi' } },
   { type: 'file', file: { filename: 'a.pdf', file_data: 'https://example.com/a.pdf' } },
   { type: 'file', file: { file_id: 'file_1' } },
+  { type: 'image_url', image_url: { url: 'data:audio/wav;base64,AAAA' } },
+  { type: 'file', file: { filename: 'a.mp4', file_data: 'data:video/mp4;base64,AAAA' } },
   { type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } },
 ]
 
@@ -247,7 +252,7 @@ function conversation(random: Random): Json[] {
 
 function content(random: Random): Json {
   if (random.chance(0.5)) return words(random)
-  const usual = parts.filter((_, place) => place < 8 || place === 13)
+  const usual = parts.filter((_, place) => place < 8 || place === 16)
   return many(random, 3, () => random.pick(random.chance(0.9) ? usual : parts))
 }
 

@@ -33,6 +33,8 @@ export interface Report {
   unfaithful: string[]
   /** Cases with a difference that is not wanted. */
   cases: number
+  /** How many of them differ at each place, by the kind and the place without numbers. */
+  places: Map<string, number>
   /** The first of them. */
   found: FoundDifference[]
   /** How often each wanted difference was found. */
@@ -49,24 +51,49 @@ export interface CompareOptions {
   /** Every how many changed answers one is compared; absent: all are. */
   step?: number
   wanted?: readonly WantedDifference[]
+  /** The only kind that is compared; absent: each is. */
+  kind?: CaseKind
+  /** The beginning of the places that are told; absent: each is. */
+  where?: string
   /** Most cases that are shown. */
   most?: number
 }
 
-export function compare({ dialect, protocol, older, newer }: Pair, options: CompareOptions = {}): Report {
-  const { seed = 1, mixtures = 1_500, streams = 250, models: most = 100, step = 1 } = options
-  const run = new Comparison(older, newer, options)
-  run.contract()
-  const models = modelsOfFamily(older)
+export function compare(pair: Pair, options: CompareOptions = {}): Report {
+  const run = new Comparison(pair.older, pair.newer, options)
+  const models = modelsOfFamily(pair.older)
+  const { kind } = options
+  if (kind === undefined || kind === 'contract') run.contract()
+  if (kind === undefined || kind === 'request') compareRequests(run, pair, models, options)
+  if (kind !== 'contract' && kind !== 'request') compareAnswers(run, pair, models, options)
+  return run.report
+}
+
+function compareRequests(
+  run: Comparison,
+  { dialect }: Pair,
+  models: readonly Model[],
+  { seed = 1, mixtures = 1_500, models: most = 100, step = 1 }: CompareOptions,
+): void {
   for (const [place, { label, body, isOfOneModel }] of requestCases(dialect, seed, mixtures).entries()) {
     if (isOfOneModel && place % step !== seed % step) continue
     for (const model of inTurn(models, place, isOfOneModel ? 1 : most)) run.request(label, body, model)
   }
+}
+
+function compareAnswers(
+  run: Comparison,
+  { dialect, protocol }: Pair,
+  models: readonly Model[],
+  { seed = 1, streams = 250, models: most = 100, step = 1, kind }: CompareOptions,
+): void {
   const asked = answeredBy(models, answeredRequests[dialect], run)
-  for (const [place, { label, reply, isOfOneRequest }] of replyCases(protocol, seed).entries()) {
+  const replies = kind === 'stream' ? [] : replyCases(protocol, seed)
+  for (const [place, { label, reply, isOfOneRequest }] of replies.entries()) {
     if (isOfOneRequest && place % step !== seed % step) continue
     for (const each of inTurn(asked, place, isOfOneRequest ? 1 : 2 * most)) run.reply(label, reply, each)
   }
+  if (kind === 'reply') return
   for (const [place, stream] of streamCases(protocol, seed, streams).entries()) {
     if (stream.isOfOneRequest && !stream.told && place % step !== seed % step) continue
     const tried = inTurn(asked, place, stream.isOfOneRequest ? 1 : 2 * most)
@@ -74,7 +101,6 @@ export function compare({ dialect, protocol, older, newer }: Pair, options: Comp
       for (const course of coursesOf(stream, place + number)) run.stream(stream, each, course)
     }
   }
-  return run.report
 }
 
 /** So many items of a list, from another one each time. */
@@ -136,6 +162,7 @@ class Comparison {
       faithful: 0,
       unfaithful: [],
       cases: 0,
+      places: new Map(),
       found: [],
       wanted: new Map(wanted.map((each) => [each, 0])),
     }
@@ -213,9 +240,15 @@ class Comparison {
     const { report } = this
     report.compared[kind]++
     if (Bun.deepEquals(older, newer)) return
-    const unwanted = differencesOf(older, newer).filter((difference) => !this.isWanted(difference, about))
+    const unwanted = differencesOf(older, newer).filter(
+      (difference) =>
+        difference.where.startsWith(this.options.where ?? '') && !this.isWanted(difference, about),
+    )
     if (unwanted.length === 0) return
     report.cases++
+    for (const place of new Set(unwanted.map(({ where }) => `${kind} ${where.replaceAll(/\d+/g, '')}`))) {
+      report.places.set(place, (report.places.get(place) ?? 0) + 1)
+    }
     if (report.cases > (this.options.most ?? 20)) return
     report.found.push(...unwanted.map((difference) => ({ kind, ...about, ...difference })))
   }

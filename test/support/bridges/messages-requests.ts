@@ -43,6 +43,9 @@ const blocks: readonly Json[] = [
   { type: 'image', source: { type: 'base64', media_type: 'image/png' } },
   { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
   { type: 'image', source: { type: 'url', url: 'http://127.0.0.1/a.png' } },
+  { type: 'image', source: { type: 'url', url: 'oss://a.png' } },
+  document({ type: 'content', content: [{ type: 'image', source: { type: 'url', url: 'oss://a.png' } }] }),
+  { type: 'text', text: 'See fileid://a' },
   { type: 'image', source: { type: 'file', file_id: 'file_1' } },
   { type: 'image' },
   document(pdf),
@@ -57,6 +60,7 @@ const blocks: readonly Json[] = [
   document({ type: 'content', content: 'inside' }),
   document({ type: 'url', url: 'https://example.com/a.pdf' }),
   document({ type: 'file', file_id: 'file_1' }),
+  document({ type: 'base64', media_type: 'audio/wav', data: 'AAAA' }),
   { type: 'document' },
   {
     type: 'search_result',
@@ -139,6 +143,9 @@ const fields: readonly Json[] = [
     ],
   },
   { system: [{ type: 'text', text: 'x-anthropic-billing-header: a=1' }] },
+  { system: [{ type: 'text', text: 'See fileid://a' }] },
+  { system: 'See fileid://a' },
+  turn(user('See fileid://a')),
   ...each('metadata', { user_id: 'ann' }, { user_id: null }, {}, null, 'ann'),
   ...[300, 2_000, 9_000, 40_000].flatMap((max_tokens) =>
     each(
@@ -280,6 +287,18 @@ const fields: readonly Json[] = [
     user([{ type: 'text', text: 'First' }, result('b', { tool_use_id: 'toolu_2' }), result('a')]),
   ),
   turn(user([result('there')])),
+  ...(
+    [
+      { type: 'url', url: 'oss://a.png' },
+      { type: 'content', content: [{ type: 'image', source: { type: 'url', url: 'oss://a.png' } }] },
+    ] as Json[]
+  ).map((source) =>
+    turn(
+      user([
+        { type: 'web_fetch_tool_result', content: { type: 'web_fetch_result', content: document(source) } },
+      ]),
+    ),
+  ),
   turn(user('Hi'), user('Ho'), assistant('A'), assistant('B'), user('C')),
   turn({ role: 'system', content: 'Be brief.' }, user('Hi')),
   turn(user('Hi'), { role: 'system', content: 'Be brief.' }, assistant('Yes.'), user('And?')),
@@ -319,7 +338,7 @@ function conversation(random: Random): Json[] {
 
 function content(random: Random): Json {
   if (random.chance(0.4)) return words(random)
-  const usual = [0, 2, 3, 6, 10, 14, 15, 20, 22, 27].map((place) => blocks[place])
+  const usual = [0, 2, 3, 6, 10, 17, 18, 23, 25, 31].map((place) => blocks[place])
   return many(random, 3, () => random.pick(random.chance(0.9) ? usual : blocks))
 }
 

@@ -16,6 +16,7 @@ const cached: Price = {
   per_1m_cache_write_1h_tokens: '2.00',
 }
 const tiers: Price = { ...price, service_tiers: { flex: '0.5', priority: '2' } }
+const heard: Price = { ...cached, per_1m_input_audio_tokens: '6' }
 /** A model that says what it reads, and how much. */
 const limits = { contextTokens: 200_000, maxOutputTokens: 64_000, inputModalities: ['image' as const] }
 
@@ -33,7 +34,11 @@ const upstreams: Record<string, string> = {
   zai: 'zai',
   dashscope: 'dashscope',
   openrouter: 'openrouter',
+  own: 'openai',
+  'own-messages': 'anthropic',
 }
+/** Upstreams of one customer alone, which may read what lies on its own machine. */
+const ofOne = { sharedAccount: false, allowPrivateAddresses: true }
 
 type Row = readonly [upstream: string, upstreamModel: string, more?: Partial<ModelConfig>]
 
@@ -42,6 +47,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'openai-chat': [
     ['openai', 'local-model'],
     ['openai', 'gpt-4.1-mini', { price: cached, ...limits }],
+    ['openai', 'gpt-4o-audio-preview', { price: heard, inputModalities: ['audio', 'image', 'file'] }],
     ['openai', 'gpt-5-mini', { price: tiers }],
     ['openai', 'gpt-5.4'],
     ['openai', 'llama-free', { free: true, strictFields: true }],
@@ -58,6 +64,8 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['zai', 'glm-5.3-flash'],
     ['zai', 'glm-4.7'],
     ['dashscope', 'qwen3.7-plus'],
+    ['dashscope', 'qwen-long'],
+    ['own', 'local-model'],
     ['groq', 'openai/gpt-oss-120b'],
     ['mistral', 'mistral-large-latest', limits],
     ['xai', 'grok-4.3'],
@@ -73,6 +81,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['anthropic', 'kimi-k2.6'],
     ['anthropic', 'glm-4.7', { price: cached }],
     ['anthropic', 'local-model', { reserveOutputTokens: 700 }],
+    ['own-messages', 'qwen-long'],
     ['bedrock', 'us.anthropic.claude-sonnet-4-5-20250929-v1:0'],
     ['vertex', 'claude-opus-4-7'],
   ],
@@ -85,6 +94,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['openai', 'gpt-6-astra'],
     ['openai', 'o3', { maxOutputTokens: 900 }],
     ['xai', 'grok-4.5'],
+    ['own', 'qwen-long'],
   ],
   'bedrock-converse': [
     ['bedrock', 'us.amazon.nova-lite-v1:0'],
@@ -109,7 +119,7 @@ export function modelsOfFamily(family: MadeFamily): readonly Model[] {
   ])
   const settings = Object.entries(upstreams).map(([name, kind]) => [
     name,
-    { kind, apiKey: 'none', region: 'us-east-1', project: 'project' },
+    { kind, apiKey: 'none', region: 'us-east-1', project: 'project', ...(name.startsWith('own') && ofOne) },
   ])
   const { models } = buildCatalogue(
     { upstreams: Object.fromEntries(settings), models: Object.fromEntries(entries) },

@@ -53,11 +53,17 @@ const parts: readonly Json[] = [
   { type: 'input_image', image_url: PICTURE, detail: 'low' },
   { type: 'input_image', image_url: 'https://example.com/a.png' },
   { type: 'input_image', image_url: 'http://127.0.0.1/a.png' },
+  { type: 'input_image', image_url: 'oss://a.png' },
+  { type: 'input_file', filename: 'a.pdf', file_data: 'gs://a.pdf' },
+  { type: 'input_file', file_url: 'gs://a.pdf' },
+  { type: 'input_text', text: 'See fileid://a' },
   { type: 'input_image', file_id: 'file_1' },
   { type: 'input_file', filename: 'a.pdf', file_data: PDF },
   { type: 'input_file', file_url: 'https://example.com/a.pdf' },
   { type: 'input_file', file_id: 'file_1' },
   { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+  { type: 'input_image', image_url: 'data:audio/wav;base64,AAAA' },
+  { type: 'input_file', filename: 'a.wav', file_data: 'data:audio/wav;base64,AAAA' },
   { type: 'summary_text', text: 'x' },
 ]
 
@@ -114,7 +120,7 @@ const fields: readonly Json[] = [
   ...ofClients,
   ...ofTables,
   ...each('input', 'Good day', '', [], null, undefined, [{}], [null], 7),
-  ...each('instructions', 'Be brief.', '', null),
+  ...each('instructions', 'Be brief.', '', 'See fileid://a', null),
   ...each('max_output_tokens', 1, 15, 16, 300, 5_000, 50_000, 100_000_000, 0, null),
   ...each('temperature', 0, 0.5, 1, 1.5, 3, null),
   ...each('top_p', 0, 0.5, 1, null),
@@ -252,6 +258,7 @@ const fields: readonly Json[] = [
   input({ role: 'robot', content: 'x' }),
   input({ type: 'message', content: 'x' }),
   input({ id: 'item_1' }),
+  input({ type: 'item_reference', id: 'item_1' }),
   input({ type: 'additional_tools', role: 'developer', tools: all }),
   input({ type: 'additional_tools', role: 'developer' }),
   input({ type: 'configuration_update', text: { format: { type: 'json_schema', name: 'p', schema } } }),
@@ -286,7 +293,7 @@ function items(random: Random): Json[] {
 
 function content(random: Random): Json {
   if (random.chance(0.5)) return words(random)
-  const usual = parts.filter((_, place) => place < 2 || [4, 5, 8].includes(place))
+  const usual = parts.filter((_, place) => place < 2 || [4, 5, 12].includes(place))
   return many(random, 3, () => random.pick(random.chance(0.9) ? usual : parts))
 }
 

@@ -109,7 +109,7 @@ function formatOf(body: MessagesBody): AnswerFormat | undefined {
  * https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
  */
 function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningWish {
-  const { type, budget_tokens: budget, display } = asObject(body.thinking)
+  const { type, display } = asObject(body.thinking)
   const effort = effortIn(body)
   const isWritten = effort !== undefined && type !== 'disabled'
   // Other vendors rarely have a word for it.
@@ -117,7 +117,7 @@ function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningWish {
   return {
     effort: word,
     effortAt: isWritten ? 'output_config.effort' : undefined,
-    budgetTokens: type === 'enabled' && typeof budget === 'number' ? budget : undefined,
+    budgetTokens: budgetIn(body),
     isShown: display === 'summarized',
     isCarried: true,
   }
@@ -128,6 +128,12 @@ export function effortIn(body: Readonly<Fields>): string | undefined {
   if (asObject(body.thinking).type === 'disabled') return 'none'
   const { effort } = asObject(body.output_config)
   return typeof effort === 'string' ? effort : undefined
+}
+
+/** The tokens that a request allows for thinking. */
+export function budgetIn(body: Readonly<Fields>): number | undefined {
+  const { type, budget_tokens: budget } = asObject(body.thinking)
+  return type === 'enabled' && typeof budget === 'number' ? budget : undefined
 }
 
 /** The user's id: vendors want to distinguish users, not to know them. */

@@ -1,0 +1,137 @@
+// Reads events of ConverseStream, where texts begin without an event of their own. It must never throw, and never lose or repeat a
+// piece. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html.
+
+import type { Reading } from '../../../contract/reading'
+import { asObject } from '../../../lib/objects'
+import type { AnswerItem, AnswerReader, AnswerWriter } from '../../conversation/answer'
+import { readMessage, readMessageEvent } from '../../messages/caller-side'
+import { asReported, reportedUsage, stopOf, textOr } from './read'
+
+type Fields = Record<string, unknown>
+
+/** A block that is open: the vendor's number for it, and what is signed of it. */
+interface OpenBlock {
+  place: unknown
+  kind: AnswerItem['kind'] | 'redacted'
+  item: AnswerItem
+  signed: { thinking: string; signature: string }
+}
+
+export class ConverseReader implements AnswerReader {
+  private block: OpenBlock | undefined
+
+  constructor(private readonly writer: AnswerWriter) {}
+
+  push(event: object): void {
+    const { messageStart, contentBlockStart, contentBlockDelta, contentBlockStop, messageStop } =
+      asObject(event)
+    if (messageStart !== undefined) this.writer.begin('')
+    else if (contentBlockStart !== undefined) this.start(asObject(contentBlockStart))
+    else if (contentBlockDelta !== undefined) this.goOn(asObject(contentBlockDelta))
+    else if (contentBlockStop !== undefined) {
+      if (this.block?.place === asObject(contentBlockStop).contentBlockIndex) this.close()
+    } else if (messageStop !== undefined) {
+      this.close()
+      this.writer.end({ stop: stopOf(asObject(messageStop).stopReason) })
+    }
+  }
+
+  finish(): void {
+    this.close()
+  }
+
+  private start({ start, contentBlockIndex: place }: Fields): void {
+    const { toolUse } = asObject(start)
+    if (toolUse === undefined) return
+    const { toolUseId, name } = asObject(toolUse)
+    const item = { kind: 'call', id: textOr(toolUseId), name: textOr(name), form: 'function' } as const
+    this.open(place, 'call', item)
+  }
+
+  private goOn({ contentBlockIndex: place, delta }: Fields): void {
+    const { text, toolUse, reasoningContent } = asObject(delta)
+    const { input } = asObject(toolUse)
+    if (typeof text === 'string') this.add(place, 'text', text)
+    else if (typeof input === 'string') {
+      // A call begins with its name.
+      if (this.block?.place === place && this.block.kind === 'call') this.writer.add(this.block.item, input)
+    } else this.think(place, asObject(reasoningContent))
+  }
+
+  private think(place: unknown, { text, signature, redactedContent: redacted }: Fields): void {
+    if (typeof redacted === 'string') {
+      if (this.block?.place === place && this.block.kind === 'redacted') return
+      this.open(place, 'redacted', { kind: 'thinking', kept: { kind: 'messages', blocks: [{ redacted }] } })
+    } else if (typeof text === 'string') this.add(place, 'thinking', text).signed.thinking += text
+    else if (typeof signature === 'string') this.add(place, 'thinking', '').signed.signature += signature
+  }
+
+  private add(place: unknown, kind: 'text' | 'thinking', piece: string): OpenBlock {
+    const isOpen = this.block?.place === place && this.block.kind === kind
+    const block = isOpen && this.block ? this.block : this.open(place, kind, { kind })
+    this.writer.add(block.item, piece)
+    return block
+  }
+
+  private open(place: unknown, kind: OpenBlock['kind'], item: AnswerItem): OpenBlock {
+    this.close()
+    const block = { place, kind, item, signed: { thinking: '', signature: '' } }
+    this.block = block
+    this.writer.open(item)
+    return block
+  }
+
+  private close(): void {
+    const { block } = this
+    this.block = undefined
+    if (!block) return
+    const { item, signed } = block
+    if (item.kind === 'thinking' && signed.signature !== '')
+      item.kept = { kind: 'messages', blocks: [signed] }
+    this.writer.close(item)
+  }
+}
+
+/** Reads one event; the last one has the figures. */
+export function readConverseEvent(event: unknown): Reading {
+  const { contentBlockStart, contentBlockDelta, messageStop, metadata } = asObject(event)
+  if (metadata !== undefined) {
+    const { usage: reported } = asObject(metadata)
+    const { usage } = readMessage({ content: [], usage: reportedUsage(reported) }, { body: {} } as never)
+    return { ...(usage && { usage: asReported(usage, reported) }), end: 'finished' }
+  }
+  if (messageStop !== undefined) {
+    const isRefused = stopOf(asObject(messageStop).stopReason) === 'filter'
+    const isCut = asObject(messageStop).stopReason === 'max_tokens'
+    const reason = isRefused ? 'refusal' : isCut ? 'max_tokens' : 'end_turn'
+    return readMessageEvent({ type: 'message_delta', delta: { stop_reason: reason } })
+  }
+  if (contentBlockStart !== undefined) {
+    const { toolUse } = asObject(asObject(contentBlockStart).start)
+    if (toolUse === undefined) return {}
+    const { toolUseId: id, name } = asObject(toolUse)
+    const block = { type: 'tool_use', id: textOr(id), name: textOr(name), input: {} }
+    return readMessageEvent({ type: 'content_block_start', content_block: block })
+  }
+  if (contentBlockDelta !== undefined) return readPiece(asObject(asObject(contentBlockDelta).delta))
+  return readMessageEvent(event)
+}
+
+function readPiece({ text, toolUse, reasoningContent }: Fields): Reading {
+  const { input } = asObject(toolUse)
+  const { text: thinking, signature, redactedContent: data } = asObject(reasoningContent)
+  if (typeof text === 'string') return readDelta({ type: 'text_delta', text })
+  if (typeof input === 'string') return readDelta({ type: 'input_json_delta', partial_json: input })
+  if (typeof data === 'string') {
+    return readMessageEvent({
+      type: 'content_block_start',
+      content_block: { type: 'redacted_thinking', data },
+    })
+  }
+  if (typeof thinking === 'string') return readDelta({ type: 'thinking_delta', thinking })
+  return typeof signature === 'string' ? readDelta({ type: 'signature_delta', signature }) : {}
+}
+
+function readDelta(delta: Fields): Reading {
+  return readMessageEvent({ type: 'content_block_delta', delta })
+}

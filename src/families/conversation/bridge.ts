@@ -222,7 +222,12 @@ function translatorOf(answer: StreamedAnswer, protocol: Protocol, model: Model):
     },
     finish: (usage) => finished(() => answer.finish(usage)),
     cut: (usage) => finished(() => answer.cut(usage)),
-    ...(answer.fail && { fail: (error) => answer.fail?.(error) ?? '' }),
+    ...(answer.fail && {
+      fail(error) {
+        hasFailed = true
+        return answer.fail?.(error) ?? ''
+      },
+    }),
     ...(answer.keepAlive && { keepAlive: () => answer.keepAlive?.() ?? '' }),
     ...(answer.answer && { answer: () => answer.answer?.() }),
   }

@@ -22,7 +22,7 @@ export interface Conversation {
   extra?: Readonly<Partial<Record<ProtocolName, Fields>>>
 }
 
-export type ProtocolName = 'openai-chat' | 'messages' | 'responses' | 'converse' | 'gemini'
+export type ProtocolName = 'chat' | 'messages' | 'responses' | 'converse' | 'gemini'
 
 /** What one side says in a row: turns of one side are merged, except for those of instructions. */
 export type Turn = InstructionTurn | UserTurn | AssistantTurn

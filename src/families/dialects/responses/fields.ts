@@ -161,5 +161,5 @@ const chatParts: readonly FieldRule[] = [
 /** Rules for translated fields that name another's property. Converse is sent no address. */
 export function responsesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
   if (protocol === 'converse') return []
-  return protocol === 'openai-chat' ? [...publicParts, ...chatParts] : publicParts
+  return protocol === 'chat' ? [...publicParts, ...chatParts] : publicParts
 }

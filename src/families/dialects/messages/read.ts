@@ -96,7 +96,7 @@ function settingsOf(body: MessagesBody, model: Model): Conversation['settings'] 
   }
 }
 
-function formatOf(body: MessagesBody): AnswerFormat | undefined {
+function formatOf(body: Readonly<Fields>): AnswerFormat | undefined {
   const format = asObject(body.output_config).format ?? body.output_format
   if (!isObject(format)) return undefined
   // Every vendor of schemas is sent what the caller wrote.

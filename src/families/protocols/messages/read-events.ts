@@ -1,0 +1,175 @@
+// Reads messages and their events: each block is an item. It must never throw, and never lose or repeat a piece; events and blocks of
+// unknown kinds are left out.
+
+import type { Model } from '../../../contract/family'
+import { asObject } from '../../../lib/objects'
+import { demandsReasoning } from '../../chat/returned-reasoning'
+import type {
+  AnswerItem,
+  AnswerReader,
+  AnswerStop,
+  AnswerWriter,
+  CallItem,
+  ThinkingItem,
+} from '../../conversation/answer'
+import { reportedCount } from '../../shared-schemas'
+
+type Fields = Record<string, unknown>
+
+/** A block that has begun. */
+type Block =
+  | { item: Exclude<AnswerItem, ThinkingItem | CallItem> }
+  | { item: ThinkingItem; signed: { thinking: string; signature: string } }
+  /** With the input that came at the beginning, until pieces of it replace it. */
+  | { item: CallItem; whole: string | null }
+
+const stops = new Map<unknown, AnswerStop>([
+  ['tool_use', 'calls'],
+  ['max_tokens', 'limit'],
+  ['model_context_window_exceeded', 'limit'],
+  ['stop_sequence', 'stop_sequence'],
+  ['refusal', 'refusal'],
+])
+
+export class MessageReader implements AnswerReader {
+  private readonly blocks = new Map<unknown, Block>()
+
+  constructor(
+    private readonly writer: AnswerWriter,
+    private readonly model: Model,
+  ) {}
+
+  push(event: object): void {
+    const { type, message, index, content_block: block, delta } = asObject(event)
+    switch (type) {
+      case 'message_start':
+        this.writer.begin(textOr(asObject(message).id))
+        this.readContent(asObject(message).content)
+        break
+      case 'content_block_start':
+        this.start(index, asObject(block))
+        break
+      case 'content_block_delta':
+        this.goOn(this.blocks.get(index), asObject(delta))
+        break
+      case 'content_block_stop':
+        this.stop(index)
+        break
+      case 'message_delta':
+        this.noteEnd(asObject(delta), asObject(asObject(event).usage))
+    }
+  }
+
+  finish(): void {
+    for (const index of [...this.blocks.keys()]) this.stop(index)
+  }
+
+  readContent(content: unknown): void {
+    if (!Array.isArray(content)) return
+    for (const [index, block] of content.entries()) {
+      this.start(index, asObject(block))
+      this.stop(index)
+    }
+  }
+
+  noteEnd(
+    { stop_reason: reason, stop_sequence: sequence, stop_details: details }: Fields,
+    usage: Fields,
+  ): void {
+    const explanation = textOr(asObject(details).explanation)
+    const thinkingTokens = reportedCount(asObject(usage.output_tokens_details).thinking_tokens)
+    const tier = usage.speed === 'fast' ? usage.speed : usage.service_tier
+    this.writer.end({
+      ...(typeof reason === 'string' && { stop: stops.get(reason) ?? 'stop' }),
+      ...(typeof sequence === 'string' && { stopSequence: sequence }),
+      ...(explanation !== '' && { explanation }),
+      ...(thinkingTokens > 0 && { thinkingTokens }),
+      ...(typeof tier === 'string' && { serviceTier: tier }),
+    })
+  }
+
+  private start(index: unknown, block: Fields): void {
+    this.stop(index)
+    switch (block.type) {
+      case 'text': {
+        const item = { kind: 'text' } as const
+        this.open(index, { item })
+        this.writer.add(item, textOr(block.text))
+        break
+      }
+      case 'thinking': {
+        const begun: Block = { item: { kind: 'thinking' }, signed: { thinking: '', signature: '' } }
+        this.open(index, begun)
+        this.goOn(begun, { type: 'thinking_delta', thinking: block.thinking })
+        this.goOn(begun, { type: 'signature_delta', signature: block.signature })
+        break
+      }
+      case 'redacted_thinking': {
+        const blocks = [{ redacted: textOr(block.data) }]
+        const item: ThinkingItem = { kind: 'thinking', kept: { kind: 'messages', blocks } }
+        this.writer.open(item)
+        this.writer.close(item)
+        break
+      }
+      case 'tool_use': {
+        const item: CallItem = {
+          kind: 'call',
+          id: textOr(block.id),
+          name: textOr(block.name),
+          form: 'function',
+        }
+        // Some vendors send the whole input at once.
+        const input = asObject(block.input)
+        this.open(index, { item, whole: Object.keys(input).length > 0 ? JSON.stringify(input) : null })
+      }
+    }
+  }
+
+  private open(index: unknown, block: Block): void {
+    this.blocks.set(index, block)
+    this.writer.open(block.item)
+  }
+
+  private goOn(block: Block | undefined, piece: Fields): void {
+    if (!block) return
+    if ('signed' in block) {
+      const thinking = piece.type === 'thinking_delta' ? textOr(piece.thinking) : ''
+      block.signed.thinking += thinking
+      if (piece.type === 'signature_delta') block.signed.signature += textOr(piece.signature)
+      this.writer.add(block.item, thinking)
+    } else if ('whole' in block) {
+      const json = piece.type === 'input_json_delta' ? textOr(piece.partial_json) : ''
+      if (json !== '') block.whole = null
+      this.writer.add(block.item, json)
+    } else if (piece.type === 'text_delta') this.writer.add(block.item, textOr(piece.text))
+  }
+
+  private stop(index: unknown): void {
+    const block = this.blocks.get(index)
+    this.blocks.delete(index)
+    if (!block) return
+    if ('whole' in block && block.whole !== null) this.writer.add(block.item, block.whole)
+    if ('signed' in block) this.keep(block.item, block.signed)
+    this.writer.close(block.item)
+  }
+
+  /** Keeps thinking that is of use to the vendor. */
+  private keep(item: ThinkingItem, signed: { thinking: string; signature: string }): void {
+    const isOfUse = signed.signature !== '' || (signed.thinking !== '' && demandsReasoning(this.model))
+    if (isOfUse) item.kept = { kind: 'messages', blocks: [signed] }
+  }
+}
+
+/** Reads a whole message. Throws if the vendor sent no content. */
+export function readMessageAnswer(reply: unknown, writer: AnswerWriter, model: Model): void {
+  const message = asObject(reply)
+  if (!Array.isArray(message.content)) throw new Error('the vendor sent no content')
+  writer.begin(textOr(message.id))
+  const reader = new MessageReader(writer, model)
+  reader.readContent(message.content)
+  reader.noteEnd(message, asObject(message.usage))
+}
+
+function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

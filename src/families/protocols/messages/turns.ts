@@ -1,0 +1,165 @@
+// Writes the turns of a conversation as messages. Thinking goes back only to the vendor that wrote it. What messages have no form for
+// is refused by its place.
+
+import type { Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { callInput } from '../../chat/answer-parts'
+import { demandsReasoning } from '../../chat/returned-reasoning'
+import type { WriteOptions } from '../../conversation/bridge'
+import type {
+  CacheMark,
+  Conversation,
+  InstructionTurn,
+  Part,
+  ReasoningStep,
+  Step,
+  ToolResult,
+  Turn,
+} from '../../conversation/conversation'
+import { openReasoning, type ThinkingBlock } from '../../sealed-reasoning'
+
+export type Block = { type: string; [field: string]: unknown }
+
+export interface Message {
+  role: 'user' | 'assistant'
+  content: Block[]
+}
+
+/** Stands for thinking while a request is only checked: it counts, but nobody reads it. */
+export const UNREAD: Block = { type: 'thinking' }
+
+/** Instructions that hold from the beginning: all of them, or those before the first turn. */
+export function leadingOf({ turns, instructionsHold }: Conversation): InstructionTurn[] {
+  const end = turns.findIndex(({ side }) => side !== 'system')
+  const leading = instructionsHold === 'everywhere' || end === -1 ? turns : turns.slice(0, end)
+  return leading.filter((turn) => turn.side === 'system')
+}
+
+/** The turns of both sides, those of one side merged with results first. Later instructions are texts of the user, marked as such. */
+export function messagesOf(conversation: Conversation, model: Model, options: WriteOptions): Message[] {
+  const leading = new Set<Turn>(leadingOf(conversation))
+  const isCarried = conversation.settings.reasoning.isCarried === true
+  const messages: Message[] = []
+  for (const turn of conversation.turns) {
+    if (leading.has(turn)) continue
+    const role = turn.side === 'assistant' ? 'assistant' : 'user'
+    const content = blocksOf(turn, (step) => thinkingOf(step, isCarried, model, options))
+    const last = messages.at(-1)
+    if (last?.role === role) for (const block of content) last.content.push(block)
+    else if (content.length > 0) messages.push({ role, content })
+  }
+  for (const { content } of messages) content.sort((a, b) => Number(isResult(b)) - Number(isResult(a)))
+  if (messages.length > 0) return messages
+  const at = conversation.instructionsHold === 'everywhere' ? 'messages' : 'input'
+  throw invalidRequest(
+    at,
+    `Invalid '${at}': there is nothing to answer. Send a message of role 'user' that is not empty.`,
+  )
+}
+
+function isResult({ type }: Block): boolean {
+  return type === 'tool_result'
+}
+
+function blocksOf(turn: Turn, think: (step: ReasoningStep) => Block[]): Block[] {
+  if (turn.side === 'user') return [...turn.results.map(resultBlock), ...turn.parts.map(partBlock)]
+  if (turn.side === 'system') {
+    return turn.parts.map(({ text }) => ({ type: 'text', text: `<system>\n${text}\n</system>` }))
+  }
+  // Thinking that led to nothing is of no use.
+  const speaks = turn.steps.some(({ kind }) => kind !== 'reasoning')
+  return speaks ? turn.steps.flatMap((step) => stepBlocks(step, think)) : []
+}
+
+function stepBlocks(step: Step, think: (step: ReasoningStep) => Block[]): Block[] {
+  if (step.kind === 'reasoning') return think(step)
+  if (step.kind === 'text') return [{ type: 'text', text: step.text, ...marked(step.cache) }]
+  const { id, name, input, cache } = step.call
+  return [{ type: 'tool_use', id: plainId(id), name, input: callInput(input), ...marked(cache) }]
+}
+
+/** The thinking in a step. A text that was not sealed goes to vendors that demand it, from callers who cannot carry sealed ones. */
+function thinkingOf(
+  { text, sealed }: ReasoningStep,
+  isCarried: boolean,
+  model: Model,
+  { answer }: WriteOptions,
+): Block[] {
+  if (sealed === undefined) {
+    return !isCarried && text !== '' && demandsReasoning(model) ? [{ type: 'thinking', thinking: text }] : []
+  }
+  if (!answer) return [UNREAD]
+  const opened = openReasoning({ answer }, model, sealed)
+  const blocks = opened?.kind === 'messages' ? opened.blocks : []
+  return blocks.filter((block) => isTaken(block, model)).map(thinkingBlock)
+}
+
+/** Vendors refuse thinking without a signature, except those that demand all of it back. */
+function isTaken(block: ThinkingBlock, model: Model): boolean {
+  return 'redacted' in block || block.signature !== '' || demandsReasoning(model)
+}
+
+function thinkingBlock(block: ThinkingBlock): Block {
+  if ('redacted' in block) return { type: 'redacted_thinking', data: block.redacted }
+  return { type: 'thinking', thinking: block.thinking, signature: block.signature }
+}
+
+function resultBlock({ call, parts, hasFailed, cache }: ToolResult): Block {
+  return {
+    type: 'tool_result',
+    tool_use_id: plainId(call.id),
+    content: parts.map(partBlock),
+    ...(hasFailed && { is_error: true }),
+    ...marked(cache),
+  }
+}
+
+/** The id of a call. Ids of other vendors, in a conversation that began there, may have letters that are refused here. */
+function plainId(id: string): string {
+  return id.replaceAll(/[^\w-]/g, '_')
+}
+
+function partBlock(part: Part): Block {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: part.text, ...marked(part.cache) }
+    case 'image':
+      return { type: 'image', source: sourceOf(part.url, part.urlAt), ...marked(part.cache) }
+    case 'document': {
+      const title = part.filename !== undefined && { title: part.filename }
+      return {
+        type: 'document',
+        source: documentSource(part.url, part.urlAt),
+        ...title,
+        ...marked(part.cache),
+      }
+    }
+  }
+  const at = `${part.at}.type`
+  throw invalidRequest(at, `Invalid value for '${at}': this model takes texts, pictures and documents.`)
+}
+
+/** The mark, which callers write as this vendor does. */
+export function marked(cache: CacheMark | undefined): { cache_control?: object } {
+  return cache ? { cache_control: { type: 'ephemeral', ...cache } } : {}
+}
+
+const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
+
+function sourceOf(url: string, at: string): Block {
+  const inline = DATA_URL.exec(url)
+  if (inline) return { type: 'base64', media_type: inline[1], data: url.slice(inline[0].length) }
+  if (/^https?:\/\//i.test(url)) return { type: 'url', url }
+  throw invalidRequest(at, `Invalid '${at}': expected an http or https address, or a data URL.`)
+}
+
+/** The source of a document. Texts are sent as such: the vendor takes only PDF files as bytes. */
+function documentSource(url: string, at: string): Block {
+  const source = sourceOf(url, at)
+  const { media_type: type, data } = source
+  if (typeof type === 'string' && /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/i.test(type)) {
+    const text = Buffer.from(data as string, 'base64').toString('utf8')
+    return { type: 'text', media_type: 'text/plain', data: text }
+  }
+  return source
+}

@@ -1,0 +1,137 @@
+// Writes a conversation as a messages request: turns, tools, limits, formats and thinking. It must never drop a thing silently: what
+// cannot be said is refused by its place.
+
+import type { Call, Model } from '../../../contract/family'
+import { asObject } from '../../../lib/objects'
+import type { WriteOptions } from '../../conversation/bridge'
+import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import type { MessagesBody } from '../../messages/caller-side'
+import { withOwnThinking } from '../../messages/own-thinking'
+import { edited } from '../../traits/edit'
+import { checkEffort } from '../../traits/efforts'
+import { messagesEdit } from '../../traits/messages'
+import { leadingOf, marked, messagesOf, UNREAD } from './turns'
+
+type Fields = Record<string, unknown>
+
+const JSON_ONLY = 'Answer with one JSON object and nothing else.'
+const VERBOSITIES = {
+  low: 'Keep the answer short.',
+  medium: '',
+  high: 'Answer at length, with all details.',
+} as const
+
+export function writeMessages(conversation: Conversation, model: Model, options: WriteOptions): Call {
+  const { settings, cache, extra } = conversation
+  const system = systemOf(conversation)
+  const { user, cacheKey, topK } = settings
+  const stop = settings.stop.filter((text) => text.trim() !== '')
+  const request = {
+    model: model.upstreamModel,
+    max_tokens: limitOf(settings, model, options),
+    ...(system !== '' && { system }),
+    messages: withOwnThinking(messagesOf(conversation, model, options) as MessagesBody['messages'], model),
+    ...samplingOf(settings),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    ...toolsOf(conversation),
+    ...thinkingOf(settings, model),
+    ...(user !== undefined && { metadata: { user_id: user } }),
+    ...(topK !== undefined && { top_k: topK }),
+    // A caller who names a key wants the conversation cached; this vendor caches only what it is told to.
+    ...marked(cache ?? (cacheKey === undefined ? undefined : {})),
+    ...(settings.stream && { stream: true }),
+    ...extra?.messages,
+  } as MessagesBody
+  return {
+    path: '/messages',
+    protocol: 'native',
+    body: { json: withReadThinking(edited(request, messagesEdit(request, model)), conversation) },
+    stream: settings.stream,
+  }
+}
+
+/** This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut. */
+function limitOf({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
+  const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
+  return Math.min(most, outputTokens ?? most)
+}
+
+/** The request without thinking that is not opened. Earlier thinking is of no use to an answer without any. */
+function withReadThinking(request: MessagesBody, { settings }: Conversation): MessagesBody {
+  const isOff = settings.reasoning.isCarried && request.thinking?.type === 'disabled'
+  const isKept = (block: { type: string }) =>
+    block !== UNREAD && !(isOff && (block.type === 'thinking' || block.type === 'redacted_thinking'))
+  const messages = request.messages.map(({ role, content }) => ({
+    role,
+    content: Array.isArray(content) ? content.filter(isKept) : content,
+  }))
+  return { ...request, messages }
+}
+
+function systemOf(conversation: Conversation): string {
+  const { format, verbosity = 'medium' } = conversation.settings
+  const texts = [
+    ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),
+    format?.type === 'json_object' ? JSON_ONLY : '',
+    VERBOSITIES[verbosity],
+  ]
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+/** Sampling fields. Models refuse both at once: a value without effect is left out. */
+function samplingOf({ temperature, topP }: Settings): Fields {
+  if (temperature !== undefined && temperature < 1) return { temperature }
+  return topP !== undefined && topP < 1 ? { top_p: topP } : {}
+}
+
+const choiceTypes = { none: 'none', auto: 'auto', required: 'any' } as const
+
+function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
+  const allowed = choice?.allowed
+  const forced = choice?.mode === 'required' && allowed?.length === 1 ? allowed[0] : undefined
+  // There is no word for some of the tools: only those that may be called are sent.
+  const sent = allowed && forced === undefined ? tools.filter(({ name }) => allowed.includes(name)) : tools
+  if (sent.length === 0) return {}
+  const isAlone = parallelCalls === false && choice?.mode !== 'none'
+  const chosen =
+    forced === undefined ? { type: choiceTypes[choice?.mode ?? 'auto'] } : { type: 'tool', name: forced }
+  const alone = isAlone && { disable_parallel_tool_use: true }
+  return { tools: sent.map(toolOf), ...((choice || isAlone) && { tool_choice: { ...chosen, ...alone } }) }
+}
+
+function toolOf({ name, description, parameters, isStrict, cache }: Tool): Fields {
+  const schema = parameters ?? { properties: {} }
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    input_schema: schema.type === undefined ? { type: 'object', ...schema } : schema,
+    ...(isStrict && { strict: true }),
+    ...marked(cache),
+  }
+}
+
+/** How to think, and in which form to answer. The pass of traits words it for the model. */
+function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
+  const { effort, effortAt, isShown } = reasoning
+  if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
+  const sent = effort === 'minimal' ? 'low' : effort === 'none' ? undefined : effort
+  const config = {
+    ...(sent !== undefined && { effort: sent }),
+    ...(format?.type === 'json_schema' && { format: { type: 'json_schema', schema: format.schema } }),
+  }
+  const isAsked = sent !== undefined || (isShown === true && model.traits.thinksByDefault)
+  const wish = { type: 'adaptive', display: isShown ? 'summarized' : 'omitted' }
+  return {
+    ...(effort === 'none' && { thinking: { type: 'disabled' } }),
+    ...(effort !== 'none' && isShown !== undefined && isAsked && { thinking: wish }),
+    ...(Object.keys(config).length > 0 && { output_config: config }),
+  }
+}
+
+/** Tokens that a written request reserves for thinking. */
+export function thinkingTokensOf({ body }: Call): number {
+  const { type, budget_tokens: budget } = asObject(
+    asObject(body && 'json' in body ? body.json : undefined).thinking,
+  )
+  return type === 'enabled' && Number.isSafeInteger(budget) ? (budget as number) : 0
+}

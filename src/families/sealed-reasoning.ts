@@ -28,6 +28,22 @@ export type SealedReasoning =
   | ChatReasoning
   | { kind: 'responses'; item: Fields }
 
+/** The reasoning of two items that follow each other, as that of one. */
+export function together(one: SealedReasoning, other: SealedReasoning): SealedReasoning {
+  if (one.kind === 'messages' && other.kind === 'messages') {
+    return { kind: one.kind, blocks: [...one.blocks, ...other.blocks] }
+  }
+  if (one.kind !== 'chat' || other.kind !== 'chat') return other
+  const details = [...(one.details ?? []), ...(other.details ?? [])]
+  return {
+    kind: one.kind,
+    text: one.text + other.text,
+    ...(details.length > 0 && { details }),
+    ...((one.extra ?? other.extra) && { extra: { ...one.extra, ...other.extra } }),
+    ...((one.calls ?? other.calls) && { calls: { ...one.calls, ...other.calls } }),
+  }
+}
+
 /** The sealed form; undefined if the request is of nobody for whom it could be sealed. */
 export function sealReasoning(
   { answer }: ParsedRequest,

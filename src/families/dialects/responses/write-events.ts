@@ -6,7 +6,7 @@ import type { AnswerEnd, AnswerItem, AnswerWriter, CallItem, ThinkingItem } from
 import type { ResponsesBody } from '../../responses/caller-side'
 import { isJson, type OpenCall, ResponseEvents } from '../../responses/events'
 import type { Fields } from '../../responses/response-object'
-import { type SealedReasoning, sealReasoning } from '../../sealed-reasoning'
+import { sealReasoning, together } from '../../sealed-reasoning'
 import { PROBABILITIES } from './settings'
 import { flatToolsOf, type ToolOrigin } from './tools'
 
@@ -151,21 +151,5 @@ export class ResponseWriter implements AnswerWriter {
     const [first, ...others] = this.run.flatMap(({ kept }) => kept ?? [])
     this.run = []
     return first && sealReasoning(this.parsed, this.model, others.reduce(together, first))
-  }
-}
-
-/** Reasoning of two items that follow each other. */
-function together(one: SealedReasoning, other: SealedReasoning): SealedReasoning {
-  if (one.kind === 'messages' && other.kind === 'messages') {
-    return { kind: one.kind, blocks: [...one.blocks, ...other.blocks] }
-  }
-  if (one.kind !== 'chat' || other.kind !== 'chat') return other
-  const details = [...(one.details ?? []), ...(other.details ?? [])]
-  return {
-    kind: one.kind,
-    text: one.text + other.text,
-    ...(details.length > 0 && { details }),
-    ...((one.extra ?? other.extra) && { extra: { ...one.extra, ...other.extra } }),
-    ...((one.calls ?? other.calls) && { calls: { ...one.calls, ...other.calls } }),
   }
 }

@@ -54,20 +54,20 @@ export class ConverseReader implements AnswerReader {
     if (typeof text === 'string') this.add(place, 'text', text)
     else if (typeof input === 'string') {
       // A call begins with its name.
-      if (this.block?.place === place && this.block.kind === 'call') this.writer.add(this.block.item, input)
+      if (this.block?.place === place && this.block?.kind === 'call') this.writer.add(this.block.item, input)
     } else this.think(place, asObject(reasoningContent))
   }
 
   private think(place: unknown, { text, signature, redactedContent: redacted }: Fields): void {
     if (typeof redacted === 'string') {
-      if (this.block?.place === place && this.block.kind === 'redacted') return
+      if (this.block?.place === place && this.block?.kind === 'redacted') return
       this.open(place, 'redacted', { kind: 'thinking', kept: { kind: 'messages', blocks: [{ redacted }] } })
     } else if (typeof text === 'string') this.add(place, 'thinking', text).signed.thinking += text
     else if (typeof signature === 'string') this.add(place, 'thinking', '').signed.signature += signature
   }
 
   private add(place: unknown, kind: 'text' | 'thinking', piece: string): OpenBlock {
-    const isOpen = this.block?.place === place && this.block.kind === kind
+    const isOpen = this.block?.place === place && this.block?.kind === kind
     const block = isOpen && this.block ? this.block : this.open(place, kind, { kind })
     this.writer.add(block.item, piece)
     return block

@@ -1,6 +1,5 @@
 // Reads a whole answer of Converse. It must never throw on blocks of kinds that no answer has a place for: these are left out.
 
-import type { ParsedRequest } from '../../../contract/family'
 import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
 import type { AnswerItem, AnswerStop, AnswerWriter } from '../../conversation/answer'
@@ -58,7 +57,7 @@ export function readConverse(reply: unknown, parsed: ParsedRequest<{ max_tokens?
     stop_reason: stopOf(stopReason) === 'filter' ? 'refusal' : stopReason,
     usage: reportedUsage(usage),
   }
-  const reading = readMessage(message, parsed)
+  const reading = readMessage(message, { body: {} } as never)
   return { ...reading, ...(reading.usage && { usage: asReported(reading.usage, usage) }) }
 }
 

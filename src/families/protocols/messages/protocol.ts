@@ -1,0 +1,23 @@
+// The protocol of vendors of messages, for callers who speak another dialect.
+
+import type { Protocol } from '../../conversation/bridge'
+import { readMessage, readMessageEvent } from '../../messages/caller-side'
+import { messagesCan } from './can'
+import { MessageReader, readMessageAnswer } from './read-events'
+import { thinkingTokensOf, writeMessages } from './write'
+
+export const messagesProtocol: Protocol = {
+  name: 'messages',
+  family: 'anthropic-messages',
+  can: messagesCan,
+  cachesByMarks: true,
+  requiresLimit: true,
+  write: writeMessages,
+  thinkingTokens: thinkingTokensOf,
+  // A request that cannot ask for no output at all is judged by what came of it.
+  read: (reply) => readMessage(reply, { body: {} } as never),
+  readEvent: readMessageEvent,
+  end: '{"type":"message_stop"}',
+  readAnswer: readMessageAnswer,
+  readEvents: (writer, model) => new MessageReader(writer, model),
+}

@@ -48,7 +48,7 @@ function write(writer: AnswerWriter, item: AnswerItem, text: string): void {
   writer.close(item)
 }
 
-export function readConverse(reply: unknown, parsed: ParsedRequest<{ max_tokens?: number | null }>): Reading {
+export function readConverse(reply: unknown): Reading {
   const { output, stopReason, usage, type } = asObject(reply)
   const { content } = asObject(asObject(output).message)
   const message = {

@@ -1,0 +1,38 @@
+// The dialect of Google's generateContent, for models whose vendor speaks another one. It must never decide what a vendor is sent.
+
+import type { PlainForm } from '../../../contract/family'
+import { asObject } from '../../../lib/objects'
+import type { Dialect } from '../../conversation/bridge'
+import { GeminiBody, memberOf } from './body'
+import { geminiDialectFields, geminiRules } from './fields'
+import { readGemini, toolsOf } from './read'
+import { streamedGemini, wholeGemini } from './write'
+
+export const plainGemini: PlainForm = {
+  fields: [],
+  body: ({ text }) => ({ contents: [{ role: 'user', parts: [{ text }] }] }),
+}
+
+export const geminiDialect: Dialect<GeminiBody> = {
+  name: 'gemini',
+  operation: 'contents',
+  errors: 'gemini',
+  body: GeminiBody,
+  fields: geminiDialectFields,
+  fieldRules: () => geminiRules,
+  seals: true,
+  wishes: (body) => ({
+    tools: toolsOf(body as GeminiBody),
+    effort: effortIn(memberOf(memberOf(body, 'generationConfig'), 'thinkingConfig')),
+  }),
+  read: readGemini,
+  whole: wholeGemini,
+  stream: streamedGemini,
+  plain: plainGemini,
+}
+
+function effortIn(thinking: unknown): unknown {
+  if (memberOf(thinking, 'thinkingBudget') === 0) return 'none'
+  const { thinkingLevel: level = memberOf(thinking, 'thinkingLevel') } = asObject(thinking)
+  return typeof level === 'string' ? level.toLowerCase() : undefined
+}

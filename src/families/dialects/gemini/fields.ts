@@ -1,0 +1,97 @@
+// The table of each field of generateContent, for models that speak another protocol. The documentation and the check of requests are
+// made from it. A top-level field, a part or a tool that it does not name is refused. Google reads each name in two spellings: a row
+// stands for both. Data only. https://ai.google.dev/api/generate-content.
+
+import { bridgedFields, type FieldRule } from '../../../contract/family'
+import { type DialectField, meanings } from '../../conversation/concepts'
+import { addresses } from '../../vendor-state'
+import { snakeCase } from './body'
+
+const CONFIG = 'generationConfig'
+const OTHER_TOOL = 'this model calls functions of the caller, and runs no tools itself'
+
+const rows: readonly DialectField[] = [
+  ...meanings(
+    ['model', 'model', undefined, 'from the address'],
+    ['systemInstruction', 'instructions'],
+    ['contents[].parts[].text', 'text'],
+    ['contents[].parts[].functionCall', 'call'],
+    ['contents[].parts[].functionResponse', 'result'],
+    ['contents[].parts[].thoughtSignature', 'sealed_reasoning'],
+    ['contents[].parts[].thought', 'shown_reasoning'],
+    ['tools[].functionDeclarations', 'functions'],
+    ['toolConfig.functionCallingConfig', 'choice'],
+    ['toolConfig.functionCallingConfig.allowedFunctionNames', 'allowed_tools'],
+    [`${CONFIG}.maxOutputTokens`, 'limit'],
+    [`${CONFIG}.temperature`, 'temperature'],
+    [`${CONFIG}.topP`, 'top_p'],
+    [`${CONFIG}.topK`, 'top_k'],
+    [`${CONFIG}.stopSequences`, 'stop', ['[]']],
+    [`${CONFIG}.candidateCount`, 'candidates'],
+    [`${CONFIG}.seed`, 'seed'],
+    [`${CONFIG}.frequencyPenalty`, 'penalties'],
+    [`${CONFIG}.presencePenalty`, 'penalties'],
+    [`${CONFIG}.responseMimeType`, 'format', undefined, '`application/json`'],
+    [`${CONFIG}.responseSchema`, 'format', undefined, 'as a JSON schema'],
+    [`${CONFIG}.responseJsonSchema`, 'format'],
+    [`${CONFIG}.thinkingConfig.thinkingLevel`, 'effort'],
+    [`${CONFIG}.thinkingConfig.thinkingBudget`, 'budget'],
+    [`${CONFIG}.thinkingConfig.includeThoughts`, 'shows_thinking'],
+    [`${CONFIG}.responseLogprobs`, 'logprobs', [false]],
+    [`${CONFIG}.logprobs`, 'logprobs', [0]],
+  ),
+  ...bridgedFields(
+    'translated',
+    ['stream', 'whether the address is that of `:streamGenerateContent`'],
+    ['contents', 'the turns; contents of one role in a row are one'],
+    [
+      'contents[].parts[].inlineData',
+      'a picture, a sound, a film or a document, by its `mimeType`, as a data URL',
+    ],
+    ['contents[].parts[].fileData', 'the same by its address; files that are kept at Google are refused'],
+  ),
+  ...bridgedFields(
+    'ignored',
+    ['safetySettings', 'limits of a filter that only its vendor has'],
+    ['labels', 'labels of what a vendor bills'],
+    [`${CONFIG}.mediaResolution`, 'how closely the vendor of another model looks at a picture'],
+    [`${CONFIG}.enableEnhancedCivicAnswers`, 'a wish to the vendor of another model'],
+    [`${CONFIG}.speechConfig`, 'the voice of an answer that is spoken; these are written'],
+    ['toolConfig.retrievalConfig', 'where a search looks that another vendor runs'],
+  ),
+  ...bridgedFields(
+    'refused',
+    ['cachedContent', "it names what is kept in the vendor's account; send the contents"],
+    ['contents[].parts[].executableCode', 'code that another vendor runs'],
+    ['contents[].parts[].codeExecutionResult', 'code that another vendor runs'],
+    [`${CONFIG}.responseModalities[]`, 'this model answers in text', ['TEXT', 'text', 'Text']],
+    ...[
+      'googleSearch',
+      'googleSearchRetrieval',
+      'codeExecution',
+      'urlContext',
+      'googleMaps',
+      'fileSearch',
+      'computerUse',
+      'retrieval',
+      'enterpriseWebSearch',
+      'mcpServers',
+    ].map((name): [string, string] => [`tools[].${name}`, OTHER_TOOL]),
+    [`${CONFIG}.responseMimeType`, 'formats are texts and JSON', ['text/plain', 'application/json']],
+  ),
+]
+
+/** A row for each spelling of the name that has two. */
+export const geminiDialectFields: readonly DialectField[] = rows.flatMap((row) => {
+  const other = snakeCase(row.field)
+  return other === row.field ? [row] : [row, { ...row, field: other }]
+})
+
+const bothSpellings = (...fields: readonly string[]): string[] => [
+  ...new Set(fields.flatMap((field) => [field, snakeCase(field)])),
+]
+
+/** Rules for translated fields that name another's property. */
+export const geminiRules: readonly FieldRule[] = addresses(
+  ...bothSpellings('contents[].parts[].fileData.fileUri'),
+)

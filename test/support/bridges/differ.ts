@@ -6,6 +6,7 @@ import { GatewayError } from '../../../src/lib/errors'
 import type { Json } from '../scenario'
 import { answeredRequests, replyCases, type StreamCase, streamCases } from './answer-cases'
 import { replyOutcome, type StreamCourse, streamOutcome, toldIn } from './answer-outcome'
+import type { ToldWords } from './answer-samples'
 import { type Difference, differencesOf, type WantedDifference } from './differences'
 import { modelsOfFamily, withFamily } from './models'
 import type { Pair } from './pairs'
@@ -63,7 +64,7 @@ export function compare(pair: Pair, options: CompareOptions = {}): Report {
   const run = new Comparison(pair.older, pair.newer, options)
   const models = modelsOfFamily(pair.older)
   const { kind } = options
-  if (kind === undefined || kind === 'contract') run.contract()
+  if (kind === undefined || kind === 'contract') run.contract(models)
   if (kind === undefined || kind === 'request') compareRequests(run, pair, models, options)
   if (kind !== 'contract' && kind !== 'request') compareAnswers(run, pair, models, options)
   return run.report
@@ -75,8 +76,11 @@ function compareRequests(
   models: readonly Model[],
   { seed = 1, mixtures = 1_500, models: most = 100, step = 1 }: CompareOptions,
 ): void {
-  for (const [place, { label, body, isOfOneModel }] of requestCases(dialect, seed, mixtures).entries()) {
-    if (isOfOneModel && place % step !== seed % step) continue
+  for (const [place, { label, body, isOfOneModel }] of requestCases(dialect, {
+    seed,
+    mixtures,
+    step,
+  }).entries()) {
     for (const model of inTurn(models, place, isOfOneModel ? 1 : most)) run.request(label, body, model)
   }
 }
@@ -88,14 +92,12 @@ function compareAnswers(
   { seed = 1, streams = 250, models: most = 100, step = 1, kind }: CompareOptions,
 ): void {
   const asked = answeredBy(models, answeredRequests[dialect], run)
-  const replies = kind === 'stream' ? [] : replyCases(protocol, seed)
+  const replies = kind === 'stream' ? [] : replyCases(protocol, seed, step)
   for (const [place, { label, reply, isOfOneRequest }] of replies.entries()) {
-    if (isOfOneRequest && place % step !== seed % step) continue
     for (const each of inTurn(asked, place, isOfOneRequest ? 1 : 2 * most)) run.reply(label, reply, each)
   }
   if (kind === 'reply') return
-  for (const [place, stream] of streamCases(protocol, seed, streams).entries()) {
-    if (stream.isOfOneRequest && !stream.told && place % step !== seed % step) continue
+  for (const [place, stream] of streamCases(protocol, { seed, step, generated: streams }).entries()) {
     const tried = inTurn(asked, place, stream.isOfOneRequest ? 1 : 2 * most)
     for (const [number, each] of tried.entries()) {
       for (const course of coursesOf(stream, place + number)) run.stream(stream, each, course)
@@ -109,6 +111,11 @@ function inTurn<Item>(list: readonly Item[], place: number, count: number): Item
     { length: Math.min(count, list.length) },
     (_, number) => list[(place * 7 + number) % list.length] as Item,
   )
+}
+
+/** The wanted differences that no case needed. */
+export function unneededIn({ wanted }: Report): string[] {
+  return [...wanted].flatMap(([{ where, reason }, count]) => (count === 0 ? [`${where}: ${reason}`] : []))
 }
 
 /** A request that both families have accepted, by the model of each. */
@@ -142,6 +149,11 @@ function coursesOf({ events }: StreamCase, place: number): StreamCourse[] {
   ]
 }
 
+/** Calls by their names and arguments. None at all are as good as an empty object. */
+function withFilledCalls({ calls, ...words }: ToldWords): ToldWords {
+  return { ...words, calls: calls.map(({ name, arguments: text }) => ({ name, arguments: text || '{}' })) }
+}
+
 /** Requests whose answers have other words than the vendor's: summaries that are sealed, and raw texts of custom tools. */
 const REWORDED = /compaction_trigger|"custom"/
 
@@ -168,8 +180,9 @@ class Comparison {
     }
   }
 
-  contract(): void {
-    this.note('contract', contractOf(this.older), contractOf(this.newer), {
+  contract(models: readonly Model[]): void {
+    const [older, newer] = [this.older, this.newer].map((family) => contractOf(family, models))
+    this.note('contract', older, newer, {
       label: this.older.name,
       model: '',
       body: null,
@@ -217,10 +230,9 @@ class Comparison {
     const how = `${label} (until ${until}, ${ending}${isSlow ? ', slow' : ''})`
     this.note('stream', outcome, other, { label: how, model: older[0].id, body: { request: body, events } })
     if (!told || course.until !== undefined || streams.length > 1 || REWORDED.test(body)) return
-    const words = toldIn(other.events ?? [])
-    const calls = told.calls.map(({ name, arguments: text }) => ({ name, arguments: text }))
-    if (Bun.deepEquals(words, { ...told, calls })) this.report.faithful++
-    else this.report.unfaithful.push(`${how}: ${JSON.stringify([{ ...told, calls }, words])}`)
+    const words = [told, toldIn(other.events ?? [])].map(withFilledCalls)
+    if (Bun.deepEquals(words[0], words[1])) this.report.faithful++
+    else this.report.unfaithful.push(`${how}: ${JSON.stringify(words)}`)
   }
 
   private newerModel(model: Model): Model {

@@ -48,8 +48,15 @@ const ODD = [
   [{ type: 'function', name: 'f' }],
 ]
 
+/** How many cases are made by chance: mixtures, and every so many of the changed samples; 0: none of these. */
+export interface Chance {
+  seed: number
+  mixtures: number
+  step: number
+}
+
 /** All cases of a dialect. */
-export function requestCases(dialect: CallerDialect, seed: number, mixtures: number): RequestCase[] {
+export function requestCases(dialect: CallerDialect, { seed, mixtures, step }: Chance): RequestCase[] {
   const { base, fields } = samples[dialect]
   const recorded = fixtures
     .filter(({ family }) => recordedAs[dialect].test(family))
@@ -64,16 +71,18 @@ export function requestCases(dialect: CallerDialect, seed: number, mixtures: num
     ...recorded,
     ...asked,
     ...sampled,
-    ...changedCases([...recorded, ...sampled], seed),
+    ...changedCases([...recorded, ...sampled], seed, step),
     ...mixedCases(samples[dialect], seed, mixtures),
   ]
 }
 
 /** Copies with another value at each place: one odd value a place, which the seed and the place decide. */
-function changedCases(cases: readonly RequestCase[], seed: number): RequestCase[] {
+function changedCases(cases: readonly RequestCase[], seed: number, step: number): RequestCase[] {
   const random = createRandom(seed)
+  let count = 0
   return cases.flatMap(({ label, body }) =>
-    branchesOf(body).map((path): RequestCase => {
+    branchesOf(body).flatMap((path): RequestCase | [] => {
+      if (count++ % step !== seed % step) return []
       const value = random.pick(ODD)
       const changed = withValue(body, path, value)
       return { label: `${label}, ${path} = ${JSON.stringify(value)}`, body: changed, isOfOneModel: true }

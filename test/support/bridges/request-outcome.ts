@@ -81,17 +81,36 @@ export function requestOutcome(model: Model, text: string): Json {
 }
 
 /** The fixed parts of a family, without the notes of its table, which are words for people. */
-export function contractOf(family: MadeFamily): Json {
-  const { name, operation, units, dialect, over, seals, ignoresUnknown, body, fieldRules, plain } = family
+export function contractOf(family: MadeFamily, models: readonly Model[]): Json {
+  const {
+    kind,
+    isSeparable,
+    name,
+    operation,
+    units,
+    dialect,
+    over,
+    seals,
+    ignoresUnknown,
+    body,
+    fieldRules,
+    plain,
+  } = family
   const rows = (family.bridge ?? []).map(({ note: _, unless, plain: values, ...row }) => ({
     ...row,
     plain: String(values),
     hasExceptions: unless !== undefined,
   }))
   return {
-    ...{ name, operation, units, dialect, over, seals, ignoresUnknown },
+    ...{ kind, isSeparable, name, operation, units, dialect, over, seals, ignoresUnknown },
     fields: Object.keys(body.properties ?? {}),
-    plain: plain.fields,
+    models: models.map((model) => [
+      model.id,
+      family.serves?.(model) ?? true,
+      family.takesSome?.(model),
+      family.ignoredFor?.(model.traits) ?? [],
+    ]),
+    plain: [plain.fields, ...models.map((model) => plain.body({ text: 'Hi' }, model))],
     end: family.stream?.end,
     bridge: Object.fromEntries(rows.map((row) => [row.field, row])),
     rules: Object.fromEntries((fieldRules ?? []).map((rule) => [rule.field, String(Object.entries(rule))])),

@@ -26,7 +26,7 @@ setDefaultTimeout(300_000)
 
 const { DIFFER_PAIR: chosen, DIFFER_KIND, DIFFER_WHERE } = process.env
 const numberOf = (name: string) => (process.env[name] === undefined ? undefined : Number(process.env[name]))
-const sample: CompareOptions = { mixtures: 200, streams: 60, models: 2, step: 4 }
+const sample: CompareOptions = { mixtures: 150, streams: 50, models: 2, step: 6 }
 const given = {
   seed: numberOf('DIFFER_SEED'),
   mixtures: numberOf('DIFFER_MIXTURES'),
@@ -46,7 +46,7 @@ const isNarrowed = DIFFER_KIND !== undefined || DIFFER_WHERE !== undefined
 function linesOf({ pair, cases, found, places }: Report): string {
   let last = ''
   const lines = found.flatMap(({ kind, label, model, body, where, older, newer }) => {
-    const head = `\n${kind} ${label} with ${model}\n  ${shown(body, chosen === undefined ? 600 : 4_000)}`
+    const head = `\n${kind} ${label} with ${model}\n  ${shown(typeof body === 'string' ? JSON.parse(body) : body, chosen === undefined ? 600 : 4_000)}`
     const isSame = head === last
     last = head
     return [...(isSame ? [] : [head]), `  ${where}`, `    - ${shown(older)}`, `    + ${shown(newer)}`]
@@ -245,6 +245,9 @@ if (chosen === undefined) {
       })
       expect(other.cases).toBeGreaterThan(0)
       expect(other.found.every(({ where }) => !where.startsWith('quote[0]'))).toBe(true)
+      expect(linesOf(other)).toContain(
+        `The first:\n\nrequest base with ${other.found[0]?.model}\n  {"model":"${other.found[0]?.model}","messages":[{"role":"user","content":"Hi"}]}\n  quote[1].input_token\n    - `,
+      )
     })
   })
 }

@@ -143,6 +143,17 @@ const scripts: Readonly<Record<string, readonly [deltas: readonly Json[], finish
     ],
     'tool_calls',
   ],
+  'raw text with escapes in pieces': [
+    [
+      piece(0, 'call_1', fn('note', '{"input":"a\\u4e')),
+      goOn(0, '16\\ud83c'),
+      goOn(0, '\\udf89 \\'),
+      goOn(0, '"b\\'),
+      goOn(0, 'n"}'),
+    ],
+    'tool_calls',
+  ],
+  'raw text that is cut': [[piece(0, 'call_1', fn('note', '{"input":"a\\u4e'))], 'length'],
   'a custom call': [
     [{ tool_calls: [{ index: 0, id: 'call_1', type: 'custom', custom: { name: 'note', input: 'raw' } }] }],
     'tool_calls',

@@ -15,6 +15,8 @@ const grammar = {
   },
 }
 const tools = [tool, custom, grammar, { type: 'function', function: { name: 'bare' } }]
+/** Those that every protocol has a form for. */
+const functions = [tool, { type: 'function', function: { name: 'bare' } }]
 const long = { type: 'ephemeral', ttl: '1h' }
 const turn = (...messages: Json[]): Json => ({ messages })
 const user = (content: Json, more: Json = {}): Json => ({ role: 'user', content, ...more })
@@ -159,7 +161,12 @@ const fields: readonly Json[] = [
   { tools: [{ ...tool, cache_control: long }] },
   { tools: [{ type: 'function', function: { description: 'No name.' } }] },
   { tools: [{ type: 'function', function: { name: 'look', parameters: null, description: null } }] },
-  ...['auto', 'none', 'required', 'any', '', null].map((tool_choice) => ({ tools, tool_choice })),
+  ...['auto', 'none', 'required', 'any', '', null].flatMap((tool_choice) => [
+    { tools, tool_choice },
+    { tools: functions, tool_choice },
+    { tools: functions, tool_choice, thinking: { type: 'enabled', budget_tokens: 1_024 } },
+    { tools: functions, tool_choice, reasoning_effort: 'high' },
+  ]),
   { tools: [tool], tool_choice: { type: 'function', function: { name: 'look' } } },
   { tools: [tool], tool_choice: { type: 'function', function: {} } },
   { tools, tool_choice: { type: 'custom', custom: { name: 'note' } } },
@@ -186,7 +193,11 @@ const fields: readonly Json[] = [
     afterCalls([call()], result('call_1', [part])),
   ]),
   ...calls.map((tool_calls) => afterCalls(tool_calls, result('call_1'))),
-  ...calls.map((tool_calls) => ({ ...afterCalls(tool_calls, result('call_1')), tools })),
+  ...calls.flatMap((tool_calls) => [
+    { ...afterCalls(tool_calls, result('call_1')), tools },
+    { ...afterCalls(tool_calls, result('call_1')), tools: functions },
+    { ...afterCalls(tool_calls, result('call_1')), tools: functions, tool_choice: 'none' },
+  ]),
   afterCalls([call()]),
   afterCalls([call()], user('Never mind.')),
   afterCalls([call()], result('call_2')),

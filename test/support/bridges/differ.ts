@@ -258,7 +258,7 @@ class Comparison {
     )
     if (unwanted.length === 0) return
     report.cases++
-    for (const place of new Set(unwanted.map(({ where }) => `${kind} ${where.replaceAll(/\d+/g, '')}`))) {
+    for (const place of new Set(unwanted.map(({ where }) => `${kind} ${where.replaceAll(/\[\d+/g, '[')}`))) {
       report.places.set(place, (report.places.get(place) ?? 0) + 1)
     }
     if (report.cases > (this.options.most ?? 20)) return

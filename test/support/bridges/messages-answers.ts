@@ -111,6 +111,11 @@ const scripts: Readonly<Record<string, readonly [blocks: readonly Block[], reaso
     ],
     'tool_use',
   ],
+  'raw text with escapes in pieces': [
+    [use('toolu_1', 'note', {}, '{"input":"a\\u4e', '16\\ud83c', '\\udf89 \\', '"b\\', 'n"}')],
+    'tool_use',
+  ],
+  'raw text that is cut': [[use('toolu_1', 'note', {}, '{"input":"a\\u4e')], 'max_tokens'],
   'a limit': [[text('Hi'), use('toolu_1', 'look', {}, '{"a"')], 'max_tokens'],
   'a limit in raw text': [[use('toolu_1', 'note', {}, '{"input":"raw')], 'max_tokens'],
   'a full window': [[text('Hi')], 'model_context_window_exceeded'],

@@ -133,7 +133,15 @@ const fields: readonly Json[] = [
   ...each('include', [], ['reasoning.encrypted_content'], ['message.output_text.logprobs'], ['other'], null),
   ...each('top_logprobs', 0, 2, null),
   ...each('truncation', 'auto', 'disabled', null),
-  ...each('metadata', { a: 'b' }, { a: 7 }, { ['n'.repeat(65)]: 'x' }, {}, null),
+  ...each(
+    'metadata',
+    { a: 'b' },
+    Object.fromEntries(Array.from({ length: 17 }, (_, place) => [`n${place}`, 'x'])),
+    { a: 7 },
+    { ['n'.repeat(65)]: 'x' },
+    {},
+    null,
+  ),
   ...each('service_tier', 'auto', 'default', 'flex', 'priority', null),
   ...each('prompt_cache_key', 'k', null),
   ...each('user', 'ann', null),
@@ -261,6 +269,18 @@ const fields: readonly Json[] = [
   input({ type: 'item_reference', id: 'item_1' }),
   input({ type: 'additional_tools', role: 'developer', tools: all }),
   input({ type: 'additional_tools', role: 'developer' }),
+  input({ type: 'compaction_trigger' }, user('And?')),
+  input(
+    { type: 'local_shell_call', id: 'lsh_1', call_id: 'call_1', action: { type: 'exec', command: ['ls'] } },
+    { type: 'local_shell_call_output', id: 'lsh_1', output: 'a' },
+  ),
+  { tools: [{ ...space, tools: [{ name: 'look' }] }] },
+  {
+    tools: [
+      { ...space, tools: [] },
+      { type: 'namespace', tools: [fn] },
+    ],
+  },
   input({ type: 'configuration_update', text: { format: { type: 'json_schema', name: 'p', schema } } }),
   input({ type: 'compaction', encrypted_content: sealedMark('something else') }),
   {

@@ -67,7 +67,7 @@ export function requestOutcome(model: Model, text: string): Json {
     ],
     output: attempt(() => family.output?.(body, model)),
     texts: attempt(() => family.texts?.(body, model)),
-    mediaTokens: attempt(() => family.mediaTokens?.(body)),
+    mediaTokens: attempt(() => family.mediaTokens?.(body, model)),
     ignored: attempt(() => family.ignored?.(body, model) ?? []),
     tier: attempt(() => family.tier?.(body, model)),
     showsUsage: attempt(() => family.stream?.showsUsage(body)),

@@ -1,0 +1,139 @@
+// The table of each chat completion field, for models that speak another protocol. The documentation and the check of requests are made
+// from it. A top-level field, part type or tool type that it does not name must be refused. Deeper fields mean nothing to another vendor
+// and are left out. Data only.
+
+import { bridgedFields, type FieldRule } from '../../../contract/family'
+import { type DialectField, meanings } from '../../conversation/concepts'
+import type { ProtocolName } from '../../conversation/conversation'
+import { longCache, serviceTier } from '../../surcharges'
+import { addresses, fileIds } from '../../vendor-state'
+
+const meant = meanings(
+  ['model', 'model'],
+  ['messages[].role', 'later_instructions', undefined, '`system` and `developer`, wherever they stand'],
+  ['messages[].content[] text', 'text'],
+  ['messages[].content[] refusal', 'text'],
+  ['messages[].content[] image_url', 'image'],
+  ['messages[].content[].image_url.detail', 'image_detail'],
+  ['messages[].content[] file', 'document', undefined, 'by `file_id` it is refused'],
+  ['messages[].content[].type', 'audio', /^(?!input_audio$)/, '`input_audio`'],
+  ['messages[].content[].cache_control', 'cache_mark'],
+  ['messages[].name', 'speaker'],
+  ['messages[].refusal', 'text'],
+  ['messages[].reasoning_content', 'shown_reasoning'],
+  ['messages[].tool_calls', 'call'],
+  ['messages[].tool_call_id', 'result'],
+  ['max_completion_tokens', 'limit'],
+  ['max_tokens', 'limit', undefined, 'where there is no `max_completion_tokens`'],
+  ['temperature', 'temperature'],
+  ['top_p', 'top_p'],
+  ['top_k', 'top_k'],
+  ['stop', 'stop', ['[]']],
+  ['seed', 'seed'],
+  ['frequency_penalty', 'penalties'],
+  ['presence_penalty', 'penalties'],
+  ['logprobs', 'logprobs', [false]],
+  ['top_logprobs', 'logprobs', [0]],
+  ['stream', 'stream'],
+  ['n', 'candidates'],
+  ['tools', 'functions'],
+  ['tools[].type', 'custom_tools', ['function'], '`custom`'],
+  ['tools[].function.strict', 'strict_functions', [false]],
+  ['tools[].cache_control', 'cache_mark'],
+  ['tool_choice', 'choice'],
+  ['tool_choice.type', 'allowed_tools', /^(?!allowed_tools$)/, '`allowed_tools`'],
+  ['parallel_tool_calls', 'parallel_calls', [true]],
+  ['response_format', 'format'],
+  ['response_format.json_schema.strict', 'strict_format'],
+  ['reasoning_effort', 'effort'],
+  ['thinking', 'budget'],
+  ['include_reasoning', 'shows_thinking'],
+  ['verbosity', 'verbosity'],
+  ['user', 'user'],
+  ['safety_identifier', 'user', undefined, 'where there is no `user`'],
+  ['prompt_cache_key', 'cache_key'],
+  ['prompt_cache_options', 'cache_key', undefined, 'for vendors that know it'],
+  ['prompt_cache_retention', 'cache_key', undefined, 'for vendors that know it'],
+  ['service_tier', 'service_tier', ['auto', 'default', 'standard', 'flex']],
+)
+
+const translated = bridgedFields(
+  'translated',
+  ['messages[].content', 'texts and parts; messages of one side in a row are one'],
+  ['stream_options', 'the chunk with the usage, where it is asked for'],
+)
+
+const ignored = bridgedFields(
+  'ignored',
+  ['repetition_penalty', 'a hint of how words are chosen; what is asked is the same'],
+  ['min_p', 'as above'],
+  ['prediction', 'it makes the same answer come faster'],
+  ['store', 'nothing is kept at the vendor'],
+  ['metadata', 'labels of what is kept'],
+  ['usage', 'usage is always returned'],
+)
+
+const refused = bridgedFields(
+  'refused',
+  ['logit_bias', 'it weighs words by the numbers of another vocabulary', ['{}']],
+  ['modalities[]', 'this model answers in text', ['text']],
+  ['audio', 'this model answers in text'],
+  ['functions', "tools have their place in 'tools'", ['[]']],
+  ['function_call', "tools are chosen by 'tool_choice'", ['auto', 'none']],
+  ['web_search_options', 'this model does not search'],
+  ['search_parameters', 'this model does not search', ['{"mode":"off"}']],
+  ['enable_search', 'this model does not search', [false]],
+  ['moderation', 'this model has no moderation beside its own'],
+  ['plugins', 'this model has none', ['[]']],
+  ['models', 'it names other models; name one, or have a route of models configured'],
+  ['fallbacks', 'it names other models; name one, or have a route of models configured'],
+  ['reasoning', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
+  ['enable_thinking', "how long to think is said by 'reasoning_effort', or by 'thinking'", [false]],
+  ['thinking_budget', "how long to think is said by 'reasoning_effort', or by 'thinking'"],
+  ['chat_template_kwargs', 'this model has no template of that kind'],
+  ['tools[].type', 'this model calls tools of the caller', ['function', 'custom']],
+  ['tool_choice.type', 'tools are chosen by their names', ['function', 'custom', 'allowed_tools']],
+  ['response_format.type', 'formats are text, JSON and JSON schemas', ['text', 'json_object', 'json_schema']],
+  ['messages[].function_call', "calls stand in 'tool_calls'"],
+  ['messages[].audio', 'this model reads no earlier spoken answers'],
+  [
+    'messages[].content[].type',
+    'this model takes text, image_url and file parts',
+    ['text', 'refusal', 'image_url', 'file', 'input_audio'],
+  ],
+)
+
+export const chatDialectFields: readonly DialectField[] = [...meant, ...translated, ...ignored, ...refused]
+
+const files = fileIds('messages[].content[].file.file_id')
+
+const publicParts = addresses('messages[].content[].image_url.url', 'messages[].content[].file.file_data')
+
+/** Marks by which vendors of messages keep a cache for longer. */
+const longMarks = [
+  longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
+  longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
+]
+
+/** The vendor of responses has a tier, and a cache that costs more the longer it is kept. */
+const paidByResponses: readonly FieldRule[] = [
+  serviceTier,
+  {
+    field: 'prompt_cache_options.ttl',
+    plain: ['30m'],
+    why: 'what is kept for longer costs more to write',
+    always: true,
+  },
+]
+
+/** Rules for translated fields that cost more, or name another's property. Converse is sent no address. */
+export function chatRulesOn(protocol: ProtocolName): readonly FieldRule[] {
+  switch (protocol) {
+    case 'responses':
+      return [...paidByResponses, ...files, ...publicParts]
+    case 'converse':
+      return [...files, ...longMarks]
+    default:
+      return [...files, ...publicParts, ...longMarks]
+  }
+}

@@ -1,0 +1,76 @@
+// Reads the parts of a chat completion's messages: texts, pictures, files, sounds and films. A part that is not read must be refused by
+// its place.
+
+import { type GatewayError, invalidRequest } from '../../../lib/errors'
+import { asObject, isObject } from '../../../lib/objects'
+import type { CacheMark, Part, TextPart } from '../../conversation/conversation'
+
+type Fields = Record<string, unknown>
+
+/** The parts of a content; a string is one text. Texts that say nothing are left out. */
+export function partsOf(content: unknown, at: string): Part[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, at }]
+  if (!Array.isArray(content)) return []
+  return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
+}
+
+/** The texts of a content that may have no other parts. `whose` begins the sentence of the error. */
+export function textPartsOf(content: unknown, at: string, whose: string): TextPart[] {
+  return partsOf(content, at).map((part) => {
+    if (part.type === 'text') return part
+    const place = `${part.at}.type`
+    throw invalidRequest(place, `Invalid value for '${place}': ${whose} are texts only.`)
+  })
+}
+
+function partOf(part: Fields, at: string): Part[] {
+  const { type } = part
+  switch (type) {
+    case 'text':
+    case 'refusal': {
+      const text = stringAt(part[type], `${at}.${type}`)
+      return text === '' ? [] : [{ type: 'text', text, at, ...markOf(part) }]
+    }
+    case 'image_url': {
+      const { url, detail } = isObject(part.image_url) ? part.image_url : { url: part.image_url }
+      const seen = typeof detail === 'string' && { detail }
+      return [{ type: 'image', ...fileAt(url, `${at}.image_url.url`), at, ...seen, ...markOf(part) }]
+    }
+    case 'file': {
+      const { file_data: data, filename } = asObject(part.file)
+      const named = typeof filename === 'string' && filename !== '' && { filename }
+      return [{ type: 'document', ...fileAt(data, `${at}.file.file_data`), at, ...named, ...markOf(part) }]
+    }
+    case 'input_audio': {
+      const { data, format } = asObject(part.input_audio)
+      const place = `${at}.input_audio`
+      const url = `data:audio/${stringAt(format, `${place}.format`)};base64,${stringAt(data, `${place}.data`)}`
+      return [{ type: 'audio', url, urlAt: `${place}.data`, at, ...markOf(part) }]
+    }
+  }
+  throw invalidRequest(
+    `${at}.type`,
+    `Invalid value for '${at}.type': this model takes text, image_url and file parts, not ${type}.`,
+  )
+}
+
+function fileAt(url: unknown, urlAt: string): { url: string; urlAt: string } {
+  if (url === '') throw missing(urlAt)
+  return { url: stringAt(url, urlAt), urlAt }
+}
+
+/** The cache mark of a part or a tool, which callers write as the vendor of messages does. */
+export function markOf({ cache_control: control }: Fields): { cache?: CacheMark } {
+  if (!isObject(control)) return {}
+  return { cache: control.ttl === undefined ? {} : { ttl: control.ttl } }
+}
+
+export function stringAt(value: unknown, at: string): string {
+  if (typeof value === 'string') return value
+  if (value === undefined || value === null) throw missing(at)
+  throw invalidRequest(at, `Invalid type for '${at}': expected a string.`, 'invalid_type')
+}
+
+export function missing(at: string): GatewayError {
+  return invalidRequest(at, `Missing required parameter: '${at}'.`, 'missing_required_parameter')
+}

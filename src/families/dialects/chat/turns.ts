@@ -1,0 +1,113 @@
+// Reads the messages of a chat completion as turns of a conversation: what one side says in a row is one turn, and results of tools are
+// joined to their calls.
+
+import { invalidRequest } from '../../../lib/errors'
+import { asObject } from '../../../lib/objects'
+import type { ChatBody } from '../../chat/caller-side'
+import type { Part, Step, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
+import { partsOf, textPartsOf } from './parts'
+
+type Fields = Record<string, unknown>
+type Message = ChatBody['messages'][number]
+
+/** The turns. Throws 400 for what cannot be read, with its place. */
+export function turnsOf({ messages }: ChatBody): Turn[] {
+  const turns: Turn[] = []
+  const calls = new Map<string, ToolCall>()
+  for (const [index, message] of messages.entries()) addMessage(turns, message, `messages[${index}]`, calls)
+  return turns
+}
+
+function addMessage(turns: Turn[], message: Message, at: string, calls: Map<string, ToolCall>): void {
+  const { role, content, name } = message
+  switch (role) {
+    case 'system':
+    case 'developer': {
+      const parts = textPartsOf(content, `${at}.content`, 'messages of the system')
+      if (parts.length > 0) turns.push({ side: 'system', role, parts, at })
+      return
+    }
+    case 'user': {
+      const parts = partsOf(content, `${at}.content`)
+      // Which of several users is speaking.
+      const speaker =
+        name && parts.length > 0 ? [{ type: 'text', text: `${name}:`, at: `${at}.name` } as const] : []
+      addSaid(turns, [], [...speaker, ...parts])
+      return
+    }
+    case 'tool':
+      addSaid(turns, [resultOf(message, at, calls)], [])
+      return
+    case 'assistant':
+      addSteps(turns, stepsOf(message, at, calls))
+      return
+  }
+  const place = `${at}.role`
+  throw invalidRequest(
+    place,
+    `Invalid value for '${place}': use 'tool' and 'tools' in the place of functions.`,
+  )
+}
+
+function addSaid(turns: Turn[], results: readonly ToolResult[], parts: readonly Part[]): void {
+  const last = turns.at(-1)
+  if (last?.side === 'user') {
+    const all = { results: [...last.results, ...results], parts: [...last.parts, ...parts] }
+    turns[turns.length - 1] = { side: 'user', ...all }
+  } else if (results.length + parts.length > 0) turns.push({ side: 'user', results, parts })
+}
+
+/** A message of nothing but reasoning says nothing: it must not stand between what a user says. */
+function addSteps(turns: Turn[], steps: readonly Step[]): void {
+  if (steps.every(({ kind }) => kind === 'reasoning')) return
+  const last = turns.at(-1)
+  if (last?.side === 'assistant') turns[turns.length - 1] = { ...last, steps: [...last.steps, ...steps] }
+  else turns.push({ side: 'assistant', steps })
+}
+
+function resultOf(
+  { content, tool_call_id: given }: Message,
+  at: string,
+  calls: Map<string, ToolCall>,
+): ToolResult {
+  const id = given ?? ''
+  const { name = '', form = 'function' } = calls.get(id) ?? {}
+  return { call: { id, name, form }, parts: partsOf(content, `${at}.content`), hasFailed: false, at }
+}
+
+/** Reasoning, then texts and a refusal, then calls. */
+function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): Step[] {
+  const { content, refusal, reasoning_content: thought, tool_calls: called } = message as Message & Fields
+  const steps: Step[] = []
+  if (typeof thought === 'string' && thought !== '') {
+    steps.push({ kind: 'reasoning', text: thought, at: `${at}.reasoning_content` })
+  }
+  const refusals = new Set(Array.isArray(content) ? placesOfRefusals(content, `${at}.content`) : [])
+  for (const { type: _, ...part } of textPartsOf(content, `${at}.content`, "the assistant's parts")) {
+    steps.push({ kind: 'text', ...part, ...(refusals.has(part.at) && { isRefusal: true as const }) })
+  }
+  if (typeof refusal === 'string' && refusal !== '') {
+    steps.push({ kind: 'text', text: refusal, isRefusal: true, at: `${at}.refusal` })
+  }
+  for (const [index, each] of (Array.isArray(called) ? called : []).entries()) {
+    const call = callOf(asObject(each), `${at}.tool_calls[${index}]`)
+    calls.set(call.id, call)
+    steps.push({ kind: 'call', call })
+  }
+  return steps
+}
+
+function placesOfRefusals(content: readonly unknown[], at: string): string[] {
+  return content.flatMap((part, index) => (asObject(part).type === 'refusal' ? [`${at}[${index}]`] : []))
+}
+
+function callOf({ id, type, function: called, custom: own }: Fields, at: string): ToolCall {
+  const form = type === 'custom' ? 'custom' : 'function'
+  const { name, arguments: text, input } = asObject(form === 'custom' ? own : called)
+  if (typeof id !== 'string' || typeof name !== 'string') {
+    throw invalidRequest(at, `Invalid '${at}': expected an 'id', and a 'function' with its 'name'.`)
+  }
+  const given = form === 'custom' ? input : text
+  const none = form === 'custom' ? '' : '{}'
+  return { id, name, input: typeof given === 'string' ? given : none, form, at }
+}

@@ -53,7 +53,7 @@ const REFUSED_MEMBERS: readonly string[] = [
 /** The reasoning of a turn that has lost its own. */
 export const NO_REASONING = ' '
 /** The documented signature of a call that has lost its own, or was made by another model. */
-const NO_SIGNATURE = 'skip_thought_signature_validator'
+export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
 /**
  * The parts of an answer that must come back, as far as they have arrived. A caller keeps them, sealed, with a block of
@@ -135,7 +135,7 @@ export class ReturnedReasoning {
 }
 
 /** Whether a vendor asks for the text of earlier reasoning. */
-function wantsText(model: Model): boolean {
+export function wantsText(model: Model): boolean {
   const rule = ruleOf(model)
   return rule === 'reasoning' || rule === 'demanded_reasoning'
 }
@@ -198,6 +198,11 @@ function ruleOf(model: Model): Returned {
 /** Whether a vendor refuses calls without the reasoning that led to them, whoever wrote them. */
 export function demandsReasoning(model: Model): boolean {
   return ruleOf(model) === 'demanded_reasoning'
+}
+
+/** Whether a vendor refuses the first of a turn's calls without a signature. */
+export function demandsSignatures(model: Model): boolean {
+  return ruleOf(model) === 'signatures'
 }
 
 /** Changes a message of the assistant, or returns it as it is. Undefined for models that take all of them. */

@@ -1,0 +1,54 @@
+// How chat completion requests express what a conversation says. Data only.
+
+import type { Expressions } from '../../conversation/concepts'
+
+const NOT_SENT = 'omitted if a trait of the model forbids it'
+
+export const openaiChatCan: Expressions = {
+  model: { as: "the vendor's name of the model" },
+  stream: { as: '`stream`, with the usage asked for' },
+  instructions: { as: "the first message, of role `system`, or `developer` for OpenAI's own models" },
+  later_instructions: {
+    as: "a text of the user, marked as such, or a message of the developer for OpenAI's own models",
+  },
+  text: { as: 'text' },
+  speaker: { as: 'of a user: a text in front of what they say' },
+  image: { as: '`image_url`' },
+  image_detail: { as: '`image_url.detail`, with `original` as `high`' },
+  document: { as: '`file`; by its address it is refused' },
+  audio: { as: '`input_audio`' },
+  video: { refused: 'this model takes texts, pictures, files and sounds' },
+  call: { as: '`tool_calls`' },
+  result: {
+    as: 'a message of role `tool`; pictures and files in it follow in the next message, and a failure is said in the text',
+  },
+  shown_reasoning: { ignored: 'thinking that was not sealed here, the vendor does not take back' },
+  sealed_reasoning: {
+    as: '`reasoning_content`, `reasoning_details` and `extra_content` as this model wrote them; other reasoning is left out, and vendors that refuse calls without get a filler',
+  },
+  cache_mark: { ignored: 'chat vendors keep caches by themselves; the answer is the same' },
+  limit: { as: '`max_tokens`, or `max_completion_tokens` for models that refuse it' },
+  temperature: { as: `\`temperature\`; ${NOT_SENT}` },
+  top_p: { as: `\`top_p\`; ${NOT_SENT}` },
+  top_k: { ignored: 'a hint of how words are chosen; what is asked is the same' },
+  stop: { as: `\`stop\`; ${NOT_SENT}` },
+  candidates: { as: 'as many calls side by side' },
+  seed: { as: '`seed`' },
+  penalties: { as: `\`frequency_penalty\` and \`presence_penalty\`; ${NOT_SENT}` },
+  functions: { as: '`tools` of type `function`' },
+  strict_functions: { as: '`strict`, for schemas that are strict by the rules of this API' },
+  custom_tools: { refused: 'this model calls functions' },
+  choice: { as: '`tool_choice`' },
+  allowed_tools: { as: "`allowed_tools` for OpenAI's own models; others are sent only those tools" },
+  parallel_calls: { as: '`parallel_tool_calls`' },
+  format: { as: '`response_format`' },
+  strict_format: { as: '`response_format.json_schema.strict`' },
+  effort: { as: '`reasoning_effort`; omitted for models that do not think' },
+  budget: { as: '`reasoning_effort` by the budget; omitted for models that do not think' },
+  shows_thinking: { ignored: 'what a model tells of its thinking is always shown' },
+  verbosity: { as: "`verbosity`, for OpenAI's own models; others are not sent it" },
+  logprobs: { as: `\`logprobs\` and \`top_logprobs\`; ${NOT_SENT}` },
+  user: { as: '`user`' },
+  cache_key: { as: "`prompt_cache_key`, for OpenAI's own models; others are not sent it" },
+  service_tier: { as: '`service_tier`, if the tier has a price; else it is left out' },
+}

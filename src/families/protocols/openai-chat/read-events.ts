@@ -1,0 +1,217 @@
+// Reads chat completions, whole and in chunks, into a writer. Pieces of several calls may come mixed, and names of calls late. It must
+// never throw, and never lose or repeat a piece.
+
+import type { Model } from '../../../contract/family'
+import type { Reading } from '../../../contract/reading'
+import { asObject, isObject } from '../../../lib/objects'
+import {
+  type AnswerPart,
+  type CallPiece,
+  callOf,
+  choiceOf,
+  isWhole,
+  type PiecedCall,
+  partIn,
+  reasoningTokens,
+} from '../../chat/answer-parts'
+import type { AnswerItem, AnswerReader, AnswerStop, AnswerWriter, CallItem } from '../../conversation/answer'
+import { KeptReasoning } from './kept-reasoning'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A call as far as it has come. */
+interface StreamedCall extends PiecedCall {
+  item: CallItem
+  /** Arguments that the writer has not got. */
+  unsent: string
+  state: 'waiting' | 'open' | 'closed'
+}
+
+/** The words of vendors for the end of an answer, in small letters. Any other is an end by itself. */
+const stops = new Map<string, AnswerStop>([
+  ['length', 'limit'],
+  ['max_tokens', 'limit'],
+  ['model_length', 'limit'],
+  ['tool_calls', 'calls'],
+  ['function_call', 'calls'],
+  ['content_filter', 'filter'],
+  ['safety', 'filter'],
+])
+
+export class ChatReader implements AnswerReader {
+  private readonly calls: StreamedCall[] = []
+  /** The text or the thinking that goes on; undefined once something else has begun. */
+  private last: Exclude<AnswerItem, CallItem> | undefined
+  private readonly kept: KeptReasoning
+
+  constructor(
+    private readonly writer: AnswerWriter,
+    model: Model,
+  ) {
+    this.kept = new KeptReasoning(model)
+  }
+
+  push(chunk: object, { usage, serviceTier }: Reading): void {
+    this.begin(chunk)
+    if (usage && usage.figures !== 'invalid') this.writer.end({ thinkingTokens: reasoningTokens(chunk) })
+    if (serviceTier !== undefined) this.writer.end({ serviceTier })
+    const choice = choiceOf(chunk)
+    if (choice) this.addChoice(choice, partIn(choice.delta))
+  }
+
+  /** Takes a whole completion. Throws if the vendor sent no answer. */
+  readWhole(completion: unknown): void {
+    const choice = choiceOf(completion)
+    if (!choice) throw new Error('the vendor sent no choice')
+    const { service_tier: tier } = asObject(completion)
+    const part = partIn(choice.message)
+    this.begin(completion)
+    this.writer.end({
+      thinkingTokens: reasoningTokens(completion),
+      ...(typeof tier === 'string' && { serviceTier: tier }),
+    })
+    // Calls that came whole are as many as there are.
+    this.addChoice(choice, { ...part, calls: part.calls.map((call, index) => ({ ...call, index })) })
+    this.finish()
+  }
+
+  finish(): void {
+    if (this.kept.isDue) this.carry()
+    this.closeLast()
+    for (const call of this.calls) this.close(call)
+  }
+
+  private begin(completion: unknown): void {
+    const { id } = asObject(completion)
+    this.writer.begin(typeof id === 'string' ? id : '')
+  }
+
+  private addChoice(choice: Fields, part: AnswerPart): void {
+    const { thinking, text, refusal, calls } = part
+    this.noteEnd(choice)
+    const needsCarrier = this.kept.take(part)
+    // What comes with a call is kept before it, in the thinking that led to it.
+    const pieced = new Set(calls.map((piece) => this.addPiece(piece)))
+    this.say('thinking', thinking)
+    if (needsCarrier) this.carry()
+    this.say('text', text, logprobsOf(choice.logprobs))
+    this.say('refusal', refusal)
+    for (const call of pieced) this.send(call)
+    this.closeWhole(this.last === undefined ? this.calls.at(-1) : undefined)
+  }
+
+  private noteEnd({ finish_reason: reason, stop_reason: matched }: Fields): void {
+    if (typeof reason !== 'string' || reason === '') return
+    const stop = stops.get(reason.toLowerCase()) ?? 'stop'
+    // Some servers name the text that they stopped at.
+    const isNamed = stop === 'stop' && typeof matched === 'string' && matched !== ''
+    this.writer.end(isNamed ? { stop: 'stop_sequence', stopSequence: matched } : { stop })
+  }
+
+  private say(kind: 'thinking' | 'text' | 'refusal', piece: string, logprobs?: readonly Fields[]): void {
+    if (piece === '') return
+    this.writer.add(this.itemOf(kind), piece, logprobs)
+  }
+
+  /** Gives reasoning without words an item in which it goes to the caller. */
+  private carry(): void {
+    this.itemOf('thinking')
+  }
+
+  /** The item of a kind that goes on, or a new one. */
+  private itemOf(kind: 'thinking' | 'text' | 'refusal'): AnswerItem {
+    const { last } = this
+    if (last?.kind === kind) return last
+    this.closeLast()
+    this.closeWhole()
+    const item = { kind } as Exclude<AnswerItem, CallItem>
+    this.last = item
+    this.writer.open(item)
+    return item
+  }
+
+  private closeLast(): void {
+    const { last } = this
+    if (!last) return
+    this.last = undefined
+    if (last.kind === 'thinking') {
+      const kept = this.kept.give()
+      if (kept) last.kept = kept
+    }
+    this.writer.close(last)
+  }
+
+  /** The call of a piece, with what the piece adds to it, which is not sent yet. */
+  private addPiece(piece: CallPiece): StreamedCall {
+    const call = callOf(this.calls, piece) ?? this.newCall(piece)
+    call.id ||= piece.id
+    call.name ||= piece.name
+    call.arguments += piece.arguments
+    call.unsent += piece.arguments
+    call.item.id ||= call.id
+    if (piece.extra) {
+      this.writer.nameCall(call.item)
+      this.kept.takeCall(call.item.id, piece.extra)
+    }
+    return call
+  }
+
+  private newCall({ index, id }: CallPiece): StreamedCall {
+    const item: CallItem = { kind: 'call', id, name: '', form: 'function' }
+    const call: StreamedCall = {
+      index,
+      id,
+      name: '',
+      arguments: '',
+      extra: undefined,
+      partLength: 0,
+      failedChecks: 0,
+      item,
+      unsent: '',
+      state: 'waiting',
+    }
+    this.calls.push(call)
+    return call
+  }
+
+  /** Sends what has come of a call. Only white space can follow complete arguments. */
+  private send(call: StreamedCall): void {
+    if (call.state === 'closed') return
+    const { item, unsent } = call
+    item.name = call.name
+    if (call.state === 'waiting') {
+      this.closeLast()
+      this.closeWhole()
+      call.state = 'open'
+      this.writer.open(item)
+    }
+    call.unsent = ''
+    this.writer.add(item, unsent)
+  }
+
+  private close(call: StreamedCall): void {
+    if (call.state === 'closed') return
+    this.send(call)
+    call.state = 'closed'
+    this.writer.close(call.item)
+  }
+
+  /** Ends calls that are whole: a later item has begun. `last` is the one that nothing follows yet. */
+  private closeWhole(last?: StreamedCall): void {
+    for (const call of this.calls) {
+      if (call.state === 'open' && call !== last && isWhole(call)) this.close(call)
+    }
+  }
+}
+
+/** The probabilities of a piece's tokens, in the words of responses; undefined if there are none. */
+function logprobsOf(logprobs: unknown): readonly Fields[] | undefined {
+  const { content } = asObject(logprobs)
+  if (!Array.isArray(content)) return undefined
+  return content.filter(isObject).map(({ token, bytes, logprob, top_logprobs: top }) => ({
+    token,
+    bytes: bytes ?? [],
+    logprob,
+    top_logprobs: Array.isArray(top) ? top : [],
+  }))
+}

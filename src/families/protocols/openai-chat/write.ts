@@ -1,0 +1,123 @@
+// Writes a conversation as a chat completion request: messages, tools, limits and formats. It must never drop a thing silently: what
+// chat cannot express is refused by its place.
+
+import type { Call, Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { withReturned } from '../../chat/returned-reasoning'
+import type { WriteOptions } from '../../conversation/bridge'
+import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { isHint, withoutKeywords } from '../../json-schema'
+import { chatEdit } from '../../traits/chat'
+import { edited } from '../../traits/edit'
+import { checkEffort, effortOfBudget } from '../../traits/efforts'
+import { messagesOf } from './messages'
+
+type Fields = Record<string, unknown>
+
+/** The call. Vendors that ask for it get the reasoning of earlier turns that they wrote. */
+export function writeChat(conversation: Conversation, model: Model, options: WriteOptions): Call {
+  const { settings, extra } = conversation
+  const isOpenai = isOpenaiModel(model)
+  const request = withoutGaps({
+    model: model.upstreamModel,
+    messages: withReturned(messagesOf(conversation, isOpenai), options, model),
+    max_tokens: limitOf(settings, options),
+    ...samplingOf(settings),
+    reasoning_effort: effortOf(settings, model),
+    verbosity: isOpenai ? settings.verbosity : undefined,
+    ...toolsOf(conversation, isOpenai),
+    response_format: formatOf(settings),
+    user: settings.user,
+    prompt_cache_key: isOpenai ? settings.cacheKey : undefined,
+    service_tier: tierOf(settings, model),
+    stream: settings.stream ? true : undefined,
+    stream_options: settings.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
+    ...extra?.chat,
+  })
+  return {
+    path: '/chat/completions',
+    protocol: 'openai',
+    body: { json: edited(request, chatEdit(request, model)) },
+    stream: settings.stream,
+  }
+}
+
+/** Models of this API's own vendor, who knows fields that others refuse. Its open ones are served by others. */
+function isOpenaiModel({ upstreamModel }: Model): boolean {
+  return /^(?:openai\/)?(?:gpt-(?!oss)|o\d|chatgpt|codex)/i.test(upstreamModel)
+}
+
+/** The limit, in the field that the pass of traits words for the model. */
+function limitOf({ limit }: Settings, { outputTokens }: WriteOptions): number | undefined {
+  if (!limit || outputTokens === undefined) return limit?.tokens ?? outputTokens
+  return Math.min(limit.tokens, outputTokens)
+}
+
+function samplingOf({ stop, logprobs, ...settings }: Settings): Fields {
+  return {
+    temperature: settings.temperature,
+    top_p: settings.topP,
+    stop: stop.length > 0 ? stop : undefined,
+    seed: settings.seed,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs || undefined }),
+  }
+}
+
+/** How long to think. An effort that the caller wrote must be one of the model's. */
+function effortOf({ reasoning }: Settings, model: Model): string | undefined {
+  const { effort, effortAt, budgetTokens } = reasoning
+  if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
+  return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
+}
+
+/** A tier only if it has a price: the answer is the same without. */
+function tierOf({ serviceTier }: Settings, { priceList }: Model): string | undefined {
+  return priceList.tables.some(({ tier }) => tier === serviceTier) ? serviceTier : undefined
+}
+
+function toolsOf({ tools, choice, parallelCalls }: Conversation, isOpenai: boolean): Fields {
+  const { mode, allowed } = choice ?? {}
+  const forced = mode === 'required' && allowed?.length === 1 ? allowed[0] : undefined
+  const isListed = allowed !== undefined && forced === undefined && isOpenai
+  // Other vendors do not know a list of allowed tools.
+  const isCut = allowed !== undefined && forced === undefined && !isOpenai
+  const sent = isCut ? tools.filter(({ name }) => allowed.includes(name)) : tools
+  if (sent.length === 0) return {}
+  return {
+    tools: sent.map(toolOf),
+    tool_choice:
+      forced !== undefined
+        ? named(forced)
+        : isListed
+          ? { type: 'allowed_tools', allowed_tools: { mode, tools: allowed.map(named) } }
+          : mode,
+    parallel_tool_calls: parallelCalls,
+  }
+}
+
+function named(name: string): Fields {
+  return { type: 'function', function: { name } }
+}
+
+/** A function. One that is strict by the rules of messages may have optional members, which vendors of chat refuse. */
+function toolOf({ name, description, parameters, isStrict, strictBy, custom, at }: Tool): Fields {
+  if (custom) throw invalidRequest(at, `Invalid '${at}': this model takes tools of type 'function'.`)
+  const strict = isStrict && strictBy === undefined ? true : undefined
+  const described = { name, description, parameters: withoutKeywords(parameters, isHint), strict }
+  return { type: 'function', function: withoutGaps(described) }
+}
+
+function formatOf({ format }: Settings): Fields | undefined {
+  if (format?.type !== 'json_schema') return format
+  const { type, name, description, schema, isStrict } = format
+  return { type, json_schema: withoutGaps({ name, description, schema, strict: isStrict || undefined }) }
+}
+
+/** The fields without null, which means the same as no value. */
+function withoutGaps(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  )
+}

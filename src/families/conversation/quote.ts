@@ -136,7 +136,7 @@ function mediaIn(conversation: Conversation, { priceList }: Model): Media {
   const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const part of partsOf(conversation)) {
     if (part.type === 'text') continue
-    const inline = part.url.startsWith('data:') ? part.url.length : 0
+    const inline = part.url.startsWith('data:') ? part.url.length - part.url.indexOf(',') - 1 : 0
     if (part.type === 'image') {
       media.bytes += inline
       media.tokens += PICTURE_TOKENS

@@ -28,6 +28,8 @@ export function readResponses(given: ResponsesBody, model: Model): Conversation 
     // Clients send it with every request. True is what vendors do by themselves.
     parallelCalls: body.parallel_tool_calls === false ? false : undefined,
     settings: responseSettings(body, input),
+    // A caller who names a key wants the conversation cached, also by a vendor who caches only what it is told to.
+    ...(body.prompt_cache_key && { cache: {} }),
   }
 }
 

@@ -24,7 +24,7 @@ const VERBOSITIES = {
 export function writeMessages(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, cache, extra } = conversation
   const system = systemOf(conversation)
-  const { user, cacheKey, topK } = settings
+  const { user, topK } = settings
   const stop = settings.stop.filter((text) => text.trim() !== '')
   const request = {
     model: model.upstreamModel,
@@ -37,8 +37,7 @@ export function writeMessages(conversation: Conversation, model: Model, options:
     ...thinkingOf(settings, model),
     ...(user !== undefined && { metadata: { user_id: user } }),
     ...(topK !== undefined && { top_k: topK }),
-    // A caller who names a key wants the conversation cached; this vendor caches only what it is told to.
-    ...marked(cache ?? (cacheKey === undefined ? undefined : {})),
+    ...marked(cache),
     ...(settings.stream && { stream: true }),
     ...extra?.messages,
   } as MessagesBody

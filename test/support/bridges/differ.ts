@@ -115,7 +115,9 @@ function inTurn<Item>(list: readonly Item[], place: number, count: number): Item
 
 /** The wanted differences that no case needed. */
 export function unneededIn({ wanted }: Report): string[] {
-  return [...wanted].flatMap(([{ where, reason }, count]) => (count === 0 ? [`${where}: ${reason}`] : []))
+  return [...wanted].flatMap(([{ pair, where, reason }, count]) =>
+    count === 0 && pair !== undefined ? [`${where}: ${reason}`] : [],
+  )
 }
 
 /** A request that both families have accepted, by the model of each. */
@@ -166,7 +168,7 @@ class Comparison {
     private readonly newer: MadeFamily,
     private readonly options: CompareOptions,
   ) {
-    const wanted = (options.wanted ?? []).filter(({ pair }) => pair === older.name)
+    const wanted = (options.wanted ?? []).filter(({ pair = older.name }) => pair === older.name)
     this.report = {
       pair: older.name,
       compared: { contract: 0, request: 0, reply: 0, stream: 0 },

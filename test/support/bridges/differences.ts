@@ -12,8 +12,8 @@ export interface Difference {
 
 /** A difference that is wanted, and why. */
 export interface WantedDifference {
-  /** Name of the older family. */
-  pair: string
+  /** Name of the older family. Absent: all of them. */
+  pair?: string
   /** The places: a pattern for the whole of `where`. */
   where: RegExp
   reason: string

@@ -5,9 +5,16 @@ import type { MadeFamily } from '../../../src/contract/family'
 import { chatOnConverse } from '../../../src/families/chat/via-converse/family'
 import { chatOnMessages } from '../../../src/families/chat/via-messages/family'
 import { chatOnResponses } from '../../../src/families/chat/via-responses/family'
+import { bridge } from '../../../src/families/conversation/bridge'
+import { chatDialect } from '../../../src/families/dialects/chat/dialect'
+import { messagesDialect } from '../../../src/families/dialects/messages/dialect'
+import { responsesDialect } from '../../../src/families/dialects/responses/dialect'
 import { bedrockConverse } from '../../../src/families/messages/converse/family'
 import { messagesOnChat } from '../../../src/families/messages/via-chat/family'
 import { messagesOnResponses } from '../../../src/families/messages/via-responses/family'
+import { messagesProtocol } from '../../../src/families/protocols/messages/protocol'
+import { chatProtocol } from '../../../src/families/protocols/openai-chat/protocol'
+import { responsesProtocol } from '../../../src/families/protocols/responses/protocol'
 import { responsesOnChat } from '../../../src/families/responses/via-chat/family'
 import { responsesOnConverse } from '../../../src/families/responses/via-converse/family'
 import { responsesOnMessages } from '../../../src/families/responses/via-messages/family'
@@ -36,13 +43,13 @@ const row = <Body>(
 })
 
 export const pairs: readonly Pair[] = [
-  row('chat', 'messages', chatOnMessages),
-  row('chat', 'responses', chatOnResponses),
+  row('chat', 'messages', chatOnMessages, bridge(chatDialect, messagesProtocol)),
+  row('chat', 'responses', chatOnResponses, bridge(chatDialect, responsesProtocol)),
   row('chat', 'converse', chatOnConverse),
-  row('messages', 'chat', messagesOnChat),
-  row('messages', 'responses', messagesOnResponses),
+  row('messages', 'chat', messagesOnChat, bridge(messagesDialect, chatProtocol)),
+  row('messages', 'responses', messagesOnResponses, bridge(messagesDialect, responsesProtocol)),
   row('messages', 'converse', bedrockConverse),
-  row('responses', 'chat', responsesOnChat),
-  row('responses', 'messages', responsesOnMessages),
+  row('responses', 'chat', responsesOnChat, bridge(responsesDialect, chatProtocol)),
+  row('responses', 'messages', responsesOnMessages, bridge(responsesDialect, messagesProtocol)),
   row('responses', 'converse', responsesOnConverse),
 ]

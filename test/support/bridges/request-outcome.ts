@@ -52,7 +52,10 @@ export function requestOutcome(model: Model, text: string): Json {
   }
   const { body } = parsed
   const callWith = (outputTokens?: number) =>
-    attempt(() => family.call(outputTokens === undefined ? parsed : { ...parsed, outputTokens }, model))
+    attempt(() =>
+      // One call is as good as a list of one.
+      [family.call(outputTokens === undefined ? parsed : { ...parsed, outputTokens }, model)].flat(),
+    )
   const lean = { byteLength: 40, textTokens: 11, firstTokens: 5 }
   return {
     ...outcome,

@@ -13,7 +13,7 @@ import { bedrockConverse } from '../../../src/families/messages/converse/family'
 import { messagesOnChat } from '../../../src/families/messages/via-chat/family'
 import { messagesOnResponses } from '../../../src/families/messages/via-responses/family'
 import { messagesProtocol } from '../../../src/families/protocols/messages/protocol'
-import { chatProtocol } from '../../../src/families/protocols/openai-chat/protocol'
+import { openaiChatProtocol } from '../../../src/families/protocols/openai-chat/protocol'
 import { responsesProtocol } from '../../../src/families/protocols/responses/protocol'
 import { responsesOnChat } from '../../../src/families/responses/via-chat/family'
 import { responsesOnConverse } from '../../../src/families/responses/via-converse/family'
@@ -46,10 +46,10 @@ export const pairs: readonly Pair[] = [
   row('chat', 'messages', chatOnMessages, bridge(chatDialect, messagesProtocol)),
   row('chat', 'responses', chatOnResponses, bridge(chatDialect, responsesProtocol)),
   row('chat', 'converse', chatOnConverse),
-  row('messages', 'chat', messagesOnChat, bridge(messagesDialect, chatProtocol)),
+  row('messages', 'chat', messagesOnChat, bridge(messagesDialect, openaiChatProtocol)),
   row('messages', 'responses', messagesOnResponses, bridge(messagesDialect, responsesProtocol)),
   row('messages', 'converse', bedrockConverse),
-  row('responses', 'chat', responsesOnChat, bridge(responsesDialect, chatProtocol)),
+  row('responses', 'chat', responsesOnChat, bridge(responsesDialect, openaiChatProtocol)),
   row('responses', 'messages', responsesOnMessages, bridge(responsesDialect, messagesProtocol)),
   row('responses', 'converse', responsesOnConverse),
 ]

@@ -22,16 +22,30 @@ export interface ChatReasoning {
   calls?: Readonly<Record<string, Fields>>
 }
 
-/** Reasoning by the protocol of its vendor: signed blocks, parts of a completion, or an item of a response. */
+/** Signatures of parts of an answer of Gemini's own API. Absent members are empty. */
+export interface GeminiReasoning {
+  kind: 'gemini'
+  /** That of the text that follows; of a part with an empty text, if something else follows. */
+  text?: string
+  /** Those of calls, by their ids. */
+  calls?: Readonly<Record<string, string>>
+}
+
+/** Reasoning by the protocol of its vendor: signed blocks, parts of a completion, an item of a response, or signatures of parts. */
 export type SealedReasoning =
   | { kind: 'messages'; blocks: readonly ThinkingBlock[] }
   | ChatReasoning
+  | GeminiReasoning
   | { kind: 'responses'; item: Fields }
 
 /** The reasoning of two items that follow each other, as that of one. */
 export function together(one: SealedReasoning, other: SealedReasoning): SealedReasoning {
   if (one.kind === 'messages' && other.kind === 'messages') {
     return { kind: one.kind, blocks: [...one.blocks, ...other.blocks] }
+  }
+  if (one.kind === 'gemini' && other.kind === 'gemini') {
+    const calls = (one.calls ?? other.calls) && { calls: { ...one.calls, ...other.calls } }
+    return { ...one, ...other, ...calls }
   }
   if (one.kind !== 'chat' || other.kind !== 'chat') return other
   const details = [...(one.details ?? []), ...(other.details ?? [])]
@@ -70,6 +84,8 @@ export function openReasoning(
       return isOwn && Array.isArray(parts.blocks) ? { kind, blocks: parts.blocks.filter(isBlock) } : undefined
     case 'responses':
       return isOwn && isObject(parts.item) ? { kind, item: parts.item } : undefined
+    case 'gemini':
+      return isOwn ? { kind, ...signaturesIn(parts) } : undefined
     case 'chat':
       return {
         kind,
@@ -93,6 +109,16 @@ function signedParts({ details, extra, calls }: Fields): Partial<ChatReasoning> 
   }
 }
 
+function signaturesIn({ text, calls }: Fields): Omit<GeminiReasoning, 'kind'> {
+  const signed = Object.entries(asObject(calls)).filter(
+    (call): call is [string, string] => typeof call[1] === 'string',
+  )
+  return {
+    ...(typeof text === 'string' && { text }),
+    ...(signed.length > 0 && { calls: Object.fromEntries(signed) }),
+  }
+}
+
 /** The object in a sealed text; an empty one if it was sealed for something else. */
 function parsedObject(text: string): Fields {
   try {
@@ -103,17 +129,18 @@ function parsedObject(text: string): Fields {
 }
 
 function isKind(kind: string): kind is SealedReasoning['kind'] {
-  return kind === 'messages' || kind === 'chat' || kind === 'responses'
+  return kind === 'messages' || kind === 'chat' || kind === 'responses' || kind === 'gemini'
 }
 
 /** Who can read reasoning: a text any model of the make, signatures only the model that they are of. */
 function writerOf(kind: SealedReasoning['kind'], model: Model): string {
   if (kind === 'responses') return model.upstreamModel
+  if (kind === 'gemini') return signerOf(model)
   return kind === 'chat' ? makeOf(model) : nameOf(model)
 }
 
 /**
- * Who can check signatures of a completion: the model at the same vendor. Google's own client drops those of the Gemini
+ * Who can check signatures of a completion, or of Gemini: the model at the same vendor. Google's own client drops those of the Gemini
  * API before it asks Vertex AI (google-gemini/gemini-cli, geminiChat.ts, 2026-08).
  */
 function signerOf(model: Model): string {

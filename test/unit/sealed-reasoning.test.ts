@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import type { Model, ParsedRequest } from '../../src/contract/family'
-import { openReasoning, sealReasoning } from '../../src/families/sealed-reasoning'
+import { openReasoning, sealReasoning, together } from '../../src/families/sealed-reasoning'
 import { openSeals } from '../support/answers/response-bridges'
 
 const parsed = { answer: openSeals } as ParsedRequest
@@ -52,4 +52,22 @@ test.each([
   'foreign',
 ])('%p opens for nobody', (sealed) => {
   expect(openReasoning(parsed, modelOf('google gemini-3-pro'), sealed)).toBeUndefined()
+})
+
+const SIGNATURES = { kind: 'gemini', text: 'a', calls: { c: 'b' } } as const
+
+test.each([
+  ['google gemini-3-pro-preview', 'google models/gemini-3-pro-preview', true],
+  ['google gemini-3-pro-preview', 'vertex google/gemini-3-pro-preview', false],
+  ['google gemini-3.1-pro', 'google gemini-3.5-flash', false],
+] as const)('signatures of parts of %s open for %s: %p', (writer, reader, isOpened) => {
+  const sealed = sealReasoning(parsed, modelOf(writer), SIGNATURES) as string
+  expect(openReasoning(parsed, modelOf(reader), sealed)).toEqual(isOpened ? SIGNATURES : undefined)
+})
+
+test('signatures of neighbours are joined, and what is no signature is left out', () => {
+  const other = { kind: 'gemini', calls: { d: 'e' } } as const
+  expect(together(SIGNATURES, other)).toEqual({ kind: 'gemini', text: 'a', calls: { c: 'b', d: 'e' } })
+  const forged = 'sealed {"kind":"gemini","writer":"google gemini-3-pro","text":1,"calls":{"c":{}}}'
+  expect(openReasoning(parsed, modelOf('google gemini-3-pro'), forged)).toEqual({ kind: 'gemini' })
 })

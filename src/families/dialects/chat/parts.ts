@@ -7,30 +7,45 @@ import type { CacheMark, Part, TextPart } from '../../conversation/conversation'
 
 type Fields = Record<string, unknown>
 
+/** A text of the assistant, or of instructions. */
+export interface SaidPart extends TextPart {
+  isRefusal?: true
+}
+
 /** The parts of a content; a string is one text. Texts that say nothing are left out. */
 export function partsOf(content: unknown, at: string): Part[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, at }]
-  if (!Array.isArray(content)) return []
+  if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
 }
 
 /** The texts of a content that may have no other parts. `whose` begins the sentence of the error. */
-export function textPartsOf(content: unknown, at: string, whose: string): TextPart[] {
-  return partsOf(content, at).map((part) => {
-    if (part.type === 'text') return part
-    const place = `${part.at}.type`
+export function textPartsOf(content: unknown, at: string, whose: string): SaidPart[] {
+  if (!Array.isArray(content)) return plainText(content, at)
+  return content.flatMap((each, index) => {
+    const part = asObject(each)
+    const { type } = part
+    if (type === 'text' || type === 'refusal') return textOf(part, type, `${at}[${index}]`)
+    const place = `${at}[${index}].type`
     throw invalidRequest(place, `Invalid value for '${place}': ${whose} are texts only.`)
   })
+}
+
+function plainText(content: unknown, at: string): TextPart[] {
+  return typeof content === 'string' && content !== '' ? [{ type: 'text', text: content, at }] : []
+}
+
+function textOf(part: Fields, type: 'text' | 'refusal', at: string): SaidPart[] {
+  const text = stringAt(part[type], `${at}.${type}`)
+  const said = { type: 'text', text, at, ...markOf(part) } as const
+  return text === '' ? [] : [type === 'refusal' ? { ...said, isRefusal: true } : said]
 }
 
 function partOf(part: Fields, at: string): Part[] {
   const { type } = part
   switch (type) {
     case 'text':
-    case 'refusal': {
-      const text = stringAt(part[type], `${at}.${type}`)
-      return text === '' ? [] : [{ type: 'text', text, at, ...markOf(part) }]
-    }
+    case 'refusal':
+      return textOf(part, type, at)
     case 'image_url': {
       const { url, detail } = isObject(part.image_url) ? part.image_url : { url: part.image_url }
       const seen = typeof detail === 'string' && { detail }

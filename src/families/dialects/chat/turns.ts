@@ -82,9 +82,8 @@ function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): St
   if (typeof thought === 'string' && thought !== '') {
     steps.push({ kind: 'reasoning', text: thought, at: `${at}.reasoning_content` })
   }
-  const refusals = new Set(Array.isArray(content) ? placesOfRefusals(content, `${at}.content`) : [])
-  for (const { type: _, ...part } of textPartsOf(content, `${at}.content`, "the assistant's parts")) {
-    steps.push({ kind: 'text', ...part, ...(refusals.has(part.at) && { isRefusal: true as const }) })
+  for (const { type: _, ...said } of textPartsOf(content, `${at}.content`, "the assistant's parts")) {
+    steps.push({ kind: 'text', ...said })
   }
   if (typeof refusal === 'string' && refusal !== '') {
     steps.push({ kind: 'text', text: refusal, isRefusal: true, at: `${at}.refusal` })
@@ -95,10 +94,6 @@ function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): St
     steps.push({ kind: 'call', call })
   }
   return steps
-}
-
-function placesOfRefusals(content: readonly unknown[], at: string): string[] {
-  return content.flatMap((part, index) => (asObject(part).type === 'refusal' ? [`${at}[${index}]`] : []))
 }
 
 function callOf({ id, type, function: called, custom: own }: Fields, at: string): ToolCall {

@@ -26,6 +26,8 @@ const BETWEEN_THOUGHTS = '\n\n'
 export class CandidateWriter implements AnswerWriter {
   readonly ending: Partial<AnswerEnd> = {}
   private readonly calls = new Map<CallItem, Call>()
+  /** Whole functions that came without arguments, if nothing has followed them yet. */
+  private readonly bare: CallItem[] = []
   private hasThought = false
 
   constructor(
@@ -43,6 +45,7 @@ export class CandidateWriter implements AnswerWriter {
   }
 
   open(item: AnswerItem): void {
+    this.settle()
     if (item.kind === 'call') this.beginCall(item)
   }
 
@@ -75,8 +78,12 @@ export class CandidateWriter implements AnswerWriter {
   close(item: AnswerItem): void {
     if (item.kind !== 'call') return
     const call = this.beginCall(item, true)
-    // Clients parse the arguments of every function.
-    if (!call.hasInput && item.form === 'function') this.addInput(item, '{}')
+    if (!call.hasInput && item.form === 'function') this.bare.push(item)
+  }
+
+  /** Gives calls without arguments an empty object: clients parse them. Where an answer is cut, they may be lost. */
+  settle(): void {
+    for (const item of this.bare.splice(0)) this.addInput(item, '{}')
   }
 
   end(end: Partial<AnswerEnd>): void {

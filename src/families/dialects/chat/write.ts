@@ -42,6 +42,7 @@ export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): 
   return {
     writers,
     answer(usage) {
+      for (const writer of writers) writer.settle()
       const tier = writers[0]?.ending.serviceTier
       return {
         id: id.text,
@@ -150,7 +151,10 @@ class Chunks implements StreamedAnswer {
   }
 
   finish(usage: Quantities): string {
-    for (const [index, { finishReason }] of this.writers.entries()) this.end(index, finishReason)
+    for (const [index, writer] of this.writers.entries()) {
+      writer.settle()
+      this.end(index, writer.finishReason)
+    }
     return this.close(usage)
   }
 

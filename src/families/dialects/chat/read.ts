@@ -63,7 +63,7 @@ function toolOf(tool: Fields, at: string): Tool {
   }
   const described = {
     name,
-    description: typeof description === 'string' ? description : undefined,
+    description: textOr(description, `${at}.${type}.description`),
     at,
     ...markOf(tool),
   }
@@ -123,7 +123,7 @@ function settingsOf(body: ChatBody): Settings {
     limit: tokens ? { tokens, at: limit ? 'max_completion_tokens' : 'max_tokens' } : undefined,
     temperature: body.temperature ?? undefined,
     topP: body.top_p ?? undefined,
-    topK: typeof topK === 'number' ? topK : undefined,
+    topK: numberOr(topK, 'top_k'),
     stop: stop ? [stop].flat() : [],
     seed: body.seed ?? undefined,
     frequencyPenalty: body.frequency_penalty ?? undefined,
@@ -146,8 +146,8 @@ function formatOf({ response_format: format }: ChatBody): AnswerFormat | undefin
   if (!isObject(schema)) throw missing('response_format.json_schema.schema')
   return {
     type,
-    name: typeof name === 'string' ? name : 'output',
-    description: typeof description === 'string' ? description : undefined,
+    name: textOr(name, 'response_format.json_schema.name') ?? 'output',
+    description: textOr(description, 'response_format.json_schema.description'),
     schema,
     isStrict: strict === true,
   }
@@ -170,6 +170,18 @@ function verbosityOf({ verbosity }: ChatBody): Settings['verbosity'] {
   if (verbosity === undefined || verbosity === null) return undefined
   if (verbosity === 'low' || verbosity === 'medium' || verbosity === 'high') return verbosity
   throw invalidRequest('verbosity', "Invalid value for 'verbosity'. Supported are low, medium and high.")
+}
+
+function textOr(value: unknown, at: string): string | undefined {
+  if (typeof value === 'string') return value
+  if (isGiven(value)) throw wrongType(at, 'a string')
+  return undefined
+}
+
+function numberOr(value: unknown, at: string): number | undefined {
+  if (typeof value === 'number') return value
+  if (isGiven(value)) throw wrongType(at, 'a number')
+  return undefined
 }
 
 function wrongType(at: string, expected: string): GatewayError {

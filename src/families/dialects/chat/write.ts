@@ -56,7 +56,8 @@ export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): 
           finish_reason: writers[index]?.finishReason,
         })),
         usage: chatUsage(usage, thinkingIn(writers)),
-        ...(tier !== undefined && { service_tier: tier }),
+        // The plain tier has another name in messages.
+        ...(tier !== undefined && { service_tier: tier === 'standard' ? 'default' : tier }),
       }
     },
   }

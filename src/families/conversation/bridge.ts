@@ -165,8 +165,10 @@ export function bridge<Body extends object>(
     },
 
     output(body, model) {
-      const thinkingTokens = protocol.thinkingTokens?.(draftOf(body, model)) ?? 0
-      return outputOfConversation(conversationOf(body, model), model, protocol, thinkingTokens)
+      const conversation = conversationOf(body, model)
+      const asked = conversation.settings.reasoning.budgetTokens ?? 0
+      const thinkingTokens = protocol.thinkingTokens?.(draftOf(body, model)) ?? asked
+      return outputOfConversation(conversation, model, protocol, thinkingTokens)
     },
 
     call(parsed, model) {

@@ -9,6 +9,11 @@ import type { CacheMark, Conversation, Part } from './conversation'
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
+ * Most tokens of a picture beside those, where nothing is known of how a vendor counts: OpenAI's smallest models count 2,833, and 5,667
+ * for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture has fewer if it has fewer bytes.
+ */
+const DEAR_PICTURE_TOKENS = 50_000
+/**
  * Most tokens for a base64 character of a document: four for each of its bytes. A page takes a kilobyte or more. It is read as text,
  * which is packed to a third or so, and as a picture of up to some thousand tokens.
  */
@@ -29,6 +34,8 @@ const USUAL_MEDIA_TOKENS = 1_500
 export interface QuoteRules {
   /** True if the vendor writes prompts to its cache only where it is told to. */
   cachesByMarks?: boolean
+  /** True if a picture counts by its pixels, and never more than the largest. */
+  countsPixels?: boolean
   /** Fewest output tokens that the vendor takes as a limit. */
   leastLimit?: number
   /** True if the vendor requires a limit: without the caller's, it is the model's own. */
@@ -43,7 +50,7 @@ export function quoteConversation(
   rules: QuoteRules,
 ): Quantities {
   const { settings, tools } = conversation
-  const media = mediaIn(conversation, model)
+  const media = mediaIn(conversation, model, rules)
   const bound = parsed.byteLength - media.bytes + media.tokens + (tools.length > 0 ? TOOL_TOKENS : 0)
   const most = model.contextTokens ?? Number.POSITIVE_INFINITY
   const input = media.isOpen ? (model.contextTokens ?? bound + OPEN_TOKENS) : Math.min(bound, most)
@@ -103,10 +110,10 @@ function inputUnit(
   { priceList }: Model,
   { cachesByMarks }: QuoteRules,
 ): 'input_token' | 'cache_write_token' | 'cache_write_1h_token' {
+  if (!cachesByMarks) return hasPrice(priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token'
   const marks = marksIn(conversation)
   if (marks.some(({ ttl }) => ttl === '1h')) return 'cache_write_1h_token'
-  if (cachesByMarks) return marks.length > 0 ? 'cache_write_token' : 'input_token'
-  return hasPrice(priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token'
+  return marks.length > 0 ? 'cache_write_token' : 'input_token'
 }
 
 function marksIn(conversation: Conversation): CacheMark[] {
@@ -130,7 +137,7 @@ interface Media {
   isOpen: boolean
 }
 
-function mediaIn(conversation: Conversation, { priceList }: Model): Media {
+function mediaIn(conversation: Conversation, { priceList }: Model, { countsPixels }: QuoteRules): Media {
   const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
   // The sound of a film may be billed as sound.
   const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
@@ -139,7 +146,7 @@ function mediaIn(conversation: Conversation, { priceList }: Model): Media {
     const inline = part.url.startsWith('data:') ? part.url.length - part.url.indexOf(',') - 1 : 0
     if (part.type === 'image') {
       media.bytes += inline
-      media.tokens += PICTURE_TOKENS
+      media.tokens += PICTURE_TOKENS + (countsPixels ? 0 : Math.min(inline, DEAR_PICTURE_TOKENS))
     } else if (part.type === 'video') media[heard] += MEDIA_TOKENS
     else if (part.type === 'audio' || /^data:audio/i.test(part.url)) addSound(media, inline)
     else {

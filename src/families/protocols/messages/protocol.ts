@@ -11,6 +11,7 @@ export const messagesProtocol: Protocol = {
   family: 'anthropic-messages',
   can: messagesCan,
   cachesByMarks: true,
+  countsPixels: true,
   requiresLimit: true,
   write: writeMessages,
   thinkingTokens: thinkingTokensOf,

@@ -1,0 +1,60 @@
+// How requests of generateContent express what a conversation says. Data only.
+
+import type { Expressions } from '../../conversation/concepts'
+
+const NOT_SENT = 'omitted if a trait of the model forbids it'
+
+export const geminiCan: Expressions = {
+  model: { as: "the vendor's name of the model, in the address" },
+  stream: { as: 'asked of `:streamGenerateContent`' },
+  instructions: { as: '`systemInstruction`' },
+  later_instructions: {
+    as: 'a text of the user, marked as such; in `systemInstruction` for callers whose instructions hold everywhere',
+  },
+  text: { as: '`text`' },
+  speaker: { as: 'of a user: a text in front of what they say' },
+  image: { as: '`inlineData`, or `fileData` for an address' },
+  image_detail: { ignored: 'the vendor decides how closely to look at a picture' },
+  document: { as: '`inlineData`, or `fileData` for an address; its name is left out' },
+  audio: { as: '`inlineData`, or `fileData` for an address' },
+  video: { as: '`inlineData`, or `fileData` for an address' },
+  call: { as: '`functionCall`' },
+  result: {
+    as: '`functionResponse`, with its text as `output` or `error`; files in it stand behind it for models before Gemini 3',
+  },
+  shown_reasoning: { ignored: 'the vendor takes back signatures only' },
+  sealed_reasoning: {
+    as: '`thoughtSignature`, as this model signed it; any other is left out, and calls get the documented filler where one is demanded',
+  },
+  cache_mark: { ignored: 'the vendor keeps caches by itself; the answer is the same' },
+  limit: { as: '`generationConfig.maxOutputTokens`, which has thinking in it' },
+  temperature: { as: `\`generationConfig.temperature\`; ${NOT_SENT}` },
+  top_p: { as: `\`generationConfig.topP\`; ${NOT_SENT}` },
+  top_k: { as: `\`generationConfig.topK\`; ${NOT_SENT}` },
+  stop: { as: `\`generationConfig.stopSequences\`; ${NOT_SENT}` },
+  candidates: { as: 'as many calls side by side' },
+  seed: { as: '`generationConfig.seed`, in 31 bits' },
+  penalties: {
+    as: `\`generationConfig.frequencyPenalty\` and \`presencePenalty\`; ${NOT_SENT}`,
+  },
+  functions: { as: '`tools[].functionDeclarations`, with `parametersJsonSchema`' },
+  strict_functions: {
+    as: 'the mode `VALIDATED`, if all functions are strict; one of several is not enforced',
+  },
+  custom_tools: { refused: 'this model calls functions with arguments' },
+  choice: { as: '`toolConfig.functionCallingConfig.mode`, with `required` as `ANY`' },
+  allowed_tools: { as: '`allowedFunctionNames`' },
+  parallel_calls: { refused: 'the number of calls cannot be limited to one' },
+  format: { as: '`generationConfig.responseMimeType`, and `responseJsonSchema` for a schema' },
+  strict_format: { ignored: 'answers always fit the schema' },
+  effort: {
+    as: '`thinkingConfig.thinkingLevel`, or `thinkingBudget` for models before Gemini 3; omitted for models that do not think',
+  },
+  budget: { as: '`thinkingConfig.thinkingBudget`, or `thinkingLevel` by the budget for Gemini 3 and later' },
+  shows_thinking: { as: '`thinkingConfig.includeThoughts`' },
+  verbosity: { ignored: 'there is no such setting behind this model' },
+  logprobs: { as: `\`generationConfig.responseLogprobs\` and \`logprobs\`; ${NOT_SENT}` },
+  user: { ignored: 'the vendor does not learn who the caller is' },
+  cache_key: { ignored: 'the vendor keeps caches by itself; the answer is the same' },
+  service_tier: { refused: 'there are no such tiers behind this model' },
+}

@@ -1,0 +1,184 @@
+// Writes the turns of a conversation as contents. Signatures go back on the parts that they came on, and only to the model that signed
+// them. What contents have no form for is refused by its place.
+
+import type { Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
+import { callInput } from '../../chat/answer-parts'
+import { demandsSignatures, NO_SIGNATURE } from '../../chat/returned-reasoning'
+import type { WriteOptions } from '../../conversation/bridge'
+import type {
+  AssistantTurn,
+  Conversation,
+  ReasoningStep,
+  ToolResult,
+  Turn,
+  UserTurn,
+} from '../../conversation/conversation'
+import { type GeminiReasoning, openReasoning } from '../../sealed-reasoning'
+import { isOlderGemini } from '../../traits/gemini'
+import { leadingOf } from '../messages/turns'
+import { filePart, isTakenInResults } from './files'
+
+type Part = Record<string, unknown>
+
+export interface Content {
+  role: 'user' | 'model'
+  parts: Part[]
+}
+
+const BLANK_LINE = '\n\n'
+
+/**
+ * The turns of both sides. Neighbours of one side are merged, with results first: "Please ensure that function call turn comes
+ * immediately after a user turn or after a function response turn." (google-gemini/gemini-cli#26486). Later instructions are texts
+ * of the user, marked as such.
+ */
+export function contentsOf(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
+  const leading = new Set<Turn>(leadingOf(conversation))
+  const contents: Content[] = []
+  for (const turn of conversation.turns) {
+    if (leading.has(turn)) continue
+    const role = turn.side === 'assistant' ? 'model' : 'user'
+    const parts = partsOf(turn, model, options)
+    const last = contents.at(-1)
+    if (last?.role === role) last.parts.push(...parts)
+    else if (parts.length > 0) contents.push({ role, parts })
+  }
+  for (const { parts } of contents) parts.sort((a, b) => Number(isResult(b)) - Number(isResult(a)))
+  if (contents.length > 0) return contents
+  const at = conversation.instructionsHold === 'everywhere' ? 'messages' : 'input'
+  throw invalidRequest(
+    at,
+    `Invalid '${at}': there is nothing to answer. Send a message of role 'user' that is not empty.`,
+  )
+}
+
+function isResult(part: Part): boolean {
+  return 'functionResponse' in part
+}
+
+function partsOf(turn: Turn, model: Model, options: WriteOptions): Part[] {
+  if (turn.side === 'user') return userParts(turn, model)
+  if (turn.side === 'assistant') return modelParts(turn, model, options)
+  return turn.parts.map(({ text }) => ({ text: `<system>\n${text}\n</system>` }))
+}
+
+function userParts({ results, parts }: UserTurn, model: Model): Part[] {
+  return [
+    ...results.map((result) => resultPart(result, model)),
+    ...results.flatMap((result) => filesBehind(result, model)),
+    ...parts.flatMap((part): Part[] => {
+      if (part.type !== 'text') return [filePart(part)]
+      return part.text === '' ? [] : [{ text: part.text }]
+    }),
+  ]
+}
+
+/**
+ * The result of a call: `output` and `error` are the members that Google documents. Vertex AI refuses ids: "Unknown name "id" at
+ * 'contents[2].parts[0].function_response': Cannot find field." (langchain-ai/langchainjs#10266, vercel/ai#15891, 2026-06).
+ */
+function resultPart({ call, parts, hasFailed }: ToolResult, model: Model): Part {
+  const texts = parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []))
+  const text = texts.join(BLANK_LINE)
+  const files = parts.flatMap((part) => (isWithin(part, model) ? [filePart(part)] : []))
+  return {
+    functionResponse: {
+      ...idOf(call.id, model),
+      name: call.name,
+      response: hasFailed ? { error: text } : { output: text },
+      ...(files.length > 0 && { parts: files }),
+    },
+  }
+}
+
+/** Files of a result that have no place in it, behind all results: their number must be that of the calls. */
+function filesBehind({ call, parts }: ToolResult, model: Model): Part[] {
+  const files = parts.flatMap((part) =>
+    part.type === 'text' || isWithin(part, model) ? [] : [filePart(part)],
+  )
+  return files.length === 0 ? [] : [{ text: `Files in the result of ${call.name}:` }, ...files]
+}
+
+/** Whether a file stands within its result, which models before Gemini 3 do not take. */
+function isWithin(
+  part: ToolResult['parts'][number],
+  model: Model,
+): part is Exclude<ToolResult['parts'][number], { type: 'text' }> {
+  return part.type !== 'text' && !isOlderGemini(model) && isTakenInResults(part)
+}
+
+function idOf(id: string, { upstream }: Model): { id?: string } {
+  return upstream.kind === 'vertex' ? {} : { id }
+}
+
+/**
+ * What the model said and called. A signature stands on the part that follows its reasoning; a text of reasoning need not come back
+ * (https://ai.google.dev/gemini-api/docs/thought-signatures).
+ */
+function modelParts({ steps }: AssistantTurn, model: Model, options: WriteOptions): Part[] {
+  const ids = steps.flatMap((step) => (step.kind === 'call' ? [step.call.id] : []))
+  const parts: Part[] = []
+  const kept = new Kept()
+  let needsSignature = demandsSignatures(model)
+  for (const step of steps) {
+    if (step.kind === 'reasoning') kept.add(openedIn(step, model, options))
+    else if (step.kind === 'text') {
+      if (step.text !== '') parts.push({ text: step.text, ...kept.takeOfText() })
+    } else {
+      parts.push(...kept.takeAsText())
+      const { id, name, input } = step.call
+      const signed = kept.takeOfCall(id, ids) ?? (needsSignature ? { thoughtSignature: NO_SIGNATURE } : {})
+      needsSignature = false
+      parts.push({ functionCall: { ...idOf(id, model), name, args: callInput(input) }, ...signed })
+    }
+  }
+  return parts.length > 0 ? [...parts, ...kept.takeAsText()] : parts
+}
+
+interface Signed {
+  thoughtSignature: string
+}
+
+/** Signatures of parts that are still to come. */
+class Kept {
+  private text: string | undefined
+  private readonly calls = new Map<string, string>()
+
+  add(opened: GeminiReasoning | undefined): void {
+    this.text = opened?.text ?? this.text
+    for (const [id, signature] of Object.entries(opened?.calls ?? {})) this.calls.set(id, signature)
+  }
+
+  takeOfText(): Partial<Signed> {
+    const { text } = this
+    this.text = undefined
+    return text === undefined ? {} : { thoughtSignature: text }
+  }
+
+  /** A text's signature as the vendor sends one that comes late: on a part that says nothing. */
+  takeAsText(): Part[] {
+    const signed = this.takeOfText()
+    return signed.thoughtSignature === undefined ? [] : [{ text: '', ...signed }]
+  }
+
+  /** That of a call. Clients that drop the ids of calls send them in their order. */
+  takeOfCall(id: string, ids: readonly string[]): Signed | undefined {
+    const known = this.calls.has(id) ? id : [...this.calls.keys()].find((each) => !ids.includes(each))
+    const signature = known === undefined ? undefined : this.calls.get(known)
+    if (known === undefined || signature === undefined) return undefined
+    this.calls.delete(known)
+    return { thoughtSignature: signature }
+  }
+}
+
+/** The signatures in a step that were sealed for this account; none of another account, vendor or model. */
+function openedIn(
+  { sealed }: ReasoningStep,
+  model: Model,
+  { answer }: WriteOptions,
+): GeminiReasoning | undefined {
+  if (sealed === undefined || !answer) return undefined
+  const opened = openReasoning({ answer }, model, sealed)
+  return opened?.kind === 'gemini' ? opened : undefined
+}

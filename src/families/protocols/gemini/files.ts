@@ -1,0 +1,47 @@
+// Writes files as parts: their data, or their address. Google takes public and signed addresses of HTTPS since January 2026
+// (https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits, vercel/ai#16757), and those of its
+// storage.
+
+import { invalidRequest } from '../../../lib/errors'
+import type { Part } from '../../conversation/conversation'
+
+type File = Exclude<Part, { type: 'text' }>
+type SentFile =
+  | { inlineData: { mimeType: string; data: string } }
+  | { fileData: { mimeType: string; fileUri: string } }
+
+const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
+const ADDRESS = /^(?:https?|gs):\/\//i
+/** The type of a file whose address does not tell it: Vertex AI requires one. */
+const USUAL_TYPES: Readonly<Record<File['type'], string>> = {
+  image: 'image/jpeg',
+  document: 'application/pdf',
+  audio: 'audio/mpeg',
+  video: 'video/mp4',
+}
+
+/** The part of a file. Throws 400 for one that is neither an address nor a data URL. */
+export function filePart({ type, url, urlAt }: File): SentFile {
+  const inline = DATA_URL.exec(url)
+  if (inline?.[1]) {
+    return { inlineData: { mimeType: inline[1].toLowerCase(), data: url.slice(inline[0].length) } }
+  }
+  if (ADDRESS.test(url)) return { fileData: { mimeType: typeOf(type, url), fileUri: url } }
+  throw invalidRequest(urlAt, `Invalid '${urlAt}': expected an http or https address, or a data URL.`)
+}
+
+/** Files that Gemini 3 takes within results of calls, as data: https://ai.google.dev/gemini-api/docs/function-calling. */
+export function isTakenInResults({ url }: File): boolean {
+  return /^data:(?:image\/(?:png|jpeg|webp)|application\/pdf|text\/plain)[;,]/i.test(url)
+}
+
+/** The type by the ending of the address, if it is one of the part's kind. */
+function typeOf(kind: File['type'], url: string): string {
+  const [path = ''] = url.split(/[?#]/)
+  const [named = ''] = Bun.file(path.slice(path.lastIndexOf('/') + 1)).type.split(';')
+  const isOfKind =
+    kind === 'document'
+      ? /^(?:text\/|application\/(?!octet-stream))/.test(named)
+      : named.startsWith(`${kind}/`)
+  return isOfKind ? named : USUAL_TYPES[kind]
+}

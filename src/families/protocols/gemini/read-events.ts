@@ -1,0 +1,163 @@
+// Reads the events of generateContent into a writer, and whole replies as one event: texts and thoughts come in pieces, calls whole. It
+// must never throw, and never lose or repeat a piece; parts of unknown kinds, and pictures, are left out.
+
+import { asObject, isObject } from '../../../lib/objects'
+import type { AnswerReader, AnswerWriter, CallItem, TextItem, ThinkingItem } from '../../conversation/answer'
+import type { GeminiReasoning } from '../../sealed-reasoning'
+import { blockIn, candidateIn, partsIn, serviceTierIn, stopOf, thinkingTokensIn } from './read'
+
+type Fields = Record<string, unknown>
+
+export class GeminiReader implements AnswerReader {
+  private item: ThinkingItem | TextItem | undefined
+  /** The open text, whose sources are counted in bytes. */
+  private said = ''
+  private readonly cited = new Set<string>()
+  private hasText = false
+  /**
+   * The signature of a text that is not kept yet. One that comes after a text waits for a call: clients look for the answer at the
+   * end, and the vendor requires none of an answer without calls.
+   */
+  private signature = ''
+
+  constructor(private readonly writer: AnswerWriter) {}
+
+  push(event: object): void {
+    const { responseId: id } = asObject(event)
+    if (typeof id === 'string') this.writer.begin(id)
+    const candidate = candidateIn(event)
+    const probabilities = probabilitiesIn(candidate)
+    for (const part of partsIn(candidate)) this.readPart(part, probabilities)
+    if (candidate) this.cite(candidate)
+    this.noteEnd(event, candidate)
+  }
+
+  finish(): void {
+    this.close()
+  }
+
+  private readPart(
+    { text, thought, functionCall: call, thoughtSignature }: Fields,
+    logprobs: Fields[],
+  ): void {
+    const signature = textOr(thoughtSignature)
+    if (isObject(call)) {
+      this.call(call, signature)
+      return
+    }
+    if (signature !== '') this.signature = signature
+    const piece = textOr(text)
+    if (piece === '') return
+    if (thought === true) this.writer.add(this.open('thinking'), piece)
+    else {
+      if (!this.hasText) this.carry({})
+      this.hasText = true
+      this.said += piece
+      this.writer.add(this.open('text'), piece, logprobs.splice(0))
+    }
+  }
+
+  private call({ id, name, args }: Fields, signature: string): void {
+    // Pieces of arguments come only if they are asked for.
+    if (typeof name !== 'string' || name === '') return
+    const item: CallItem = { kind: 'call', id: textOr(id), name, form: 'function' }
+    this.writer.nameCall(item)
+    this.carry(signature === '' ? {} : { calls: { [item.id]: signature } })
+    this.close()
+    this.writer.open(item)
+    const input = typeof args === 'string' ? args : isObject(args) ? JSON.stringify(args) : ''
+    if (input !== '{}') this.writer.add(item, input)
+    this.writer.close(item)
+  }
+
+  /** Keeps signatures with the thinking before what they are of, though there may be no text of it. */
+  private carry(signatures: Omit<GeminiReasoning, 'kind'>): void {
+    const kept = { ...(this.signature !== '' && { text: this.signature }), ...signatures }
+    this.signature = ''
+    if (Object.keys(kept).length === 0) return
+    const item = this.open('thinking')
+    if (item.kind === 'thinking') item.kept = { kind: 'gemini', ...kept }
+    this.close()
+  }
+
+  private open(kind: 'thinking' | 'text'): ThinkingItem | TextItem {
+    if (this.item?.kind === kind) return this.item
+    this.close()
+    const item: ThinkingItem | TextItem = { kind }
+    this.item = item
+    this.writer.open(item)
+    return item
+  }
+
+  private close(): void {
+    if (this.item) this.writer.close(this.item)
+    this.item = undefined
+    this.said = ''
+  }
+
+  /** Sources that the model has recited, each once. */
+  private cite({ citationMetadata }: Fields): void {
+    const { citationSources, citations = citationSources } = asObject(citationMetadata)
+    if (this.item?.kind !== 'text' || !Array.isArray(citations)) return
+    const sources = citations.filter(isObject).flatMap((source) => {
+      const key = JSON.stringify(source)
+      if (typeof source.uri !== 'string' || this.cited.has(key)) return []
+      this.cited.add(key)
+      return [annotationOf(source, this.said)]
+    })
+    if (sources.length > 0) this.writer.cite(this.item, sources)
+  }
+
+  private noteEnd(event: object, candidate: Fields | undefined): void {
+    const block = blockIn(event)
+    const { finishReason: reason, finishMessage } = candidate ?? {}
+    if (typeof reason !== 'string' && !block) return
+    const tier = serviceTierIn(event)
+    const stop = block ? 'filter' : stopOf(reason)
+    const why =
+      block?.message || textOr(finishMessage) || `The vendor's filter says ${block?.reason ?? reason}.`
+    this.writer.end({
+      stop,
+      thinkingTokens: thinkingTokensIn(event),
+      ...(stop === 'filter' && { explanation: why }),
+      ...(tier !== undefined && { serviceTier: tier }),
+    })
+  }
+}
+
+/** Reads a whole reply. Throws if the vendor sent no answer. */
+export function readGeminiAnswer(reply: unknown, writer: AnswerWriter): void {
+  if (!candidateIn(reply) && !blockIn(reply)) throw new Error('the vendor sent no candidate')
+  const reader = new GeminiReader(writer)
+  reader.push(asObject(reply))
+  reader.finish()
+}
+
+/** The mark of a source, in the form of chat. Its place is counted in bytes: https://ai.google.dev/api/generate-content#CitationSource. */
+function annotationOf({ uri, title, startIndex, endIndex }: Fields, text: string): Fields {
+  const bytes = Buffer.from(text)
+  const lengthTo = (index: unknown) =>
+    typeof index === 'number' ? bytes.subarray(0, Math.max(0, index)).toString().length : 0
+  const place = { start_index: lengthTo(startIndex), end_index: lengthTo(endIndex) }
+  return { type: 'url_citation', url_citation: { url: uri, title: textOr(title), ...place } }
+}
+
+/** The probabilities of a candidate's tokens, in the words of responses. */
+function probabilitiesIn(candidate: Fields | undefined): Fields[] {
+  const { chosenCandidates: chosen, topCandidates: top } = asObject(candidate?.logprobsResult)
+  if (!Array.isArray(chosen)) return []
+  const others = Array.isArray(top) ? top : []
+  return chosen.map((token, place) => {
+    const { candidates } = asObject(others[place])
+    return { ...tokenOf(token), top_logprobs: (Array.isArray(candidates) ? candidates : []).map(tokenOf) }
+  })
+}
+
+function tokenOf(token: unknown): Fields {
+  const { token: text, logProbability } = asObject(token)
+  return { token: textOr(text), logprob: logProbability ?? 0, bytes: [...Buffer.from(textOr(text))] }
+}
+
+function textOr(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

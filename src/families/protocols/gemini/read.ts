@@ -1,0 +1,172 @@
+// Reads replies and events of generateContent: what was made, its figures, and how it ended. It must never throw on parts and reasons
+// of kinds that nobody knows yet. Each event has the figures of everything so far.
+
+import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../../contract/reading'
+import type { Quantities } from '../../../contract/units'
+import { isErrorShape } from '../../../lib/error-shapes'
+import { asObject, isObject } from '../../../lib/objects'
+import type { AnswerStop } from '../../conversation/answer'
+import { ABSURD_FIGURE, reportedCount } from '../../shared-schemas'
+
+type Fields = Record<string, unknown>
+
+/** Reasons for which an answer ends, by https://ai.google.dev/api/generate-content#FinishReason. Others are ends. */
+const STOPS: ReadonlyMap<unknown, AnswerStop> = new Map<unknown, AnswerStop>([
+  ['MAX_TOKENS', 'limit'],
+  ...[
+    'SAFETY',
+    'RECITATION',
+    'LANGUAGE',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'ESCALATION',
+    'MODEL_ARMOR',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+  ].map((reason): [string, AnswerStop] => [reason, 'filter']),
+])
+/** Reasons that are failures of the model: a call that nobody can make (NousResearch/hermes-agent#83882, 2026-08-11). */
+const FAILURES: ReadonlySet<unknown> = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MISSING_THOUGHT_SIGNATURE',
+  'MALFORMED_RESPONSE',
+])
+
+/** The first candidate: each is a call of its own. */
+export function candidateIn(reply: unknown): Fields | undefined {
+  const { candidates } = asObject(reply)
+  return Array.isArray(candidates)
+    ? candidates.find((each) => isObject(each) && (each.index ?? 0) === 0)
+    : undefined
+}
+
+/** The parts of a candidate, which may lack them. */
+export function partsIn(candidate: Fields | undefined): Fields[] {
+  const { parts } = asObject(candidate?.content)
+  return Array.isArray(parts) ? parts.filter(isObject) : []
+}
+
+/** Why a prompt was not answered; undefined if it was. A reason may be a blank word (`isConfirmedPromptBlockReason`, vercel/ai). */
+export function blockIn(reply: unknown): { reason: string; message: string } | undefined {
+  const { blockReason: reason, blockReasonMessage: message } = asObject(asObject(reply).promptFeedback)
+  if (typeof reason !== 'string' || /^$|UNSPECIFIED$/.test(reason)) return undefined
+  return { reason, message: typeof message === 'string' ? message : '' }
+}
+
+export function stopOf(reason: unknown): AnswerStop {
+  return STOPS.get(reason) ?? 'stop'
+}
+
+/** Tokens of thinking, if they are reported. */
+export function thinkingTokensIn(reply: unknown): number {
+  const { thoughtsTokenCount: tokens } = asObject(asObject(reply).usageMetadata)
+  return reportedCount(tokens) || 0
+}
+
+export function serviceTierIn(reply: unknown): string | undefined {
+  const { serviceTier: tier } = asObject(asObject(reply).usageMetadata)
+  return typeof tier === 'string' ? tier : undefined
+}
+
+/** Reads a whole reply. */
+export function readGeminiReply(reply: unknown): Reading {
+  const candidate = candidateIn(reply)
+  const isAnswer = candidate ? !FAILURES.has(candidate.finishReason) : blockIn(reply) !== undefined
+  return { output: madeIn(reply), ...factsOf(reply, true), end: isAnswer ? 'finished' : 'failed' }
+}
+
+/** Reads one event of a stream. */
+export function readGeminiEvent(event: unknown): Reading {
+  const candidate = candidateIn(event)
+  const isBlocked = blockIn(event) !== undefined
+  if (!candidate && !isBlocked && asObject(event).usageMetadata === undefined && isErrorShape(event)) {
+    return { end: 'failed' }
+  }
+  const { finishReason: reason } = candidate ?? {}
+  const isEnd = isBlocked || (typeof reason === 'string' && !/^$|UNSPECIFIED$/.test(reason))
+  return {
+    output: madeIn(event),
+    ...factsOf(event, isEnd),
+    ...(isEnd && { end: FAILURES.has(reason) ? 'finished-failed' : 'finished' }),
+  }
+}
+
+/** The output of a reply or an event. One that a filter kept back is an answer too. */
+function madeIn(reply: unknown): Made | undefined {
+  const candidate = candidateIn(reply)
+  const parts = partsIn(candidate)
+  const isKeptBack = blockIn(reply) !== undefined || stopOf(candidate?.finishReason) === 'filter'
+  const made = shownText(parts.map(textOf).join(''), parts.some(isShown))
+  if (made ?? isKeptBack) return made ?? SHOWN
+  return candidate?.finishReason === 'MAX_TOKENS' || thinkingTokensIn(reply) > 0 ? HIDDEN : undefined
+}
+
+/** The text of a part: its words, its thoughts, or what it calls a function with. */
+function textOf({ text, functionCall }: Fields): string {
+  if (typeof text === 'string') return text
+  const { name, args } = asObject(functionCall)
+  return typeof name === 'string' ? name + (isObject(args) ? JSON.stringify(args) : '') : ''
+}
+
+function isShown(part: Fields): boolean {
+  return Object.entries(part).some(([name, value]) => name !== 'thoughtSignature' && isObject(value))
+}
+
+/** The vendor's figures, and the tier that decides their prices. Those without the output do not measure the answer before its end. */
+function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'serviceTier'> {
+  const { usageMetadata: reported } = asObject(reply)
+  const figures = geminiFigures(reported)
+  const isMeasured = figures === 'invalid' || (figures?.output_token ?? 0) > 0
+  return {
+    ...(figures && { usage: { kind: isEnd || isMeasured ? 'total' : 'start', figures, reported } }),
+    serviceTier: serviceTierIn(reply),
+  }
+}
+
+/**
+ * The figures in our units; undefined if there are none, as in the first events of Vertex AI. Cached tokens are part of the prompt;
+ * results of the vendor's tools, and thinking, are not part of the prompt and the candidates (`UsageMetadata` of @google/genai 3.3).
+ */
+export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefined {
+  if (!isObject(usage)) return undefined
+  const { promptTokenCount, candidatesTokenCount, totalTokenCount, thoughtsTokenCount } = usage
+  const figures = [promptTokenCount, candidatesTokenCount, totalTokenCount, thoughtsTokenCount]
+  if (figures.every((figure) => (figure ?? null) === null)) return undefined
+  const prompt = reportedCount(promptTokenCount)
+  const cached = reportedCount(usage.cachedContentTokenCount)
+  const forTools = reportedCount(usage.toolUsePromptTokenCount)
+  const made = reportedCount(candidatesTokenCount) + reportedCount(thoughtsTokenCount)
+  // Thinking may stand in the total only.
+  const output = Math.max(made, reportedCount(totalTokenCount) - prompt - forTools)
+  const heard = tokensOf('AUDIO', usage.promptTokensDetails)
+  const spoken = tokensOf('AUDIO', usage.candidatesTokensDetails)
+  const cachedHeard = Array.isArray(usage.cacheTokensDetails)
+    ? tokensOf('AUDIO', usage.cacheTokensDetails)
+    : Math.max(0, heard - (prompt - cached))
+  // NaN, for what is no count, fails these comparisons.
+  const isSane = Math.max(prompt, cached, forTools, output, heard, spoken, cachedHeard) <= ABSURD_FIGURE
+  const freshText = prompt - cached - (heard - cachedHeard)
+  const isWithin = cachedHeard <= Math.min(heard, cached) && spoken <= output && freshText >= 0
+  if (!isSane || !isWithin || cached > prompt || (promptTokenCount ?? null) === null) return 'invalid'
+  const quantities: Quantities = { input_token: freshText + forTools, output_token: output - spoken }
+  const rare = {
+    cached_input_token: cached - cachedHeard,
+    input_audio_token: heard - cachedHeard,
+    cached_input_audio_token: cachedHeard,
+    output_audio_token: spoken,
+  }
+  for (const [unit, count] of Object.entries(rare))
+    if (count > 0) Object.assign(quantities, { [unit]: count })
+  return quantities
+}
+
+/** The tokens of a kind; pictures, films and documents cost as much as text. */
+function tokensOf(kind: string, details: unknown): number {
+  return (Array.isArray(details) ? details.filter(isObject) : [])
+    .filter(({ modality }) => modality === kind)
+    .reduce((sum, { tokenCount }) => sum + reportedCount(tokenCount), 0)
+}

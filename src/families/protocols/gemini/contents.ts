@@ -39,7 +39,7 @@ export function contentsOf(conversation: Conversation, model: Model, options: Wr
   for (const turn of conversation.turns) {
     if (leading.has(turn)) continue
     const role = turn.side === 'assistant' ? 'model' : 'user'
-    const parts = partsOf(turn, model, options)
+    const parts = partsOf(turn, conversation, model, options)
     const last = contents.at(-1)
     if (last?.role === role) last.parts.push(...parts)
     else if (parts.length > 0) contents.push({ role, parts })
@@ -57,16 +57,25 @@ function isResult(part: Part): boolean {
   return 'functionResponse' in part
 }
 
-function partsOf(turn: Turn, model: Model, options: WriteOptions): Part[] {
-  if (turn.side === 'user') return userParts(turn, model)
+function partsOf(turn: Turn, { turns }: Conversation, model: Model, options: WriteOptions): Part[] {
+  if (turn.side === 'user') return userParts(turn, callsBefore(turn, turns), model)
   if (turn.side === 'assistant') return modelParts(turn, model, options)
   return turn.parts.map(({ text }) => ({ text: `<system>\n${text}\n</system>` }))
 }
 
-function userParts({ results, parts }: UserTurn, model: Model): Part[] {
+/** The ids of the calls that a turn answers, in their order. */
+function callsBefore(turn: Turn, turns: readonly Turn[]): string[] {
+  const before = turns.slice(0, turns.indexOf(turn)).findLast(({ side }) => side === 'assistant')
+  if (before?.side !== 'assistant') return []
+  return before.steps.flatMap((step) => (step.kind === 'call' ? [step.call.id] : []))
+}
+
+/** What a user says, behind the results in the order of their calls: where there are no ids, they are told apart by it. */
+function userParts({ results, parts }: UserTurn, calls: readonly string[], model: Model): Part[] {
+  const ordered = results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
   return [
-    ...results.map((result) => resultPart(result, model)),
-    ...results.flatMap((result) => filesBehind(result, model)),
+    ...ordered.map((result) => resultPart(result, model)),
+    ...ordered.flatMap((result) => filesBehind(result, model)),
     ...parts.flatMap((part): Part[] => {
       if (part.type !== 'text') return [filePart(part)]
       return part.text === '' ? [] : [{ text: part.text }]

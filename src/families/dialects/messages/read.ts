@@ -25,11 +25,13 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
       'integer_below_min_value',
     )
   }
+  // Of several faults the one of the messages is named.
+  const turns = turnsOf(body)
   const tools = (body.tools ?? []).map((tool, index) => toolOf(tool as Fields, `tools[${index}]`))
   const { tool_choice: choice } = body
   const alone = asObject(choice).disable_parallel_tool_use
   return {
-    turns: turnsOf(body),
+    turns,
     instructionsHold: 'from_their_place',
     tools,
     choice: tools.length > 0 && choice ? choiceOf(choice) : undefined,

@@ -52,8 +52,9 @@ export class GeminiReader implements AnswerReader {
     else {
       if (!this.hasText) this.carry({})
       this.hasText = true
+      const item = this.open('text')
       this.said += piece
-      this.writer.add(this.open('text'), piece, logprobs.splice(0))
+      this.writer.add(item, piece, logprobs.splice(0))
     }
   }
 

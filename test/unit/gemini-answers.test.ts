@@ -1,0 +1,462 @@
+// Answers of Gemini's own API as callers of each dialect get them. The shapes are those of replies and streams that vercel/ai has
+// recorded (packages/google/src/__fixtures__, 2026), written anew.
+
+import { describe, expect, test } from 'bun:test'
+import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'
+import { bridge } from '../../src/families/conversation/bridge'
+import { chatDialect } from '../../src/families/dialects/chat/dialect'
+import { messagesDialect } from '../../src/families/dialects/messages/dialect'
+import { responsesDialect } from '../../src/families/dialects/responses/dialect'
+import { geminiProtocol } from '../../src/families/protocols/gemini/protocol'
+import { geminiFigures, readGeminiEvent, readGeminiReply } from '../../src/families/protocols/gemini/read'
+import { knownModel, traitsOf } from '../../src/families/traits/known-models'
+import { streamOutcome, toldIn } from '../support/bridges/answer-outcome'
+import { cut, type ToldWords } from '../support/bridges/answer-samples'
+import { openContext } from '../support/bridges/sealed'
+import { casesOf, createRandom, type Random, seedOf } from '../support/random'
+import type { Json } from '../support/scenario'
+
+const families = {
+  chat: bridge(chatDialect, geminiProtocol),
+  messages: bridge(messagesDialect, geminiProtocol),
+  responses: bridge(responsesDialect, geminiProtocol),
+} as unknown as Readonly<Record<Dialect, MadeFamily>>
+type Dialect = 'chat' | 'messages' | 'responses'
+const dialects: readonly Dialect[] = ['chat', 'messages', 'responses']
+
+const requests: Readonly<Record<Dialect, Json>> = {
+  chat: { model: 'm', messages: [{ role: 'user', content: 'Hi' }] },
+  messages: { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
+  responses: { model: 'm', input: 'Hi', store: false, include: ['reasoning.encrypted_content'] },
+}
+
+const modelOf = (dialect: Dialect): Model =>
+  ({
+    id: 'm',
+    upstreamModel: 'gemini-3-flash-preview',
+    upstream: { kind: 'google' },
+    family: families[dialect],
+    traits: traitsOf({}, knownModel('gemini-3-flash-preview')),
+    priceList: { tables: [], isFree: true },
+    reserveOutputTokens: 4_096,
+  }) as unknown as Model
+
+const parsedOf = (dialect: Dialect, more: Json = {}) =>
+  ({
+    body: { ...requests[dialect], ...more },
+    byteLength: 50,
+    at: 1_000,
+    answer: openContext,
+  }) as ParsedRequest<Json>
+
+const usageMetadata = {
+  promptTokenCount: 29,
+  candidatesTokenCount: 15,
+  totalTokenCount: 48,
+  thoughtsTokenCount: 4,
+}
+
+const replyOf = (parts: Json[], finishReason = 'STOP', more: Json = {}) => ({
+  candidates: [{ content: { parts, role: 'model' }, finishReason, index: 0, ...more }],
+  usageMetadata,
+  modelVersion: 'gemini-3-flash-preview',
+  responseId: 'r1',
+})
+
+function answered(dialect: Dialect, reply: Json): Json {
+  return families[dialect].reply(
+    [reply],
+    parsedOf(dialect),
+    modelOf(dialect),
+    { output_token: 19 },
+    new Map(),
+  )
+}
+
+const call = (name: string, args?: Json, more: Json = {}) => ({ functionCall: { name, args }, ...more })
+const thought = (text: string) => ({ text, thought: true })
+
+describe('a whole reply', () => {
+  const reply = replyOf([
+    thought('Hm.'),
+    { text: 'Let me ' },
+    { text: 'look.' },
+    call('look', { at: 1 }, { thoughtSignature: 's1' }),
+    call('hear'),
+    { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+  ])
+
+  test('is a completion', () => {
+    expect(answered('chat', reply).choices[0]).toMatchObject({
+      finish_reason: 'tool_calls',
+      message: {
+        content: 'Let me look.',
+        reasoning_content: 'Hm.',
+        tool_calls: [
+          { function: { name: 'look', arguments: '{"at":1}' } },
+          { function: { name: 'hear', arguments: '{}' } },
+        ],
+      },
+    })
+  })
+
+  test('is a message, with the signature before its call', () => {
+    const { content, stop_reason } = answered('messages', reply)
+    expect(stop_reason).toBe('tool_use')
+    expect(content.map(({ type }: Json) => type)).toEqual([
+      'thinking',
+      'text',
+      'thinking',
+      'tool_use',
+      'tool_use',
+    ])
+    expect(content[2].signature).toContain(`"calls":{"${content[3].id}":"s1"}`)
+    expect(content[3].id).not.toBe(content[4].id)
+  })
+
+  test('is a response, with the signature before its call', () => {
+    const { output } = answered('responses', reply)
+    expect(output.map(({ type }: Json) => type)).toEqual([
+      'reasoning',
+      'message',
+      'reasoning',
+      'function_call',
+      'function_call',
+    ])
+    expect(output[2].encrypted_content).toContain(`"calls":{"${output[3].call_id}":"s1"}`)
+  })
+
+  test('keeps the signature of its first text, and none that comes after a text without a call', () => {
+    const signed = answered('messages', replyOf([{ text: 'Hi', thoughtSignature: 's1' }]))
+    expect(signed.content.map(({ type }: Json) => type)).toEqual(['thinking', 'text'])
+    const late = answered('messages', replyOf([{ text: 'Hi' }, { text: '', thoughtSignature: 's1' }]))
+    expect(late.content.map(({ type }: Json) => type)).toEqual(['text'])
+  })
+
+  test.each([
+    ['STOP', 'stop'],
+    ['MAX_TOKENS', 'length'],
+    ['SAFETY', 'content_filter'],
+    ['SPII', 'content_filter'],
+    ['IMAGE_RECITATION', 'content_filter'],
+    ['OTHER', 'stop'],
+    ['SOME_NEW_REASON', 'stop'],
+  ])('that ends with %s has the reason %s', (reason, expected) => {
+    expect(answered('chat', replyOf([{ text: 'Hi' }], reason)).choices[0].finish_reason).toBe(expected)
+  })
+
+  test('without content is an answer', () => {
+    const empty = { candidates: [{ finishReason: 'MAX_TOKENS', index: 0 }], usageMetadata }
+    expect(answered('chat', empty).choices[0].finish_reason).toBe('length')
+    expect(readGeminiReply(empty)).toMatchObject({ output: { kind: 'hidden' }, end: 'finished' })
+  })
+
+  test('to a prompt that was blocked says so', () => {
+    const blocked = {
+      promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
+      usageMetadata: { promptTokenCount: 9, totalTokenCount: 9 },
+      responseId: 'r1',
+    }
+    expect(answered('chat', blocked).choices[0].finish_reason).toBe('content_filter')
+    expect(answered('messages', blocked)).toMatchObject({
+      stop_reason: 'refusal',
+      stop_details: { explanation: "The vendor's filter says PROHIBITED_CONTENT." },
+    })
+    expect(readGeminiReply(blocked)).toMatchObject({
+      output: { kind: 'shown' },
+      usage: { kind: 'total', figures: { input_token: 9, output_token: 0 } },
+      end: 'finished',
+    })
+  })
+
+  test.each([
+    ['of nothing', {}],
+    ['of an error', { error: { code: 500, message: 'Internal' } }],
+    ['of a call that nobody can make', replyOf([], 'MALFORMED_FUNCTION_CALL')],
+    ['whose prompt was not blocked', { promptFeedback: { blockReason: 'BLOCK_REASON_UNSPECIFIED' } }],
+  ])('%s has failed', (_, reply) => {
+    expect(readGeminiReply(reply).end).toBe('failed')
+  })
+
+  test('has the sources and the probabilities of its text', () => {
+    const more = {
+      citationMetadata: { citationSources: [{ uri: 'https://a.example', startIndex: 3, endIndex: 6 }] },
+      logprobsResult: {
+        chosenCandidates: [{ token: '猫', logProbability: -0.5 }],
+        topCandidates: [{ candidates: [{ token: '犬', logProbability: -1 }] }],
+      },
+    }
+    const answer: Json = families.chat.reply(
+      [replyOf([{ text: '猫犬' }], 'STOP', more)],
+      parsedOf('chat', { logprobs: true, top_logprobs: 1 }),
+      modelOf('chat'),
+      {},
+      new Map(),
+    )
+    const [choice] = answer.choices
+    expect(choice.message.annotations).toEqual([
+      {
+        type: 'url_citation',
+        url_citation: { url: 'https://a.example', title: '', start_index: 1, end_index: 2 },
+      },
+    ])
+    expect(choice.logprobs.content).toMatchObject([
+      { token: '猫', logprob: -0.5, top_logprobs: [{ token: '犬', logprob: -1 }] },
+    ])
+  })
+})
+
+describe('figures', () => {
+  test.each([
+    ['thinking beside the output', usageMetadata, { input_token: 29, output_token: 19 }],
+    [
+      'thinking in the total alone',
+      { promptTokenCount: 9, candidatesTokenCount: 1, totalTokenCount: 20 },
+      { input_token: 9, output_token: 11 },
+    ],
+    [
+      'results of tools',
+      {
+        promptTokenCount: 55,
+        candidatesTokenCount: 51,
+        totalTokenCount: 251,
+        toolUsePromptTokenCount: 89,
+        thoughtsTokenCount: 56,
+      },
+      { input_token: 144, output_token: 107 },
+    ],
+    [
+      'a cache',
+      { promptTokenCount: 100, cachedContentTokenCount: 60, candidatesTokenCount: 5 },
+      { input_token: 40, cached_input_token: 60, output_token: 5 },
+    ],
+    [
+      'sound',
+      {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 60,
+        candidatesTokenCount: 50,
+        promptTokensDetails: [
+          { modality: 'TEXT', tokenCount: 20 },
+          { modality: 'AUDIO', tokenCount: 80 },
+        ],
+        cacheTokensDetails: [
+          { modality: 'AUDIO', tokenCount: 50 },
+          { modality: 'TEXT', tokenCount: 10 },
+        ],
+        candidatesTokensDetails: [{ modality: 'AUDIO', tokenCount: 40 }],
+      },
+      {
+        input_token: 10,
+        cached_input_token: 10,
+        input_audio_token: 30,
+        cached_input_audio_token: 50,
+        output_token: 10,
+        output_audio_token: 40,
+      },
+    ],
+    [
+      'sound in a cache without details',
+      {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 60,
+        candidatesTokenCount: 5,
+        promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 50 }],
+      },
+      {
+        input_token: 0,
+        cached_input_token: 50,
+        input_audio_token: 40,
+        cached_input_audio_token: 10,
+        output_token: 5,
+      },
+    ],
+    [
+      'pictures',
+      {
+        promptTokenCount: 100,
+        candidatesTokenCount: 5,
+        promptTokensDetails: [{ modality: 'IMAGE', tokenCount: 90 }],
+      },
+      { input_token: 100, output_token: 5 },
+    ],
+    ['traffic alone', { trafficType: 'ON_DEMAND' }, undefined],
+    [
+      'more cached than sent',
+      { promptTokenCount: 1, cachedContentTokenCount: 2, candidatesTokenCount: 1 },
+      'invalid',
+    ],
+    [
+      'more sound than sent',
+      {
+        promptTokenCount: 1,
+        candidatesTokenCount: 1,
+        promptTokensDetails: [{ modality: 'AUDIO', tokenCount: 2 }],
+      },
+      'invalid',
+    ],
+    ['a text', { promptTokenCount: '1', candidatesTokenCount: 1 }, 'invalid'],
+    ['less than nothing', { promptTokenCount: 1, candidatesTokenCount: -1 }, 'invalid'],
+    ['no prompt', { candidatesTokenCount: 1 }, 'invalid'],
+    ['more than any answer has', { promptTokenCount: 1, candidatesTokenCount: 1e12 }, 'invalid'],
+  ])('with %s', (_, usage, expected) => {
+    expect(geminiFigures(usage)).toEqual(expected as Json)
+  })
+})
+
+describe('an event', () => {
+  const chunk = (parts: Json[], more: Json = {}, usage: Json = usageMetadata) => ({
+    candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }],
+    usageMetadata: usage,
+  })
+
+  test.each([
+    ['a text', chunk([{ text: 'Hi' }]), { output: { kind: 'shown', text: 'Hi' } }],
+    ['a call', chunk([call('look', { a: 1 })]), { output: { kind: 'shown', text: 'look{"a":1}' } }],
+    ['a signature', chunk([{ text: '', thoughtSignature: 's' }]), { output: { kind: 'hidden' } }],
+    [
+      'the end',
+      chunk([{ text: '' }], { finishReason: 'STOP' }),
+      { end: 'finished', usage: { kind: 'total' } },
+    ],
+    ['a bad call', chunk([], { finishReason: 'MALFORMED_FUNCTION_CALL' }), { end: 'finished-failed' }],
+    [
+      'a block',
+      { promptFeedback: { blockReason: 'SAFETY' } },
+      { end: 'finished', output: { kind: 'shown' } },
+    ],
+    ['an error', { error: { code: 503, message: 'Overloaded', status: 'UNAVAILABLE' } }, { end: 'failed' }],
+    ['a tier', chunk([], {}, { serviceTier: 'priority' }), { serviceTier: 'priority' }],
+    [
+      'no output yet',
+      chunk([], {}, { promptTokenCount: 5, totalTokenCount: 5 }),
+      { usage: { kind: 'start' } },
+    ],
+  ])('with %s', (_, event, reading) => {
+    expect(readGeminiEvent(event)).toMatchObject(reading as Json)
+  })
+
+  test('without an end is none', () => {
+    expect(readGeminiEvent(chunk([{ text: 'Hi' }])).end).toBeUndefined()
+    expect(readGeminiEvent(chunk([], { finishReason: 'FINISH_REASON_UNSPECIFIED' })).end).toBeUndefined()
+    expect(readGeminiEvent({})).toEqual({})
+  })
+})
+
+/** Parts of a random answer, and what they say. */
+function randomParts(random: Random): { parts: Json[]; told: ToldWords } {
+  const parts: Json[] = []
+  const told: ToldWords = { thinking: '', said: '', calls: [] }
+  const signed = () => (random.chance(0.3) ? { thoughtSignature: `s${parts.length}` } : {})
+  for (let left = 1 + random.below(5); left > 0; left--) {
+    const words = random.pick(['Hi', 'the 猫', '\n\n', '🎉 party', '{"a":1}', ' '])
+    const kind = random.below(6)
+    if (kind === 0) {
+      for (const piece of cut(random, words)) parts.push(thought(piece))
+      told.thinking += words
+    } else if (kind <= 2) {
+      for (const piece of cut(random, words)) parts.push({ text: piece, ...signed() })
+      told.said += words
+    } else if (kind <= 4) {
+      const args = random.pick([undefined, {}, { a: words }, { b: [1, null] }])
+      const id = random.chance(0.5) ? { id: `c${random.below(3)}` } : {}
+      parts.push({ functionCall: { ...id, name: 'look', args }, ...signed() })
+      told.calls.push({ name: 'look', arguments: JSON.stringify(args ?? {}) })
+    } else {
+      parts.push(
+        random.pick<Json>([
+          { text: '', ...signed() },
+          { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+          { executableCode: { code: 'x' } },
+          { functionCall: {} },
+          'odd',
+        ]),
+      )
+    }
+  }
+  return { parts, told }
+}
+
+function eventsOf(random: Random, parts: readonly Json[]): Json[] {
+  const rest = [...parts]
+  const events: Json[] = []
+  while (rest.length > 0) {
+    const some = rest.splice(0, 1 + random.below(3))
+    events.push({
+      candidates: [{ content: { parts: some, role: 'model' }, index: 0 }],
+      usageMetadata,
+      responseId: 'r1',
+    })
+  }
+  const [last] = random.chance(0.3) ? events.splice(-1) : []
+  const end = last ?? {
+    candidates: [{ content: { parts: [{ text: '' }] } }],
+    usageMetadata,
+    responseId: 'r1',
+  }
+  end.candidates[0].finishReason = 'STOP'
+  return [...events, end]
+}
+
+const withObjects = (told: ToldWords) => ({
+  ...told,
+  calls: told.calls.map(({ name, arguments: text }) => ({ name, input: JSON.parse(text || '{}') })),
+})
+
+test('1,000 random streams lose nothing, and nothing is invented', () => {
+  const seed = seedOf('GEMINI_SEED')
+  const random = createRandom(seed)
+  for (let place = 0; place < 1_000; place++) {
+    const { parts, told } = randomParts(random)
+    const events = eventsOf(random, parts)
+    for (const dialect of dialects) {
+      const more = { stream: true, ...(dialect === 'responses' && { reasoning: { summary: 'auto' } }) }
+      const outcome = streamOutcome(modelOf(dialect), parsedOf(dialect, more), [events], { ending: 'finish' })
+      const label = `${dialect}, GEMINI_SEED=${seed}, ${JSON.stringify(events)}`
+      expect(withObjects(toldIn(outcome.events)), label).toEqual(withObjects(told) as Json)
+    }
+  }
+})
+
+/** A reply of the model as its caller sends it back. */
+const returned: Readonly<Record<'messages' | 'responses', (answer: Json) => Json>> = {
+  messages: ({ content }) => {
+    const results = content.flatMap(({ type, id }: Json) =>
+      type === 'tool_use' ? [{ type: 'tool_result', tool_use_id: id, content: 'seen' }] : [],
+    )
+    const next = results.length > 0 ? results : 'And?'
+    const [first] = requests.messages.messages
+    return { messages: [first, { role: 'assistant', content }, { role: 'user', content: next }] }
+  },
+  responses: ({ output }) => ({
+    input: [
+      { role: 'user', content: 'Hi' },
+      ...output,
+      ...output.flatMap(({ type, call_id }: Json) =>
+        type === 'function_call' ? [{ type: 'function_call_output', call_id, output: 'seen' }] : [],
+      ),
+      { role: 'user', content: 'And?' },
+    ],
+  }),
+}
+
+test.each(['messages', 'responses'] as const)(
+  'signatures return on the calls that they came on: %s',
+  (dialect) => {
+    const seed = seedOf('GEMINI_SEED')
+    const random = createRandom(seed)
+    for (let place = 0; place < casesOf(1_000); place++) {
+      const { parts } = randomParts(random)
+      const came = parts.filter((part) => part.functionCall?.name !== undefined)
+      if (came.length === 0) continue
+      const answer = answered(dialect, replyOf(parts))
+      const parsed = parsedOf(dialect, returned[dialect](answer))
+      const [sent] = [families[dialect].call(parsed, modelOf(dialect))].flat() as Json
+      const model = sent.body.json.contents[1].parts.filter((part: Json) => part.functionCall)
+      const signatures = (list: Json[]) => list.map(({ thoughtSignature }) => thoughtSignature)
+      const [first, ...others] = signatures(came)
+      const label = `GEMINI_SEED=${seed}, ${JSON.stringify(parts)}`
+      expect(signatures(model), label).toEqual([first ?? 'skip_thought_signature_validator', ...others])
+    }
+  },
+)

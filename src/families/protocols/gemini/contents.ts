@@ -33,7 +33,7 @@ const BLANK_LINE = '\n\n'
  * immediately after a user turn or after a function response turn." (google-gemini/gemini-cli#26486). Later instructions are texts
  * of the user, marked as such.
  */
-export function contentsOf(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
+export function geminiContents(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
   const leading = new Set<Turn>(leadingOf(conversation))
   const contents: Content[] = []
   for (const turn of conversation.turns) {

@@ -4,14 +4,14 @@ import type { Protocol } from '../../conversation/bridge'
 import { geminiCan } from './can'
 import { readGeminiEvent, readGeminiReply } from './read'
 import { GeminiReader, readGeminiAnswer } from './read-events'
-import { thinkingTokensOf, writeGemini } from './write'
+import { thinkingBudgetOf, writeGemini } from './write'
 
 export const geminiProtocol: Protocol = {
   name: 'gemini',
   family: 'gemini-contents',
   can: geminiCan,
   write: writeGemini,
-  thinkingTokens: thinkingTokensOf,
+  thinkingTokens: thinkingBudgetOf,
   read: readGeminiReply,
   readEvent: readGeminiEvent,
   // The event with the reason for the end is the last.

@@ -4,7 +4,7 @@
 import { asObject, isObject } from '../../../lib/objects'
 import type { AnswerReader, AnswerWriter, CallItem, TextItem, ThinkingItem } from '../../conversation/answer'
 import type { GeminiReasoning } from '../../sealed-reasoning'
-import { blockIn, candidateIn, partsIn, serviceTierIn, stopOf, thinkingTokensIn } from './read'
+import { blockIn, candidateIn, geminiStop, partsIn, serviceTierIn, thinkingTokensIn } from './read'
 
 type Fields = Record<string, unknown>
 
@@ -114,7 +114,7 @@ export class GeminiReader implements AnswerReader {
     const { finishReason: reason, finishMessage } = candidate ?? {}
     if (typeof reason !== 'string' && !block) return
     const tier = serviceTierIn(event)
-    const stop = block ? 'filter' : stopOf(reason)
+    const stop = block ? 'filter' : geminiStop(reason)
     const why =
       block?.message || textOr(finishMessage) || `The vendor's filter says ${block?.reason ?? reason}.`
     this.writer.end({

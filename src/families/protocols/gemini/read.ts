@@ -57,7 +57,7 @@ export function blockIn(reply: unknown): { reason: string; message: string } | u
   return { reason, message: typeof message === 'string' ? message : '' }
 }
 
-export function stopOf(reason: unknown): AnswerStop {
+export function geminiStop(reason: unknown): AnswerStop {
   return STOPS.get(reason) ?? 'stop'
 }
 
@@ -99,7 +99,7 @@ export function readGeminiEvent(event: unknown): Reading {
 function madeIn(reply: unknown): Made | undefined {
   const candidate = candidateIn(reply)
   const parts = partsIn(candidate)
-  const isKeptBack = blockIn(reply) !== undefined || stopOf(candidate?.finishReason) === 'filter'
+  const isKeptBack = blockIn(reply) !== undefined || geminiStop(candidate?.finishReason) === 'filter'
   const made = shownText(parts.map(textOf).join(''), parts.some(isShown))
   if (made ?? isKeptBack) return made ?? SHOWN
   return candidate?.finishReason === 'MAX_TOKENS' || thinkingTokensIn(reply) > 0 ? HIDDEN : undefined

@@ -9,7 +9,7 @@ import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { geminiEdit } from '../../traits/gemini'
 import { leadingOf } from '../messages/turns'
-import { contentsOf } from './contents'
+import { geminiContents } from './contents'
 
 type Fields = Record<string, unknown>
 
@@ -22,7 +22,7 @@ export function writeGemini(conversation: Conversation, model: Model, options: W
   const system = leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => ({ text })))
   const request = withoutGaps({
     systemInstruction: system.length > 0 ? { parts: system } : undefined,
-    contents: contentsOf(conversation, model, options),
+    contents: geminiContents(conversation, model, options),
     ...toolsOf(conversation),
     generationConfig: filled(configOf(settings, model, options)),
     ...extra?.gemini,
@@ -104,7 +104,7 @@ function callingOf(tools: readonly Tool[], choice: Conversation['choice']): Fiel
 }
 
 /** Tokens that a written request reserves for thinking. */
-export function thinkingTokensOf({ body }: Call): number {
+export function thinkingBudgetOf({ body }: Call): number {
   const { generationConfig } = asObject(body && 'json' in body ? body.json : undefined)
   const { thinkingBudget: budget } = asObject(asObject(generationConfig).thinkingConfig)
   return Number.isSafeInteger(budget) && (budget as number) > 0 ? (budget as number) : 0

@@ -70,7 +70,7 @@ function callsBefore(turn: Turn, turns: readonly Turn[]): string[] {
   return before.steps.flatMap((step) => (step.kind === 'call' ? [step.call.id] : []))
 }
 
-/** What a user says, behind the results in the order of their calls: where there are no ids, they are told apart by it. */
+/** The words and files of a user, behind the results in the order of their calls: where there are no ids, they are told apart by it. */
 function userParts({ results, parts }: UserTurn, calls: readonly string[], model: Model): Part[] {
   const ordered = results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
   return [
@@ -122,7 +122,7 @@ function idOf(id: string, { upstream }: Model): { id?: string } {
 }
 
 /**
- * What the model said and called. A signature stands on the part that follows its reasoning; a text of reasoning need not come back
+ * Texts and calls of the model. A signature stands on the part that follows its reasoning; a text of reasoning need not come back
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 function modelParts({ steps }: AssistantTurn, model: Model, options: WriteOptions): Part[] {

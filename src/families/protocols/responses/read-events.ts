@@ -23,13 +23,16 @@ interface Open {
 export class ResponseReader implements AnswerReader {
   /** By the place in the output. */
   private readonly items = new Map<unknown, Open>()
+  /** Items that have ended, by place and id: nothing more is read of them. */
+  private readonly ended = new Set<string>()
   /** The words with which the model refused. */
   private refusal = ''
 
   constructor(private readonly writer: AnswerWriter) {}
 
   push(event: object): void {
-    const { type, response, item, output_index: place, delta, logprobs } = event as Fields
+    const { type, response, item, item_id: id, output_index: place, delta, logprobs } = event as Fields
+    if (this.hasEnded(place, id ?? asObject(item).id)) return
     switch (type) {
       case 'response.created':
         this.begin(asObject(response))
@@ -72,6 +75,7 @@ export class ResponseReader implements AnswerReader {
 
   /** Takes an item that has ended, with what has not come of it in pieces. */
   done(place: unknown, item: Fields): void {
+    this.ended.add(`${place} ${item.id}`)
     const open = this.openItem(place, item)
     if (!open) return
     if (open.item.kind === 'thinking') this.endThinking(open, open.item, item)
@@ -80,6 +84,10 @@ export class ResponseReader implements AnswerReader {
     const last = this.items.get(place)
     if (last) this.writer.close(last.item)
     this.items.delete(place)
+  }
+
+  private hasEnded(place: unknown, id: unknown): boolean {
+    return typeof id === 'string' && this.ended.has(`${place} ${id}`)
   }
 
   end(response: Fields): void {

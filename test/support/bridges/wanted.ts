@@ -2,6 +2,7 @@
 // if a newer family does better; a row that no case needs any more fails.
 
 import type { WantedDifference } from './differences'
+import { wantedOfMessages } from './wanted-of-messages'
 
 export const wantedDifferences: readonly WantedDifference[] = [
   {
@@ -15,4 +16,15 @@ export const wantedDifferences: readonly WantedDifference[] = [
       'Pictures and documents are estimated for every dialect: where there are any, a hold is not narrowed to a count of texts.',
     matches: ({ older, newer }) => (older ?? 0) <= (newer as number),
   },
+  {
+    where: /quote\[\d\]\.(input_token|cache_write_token|cache_write_1h_token|input_audio_token)/,
+    reason:
+      'One bound of the input for all: with the tokens of tools, files by their content, and the dearest unit that the vendor may use.',
+    matches: ({ older, newer }, { body }) =>
+      older === undefined ||
+      newer === undefined ||
+      newer >= older ||
+      /base64|data:/.test(JSON.stringify(body)),
+  },
+  ...wantedOfMessages,
 ]

@@ -140,10 +140,11 @@ const onResponses: Omit<WantedDifference, 'pair'>[] = [
     matches: (_, { body }) => hasLoneResult(body),
   },
   {
-    where: /(?:call\[0\]|limited\[\d\]\[0\]|callAfter\[\d\])\.body\.json\.parallel_tool_calls/,
+    where:
+      /(?:call\[0\]|limited\[\d\]\[0\]|callAfter\[\d\])\.body\.json\.(?:parallel_tool_calls|text\.format\.schema)/,
     reason: 'null is as good as absent',
     matches: ({ newer }, { body }) =>
-      newer === undefined && body.includes('"disable_parallel_tool_use":null'),
+      newer === undefined && /"(?:disable_parallel_tool_use|schema)":null/.test(body),
   },
   {
     where: /limited\[0\]\[0\]\.body\.json\.max_output_tokens/,

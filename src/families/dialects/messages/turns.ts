@@ -66,8 +66,8 @@ function stepsOf({ block, at }: Placed, calls: Map<string, ToolCall>): Step[] {
       return [{ kind: 'reasoning', text, at, ...(isSealed && { sealed }) }]
     }
     case 'tool_use': {
-      const id = stringAt(block, 'id', at)
       const name = stringAt(block, 'name', at)
+      const id = stringAt(block, 'id', at)
       const input = JSON.stringify(block.input ?? {})
       const call: ToolCall = { id, name, input, form: 'function', at, ...markOf(block) }
       calls.set(id, call)

@@ -2,6 +2,7 @@
 // if a newer family does better; a row that no case needs any more fails.
 
 import type { WantedDifference } from './differences'
+import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfMessages } from './wanted-of-messages'
 
 export const wantedDifferences: readonly WantedDifference[] = [
@@ -26,5 +27,6 @@ export const wantedDifferences: readonly WantedDifference[] = [
       newer >= older ||
       /base64|data:/.test(JSON.stringify(body)),
   },
+  ...wantedOfChat,
   ...wantedOfMessages,
 ]

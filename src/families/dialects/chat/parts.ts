@@ -8,18 +8,18 @@ import type { CacheMark, Part, TextPart } from '../../conversation/conversation'
 type Fields = Record<string, unknown>
 
 /** A text of the assistant, or of instructions. */
-export interface SaidPart extends TextPart {
+export interface SaidText extends TextPart {
   isRefusal?: true
 }
 
 /** The parts of a content; a string is one text. Texts that say nothing are left out. */
-export function partsOf(content: unknown, at: string): Part[] {
+export function partsOfMessage(content: unknown, at: string): Part[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
 }
 
 /** The texts of a content that may have no other parts. `whose` begins the sentence of the error. */
-export function textPartsOf(content: unknown, at: string, whose: string): SaidPart[] {
+export function chatTexts(content: unknown, at: string, whose: string): SaidText[] {
   if (!Array.isArray(content)) return plainText(content, at)
   return content.flatMap((each, index) => {
     const part = asObject(each)
@@ -34,9 +34,9 @@ function plainText(content: unknown, at: string): TextPart[] {
   return typeof content === 'string' && content !== '' ? [{ type: 'text', text: content, at }] : []
 }
 
-function textOf(part: Fields, type: 'text' | 'refusal', at: string): SaidPart[] {
-  const text = stringAt(part[type], `${at}.${type}`)
-  const said = { type: 'text', text, at, ...markOf(part) } as const
+function textOf(part: Fields, type: 'text' | 'refusal', at: string): SaidText[] {
+  const text = requiredString(part[type], `${at}.${type}`)
+  const said = { type: 'text', text, at, ...cacheMarkIn(part) } as const
   return text === '' ? [] : [type === 'refusal' ? { ...said, isRefusal: true } : said]
 }
 
@@ -49,18 +49,20 @@ function partOf(part: Fields, at: string): Part[] {
     case 'image_url': {
       const { url, detail } = isObject(part.image_url) ? part.image_url : { url: part.image_url }
       const seen = typeof detail === 'string' && { detail }
-      return [{ type: 'image', ...fileAt(url, `${at}.image_url.url`), at, ...seen, ...markOf(part) }]
+      return [{ type: 'image', ...fileAt(url, `${at}.image_url.url`), at, ...seen, ...cacheMarkIn(part) }]
     }
     case 'file': {
       const { file_data: data, filename } = asObject(part.file)
       const named = typeof filename === 'string' && filename !== '' && { filename }
-      return [{ type: 'document', ...fileAt(data, `${at}.file.file_data`), at, ...named, ...markOf(part) }]
+      return [
+        { type: 'document', ...fileAt(data, `${at}.file.file_data`), at, ...named, ...cacheMarkIn(part) },
+      ]
     }
     case 'input_audio': {
       const { data, format } = asObject(part.input_audio)
       const place = `${at}.input_audio`
-      const url = `data:audio/${stringAt(format, `${place}.format`)};base64,${stringAt(data, `${place}.data`)}`
-      return [{ type: 'audio', url, urlAt: `${place}.data`, at, ...markOf(part) }]
+      const url = `data:audio/${requiredString(format, `${place}.format`)};base64,${requiredString(data, `${place}.data`)}`
+      return [{ type: 'audio', url, urlAt: `${place}.data`, at, ...cacheMarkIn(part) }]
     }
   }
   throw invalidRequest(
@@ -70,22 +72,22 @@ function partOf(part: Fields, at: string): Part[] {
 }
 
 function fileAt(url: unknown, urlAt: string): { url: string; urlAt: string } {
-  if (url === '') throw missing(urlAt)
-  return { url: stringAt(url, urlAt), urlAt }
+  if (url === '') throw missingParameter(urlAt)
+  return { url: requiredString(url, urlAt), urlAt }
 }
 
 /** The cache mark of a part or a tool, which callers write as the vendor of messages does. */
-export function markOf({ cache_control: control }: Fields): { cache?: CacheMark } {
+export function cacheMarkIn({ cache_control: control }: Fields): { cache?: CacheMark } {
   if (!isObject(control)) return {}
   return { cache: control.ttl === undefined ? {} : { ttl: control.ttl } }
 }
 
-export function stringAt(value: unknown, at: string): string {
+export function requiredString(value: unknown, at: string): string {
   if (typeof value === 'string') return value
-  if (value === undefined || value === null) throw missing(at)
+  if (value === undefined || value === null) throw missingParameter(at)
   throw invalidRequest(at, `Invalid type for '${at}': expected a string.`, 'invalid_type')
 }
 
-export function missing(at: string): GatewayError {
+export function missingParameter(at: string): GatewayError {
   return invalidRequest(at, `Missing required parameter: '${at}'.`, 'missing_required_parameter')
 }

@@ -12,8 +12,8 @@ import type {
   Tool,
   ToolChoice,
 } from '../../conversation/conversation'
-import { markOf, missing } from './parts'
-import { turnsOf } from './turns'
+import { cacheMarkIn, missingParameter } from './parts'
+import { turnsOfChat } from './turns'
 
 type Fields = Record<string, unknown>
 
@@ -30,7 +30,7 @@ export function readChat(body: ChatBody): Conversation {
   const tools = (body.tools ?? []).map((tool, index) => toolOf(asObject(tool), `tools[${index}]`))
   const hasTools = tools.length > 0
   return {
-    turns: turnsOf(body),
+    turns: turnsOfChat(body),
     instructionsHold: 'everywhere',
     tools,
     choice: hasTools ? choiceOf(body.tool_choice) : undefined,
@@ -65,7 +65,7 @@ function toolOf(tool: Fields, at: string): Tool {
     name,
     description: textOr(description, `${at}.${type}.description`),
     at,
-    ...markOf(tool),
+    ...cacheMarkIn(tool),
   }
   if (type === 'custom') {
     return { ...described, parameters: undefined, isStrict: false, custom: { format: flatGrammar(format) } }
@@ -143,7 +143,7 @@ function formatOf({ response_format: format }: ChatBody): AnswerFormat | undefin
   if (type === 'json_object') return { type }
   if (type !== 'json_schema') return undefined
   const { name, description, schema, strict } = asObject(named)
-  if (!isObject(schema)) throw missing('response_format.json_schema.schema')
+  if (!isObject(schema)) throw missingParameter('response_format.json_schema.schema')
   return {
     type,
     name: textOr(name, 'response_format.json_schema.name') ?? 'output',

@@ -5,13 +5,13 @@ import { invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { ChatBody } from '../../chat/caller-side'
 import type { Part, Step, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
-import { partsOf, textPartsOf } from './parts'
+import { chatTexts, partsOfMessage } from './parts'
 
 type Fields = Record<string, unknown>
 type Message = ChatBody['messages'][number]
 
 /** The turns. Throws 400 for what cannot be read, with its place. */
-export function turnsOf({ messages }: ChatBody): Turn[] {
+export function turnsOfChat({ messages }: ChatBody): Turn[] {
   const turns: Turn[] = []
   const calls = new Map<string, ToolCall>()
   for (const [index, message] of messages.entries()) addMessage(turns, message, `messages[${index}]`, calls)
@@ -23,12 +23,12 @@ function addMessage(turns: Turn[], message: Message, at: string, calls: Map<stri
   switch (role) {
     case 'system':
     case 'developer': {
-      const parts = textPartsOf(content, `${at}.content`, 'messages of the system')
+      const parts = chatTexts(content, `${at}.content`, 'messages of the system')
       if (parts.length > 0) turns.push({ side: 'system', role, parts, at })
       return
     }
     case 'user': {
-      const parts = partsOf(content, `${at}.content`)
+      const parts = partsOfMessage(content, `${at}.content`)
       // Which of several users is speaking.
       const speaker =
         name && parts.length > 0 ? [{ type: 'text', text: `${name}:`, at: `${at}.name` } as const] : []
@@ -72,7 +72,7 @@ function resultOf(
 ): ToolResult {
   const id = given ?? ''
   const { name = '', form = 'function' } = calls.get(id) ?? {}
-  return { call: { id, name, form }, parts: partsOf(content, `${at}.content`), hasFailed: false, at }
+  return { call: { id, name, form }, parts: partsOfMessage(content, `${at}.content`), hasFailed: false, at }
 }
 
 /** Reasoning, then texts and a refusal, then calls. */
@@ -82,7 +82,7 @@ function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): St
   if (typeof thought === 'string' && thought !== '') {
     steps.push({ kind: 'reasoning', text: thought, at: `${at}.reasoning_content` })
   }
-  for (const { type: _, ...said } of textPartsOf(content, `${at}.content`, "the assistant's parts")) {
+  for (const { type: _, ...said } of chatTexts(content, `${at}.content`, "the assistant's parts")) {
     steps.push({ kind: 'text', ...said })
   }
   if (typeof refusal === 'string' && refusal !== '') {

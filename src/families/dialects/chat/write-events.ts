@@ -23,7 +23,7 @@ interface Call {
 
 const BETWEEN_THOUGHTS = '\n\n'
 
-export class CandidateWriter implements AnswerWriter {
+export class CompletionWriter implements AnswerWriter {
   readonly ending: Partial<AnswerEnd> = {}
   private readonly calls = new Map<CallItem, Call>()
   /** Whole functions that came without arguments, if nothing has followed them yet. */

@@ -7,7 +7,7 @@ import type { ErrorShape } from '../../../lib/error-shapes'
 import { CHAT_END, type ChatBody } from '../../chat/caller-side'
 import { chatUsage } from '../../chat/usage'
 import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
-import { CandidateWriter, type DeltaRow } from './write-events'
+import { CompletionWriter, type DeltaRow } from './write-events'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -26,7 +26,7 @@ class CompletionId {
   }
 }
 
-const thinkingIn = (writers: readonly CandidateWriter[]): number =>
+const thinkingIn = (writers: readonly CompletionWriter[]): number =>
   writers.reduce((sum, { ending }) => sum + (ending.thinkingTokens ?? 0), 0)
 
 const candidatesOf = ({ n }: ChatBody): number => n ?? 1
@@ -38,7 +38,7 @@ const logprobsFor = ({ logprobs }: ChatBody, content: readonly Fields[]) =>
 export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): WholeAnswer {
   const id = new CompletionId(parsed)
   const messages = Array.from({ length: candidatesOf(parsed.body) }, () => new Message(id))
-  const writers = messages.map((message) => new CandidateWriter(parsed, message))
+  const writers = messages.map((message) => new CompletionWriter(parsed, message))
   return {
     writers,
     answer(usage) {
@@ -116,7 +116,7 @@ export function streamedCompletion(parsed: ParsedRequest<ChatBody>, model: Model
 }
 
 class Chunks implements StreamedAnswer {
-  readonly writers: readonly CandidateWriter[]
+  readonly writers: readonly CompletionWriter[]
   private readonly begun = new Set<number>()
   private readonly id: CompletionId
   private readonly showsUsage: boolean
@@ -131,7 +131,7 @@ class Chunks implements StreamedAnswer {
     this.id = new CompletionId(parsed)
     this.showsUsage = parsed.body.stream_options?.include_usage === true
     this.writers = Array.from({ length: candidatesOf(parsed.body) }, (_, index) => {
-      return new CandidateWriter(parsed, {
+      return new CompletionWriter(parsed, {
         begin: (id) => {
           this.id.take(id)
           this.begin(index)

@@ -46,6 +46,8 @@ export interface Dialect<Body extends object = object> {
   wishes(body: Readonly<Record<string, unknown>>): { tools: unknown; effort: unknown }
   /** Bytes by which a request on a bridge may be longer than the caller's, in words of the bridge's own. Absent: none. */
   addedBytes?(body: Body): number
+  /** Throws 400 for sound and films that the model does not read. For protocols that have a form for sound. */
+  checkMedia?(body: Body, model: Model): void
   /** The request in common words. Throws 400 for what nobody could read, with its place. */
   read(body: Body, model: Model): Conversation
   /** Takes a whole answer. */
@@ -119,7 +121,10 @@ export function bridge<Body extends object>(
   protocol: Protocol,
   name = `${dialect.name}-on-${protocol.name}`,
 ): MadeFamily<Body> {
-  const conversationOf = translatedOnce((body: Body, model): Conversation => dialect.read(body, model))
+  const conversationOf = translatedOnce((body: Body, model): Conversation => {
+    if ('as' in protocol.can.audio) dialect.checkMedia?.(body, model)
+    return dialect.read(body, model)
+  })
   const draftOf = translatedOnce(
     (body: Body, model): Call => protocol.write(conversationOf(body, model), model, {}),
   )

@@ -40,10 +40,13 @@ export type Concept =
   | 'effort'
   | 'budget'
   | 'shows_thinking'
+  | 'returns_thinking'
   | 'verbosity'
+  | 'unasked_verbosity'
   | 'logprobs'
   | 'user'
   | 'cache_key'
+  | 'cached_by_key'
   | 'service_tier'
 
 /** How a protocol expresses a concept: in these words, not at all without harm, or not at all. */
@@ -61,6 +64,8 @@ export type DialectField =
       note?: string
       /** Values that change nothing, where the protocol refuses the concept. */
       plain?: BridgedField['plain']
+      /** True if clients send it unasked: where the protocol refuses the concept, it is ignored. */
+      isUnasked?: true
       code?: BridgedField['code']
     }
   | BridgedField
@@ -83,14 +88,16 @@ export function bridgedTable(fields: readonly DialectField[], can: Expressions):
 }
 
 function treated(row: Extract<DialectField, { means: Concept }>, expression: Expression): BridgedField {
-  const { field, note, plain, code } = row
+  const { field, note, plain, isUnasked, code } = row
   const said = (words: string) => (note === undefined ? words : `${note}: ${words}`)
   if ('as' in expression) return { field, treatment: 'translated', note: said(expression.as) }
   if ('ignored' in expression) return { field, treatment: 'ignored', note: said(expression.ignored) }
+  if (isUnasked) return { field, treatment: 'ignored', note: said(expression.refused) }
   return {
     field,
     treatment: 'refused',
-    note: said(expression.refused),
+    // An error names the field and its value.
+    note: expression.refused,
     ...(plain !== undefined && { plain }),
     ...(code !== undefined && { code }),
   }

@@ -175,6 +175,8 @@ export interface Settings {
   format: AnswerFormat | undefined
   reasoning: ReasoningWish
   verbosity: 'low' | 'medium' | 'high' | undefined
+  /** True if clients set the verbosity unasked: it is worth no words to a model without such a setting. */
+  isVerbosityUnasked?: true
   /** The number of likeliest tokens to tell of at each place, at least 0; undefined if probabilities are not wanted. */
   logprobs: number | undefined
   /** Who the caller's user is, in the form that vendors are told. */

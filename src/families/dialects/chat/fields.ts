@@ -47,15 +47,17 @@ const meant = meanings(
   ['response_format.json_schema.strict', 'strict_format'],
   ['reasoning_effort', 'effort'],
   ['thinking', 'budget'],
-  ['include_reasoning', 'shows_thinking'],
+  ['include_reasoning', 'returns_thinking'],
   ['verbosity', 'verbosity'],
   ['user', 'user'],
   ['safety_identifier', 'user', undefined, 'where there is no `user`'],
   ['prompt_cache_key', 'cache_key'],
-  ['prompt_cache_options', 'cache_key', undefined, 'for vendors that know it'],
-  ['prompt_cache_retention', 'cache_key', undefined, 'for vendors that know it'],
+  ['prompt_cache_options', 'cache_key'],
+  ['prompt_cache_retention', 'cache_key'],
   ['service_tier', 'service_tier', ['auto', 'default', 'standard', 'flex']],
 )
+
+const HINT = 'a hint of how words are chosen; what is asked is the same'
 
 const translated = bridgedFields(
   'translated',
@@ -65,8 +67,8 @@ const translated = bridgedFields(
 
 const ignored = bridgedFields(
   'ignored',
-  ['repetition_penalty', 'a hint of how words are chosen; what is asked is the same'],
-  ['min_p', 'as above'],
+  ['repetition_penalty', HINT],
+  ['min_p', HINT],
   ['prediction', 'it makes the same answer come faster'],
   ['store', 'nothing is kept at the vendor'],
   ['metadata', 'labels of what is kept'],

@@ -2,6 +2,7 @@
 
 import { asObject } from '../../../lib/objects'
 import type { Dialect } from '../../conversation/bridge'
+import { checkParts } from '../../media-parts'
 import { plainResponses, ResponsesBody } from '../../responses/caller-side'
 import { allTools } from '../../responses/native-request'
 import { ignoredInResponses } from '../../traits/ignored'
@@ -26,6 +27,7 @@ export const responsesDialect: Dialect<ResponsesBody> = {
     effort: asObject(body.reasoning).effort,
   }),
   addedBytes,
+  checkMedia: (body, model) => checkParts(model, body.input, 'input', ['content', 'output']),
   read: readResponses,
   whole: wholeResponse,
   stream: streamedResponse,

@@ -36,17 +36,24 @@ const meant = meanings(
   ['tools[].strict', 'strict_functions', undefined, 'if it is true'],
   ['tool_choice', 'choice'],
   ['tool_choice.tools', 'allowed_tools'],
-  // Clients send it with every request, so that it is not refused where it cannot be said.
-  ['parallel_tool_calls', 'parallel_calls', [true, false]],
   ['text.format', 'format'],
   ['text.format.strict', 'strict_format'],
-  ['text.verbosity', 'verbosity', /^/],
+  ['text.verbosity', 'unasked_verbosity'],
   ['reasoning.effort', 'effort'],
   ['reasoning.summary', 'shows_thinking'],
-  ['prompt_cache_key', 'cache_key'],
+  ['prompt_cache_key', 'cached_by_key'],
   ['safety_identifier', 'user', undefined, 'a hash of it'],
   ['user', 'user', undefined, 'a hash of it, where there is no `safety_identifier`'],
 )
+
+/** Clients send these with every request. */
+const unasked: readonly DialectField[] = [
+  ...meanings(
+    ['parallel_tool_calls', 'parallel_calls'],
+    ['service_tier', 'service_tier'],
+    ['include', 'logprobs', undefined, '`message.output_text.logprobs`; the rest is left out'],
+  ),
+].map((row) => ({ ...row, isUnasked: true }))
 
 const translated = bridgedFields(
   'translated',
@@ -77,12 +84,10 @@ const translated = bridgedFields(
   ['tools[] local_shell', 'a function'],
   ['tools[] shell', 'a function'],
   ['tools[] apply_patch', 'a function'],
-  [
-    'include',
-    'probabilities, for `message.output_text.logprobs`, if the model has them; the rest is left out',
-  ],
-  ['service_tier', 'the tier, if it has a price; else it is left out'],
 )
+
+const OFFERED_SEARCH = 'a search that some clients offer with every request; forced, it is refused'
+const WHERE_CACHED = 'where a cache is looked for; the answer is the same'
 
 const ignored = bridgedFields(
   'ignored',
@@ -90,9 +95,9 @@ const ignored = bridgedFields(
   ['input[] compaction', 'only the vendor that made it can read it; one that was made here is read before'],
   ['input[].phase', 'a mark of how the vendor of another model shows a message'],
   ['input[].content[].prompt_cache_breakpoint', 'where a cache is written; the answer is the same'],
-  ['tools[] web_search', 'a search that some clients offer with every request; forced, it is refused'],
-  ['tools[] web_search_preview', 'as above'],
-  ['tools[] image_generation', 'as above'],
+  ['tools[] web_search', OFFERED_SEARCH],
+  ['tools[] web_search_preview', OFFERED_SEARCH],
+  ['tools[] image_generation', 'a tool that some clients offer with every request; forced, it is refused'],
   ['tools[].allowed_callers', 'no code runs behind this model that could call tools'],
   ['tools[].async', 'calls are answered in the next request'],
   ['tools[].defer_loading', 'all tools are sent at once'],
@@ -104,8 +109,8 @@ const ignored = bridgedFields(
   ['metadata', 'given back with the response'],
   ['reasoning.context', 'a wish to the vendor of another model'],
   ['reasoning.mode', 'a wish to the vendor of another model'],
-  ['prompt_cache_options', 'where a cache is looked for; the answer is the same'],
-  ['prompt_cache_retention', 'as above'],
+  ['prompt_cache_options', WHERE_CACHED],
+  ['prompt_cache_retention', WHERE_CACHED],
   ['context_management', 'the vendor of another model makes summaries; this conversation stays whole'],
   ['moderation', 'a wish to the vendor of another model'],
   ['access_programs', 'a program of the vendor of another model'],
@@ -134,10 +139,11 @@ const refused: readonly BridgedField[] = bridgedFields(
 ).map((row) => ({ ...row, code: 'unsupported_parameter' }))
 
 export const responsesDialectFields: readonly DialectField[] = [
+  ...refused,
   ...meant,
+  ...unasked,
   ...translated,
   ...ignored,
-  ...refused,
 ]
 
 /** Parts that may have an address at which a vendor reads a picture or a file. */

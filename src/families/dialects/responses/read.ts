@@ -1,19 +1,16 @@
 // Reads a responses request into a conversation. It must never drop a field in silence: what nobody could serve is refused by
 // its place, and what is left out is in the table of fields.
 
-import type { Model } from '../../../contract/family'
 import type { Conversation, InstructionTurn } from '../../conversation/conversation'
-import { checkParts } from '../../media-parts'
 import { checkResponses, type ResponsesBody } from '../../responses/caller-side'
 import { bodyForModel } from '../../responses/compaction'
 import { checkLabels, responseSettings } from './settings'
 import { callersChoice, flatToolsOf } from './tools'
 import { readInput } from './turns'
 
-export function readResponses(given: ResponsesBody, model: Model): Conversation {
+export function readResponses(given: ResponsesBody): Conversation {
   checkResponses(given)
   checkLabels(given)
-  checkParts(model, given.input, 'input', ['content', 'output'])
   const body = bodyForModel(given)
   const input = readInput(body)
   const { list } = flatToolsOf(body)

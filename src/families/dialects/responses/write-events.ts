@@ -56,12 +56,13 @@ export class ResponseWriter implements AnswerWriter {
     } else if (item.kind === 'text') this.events.closeItem()
     // A refusal is a part of the message that is open, and thoughts in a row are parts of one item.
     else if (item.kind === 'thinking') {
-      if (this.run.length > 0) this.events.closePart()
       if (item.kept) this.carry(item)
+      else if (this.run.length > 0) this.events.closePart()
     }
   }
 
   add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void {
+    if (item.kind === 'thinking' && item.kept) this.carry(item)
     if (piece === '') return
     switch (item.kind) {
       case 'thinking':

@@ -3,6 +3,9 @@
 import type { Expressions } from '../../conversation/concepts'
 
 const NOT_SENT = 'omitted if a trait of the model forbids it'
+const THOUGHTS = { as: '`thinkingConfig.includeThoughts`' }
+const NO_VERBOSITY = { ignored: 'there is no such setting behind this model' }
+const CACHED_ANYWAY = { ignored: 'the vendor keeps caches by itself; the answer is the same' }
 
 export const geminiCan: Expressions = {
   model: { as: "the vendor's name of the model, in the address" },
@@ -26,7 +29,7 @@ export const geminiCan: Expressions = {
   sealed_reasoning: {
     as: '`thoughtSignature`, as this model signed it; any other is left out, and calls get the documented filler where one is demanded',
   },
-  cache_mark: { ignored: 'the vendor keeps caches by itself; the answer is the same' },
+  cache_mark: CACHED_ANYWAY,
   limit: { as: '`generationConfig.maxOutputTokens`, which has thinking in it' },
   temperature: { as: `\`generationConfig.temperature\`; ${NOT_SENT}` },
   top_p: { as: `\`generationConfig.topP\`; ${NOT_SENT}` },
@@ -51,10 +54,13 @@ export const geminiCan: Expressions = {
     as: '`thinkingConfig.thinkingLevel`, or `thinkingBudget` for models before Gemini 3; omitted for models that do not think',
   },
   budget: { as: '`thinkingConfig.thinkingBudget`, or `thinkingLevel` by the budget for Gemini 3 and later' },
-  shows_thinking: { as: '`thinkingConfig.includeThoughts`' },
-  verbosity: { ignored: 'there is no such setting behind this model' },
+  shows_thinking: THOUGHTS,
+  returns_thinking: THOUGHTS,
+  verbosity: NO_VERBOSITY,
+  unasked_verbosity: NO_VERBOSITY,
   logprobs: { as: `\`generationConfig.responseLogprobs\` and \`logprobs\`; ${NOT_SENT}` },
   user: { ignored: 'the vendor does not learn who the caller is' },
-  cache_key: { ignored: 'the vendor keeps caches by itself; the answer is the same' },
+  cache_key: CACHED_ANYWAY,
+  cached_by_key: CACHED_ANYWAY,
   service_tier: { refused: 'there are no such tiers behind this model' },
 }

@@ -4,7 +4,7 @@ import type { Expressions } from '../../conversation/concepts'
 
 const NOT_SENT = 'omitted if a trait of the model forbids it'
 const HINT = { ignored: 'a hint of how words are chosen; what is asked is the same' }
-const NO_SOUND = { refused: 'this model reads text, pictures and documents' }
+const NO_SOUND = { refused: 'this model reads texts, pictures and documents' }
 
 export const messagesCan: Expressions = {
   model: { as: "the vendor's name of the model" },
@@ -48,9 +48,12 @@ export const messagesCan: Expressions = {
   },
   budget: { as: '`thinking`, in the form that the model accepts' },
   shows_thinking: { as: '`thinking.display`' },
+  returns_thinking: { ignored: 'thinking that the model shows is always returned' },
   verbosity: { as: 'for `low` and `high` a sentence in `system`' },
+  unasked_verbosity: { ignored: 'a wish to the vendor of another model' },
   logprobs: { refused: 'this model does not return probabilities' },
   user: { as: '`metadata.user_id`' },
-  cache_key: { as: '`cache_control` of the whole request' },
+  cache_key: { ignored: 'where a cache is looked for; the answer is the same' },
+  cached_by_key: { as: '`cache_control` of the whole request' },
   service_tier: { refused: 'there are no such tiers behind this model' },
 }

@@ -20,7 +20,7 @@ type Fields = Record<string, unknown>
 type Block =
   | { item: Exclude<AnswerItem, ThinkingItem | CallItem> }
   | { item: ThinkingItem; signed: { thinking: string; signature: string } }
-  /** With the input that came at the beginning, until pieces of it replace it. */
+  /** `whole` is the input that came at the beginning, until pieces of it replace it. */
   | { item: CallItem; whole: string | null }
 
 const stops = new Map<unknown, AnswerStop>([
@@ -50,7 +50,7 @@ export class MessageReader implements AnswerReader {
         this.start(index, asObject(block))
         break
       case 'content_block_delta':
-        this.goOn(this.blocks.get(index), asObject(delta))
+        this.goOn(this.blockFor(index, asObject(delta)), asObject(delta))
         break
       case 'content_block_stop':
         this.stop(index)
@@ -130,12 +130,22 @@ export class MessageReader implements AnswerReader {
     this.writer.open(block.item)
   }
 
+  /** The block of a piece. Words of one that never began, or has ended, begin a new one. */
+  private blockFor(index: unknown, { type, text, thinking }: Fields): Block | undefined {
+    const known = this.blocks.get(index)
+    const words = type === 'text_delta' ? textOr(text) : type === 'thinking_delta' ? textOr(thinking) : ''
+    if (known || words === '') return known
+    this.start(index, { type: type === 'text_delta' ? 'text' : 'thinking' })
+    return this.blocks.get(index)
+  }
+
   private goOn(block: Block | undefined, piece: Fields): void {
     if (!block) return
     if ('signed' in block) {
       const thinking = piece.type === 'thinking_delta' ? textOr(piece.thinking) : ''
       block.signed.thinking += thinking
       if (piece.type === 'signature_delta') block.signed.signature += textOr(piece.signature)
+      this.keep(block.item, block.signed)
       this.writer.add(block.item, thinking)
     } else if ('whole' in block) {
       const json = piece.type === 'input_json_delta' ? textOr(piece.partial_json) : ''
@@ -149,12 +159,12 @@ export class MessageReader implements AnswerReader {
     this.blocks.delete(index)
     if (!block) return
     if ('whole' in block && block.whole !== null) this.writer.add(block.item, block.whole)
-    if ('signed' in block) this.keep(block.item, block.signed)
     this.writer.close(block.item)
   }
 
-  /** Keeps thinking that is of use to the vendor. */
+  /** Keeps thinking that is of use to the vendor, as far as it has come. */
   private keep(item: ThinkingItem, signed: { thinking: string; signature: string }): void {
+    if (item.kept) return
     const isOfUse = signed.signature !== '' || (signed.thinking !== '' && demandsReasoning(this.model))
     if (isOfUse) item.kept = { kind: 'messages', blocks: [signed] }
   }

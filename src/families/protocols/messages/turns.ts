@@ -16,6 +16,7 @@ import type {
   ToolResult,
   Turn,
 } from '../../conversation/conversation'
+import { unsupportedField } from '../../responses/refusals'
 import { openReasoning, type ThinkingBlock } from '../../sealed-reasoning'
 
 export type Block = { type: string; [field: string]: unknown }
@@ -157,9 +158,10 @@ function sourceOf(url: string, at: string): Block {
 function documentSource(url: string, at: string): Block {
   const source = sourceOf(url, at)
   const { media_type: type, data } = source
+  if (source.type === 'url' || type === 'application/pdf') return source
   if (typeof type === 'string' && /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/i.test(type)) {
     const text = Buffer.from(data as string, 'base64').toString('utf8')
     return { type: 'text', media_type: 'text/plain', data: text }
   }
-  return source
+  throw unsupportedField(at, 'this model reads PDF files and texts')
 }

@@ -68,11 +68,11 @@ function withReadThinking(request: MessagesBody, { settings }: Conversation): Me
 }
 
 function systemOf(conversation: Conversation): string {
-  const { format, verbosity = 'medium' } = conversation.settings
+  const { format, verbosity = 'medium', isVerbosityUnasked } = conversation.settings
   const texts = [
     ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),
     format?.type === 'json_object' ? JSON_ONLY : '',
-    VERBOSITIES[verbosity],
+    isVerbosityUnasked ? '' : VERBOSITIES[verbosity],
   ]
   return texts.filter((text) => text !== '').join('\n\n')
 }
@@ -111,18 +111,19 @@ function toolOf({ name, description, parameters, isStrict, cache }: Tool): Field
 
 /** How to think, and in which form to answer. The pass of traits words it for the model. */
 function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
-  const { effort, effortAt, isShown } = reasoning
+  const { effort, effortAt, isShown, isCarried } = reasoning
   if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
   const sent = effort === 'minimal' ? 'low' : effort === 'none' ? undefined : effort
   const config = {
     ...(sent !== undefined && { effort: sent }),
     ...(format?.type === 'json_schema' && { format: { type: 'json_schema', schema: format.schema } }),
   }
-  const isAsked = sent !== undefined || (isShown === true && model.traits.thinksByDefault)
+  // A caller who cannot carry thinking to the next request is shown what there is.
+  const isWished = isCarried && (sent !== undefined || (isShown && model.traits.thinksByDefault))
   const wish = { type: 'adaptive', display: isShown ? 'summarized' : 'omitted' }
   return {
     ...(effort === 'none' && { thinking: { type: 'disabled' } }),
-    ...(effort !== 'none' && isShown !== undefined && isAsked && { thinking: wish }),
+    ...(effort !== 'none' && isWished && { thinking: wish }),
     ...(Object.keys(config).length > 0 && { output_config: config }),
   }
 }

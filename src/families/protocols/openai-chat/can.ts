@@ -3,6 +3,9 @@
 import type { Expressions } from '../../conversation/concepts'
 
 const NOT_SENT = 'omitted if a trait of the model forbids it'
+const SHOWN_ANYWAY = { ignored: 'what a model tells of its thinking is always shown' }
+const VERBOSITY = { as: "`verbosity`, for OpenAI's own models; others are not sent it" }
+const CACHE_KEY = { as: "`prompt_cache_key`, for OpenAI's own models; others are not sent it" }
 
 export const openaiChatCan: Expressions = {
   model: { as: "the vendor's name of the model" },
@@ -45,10 +48,13 @@ export const openaiChatCan: Expressions = {
   strict_format: { as: '`response_format.json_schema.strict`' },
   effort: { as: '`reasoning_effort`; omitted for models that do not think' },
   budget: { as: '`reasoning_effort` by the budget; omitted for models that do not think' },
-  shows_thinking: { ignored: 'what a model tells of its thinking is always shown' },
-  verbosity: { as: "`verbosity`, for OpenAI's own models; others are not sent it" },
+  shows_thinking: SHOWN_ANYWAY,
+  returns_thinking: SHOWN_ANYWAY,
+  verbosity: VERBOSITY,
+  unasked_verbosity: VERBOSITY,
   logprobs: { as: `\`logprobs\` and \`top_logprobs\`; ${NOT_SENT}` },
   user: { as: '`user`' },
-  cache_key: { as: "`prompt_cache_key`, for OpenAI's own models; others are not sent it" },
+  cache_key: CACHE_KEY,
+  cached_by_key: CACHE_KEY,
   service_tier: { as: '`service_tier`, if the tier has a price; else it is left out' },
 }

@@ -5,6 +5,9 @@ import type { Expressions } from '../../conversation/concepts'
 const NOT_SENT = 'omitted if a trait of the model forbids it'
 const HINT = { ignored: 'a hint of how words are chosen; what is asked is the same' }
 const NO_SOUND = { refused: 'this model takes texts, pictures and files' }
+const SUMMARY = { as: '`reasoning.summary`; without it no summary is requested' }
+const VERBOSITY = { as: '`text.verbosity`' }
+const CACHE_KEY = { as: 'the field of the same name' }
 
 export const responsesCan: Expressions = {
   model: { as: "the vendor's name of the model" },
@@ -47,10 +50,13 @@ export const responsesCan: Expressions = {
   strict_format: { as: '`text.format.strict`' },
   effort: { as: '`reasoning.effort`; omitted for models that do not think' },
   budget: { as: '`reasoning.effort` by the budget; omitted for models that do not think' },
-  shows_thinking: { as: '`reasoning.summary`; without it no summary is requested' },
-  verbosity: { as: '`text.verbosity`' },
+  shows_thinking: SUMMARY,
+  returns_thinking: SUMMARY,
+  verbosity: VERBOSITY,
+  unasked_verbosity: VERBOSITY,
   logprobs: { as: `probabilities of the text, in \`include\`, and \`top_logprobs\`; ${NOT_SENT}` },
   user: { as: '`safety_identifier`' },
-  cache_key: { as: '`prompt_cache_key`' },
+  cache_key: CACHE_KEY,
+  cached_by_key: CACHE_KEY,
   service_tier: { as: '`service_tier`' },
 }

@@ -29,7 +29,7 @@ export function messagesOf({ turns }: Conversation, knowsDevelopers: boolean): S
   const end = turns.findIndex(({ side }) => side !== 'system')
   const leading = turns.slice(0, end === -1 ? undefined : end)
   const messages = new Messages(knowsDevelopers)
-  messages.instruct(leading.filter((turn) => turn.side === 'system'))
+  messages.begin(leading.filter((turn) => turn.side === 'system'))
   for (const turn of turns.slice(leading.length)) {
     if (turn.side === 'user') messages.addSaid(turn)
     else if (turn.side === 'assistant') messages.addSpoken(turn)
@@ -47,9 +47,9 @@ class Messages {
 
   constructor(private readonly knowsDevelopers: boolean) {}
 
-  instruct(turns: readonly InstructionTurn[]): void {
-    const content = textOfInstructions(turns)
-    if (content !== '') this.push({ role: this.knowsDevelopers ? 'developer' : 'system', content })
+  begin(turns: readonly InstructionTurn[]): void {
+    this.instruct(turns)
+    this.afterCalls = this.list.length
   }
 
   addInstructions(turn: InstructionTurn): void {
@@ -87,6 +87,11 @@ class Messages {
   whole(): SealedMessage[] {
     this.endUser()
     return this.list
+  }
+
+  private instruct(turns: readonly InstructionTurn[]): void {
+    const content = textOfInstructions(turns)
+    if (content !== '') this.push({ role: this.knowsDevelopers ? 'developer' : 'system', content })
   }
 
   private endUser(): void {

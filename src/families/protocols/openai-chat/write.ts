@@ -42,7 +42,11 @@ export function writeChat(conversation: Conversation, model: Model, options: Wri
   }
 }
 
-/** Models of this API's own vendor, who knows fields that others refuse. Its open ones are served by others. */
+/**
+ * Models of this API's own vendor, who knows fields that others refuse. Its open ones are served by others. Messages of the developer
+ * have replaced those of the system there, and `prompt_cache_key` has replaced `user` for its cache:
+ * https://platform.openai.com/docs/api-reference/chat/create.
+ */
 function isOpenaiModel({ upstreamModel }: Model): boolean {
   return /^(?:openai\/)?(?:gpt-(?!oss)|o\d|chatgpt|codex)/i.test(upstreamModel)
 }

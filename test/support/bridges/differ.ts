@@ -7,7 +7,7 @@ import type { Json } from '../scenario'
 import { answeredRequests, replyCases, type StreamCase, streamCases } from './answer-cases'
 import { replyOutcome, type StreamCourse, streamOutcome, toldIn } from './answer-outcome'
 import type { ToldWords } from './answer-samples'
-import { type Difference, differencesOf, type WantedDifference } from './differences'
+import { type Difference, type DifferenceContext, differencesOf, type WantedDifference } from './differences'
 import { modelsOfFamily, withFamily } from './models'
 import type { Pair } from './pairs'
 import { requestCases } from './request-cases'
@@ -256,7 +256,8 @@ class Comparison {
     if (Bun.deepEquals(older, newer)) return
     const unwanted = differencesOf(older, newer).filter(
       (difference) =>
-        difference.where.startsWith(this.options.where ?? '') && !this.isWanted(difference, about),
+        difference.where.startsWith(this.options.where ?? '') &&
+        !this.isWanted(difference, { ...about, older, newer }),
     )
     if (unwanted.length === 0) return
     report.cases++
@@ -267,7 +268,7 @@ class Comparison {
     report.found.push(...unwanted.map((difference) => ({ kind, ...about, ...difference })))
   }
 
-  private isWanted(difference: Difference, about: { body: Json; model: string }): boolean {
+  private isWanted(difference: Difference, about: DifferenceContext): boolean {
     for (const [each, count] of this.report.wanted) {
       const isAt = new RegExp(`^(?:${each.where.source})$`, each.where.flags).test(difference.where)
       if (!isAt || each.matches?.(difference, about) === false) continue

@@ -10,6 +10,16 @@ export interface Difference {
   newer: Json
 }
 
+/** The case in which outcomes differ. */
+export interface DifferenceContext {
+  model: string
+  /** The request; of an answer, the request and what came from its vendor. */
+  body: Json
+  /** All that each family makes of it. */
+  older: Json
+  newer: Json
+}
+
 /** A difference that is wanted, and why. */
 export interface WantedDifference {
   /** Name of the older family. Absent: all of them. */
@@ -18,7 +28,7 @@ export interface WantedDifference {
   where: RegExp
   reason: string
   /** Absent: every difference at these places is wanted. */
-  matches?(difference: Difference, about: { body: Json; model: string }): boolean
+  matches?(difference: Difference, about: DifferenceContext): boolean
 }
 
 /** All places at which two values differ. Members that are undefined are as good as absent. */

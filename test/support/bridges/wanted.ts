@@ -4,6 +4,7 @@
 import type { WantedDifference } from './differences'
 import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfMessages } from './wanted-of-messages'
+import { wantedOnChat } from './wanted-on-chat'
 
 export const wantedDifferences: readonly WantedDifference[] = [
   {
@@ -29,4 +30,5 @@ export const wantedDifferences: readonly WantedDifference[] = [
   },
   ...wantedOfChat,
   ...wantedOfMessages,
+  ...wantedOnChat,
 ]

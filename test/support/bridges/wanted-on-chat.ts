@@ -1,0 +1,184 @@
+// Differences that are wanted between older and newer families whose vendors speak chat completions.
+
+import type { Json } from '../scenario'
+import type { DifferenceContext, WantedDifference } from './differences'
+
+type Row = Omit<WantedDifference, 'pair'>
+
+const REQUEST = /(?:call\[0\]|limited\[\d\]\[0\])\.body\.json/.source
+const NO_INSTRUCTION = '<system>\n\n</system>'
+const OPENAI_MODEL = /^openai\/(?:gpt-|o\d)/
+
+/** The requests of both families, that with a lower limit if the place is in it. */
+function requestsAt(where: string, { older, newer }: DifferenceContext): [older: Json, newer: Json] {
+  const number = /^limited\[(\d)\]/.exec(where)?.[1]
+  const requestOf = ({ call, limited }: Json) =>
+    (number === undefined ? call : limited[Number(number)])[0].body.json
+  return [requestOf(older), requestOf(newer)]
+}
+
+/** Results, texts in their order and other parts, which one side says before the other one does. */
+interface Said {
+  side: 'user' | 'assistant'
+  results: Json[]
+  text: string
+  others: string[]
+  /** Reasoning that the vendor gets back. */
+  returned: Json
+}
+
+/** A text without the marks of instructions, and without those that have no words. */
+function wordsOf(text: string): string {
+  const spoken = text
+    .replaceAll(`${NO_INSTRUCTION}\n\n`, '')
+    .replace(`\n\n${NO_INSTRUCTION}`, '')
+    .replace(NO_INSTRUCTION, '')
+  return spoken.replaceAll(/<system>\n|\n<\/system>/g, '')
+}
+
+/** All that messages say, whoever gives instructions, and wherever a picture stands in what a user says. */
+function saidIn(messages: Json[]): Json[] {
+  const said: Said[] = []
+  for (const message of messages) {
+    const { role, content, tool_calls: calls = [], ...rest } = message
+    const side = role === 'assistant' ? role : 'user'
+    const all = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+    const parts = all
+      .map((part: Json) => (part.type === 'text' ? { ...part, text: wordsOf(part.text) } : part))
+      .filter(({ text }: Json) => text !== '')
+    if (parts.length + calls.length === 0) continue
+    if (said.at(-1)?.side !== side) said.push({ side, results: [], text: '', others: [], returned: {} })
+    const open = said.at(-1) as Said
+    if (role === 'tool') {
+      open.results.push(message)
+      continue
+    }
+    open.results.push(...calls)
+    for (const [name, value] of Object.entries(rest)) {
+      const before = open.returned[name]
+      open.returned[name] =
+        typeof value === 'string' ? (before ?? '') + value : Object.assign([], before, value)
+    }
+    for (const part of parts) {
+      if (part.type === 'text') open.text += `\n\n${part.text}`
+      else open.others.push(JSON.stringify(part))
+    }
+  }
+  return said.map((each) => ({ ...each, others: each.others.toSorted() }))
+}
+
+/** Whether instructions stand where a model takes them: first, or in messages of the developer for models of OpenAI. */
+function isInstructed(messages: Json[], model: string): boolean {
+  const isOpenai = OPENAI_MODEL.test(model)
+  return messages.every(({ role }, place) =>
+    role === 'developer' ? isOpenai : role !== 'system' || (place === 0 && !isOpenai),
+  )
+}
+
+/** Whether a request says the same in messages that its model takes. */
+function saysTheSame(where: string, context: DifferenceContext): boolean {
+  const [older, newer] = requestsAt(where, context)
+  const isSame = Bun.deepEquals(saidIn(older.messages), saidIn(newer.messages))
+  return isSame && isInstructed(newer.messages, context.model)
+}
+
+/** The blocks of a stream's message, without their places; a text that goes on in another block is one. */
+function blocksIn(events: Json[]): Json[] {
+  const blocks: Json[] = []
+  for (const { data } of events) {
+    const { type, delta, content_block: begun } = data
+    const last = blocks.at(-1)
+    if (type === 'content_block_start') {
+      if (begun.type !== 'text' || last?.type !== 'text') blocks.push({ ...begun, pieces: '' })
+    } else if (type === 'content_block_delta') {
+      for (const piece of Object.values(delta).slice(1)) last.pieces += piece
+    } else if (type !== 'content_block_stop') blocks.push(data)
+  }
+  return blocks
+}
+
+/** Whether a stream has told as many events as another one at each place, or more. */
+function isToldBy(older: number[], newer: number[]): boolean {
+  const soFar = (counts: number[], place: number) =>
+    counts.slice(0, place + 1).reduce((sum, count) => sum + count, 0)
+  return older.every((_, place) => soFar(newer, place) >= soFar(older, place))
+}
+
+/** Whether a vendor refuses, or leaves out the name of a call. */
+function hasLateBlocks(body: Json, { events }: Json): boolean {
+  const isNameless = ({ data }: Json) => data?.content_block?.name === ''
+  return JSON.stringify(body.events).includes('"refusal":"') || events.some(isNameless)
+}
+
+const ofMessages: Row[] = [
+  {
+    where: /bridge\.tools\[\]\.strict\.treatment/,
+    reason:
+      'the table says of a protocol what it can say; schemas that are strict by other rules are sent as loose ones',
+    matches: ({ older, newer }) => older === 'ignored' && newer === 'translated',
+  },
+  {
+    where: /bridge\.tool_choice\.disable_parallel_tool_use/,
+    reason: 'a field that was told of with its holder has a row of its own',
+    matches: ({ older, newer }) => older === undefined && newer.treatment === 'translated',
+  },
+  {
+    where: new RegExp(`${REQUEST}\\.messages\\b.*`),
+    // OpenAI's reference: "With o1 models and newer, `developer` messages replace the previous `system` messages."; of older ones its
+    // staff: https://community.openai.com/t/how-is-developer-message-better-than-system-prompt/1062784/2.
+    reason:
+      "instructions before all turns are the first message; OpenAI's own models get all as messages of the developer; those without words are left out",
+    matches: ({ where }, context) =>
+      /"role":"system"|"system":/.test(context.body) && saysTheSame(where, context),
+  },
+  {
+    where: new RegExp(`${REQUEST}\\.messages\\b.*`),
+    reason: 'a message that says nothing, or nothing that a model reads, does not part what one side says',
+    matches: ({ where }, context) =>
+      /"(?:text|data|content)":(?:""|\[\])/.test(context.body) && saysTheSame(where, context),
+  },
+  {
+    where: new RegExp(`${REQUEST}\\.prompt_cache_key`),
+    reason:
+      "requests of one user are looked for in one cache of OpenAI's own models: the key has replaced `user`, and models of responses get it too",
+    matches: ({ older, newer }, { body, model }) =>
+      older === undefined &&
+      OPENAI_MODEL.test(model) &&
+      newer === new Bun.CryptoHasher('sha256').update(JSON.parse(body).metadata.user_id).digest('hex'),
+  },
+  {
+    where: new RegExp(`${REQUEST}\\.tools\\[\\d+\\]\\.function\\.description`),
+    reason: 'a description that is no text is left out, as for models of responses',
+    matches: ({ older, newer }) => typeof older !== 'string' && newer === undefined,
+  },
+  {
+    where: new RegExp(`${REQUEST}\\.(?:parallel_tool_calls|response_format\\.json_schema\\.schema)`),
+    reason: 'null is as good as absent',
+    matches: ({ newer }, { body }) =>
+      newer === undefined && /"(?:disable_parallel_tool_use|schema)":null/.test(body),
+  },
+  {
+    where: /quote\[\d\]\.input_token/,
+    reason: 'a list of no servers makes the input no longer',
+    matches: (_, { body }) => body.includes('"mcp_servers":[]'),
+  },
+  {
+    where: /events\[\d+(?:\.\.\.\]|\].*)/,
+    reason:
+      'a refusal after a text is a block of its own, as in a whole message; a call that is whole and has no name does not wait for one',
+    matches: (_, { body, older, newer }) =>
+      hasLateBlocks(body, older) && Bun.deepEquals(blocksIn(older.events), blocksIn(newer.events)),
+  },
+  {
+    where: /timing\[\d+\]/,
+    reason:
+      'a refusal after a text begins with two events more; a call that is whole and has no name does not wait for one',
+    matches: (_, { body, older, newer }) =>
+      hasLateBlocks(body, older) && isToldBy(older.timing, newer.timing),
+  },
+]
+
+/** The rows of a pair. */
+const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
+
+export const wantedOnChat: readonly WantedDifference[] = of('messages-on-chat', ofMessages)

@@ -4,8 +4,10 @@
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { chatOnConverse } from './chat/via-converse/family'
-import { chatOnMessages } from './chat/via-messages/family'
-import { chatOnResponses } from './chat/via-responses/family'
+import { bridge } from './conversation/bridge'
+import { chatDialect } from './dialects/chat/dialect'
+import { messagesDialect } from './dialects/messages/dialect'
+import { responsesDialect } from './dialects/responses/dialect'
 import { openaiCompletions } from './completions/openai'
 import { geminiEmbeddings } from './embeddings/gemini'
 import { openaiEmbeddings } from './embeddings/openai'
@@ -19,15 +21,14 @@ import { openaiImageEdits } from './images/openai-edits'
 import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { bedrockConverse } from './messages/converse/family'
-import { messagesOnChat } from './messages/via-chat/family'
-import { messagesOnResponses } from './messages/via-responses/family'
 import { openaiModeration } from './moderation/openai'
+import { messagesProtocol } from './protocols/messages/protocol'
+import { openaiChatProtocol } from './protocols/openai-chat/protocol'
+import { responsesProtocol } from './protocols/responses/protocol'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
 import { openaiResponses } from './responses/openai'
-import { responsesOnChat } from './responses/via-chat/family'
 import { responsesOnConverse } from './responses/via-converse/family'
-import { responsesOnMessages } from './responses/via-messages/family'
 import { dashscopeSpeech } from './speech/dashscope'
 import { elevenlabsSpeech } from './speech/elevenlabs'
 import { minimaxSpeech } from './speech/minimax'
@@ -41,14 +42,14 @@ import { xaiVideo } from './videos/xai'
 const list = [
   openaiChat,
   anthropicMessages,
-  chatOnMessages,
-  messagesOnChat,
+  bridge(chatDialect, messagesProtocol),
+  bridge(messagesDialect, openaiChatProtocol),
   openaiCompletions,
   openaiResponses,
-  responsesOnChat,
-  responsesOnMessages,
-  chatOnResponses,
-  messagesOnResponses,
+  bridge(responsesDialect, openaiChatProtocol),
+  bridge(responsesDialect, messagesProtocol),
+  bridge(chatDialect, responsesProtocol),
+  bridge(messagesDialect, responsesProtocol),
   bedrockConverse,
   chatOnConverse,
   responsesOnConverse,

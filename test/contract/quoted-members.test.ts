@@ -141,9 +141,33 @@ const samples: Readonly<Record<string, (value: unknown) => Json>> = {
     sequential_image_generation: 'auto',
     sequential_image_generation_options: { max_images: most },
   }),
+  'messages[].content[].source.content[].source.url': (url) => ({
+    max_tokens: 5,
+    messages: [{ role: 'user', content: [documentWith(url)] }],
+  }),
+  'messages[].content[].content[].source.url': (url) => returned(pictureAt(url)),
+  'messages[].content[].content[].source.content[].source.url': (url) => returned(documentWith(url)),
   'messages[].content[].content.content.source.url': (url) => fetched({ type: 'url', url }),
   'messages[].content[].content.content.source.content[].source.url': (url) =>
-    fetched({ type: 'content', content: [{ type: 'image', source: { type: 'url', url } }] }),
+    fetched({ type: 'content', content: [pictureAt(url)] }),
+}
+
+const pictureAt = (url: unknown): Json => ({ type: 'image', source: { type: 'url', url } })
+
+const documentWith = (url: unknown): Json => ({
+  type: 'document',
+  source: { type: 'content', content: [pictureAt(url)] },
+})
+
+/** Calls a tool of messages and returns a block. */
+function returned(block: Json): Json {
+  const call = { type: 'tool_use', id: 't', name: 'look', input: {} }
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: [call] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [block] }] },
+  ]
+  return { max_tokens: 5, messages }
 }
 
 /** Calls a tool and answers the call, with a part. */

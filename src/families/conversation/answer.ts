@@ -78,6 +78,8 @@ export type AnswerStop =
 
 export interface AnswerEnd {
   stop: AnswerStop
+  /** True if the limit is that of the model's context, and not the caller's. */
+  isContextFull: boolean
   /** The text at which it ended, if the vendor says so. */
   stopSequence: string
   /** Why the model refused, in its own words. */

@@ -39,3 +39,15 @@ export function refusedPrefill({ id, family }: Model, index: number): GatewayErr
     'unsupported_value',
   )
 }
+
+/** The fields of conversations by the operation. */
+const TURNS: Readonly<Record<string, string>> = { responses: 'input', contents: 'contents' }
+
+/** A conversation in which nobody says anything. */
+export function nothingToAnswer({ family }: Model): GatewayError {
+  const field = TURNS[family.operation] ?? 'messages'
+  return invalidRequest(
+    field,
+    `Invalid '${field}': there is nothing to answer. Send a message of role 'user' that is not empty.`,
+  )
+}

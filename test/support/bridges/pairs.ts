@@ -12,6 +12,7 @@ import { responsesDialect } from '../../../src/families/dialects/responses/diale
 import { bedrockConverse } from '../../../src/families/messages/converse/family'
 import { messagesOnChat } from '../../../src/families/messages/via-chat/family'
 import { messagesOnResponses } from '../../../src/families/messages/via-responses/family'
+import { converseProtocol } from '../../../src/families/protocols/converse/protocol'
 import { messagesProtocol } from '../../../src/families/protocols/messages/protocol'
 import { openaiChatProtocol } from '../../../src/families/protocols/openai-chat/protocol'
 import { responsesProtocol } from '../../../src/families/protocols/responses/protocol'
@@ -48,7 +49,7 @@ export const pairs: readonly Pair[] = [
   row('chat', 'converse', chatOnConverse),
   row('messages', 'chat', messagesOnChat, bridge(messagesDialect, openaiChatProtocol)),
   row('messages', 'responses', messagesOnResponses, bridge(messagesDialect, responsesProtocol)),
-  row('messages', 'converse', bedrockConverse),
+  row('messages', 'converse', bedrockConverse, bridge(messagesDialect, converseProtocol, 'bedrock-converse')),
   row('responses', 'chat', responsesOnChat, bridge(responsesDialect, openaiChatProtocol)),
   row('responses', 'messages', responsesOnMessages, bridge(responsesDialect, messagesProtocol)),
   row('responses', 'converse', responsesOnConverse),

@@ -3,6 +3,7 @@
 
 import type { WantedDifference } from './differences'
 import { wantedOfChat } from './wanted-of-chat'
+import { wantedOfConverse } from './wanted-of-converse'
 import { wantedOfMessages } from './wanted-of-messages'
 import { wantedOnChat } from './wanted-on-chat'
 
@@ -31,4 +32,5 @@ export const wantedDifferences: readonly WantedDifference[] = [
   ...wantedOfChat,
   ...wantedOfMessages,
   ...wantedOnChat,
+  ...wantedOfConverse,
 ]

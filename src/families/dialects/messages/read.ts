@@ -38,6 +38,8 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
     parallelCalls: tools.length > 0 && alone !== undefined && alone !== null ? !alone : undefined,
     settings: settingsOf(body, model),
     ...markOf(body),
+    // Of other protocols Converse alone has the highest effort of this vendor.
+    ...(effortIn(body) === 'max' && { extra: { converse: { outputConfig: { effort: 'max' } } } }),
   }
 }
 

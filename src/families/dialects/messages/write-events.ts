@@ -106,9 +106,9 @@ export class MessageWriter implements AnswerWriter {
   }
 
   private reason(): string {
-    const { stop, stopSequence } = this.ending
+    const { stop, stopSequence, isContextFull } = this.ending
     if (this.refusal !== '' || stop === 'refusal' || stop === 'filter') return 'refusal'
-    if (stop === 'limit') return 'max_tokens'
+    if (stop === 'limit') return isContextFull ? 'model_context_window_exceeded' : 'max_tokens'
     if (this.calls.size > 0) return 'tool_use'
     if (stop !== 'stop_sequence') return 'end_turn'
     // Some servers name a text of their own.

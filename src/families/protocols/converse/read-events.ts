@@ -5,7 +5,7 @@ import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
 import type { AnswerItem, AnswerReader, AnswerWriter } from '../../conversation/answer'
 import { readMessage, readMessageEvent } from '../../messages/caller-side'
-import { asReported, reportedUsage, stopOf, textOr } from './read'
+import { asReported, converseEnd, reportedUsage, stopOf, textOr } from './read'
 
 type Fields = Record<string, unknown>
 
@@ -23,7 +23,7 @@ export class ConverseReader implements AnswerReader {
   constructor(private readonly writer: AnswerWriter) {}
 
   push(event: object): void {
-    const { messageStart, contentBlockStart, contentBlockDelta, contentBlockStop, messageStop } =
+    const { messageStart, contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata } =
       asObject(event)
     if (messageStart !== undefined) this.writer.begin('')
     else if (contentBlockStart !== undefined) this.start(asObject(contentBlockStart))
@@ -32,8 +32,8 @@ export class ConverseReader implements AnswerReader {
       if (this.block?.place === asObject(contentBlockStop).contentBlockIndex) this.close()
     } else if (messageStop !== undefined) {
       this.close()
-      this.writer.end({ stop: stopOf(asObject(messageStop).stopReason) })
-    }
+      this.writer.end(converseEnd(asObject(messageStop).stopReason))
+    } else if (metadata !== undefined) this.close()
   }
 
   finish(): void {
@@ -61,9 +61,16 @@ export class ConverseReader implements AnswerReader {
   private think(place: unknown, { text, signature, redactedContent: redacted }: Fields): void {
     if (typeof redacted === 'string') {
       if (this.block?.place === place && this.block?.kind === 'redacted') return
-      this.open(place, 'redacted', { kind: 'thinking', kept: { kind: 'messages', blocks: [{ redacted }] } })
+      const kept = { kind: 'messages', blocks: [{ redacted }] } as const
+      // Nothing is added to it.
+      this.writer.close(this.open(place, 'redacted', { kind: 'thinking', kept }).item)
     } else if (typeof text === 'string') this.add(place, 'thinking', text).signed.thinking += text
-    else if (typeof signature === 'string') this.add(place, 'thinking', '').signed.signature += signature
+    else if (typeof signature === 'string' && signature !== '') {
+      const { item, signed } = this.add(place, 'thinking', '')
+      signed.signature += signature
+      // The signature is kept as far as it has come.
+      if (item.kind === 'thinking') item.kept ??= { kind: 'messages', blocks: [signed] }
+    }
   }
 
   private add(place: unknown, kind: 'text' | 'thinking', piece: string): OpenBlock {
@@ -84,11 +91,7 @@ export class ConverseReader implements AnswerReader {
   private close(): void {
     const { block } = this
     this.block = undefined
-    if (!block) return
-    const { item, signed } = block
-    if (item.kind === 'thinking' && signed.signature !== '')
-      item.kept = { kind: 'messages', blocks: [signed] }
-    this.writer.close(item)
+    if (block && block.kind !== 'redacted') this.writer.close(block.item)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
-import type { AnswerItem, AnswerStop, AnswerWriter } from '../../conversation/answer'
+import type { AnswerEnd, AnswerItem, AnswerStop, AnswerWriter } from '../../conversation/answer'
 import { readMessage } from '../../messages/caller-side'
 
 type Fields = Record<string, unknown>
@@ -14,7 +14,7 @@ export function readConverseAnswer(reply: unknown, writer: AnswerWriter): void {
   if (!Array.isArray(content)) throw new Error('the vendor sent no content')
   writer.begin('')
   for (const block of content) readBlock(asObject(block), writer)
-  writer.end({ stop: stopOf(stopReason) })
+  writer.end(converseEnd(stopReason))
 }
 
 function readBlock(
@@ -113,6 +113,12 @@ const stops = new Map<unknown, AnswerStop>([
   ['guardrail_intervened', 'filter'],
   ['content_filtered', 'filter'],
 ])
+
+/** Why the answer ended, as its caller is told. */
+export function converseEnd(reason: unknown): Partial<AnswerEnd> {
+  const isContextFull = reason === 'model_context_window_exceeded'
+  return { stop: stopOf(reason), ...(isContextFull && { isContextFull }) }
+}
 
 /** Why the answer ended. A malformed end is an end. */
 export function stopOf(reason: unknown): AnswerStop {

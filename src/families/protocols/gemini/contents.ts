@@ -2,7 +2,6 @@
 // them. What contents have no form for is refused by its place.
 
 import type { Model } from '../../../contract/family'
-import { invalidRequest } from '../../../lib/errors'
 import { callInput } from '../../chat/answer-parts'
 import { demandsSignatures, NO_SIGNATURE } from '../../chat/returned-reasoning'
 import type { WriteOptions } from '../../conversation/bridge'
@@ -14,9 +13,9 @@ import type {
   Turn,
   UserTurn,
 } from '../../conversation/conversation'
+import { sidesOf } from '../../conversation/sides'
 import { type GeminiReasoning, openReasoning } from '../../sealed-reasoning'
 import { isOlderGemini } from '../../traits/gemini'
-import { leadingOf } from '../messages/turns'
 import { filePart, isTakenInResults } from './files'
 
 type Part = Record<string, unknown>
@@ -29,38 +28,30 @@ export interface Content {
 const BLANK_LINE = '\n\n'
 
 /**
- * The turns of both sides. Neighbours of one side are merged, with results first: "Please ensure that function call turn comes
- * immediately after a user turn or after a function response turn." (google-gemini/gemini-cli#26486). Later instructions are texts
- * of the user, marked as such.
+ * The turns of both sides, those of one side merged with results first: "Please ensure that function call turn comes immediately
+ * after a user turn or after a function response turn." (google-gemini/gemini-cli#26486).
  */
 export function geminiContents(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
-  const leading = new Set<Turn>(leadingOf(conversation))
-  const contents: Content[] = []
-  for (const turn of conversation.turns) {
-    if (leading.has(turn)) continue
-    const role = turn.side === 'assistant' ? 'model' : 'user'
-    const parts = partsOf(turn, conversation, model, options)
-    const last = contents.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
-    else if (parts.length > 0) contents.push({ role, parts })
-  }
-  for (const { parts } of contents) parts.sort((a, b) => Number(isResult(b)) - Number(isResult(a)))
-  if (contents.length > 0) return contents
-  const at = conversation.instructionsHold === 'everywhere' ? 'messages' : 'input'
-  throw invalidRequest(
-    at,
-    `Invalid '${at}': there is nothing to answer. Send a message of role 'user' that is not empty.`,
-  )
+  const { turns } = conversation
+  const sides = sidesOf<Part>(conversation, model, {
+    results: (turn) => inOrder(turn, turns).map((result) => resultPart(result, model)),
+    said: (turn) => [
+      ...inOrder(turn, turns).flatMap((result) => filesBehind(result, model)),
+      ...turn.parts.flatMap((part): Part[] => {
+        if (part.type !== 'text') return [filePart(part)]
+        return part.text === '' ? [] : [{ text: part.text }]
+      }),
+    ],
+    instruction: (text) => [{ text }],
+    assistant: (turn) => modelParts(turn, model, options),
+  })
+  return sides.map(({ isAssistant, blocks }) => ({ role: isAssistant ? 'model' : 'user', parts: blocks }))
 }
 
-function isResult(part: Part): boolean {
-  return 'functionResponse' in part
-}
-
-function partsOf(turn: Turn, { turns }: Conversation, model: Model, options: WriteOptions): Part[] {
-  if (turn.side === 'user') return userParts(turn, callsBefore(turn, turns), model)
-  if (turn.side === 'assistant') return modelParts(turn, model, options)
-  return turn.parts.map(({ text }) => ({ text: `<system>\n${text}\n</system>` }))
+/** The results of a turn in the order of their calls: where there are no ids, they are told apart by it. */
+function inOrder(turn: UserTurn, turns: readonly Turn[]): readonly ToolResult[] {
+  const calls = callsBefore(turn, turns)
+  return turn.results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
 }
 
 /** The ids of the calls that a turn answers, in their order. */
@@ -68,19 +59,6 @@ function callsBefore(turn: Turn, turns: readonly Turn[]): string[] {
   const before = turns.slice(0, turns.indexOf(turn)).findLast(({ side }) => side === 'assistant')
   if (before?.side !== 'assistant') return []
   return before.steps.flatMap((step) => (step.kind === 'call' ? [step.call.id] : []))
-}
-
-/** The words and files of a user, behind the results in the order of their calls: where there are no ids, they are told apart by it. */
-function userParts({ results, parts }: UserTurn, calls: readonly string[], model: Model): Part[] {
-  const ordered = results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
-  return [
-    ...ordered.map((result) => resultPart(result, model)),
-    ...ordered.flatMap((result) => filesBehind(result, model)),
-    ...parts.flatMap((part): Part[] => {
-      if (part.type !== 'text') return [filePart(part)]
-      return part.text === '' ? [] : [{ text: part.text }]
-    }),
-  ]
 }
 
 /**

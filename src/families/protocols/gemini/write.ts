@@ -5,10 +5,10 @@ import type { Call, Model } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { leadingOf } from '../../conversation/sides'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { geminiEdit } from '../../traits/gemini'
-import { leadingOf } from '../messages/turns'
 import { geminiContents } from './contents'
 
 type Fields = Record<string, unknown>

@@ -9,13 +9,12 @@ import type { WriteOptions } from '../../conversation/bridge'
 import type {
   CacheMark,
   Conversation,
-  InstructionTurn,
   Part,
   ReasoningStep,
   Step,
   ToolResult,
-  Turn,
 } from '../../conversation/conversation'
+import { sidesOf } from '../../conversation/sides'
 import { unsupportedField } from '../../responses/refusals'
 import { openReasoning, type ThinkingBlock } from '../../sealed-reasoning'
 
@@ -29,47 +28,24 @@ export interface Message {
 /** Stands for thinking while a request is only checked: it counts, but nobody reads it. */
 export const UNREAD: Block = { type: 'thinking' }
 
-/** Instructions that hold from the beginning: all of them, or those before the first turn. */
-export function leadingOf({ turns, instructionsHold }: Conversation): InstructionTurn[] {
-  const end = turns.findIndex(({ side }) => side !== 'system')
-  const leading = instructionsHold === 'everywhere' || end === -1 ? turns : turns.slice(0, end)
-  return leading.filter((turn) => turn.side === 'system')
-}
-
-/** The turns of both sides, those of one side merged with results first. Later instructions are texts of the user, marked as such. */
+/** The turns of both sides, those of one side merged with results first. */
 export function messagesOf(conversation: Conversation, model: Model, options: WriteOptions): Message[] {
-  const leading = new Set<Turn>(leadingOf(conversation))
   const isCarried = conversation.settings.reasoning.isCarried === true
-  const messages: Message[] = []
-  for (const turn of conversation.turns) {
-    if (leading.has(turn)) continue
-    const role = turn.side === 'assistant' ? 'assistant' : 'user'
-    const content = blocksOf(turn, (step) => thinkingOf(step, isCarried, model, options))
-    const last = messages.at(-1)
-    if (last?.role === role) for (const block of content) last.content.push(block)
-    else if (content.length > 0) messages.push({ role, content })
-  }
-  for (const { content } of messages) content.sort((a, b) => Number(isResult(b)) - Number(isResult(a)))
-  if (messages.length > 0) return messages
-  const at = conversation.instructionsHold === 'everywhere' ? 'messages' : 'input'
-  throw invalidRequest(
-    at,
-    `Invalid '${at}': there is nothing to answer. Send a message of role 'user' that is not empty.`,
-  )
-}
-
-function isResult({ type }: Block): boolean {
-  return type === 'tool_result'
-}
-
-function blocksOf(turn: Turn, think: (step: ReasoningStep) => Block[]): Block[] {
-  if (turn.side === 'user') return [...turn.results.map(resultBlock), ...turn.parts.map(partBlock)]
-  if (turn.side === 'system') {
-    return turn.parts.map(({ text }) => ({ type: 'text', text: `<system>\n${text}\n</system>` }))
-  }
-  // Thinking that led to nothing is of no use.
-  const speaks = turn.steps.some(({ kind }) => kind !== 'reasoning')
-  return speaks ? turn.steps.flatMap((step) => stepBlocks(step, think)) : []
+  const sides = sidesOf<Block>(conversation, model, {
+    results: ({ results }) => results.map(resultBlock),
+    said: ({ parts }) => parts.map(partBlock),
+    instruction: (text) => [{ type: 'text', text }],
+    assistant({ steps }) {
+      // Thinking that led to nothing is of no use.
+      const speaks = steps.some(({ kind }) => kind !== 'reasoning')
+      const think = (step: ReasoningStep) => thinkingOf(step, isCarried, model, options)
+      return speaks ? steps.flatMap((step) => stepBlocks(step, think)) : []
+    },
+  })
+  return sides.map(({ isAssistant, blocks }) => ({
+    role: isAssistant ? 'assistant' : 'user',
+    content: blocks,
+  }))
 }
 
 function stepBlocks(step: Step, think: (step: ReasoningStep) => Block[]): Block[] {

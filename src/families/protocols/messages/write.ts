@@ -5,12 +5,13 @@ import type { Call, Model } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { leadingOf } from '../../conversation/sides'
 import type { MessagesBody } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { messagesEdit } from '../../traits/messages'
-import { leadingOf, marked, messagesOf, UNREAD } from './turns'
+import { marked, messagesOf, UNREAD } from './turns'
 
 type Fields = Record<string, unknown>
 
@@ -23,12 +24,12 @@ const VERBOSITIES = {
 
 export function writeMessages(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, cache, extra } = conversation
-  const system = systemOf(conversation)
+  const system = systemPrompt(conversation)
   const { user, topK } = settings
   const stop = settings.stop.filter((text) => text.trim() !== '')
   const request = {
     model: model.upstreamModel,
-    max_tokens: limitOf(settings, model, options),
+    max_tokens: outputLimit(settings, model, options),
     ...(system !== '' && { system }),
     messages: withOwnThinking(messagesOf(conversation, model, options) as MessagesBody['messages'], model),
     ...samplingOf(settings),
@@ -50,7 +51,7 @@ export function writeMessages(conversation: Conversation, model: Model, options:
 }
 
 /** This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut. */
-function limitOf({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
+export function outputLimit({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
   const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
   return Math.min(most, outputTokens ?? most)
 }
@@ -67,7 +68,7 @@ function withReadThinking(request: MessagesBody, { settings }: Conversation): Me
   return { ...request, messages }
 }
 
-function systemOf(conversation: Conversation): string {
+export function systemPrompt(conversation: Conversation): string {
   const { format, verbosity = 'medium', isVerbosityUnasked } = conversation.settings
   const texts = [
     ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),

@@ -1,0 +1,73 @@
+// Writes pictures and documents as blocks of Converse, which takes their bytes only. A file that it has no form for is refused by its
+// place.
+
+import { type GatewayError, invalidRequest } from '../../../lib/errors'
+import type { DocumentPart, ImagePart } from '../../conversation/conversation'
+
+type Fields = Record<string, unknown>
+
+const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
+
+const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
+/** Formats of documents by their media types. */
+const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
+  'application/pdf': 'pdf',
+  'text/csv': 'csv',
+  'text/html': 'html',
+  'text/plain': 'txt',
+  'text/markdown': 'md',
+  'application/msword': 'doc',
+  'application/vnd.ms-excel': 'xls',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
+}
+/** Texts that have no format of their own. */
+const TEXT = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/
+
+export function imageBlock(part: ImagePart): Fields {
+  const { type, bytes } = inlineFile(part, 'a picture')
+  const format = type.replace('image/', '').replace('jpg', 'jpeg')
+  if (IMAGE_FORMATS.has(format)) return { image: { format, source: { bytes } } }
+  throw unsupported(part.urlAt, `a picture of type '${type}'; it takes PNG, JPEG, GIF and WebP`)
+}
+
+/** A document, or a text. `names` are those of the documents before it. */
+export function documentBlock(part: DocumentPart, names: Set<string>): Fields {
+  const { type, bytes } = inlineFile(part, 'a document')
+  const format = DOCUMENT_FORMATS[type]
+  const { filename = '' } = part
+  if (format !== undefined) {
+    return { document: { format, name: documentName(filename, names), source: { bytes } } }
+  }
+  if (!TEXT.test(type)) throw unsupported(part.urlAt, `a document of type '${type}'`)
+  const text = Buffer.from(bytes, 'base64').toString('utf8')
+  return { text: filename === '' ? text : `${filename}\n\n${text}` }
+}
+
+function inlineFile({ url, urlAt }: ImagePart | DocumentPart, what: string): { type: string; bytes: string } {
+  const inline = DATA_URL.exec(url)
+  if (inline?.[1]) return { type: inline[1].toLowerCase(), bytes: url.slice(inline[0].length) }
+  throw unsupported(urlAt, `${what} by its address; send it as base64, or as a data URL of it`)
+}
+
+/** A name of the letters that Converse takes, which no other document of the request has. */
+function documentName(title: string, names: Set<string>): string {
+  const plain =
+    title
+      .replaceAll(/[^A-Za-z0-9\s()[\]-]/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim()
+      .slice(0, 180) || 'document'
+  let name = plain
+  for (let number = 2; names.has(name); number++) name = `${plain} (${number})`
+  names.add(name)
+  return name
+}
+
+function unsupported(at: string, what: string): GatewayError {
+  return invalidRequest(
+    at,
+    `Unsupported value: '${at}' is ${what}. This model is served through another API, which has no form for it: leave it out, or choose another model.`,
+    'unsupported_value',
+  )
+}

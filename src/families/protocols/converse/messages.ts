@@ -1,0 +1,107 @@
+// Writes the turns of a conversation as messages of Converse: texts, files, calls of tools and their results. Thinking is left out.
+// What Converse has no form for is refused by its place.
+
+import type { Model } from '../../../contract/family'
+import { hasPrice } from '../../../contract/prices'
+import { invalidRequest } from '../../../lib/errors'
+import { callInput } from '../../chat/answer-parts'
+import type {
+  CacheMark,
+  Conversation,
+  Part,
+  Step,
+  ToolCall,
+  ToolResult,
+} from '../../conversation/conversation'
+import { sidesOf } from '../../conversation/sides'
+import { documentBlock, imageBlock } from './files'
+
+type Block = Record<string, unknown>
+
+interface Message {
+  role: 'user' | 'assistant'
+  content: Block[]
+}
+
+/** The longest id of a call. */
+const MAX_ID_LENGTH = 64
+
+/** The messages. Calls and their results are texts where no tools are sent, without which Converse refuses them. */
+export function converseMessages(conversation: Conversation, model: Model, hasTools: boolean): Message[] {
+  const names = new Set<string>()
+  const blocksOf = (part: Part) => [...partBlocks(part, names), ...cachePoint(part.cache, model)]
+  const sides = sidesOf<Block>(conversation, model, {
+    results: ({ results }) =>
+      results.flatMap((result) => [
+        ...(hasTools ? resultBlock(result, names) : resultAsText(result, names)),
+        ...cachePoint(lastMarkIn(result), model),
+      ]),
+    said: ({ parts }) => parts.flatMap(blocksOf),
+    instruction: (text, part) => [{ text }, ...cachePoint(part.cache, model)],
+    assistant: ({ steps }) => steps.flatMap((step) => stepBlocks(step, model, hasTools)),
+  })
+  const messages = sides.map(({ isAssistant, blocks }): Message => {
+    return { role: isAssistant ? 'assistant' : 'user', content: blocks }
+  })
+  messages.at(-1)?.content.push(...cachePoint(conversation.cache, model))
+  return messages
+}
+
+/** The mark of where a cache ends, which Converse has in blocks of their own. Models without a price for it are sent none. */
+export function cachePoint(mark: CacheMark | undefined, { priceList }: Model): Block[] {
+  if (!mark || !hasPrice(priceList, 'cached_input_token')) return []
+  return [{ cachePoint: { type: 'default', ...(mark.ttl === '1h' && { ttl: mark.ttl }) } }]
+}
+
+function stepBlocks(step: Step, model: Model, hasTools: boolean): Block[] {
+  if (step.kind === 'reasoning') return []
+  if (step.kind === 'text') return [...textBlocks(step.text), ...cachePoint(step.cache, model)]
+  const { call } = step
+  return [hasTools ? callBlock(call) : callAsText(call), ...cachePoint(call.cache, model)]
+}
+
+function callBlock({ id, name, input }: ToolCall): Block {
+  return { toolUse: { toolUseId: plainId(id), name, input: callInput(input) } }
+}
+
+function callAsText({ id, name, input }: ToolCall): Block {
+  return { text: `Call ${plainId(id)} of ${name}: ${JSON.stringify(callInput(input))}` }
+}
+
+function resultBlock({ call, parts, hasFailed }: ToolResult, names: Set<string>): Block[] {
+  const content = parts.flatMap((part) => partBlocks(part, names))
+  return [{ toolResult: { toolUseId: plainId(call.id), content, ...(hasFailed && { status: 'error' }) } }]
+}
+
+function resultAsText({ call, parts, hasFailed }: ToolResult, names: Set<string>): Block[] {
+  const text = `Result of call ${plainId(call.id)}${hasFailed ? ', which failed' : ''}:`
+  return [{ text }, ...parts.flatMap((part) => partBlocks(part, names))]
+}
+
+/** The last mark of a result. Converse takes none within. */
+function lastMarkIn({ parts, cache }: ToolResult): CacheMark | undefined {
+  return cache ?? parts.findLast((part) => part.cache)?.cache
+}
+
+/** The id of a call. Ids of other vendors, in a conversation that began there, may have letters that are refused here. */
+function plainId(id: string): string {
+  return id.replaceAll(/[^\w-]/g, '_').slice(0, MAX_ID_LENGTH)
+}
+
+function partBlocks(part: Part, names: Set<string>): Block[] {
+  switch (part.type) {
+    case 'text':
+      return textBlocks(part.text)
+    case 'image':
+      return [imageBlock(part)]
+    case 'document':
+      return [documentBlock(part, names)]
+  }
+  const at = `${part.at}.type`
+  throw invalidRequest(at, `Invalid value for '${at}': this model takes texts, pictures and documents.`)
+}
+
+function textBlocks(text: string): Block[] {
+  // The vendor refuses a text of blanks.
+  return text.trim() === '' ? [] : [{ text }]
+}

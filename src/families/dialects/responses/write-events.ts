@@ -28,6 +28,8 @@ export class ResponseWriter implements AnswerWriter {
   private readonly doubtful: OpenCall[] = []
   /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
+  /** Thoughts of which something was sealed. */
+  private readonly sealed = new WeakSet<ThinkingItem>()
   private hasRefused = false
 
   constructor(
@@ -88,7 +90,7 @@ export class ResponseWriter implements AnswerWriter {
   /** Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. */
   close(item: AnswerItem): void {
     if (item.kind === 'thinking') {
-      if (item.kept) this.carry(item)
+      if (item.kept && !this.sealed.has(item)) this.carry(item)
     } else if (item.kind === 'call') {
       const call = this.calls.get(item) ?? this.openCall(item)
       if (isJson(call.text)) this.events.closeCall(call)
@@ -144,12 +146,13 @@ export class ResponseWriter implements AnswerWriter {
   }
 
   private join(item: ThinkingItem): void {
-    if (this.run.at(-1) !== item) this.run.push(item)
+    if (!this.run.includes(item)) this.run.push(item)
   }
 
   /** Seals what must come back of the run that ends. */
   private seal(): string | undefined {
     const [first, ...others] = this.run.flatMap(({ kept }) => kept ?? [])
+    for (const item of this.run) if (item.kept) this.sealed.add(item)
     this.run = []
     return first && sealReasoning(this.parsed, this.model, others.reduce(together, first))
   }

@@ -6,6 +6,7 @@ import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfConverse } from './wanted-of-converse'
 import { wantedOfMessages } from './wanted-of-messages'
 import { wantedOnChat } from './wanted-on-chat'
+import { wantedOnMessages } from './wanted-on-messages'
 
 export const wantedDifferences: readonly WantedDifference[] = [
   {
@@ -33,4 +34,5 @@ export const wantedDifferences: readonly WantedDifference[] = [
   ...wantedOfMessages,
   ...wantedOnChat,
   ...wantedOfConverse,
+  ...wantedOnMessages,
 ]

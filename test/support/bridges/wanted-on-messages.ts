@@ -1,0 +1,199 @@
+// Differences that are wanted between older and newer families whose vendors speak messages.
+
+import type { Json } from '../scenario'
+import type { WantedDifference } from './differences'
+
+type Row = Omit<WantedDifference, 'pair'>
+
+/** The words in a vendor's events, and whether some are of a block that has not begun, or has ended. */
+function wordsSent(events: Json[]): { said: string; thinking: string; signatures: string; isLoose: boolean } {
+  const sent = { said: '', thinking: '', signatures: '', isLoose: false }
+  const open = new Map<Json, Json>()
+  for (const { type, index, content_block: block, delta } of events) {
+    const begun = type === 'content_block_start' ? (block ?? {}) : {}
+    if (type === 'content_block_start') open.set(index, begun.type)
+    if (type === 'content_block_stop') open.delete(index)
+    const {
+      text = '',
+      thinking = '',
+      signature = '',
+    } = type === 'content_block_delta' ? (delta ?? {}) : begun
+    const kind = open.get(index)
+    const isKnown = kind === 'text' || kind === 'thinking' || kind === 'tool_use'
+    if (type === 'content_block_delta' && (text || thinking) && !isKnown) sent.isLoose = true
+    sent.said += text
+    sent.thinking += thinking
+    sent.signatures += signature
+  }
+  return sent
+}
+
+/** Whether a vendor leaves out the name of a call. */
+const hasNamelessCalls = (events: Json[]): boolean =>
+  events.some(
+    ({ content_block: block }) => block?.type === 'tool_use' && typeof (block.name || 0) !== 'string',
+  )
+
+/** The arguments of the calls whose input came at their beginning. */
+const inputsIn = (events: Json[]): string[] =>
+  events.flatMap(({ content_block: block }) =>
+    block?.type === 'tool_use' ? JSON.stringify(block.input) : [],
+  )
+
+/** Whether all letters of one text are in another one, in order. */
+function isWithin(text: string, other: string): boolean {
+  const letters = [...text]
+  let found = 0
+  for (const letter of other) if (letter === letters[found]) found++
+  return found === letters.length
+}
+
+const withoutGaps = (text: string) => text.replaceAll(/\s/g, '')
+
+const SEALED = 'gw1.open.'
+const SUMMARY = `${SEALED}compaction:`
+
+/** The words in a response, without its calls. */
+function wordsOf(output: Json[]): { said: string; thinking: string; signatures: string } {
+  const words = { said: '', thinking: '', signatures: '' }
+  for (const { type, content = [], summary = [], encrypted_content: sealed = '' } of output) {
+    for (const { text, refusal } of content) words.said += text ?? refusal
+    for (const { text } of summary) words.thinking += text
+    if (type === 'compaction') words.said += sealed.slice(SUMMARY.length)
+    else for (const { signature = '' } of blocksIn(sealed)) words.signatures += signature
+  }
+  return words
+}
+
+/** The blocks of thinking in a sealed text, which may be a summary. */
+const blocksIn = (sealed: string): Json[] =>
+  sealed.startsWith(`${SEALED}{`) ? JSON.parse(sealed.slice(SEALED.length)).blocks : []
+
+const isCall = ({ type }: Json): boolean => /call$/.test(type)
+
+/** The calls of a response, without ids that are their places. */
+const callsOf = (output: Json[]): Json[] =>
+  output
+    .filter(isCall)
+    .map(({ id, ...call }) => ({ ...call, call_id: call.call_id.replace(/^call_a1.*/, '') }))
+
+/** Calls, whether or not something has followed them. */
+const madeBy = (output: Json[]): Json[] => callsOf(output).map(({ status: _, ...call }) => call)
+
+const isNamed = ({ name }: Json): boolean => name !== ''
+
+/** Said where a model refuses without a reason. */
+const REFUSAL = 'The model declined to answer.'
+
+/** Whether a response has all the words of another one, and none that the vendor did not send. */
+function saysWhatCame(older: Json[], newer: Json[], events: Json[]): boolean {
+  const sent = wordsSent(events)
+  const [before, now] = [wordsOf(older), wordsOf(newer)]
+  return (['said', 'thinking', 'signatures'] as const).every((kind) => {
+    const text = withoutGaps(now[kind])
+    const isSent = isWithin(text, withoutGaps(sent[kind] + (kind === 'said' ? REFUSAL : '')))
+    return isSent && isWithin(withoutGaps(before[kind]), text)
+  })
+}
+
+/** The events of a stream by the items that they are of. Signs of life may come anywhere. */
+function eventsByItem({ events }: Json): Json {
+  const told = events.filter(({ name }: Json) => name !== 'keepalive')
+  const byItem = Map.groupBy(told as Json[], ({ data }) => data?.output_index ?? 'whole')
+  return [...byItem]
+    .toSorted(([one], [other]) => String(one).localeCompare(String(other)))
+    .map(([, list]) =>
+      list.map(({ data }) => (data === '[DONE]' ? data : { ...data, sequence_number: undefined })),
+    )
+}
+
+const EVENTS = /events\[\d+(?:\.\.\.\]|\].*)|timing\[\d+\]/.source
+const SEALED_AT = /(?:reply|unpaid|answer|events\[\d+\]\.data)(?:\.response)?\.(?:output\[\d+\]|item)/.source
+
+/** The place that an error names. */
+const placeIn = (message: string): string | undefined => /'([a-z_.[\]\d]+)'/.exec(message)?.[1]
+
+/** The faults of a request that are named in the order of reading: first what its parts are, then whether they are served. */
+const READ_FIRST =
+  /^(?:tool_choice\.type|reasoning\.effort|input\[\d+\]\.(?:content|output)\[\d+\]\.(?:image_url|file_url|file_data))$/
+
+const ofResponses: Row[] = [
+  {
+    where: /bridge\.(?:tools\[\]\.strict|tool_choice\.tools)/,
+    reason: 'a field that was told of with its holder has a row of its own',
+    matches: ({ older, newer }) => older === undefined && newer.treatment === 'translated',
+  },
+  {
+    where: /check\.refused\.message/,
+    reason: 'one text for what the protocol refuses',
+    matches: ({ older, newer }) => placeIn(older) === placeIn(newer),
+  },
+  {
+    where: /check\.refused\.(?:code|param|message)/,
+    reason: 'of two faults the one is named that is found in reading',
+    matches: (_, { newer }) => READ_FIRST.test(newer.check.refused.param),
+  },
+  {
+    where: /output\.least/,
+    reason: 'what a model thinks is reserved where the thinking before its calls is filled in',
+    matches: ({ older, newer }, { model, newer: { call } }) =>
+      model === 'anthropic/kimi-k2.6' && newer === older + call[0].body.json.thinking.budget_tokens,
+  },
+  {
+    where: new RegExp(`${SEALED_AT}\\.encrypted_content`),
+    reason: 'thinking without a signature is of no use to a vendor that signs what it takes back',
+    matches: ({ older, newer }) =>
+      newer?.startsWith(`${SEALED}{`) &&
+      Bun.deepEquals(
+        blocksIn(newer),
+        blocksIn(older).filter(({ signature }) => signature !== ''),
+      ),
+  },
+  {
+    where: new RegExp(`${EVENTS}|answer\\.(?:output\\b.*|completed_at|status|error|usage)`),
+    reason: 'words of a block that has not begun, or has ended, are not lost',
+    matches: (_, { body: { events }, older, newer }) =>
+      wordsSent(events).isLoose &&
+      saysWhatCame(older.answer.output, newer.answer.output, events) &&
+      Bun.deepEquals(madeBy(older.answer.output), madeBy(newer.answer.output)),
+  },
+  {
+    where: new RegExp(EVENTS),
+    reason:
+      'a call without a name begins when it is whole, one without arguments ends when another item begins, and of an answer that is cut the whole calls end first: each item has the same events',
+    matches: (_, { older, newer }) => Bun.deepEquals(eventsByItem(older), eventsByItem(newer)),
+  },
+  {
+    where: new RegExp(`${EVENTS}|answer\\.output\\b.*`),
+    reason:
+      'a call without a name, which nobody can make, is told of when it is whole, and not where the stream fails before',
+    matches: (_, { body: { events }, older, newer }) => {
+      const [before, now] = [madeBy(older.answer.output), madeBy(newer.answer.output)]
+      const kept = newer.answer.status === 'failed' ? before.filter(isNamed) : before
+      return (
+        hasNamelessCalls(events) &&
+        kept.every((call) => now.some((other) => Bun.deepEquals(call, other))) &&
+        now.every((call) => before.some((other) => Bun.deepEquals(call, other))) &&
+        Bun.deepEquals(wordsOf(older.answer.output), wordsOf(newer.answer.output))
+      )
+    },
+  },
+  {
+    where: new RegExp(`${EVENTS}|answer\\.output\\[\\d+\\]\\.(?:arguments|status)`),
+    reason:
+      'a call whose input came at once is whole, also where the answer is cut after it, and one that only blocks of unknown kinds follow may have lost its arguments where the stream fails',
+    matches: (_, { body: { events }, older, newer }) => {
+      const [before, now] = [madeBy(older.answer.output), madeBy(newer.answer.output)]
+      const lost = newer.answer.status === 'failed' ? '{}' : undefined
+      const changed = now.filter((call, place) => !Bun.deepEquals(call, before[place]))
+      const isMeant = (call: Json, { arguments: text }: Json) =>
+        text === '' ? inputsIn(events).includes(call.arguments) : text === lost && call.arguments === ''
+      return changed.length > 0 && changed.every((call) => isMeant(call, before[now.indexOf(call)]))
+    },
+  },
+]
+
+/** The rows of a pair. */
+const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
+
+export const wantedOnMessages: readonly WantedDifference[] = of('responses-on-messages', ofResponses)

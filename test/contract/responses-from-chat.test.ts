@@ -4,16 +4,16 @@
 import { describe, expect, spyOn, test } from 'bun:test'
 import { readChunk, readCompletion } from '../../src/families/chat/caller-side'
 import { responseObject } from '../../src/families/responses/response-object'
-import { responseOfCompletion } from '../../src/families/responses/via-chat/reply'
-import { createEventsOfChat } from '../../src/families/responses/via-chat/stream'
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
 import { chatStream } from '../support/answers/chat-streams'
 import {
   bridgedModel,
   openSeals,
+  responseOf,
   responseStream,
   responsesRequest,
+  translatorOf,
 } from '../support/answers/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/answers/response-events'
 import { accumulatedResponse } from '../support/answers/response-reader'
@@ -83,7 +83,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(300); round++) {
       const { text } = chatStream(random)
-      const translator = createEventsOfChat(responsesRequest(), model)
+      const translator = translatorOf(responsesRequest(), model)
       let events = ''
       for (const line of text.slice(0, random.below(text.length)).split(/\r?\n\r?\n/)) {
         const chunk = objectIn(line.slice(6))
@@ -121,7 +121,7 @@ describe(`random streams of chat (RESPONSES_SEED=${seed})`, () => {
       const usage = readCompletion(reply).usage?.figures
       if (!usage || usage === 'invalid') throw new Error('no figures')
       if (finish === null) continue
-      expect(responseOfCompletion(reply, responsesRequest(), model, usage)).toEqual(answer)
+      expect(responseOf(reply, responsesRequest(), model, usage)).toEqual(answer)
     }
   })
 })
@@ -649,7 +649,7 @@ describe('an answer ends', () => {
   })
 
   test('with an error where the vendor breaks off, and says nothing more', () => {
-    const translator = createEventsOfChat(responsesRequest(), model)
+    const translator = translatorOf(responsesRequest(), model)
     const chunk = { choices: [{ delta: { content: 'He' } }] }
     const error = new GatewayError(504, { code: 'upstream_timeout', message: 'Too slow.' })
     const events = translator.push(chunk, 0, readChunk(chunk)) + translator.fail?.(error)
@@ -665,7 +665,7 @@ describe('an answer ends', () => {
   })
 
   test('at the limit of what can be held, with what is paid', () => {
-    const translator = createEventsOfChat(responsesRequest(), model)
+    const translator = translatorOf(responsesRequest(), model)
     const chunk = { choices: [{ delta: { content: 'He' } }] }
     const events =
       translator.push(chunk, 0, readChunk(chunk)) + translator.cut({ input_token: 5, output_token: 1 })
@@ -688,7 +688,7 @@ test('a call with text among very many pieces is read in little time, and loses 
       ? { content: 'x' }
       : piece(0, index === 0 ? '[{}' : ',{}', index === 0 ? { id: 'a', name: 'f' } : {}),
   )
-  const translator = createEventsOfChat(responsesRequest(), model)
+  const translator = translatorOf(responsesRequest(), model)
   const parse = spyOn(JSON, 'parse')
   for (const delta of deltas) translator.push({ choices: [{ delta }] }, 0, {})
   translator.finish({})
@@ -712,7 +712,7 @@ test('all that a translation shows is counted where the vendor counts nothing', 
 })
 
 test('silence is filled with numbered events that all clients know', async () => {
-  const translator = createEventsOfChat(responsesRequest(), model)
+  const translator = translatorOf(responsesRequest(), model)
   const chunk = { choices: [{ delta: { content: 'Hi' } }] }
   expect(translator.answer?.()).toBeUndefined()
   const stream = [

@@ -3,8 +3,6 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readMessage, readMessageEvent } from '../../src/families/messages/caller-side'
-import { responseOfMessage } from '../../src/families/responses/via-messages/reply'
-import { createEventsOfMessages } from '../../src/families/responses/via-messages/stream'
 import { openReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { objectIn } from '../../src/lib/sse'
@@ -12,8 +10,10 @@ import { messageStream } from '../support/answers/message-streams'
 import {
   bridgedModel,
   openSeals,
+  responseOf,
   responseStream,
   responsesRequest,
+  translatorOf,
 } from '../support/answers/response-bridges'
 import { outlineOf, type ReadResponse, readResponse } from '../support/answers/response-events'
 import { accumulatedResponse } from '../support/answers/response-reader'
@@ -94,7 +94,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < casesOf(300); round++) {
       const { text } = messageStream(random)
-      const translator = createEventsOfMessages(responsesRequest(), model)
+      const translator = translatorOf(responsesRequest(), model)
       let events = ''
       for (const line of text.slice(0, random.below(text.length)).split(/\r?\n/)) {
         const event = line.startsWith('data: ') ? objectIn(line.slice(6)) : undefined
@@ -139,7 +139,7 @@ describe(`random streams of messages (RESPONSES_SEED=${seed})`, () => {
       const usage = readMessage(message, { body: {}, byteLength: 9, at: 1 }).usage?.figures
       if (!usage || usage === 'invalid') throw new Error('no figures')
       const { answer } = translated(streamOf(eventsOf(blocks, { ...end, usage: figures })))
-      expect(responseOfMessage(message, responsesRequest(), model, usage)).toEqual(answer)
+      expect(responseOf(message, responsesRequest(), model, usage)).toEqual(answer)
     }
   })
 })

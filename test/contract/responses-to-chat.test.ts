@@ -4,12 +4,11 @@
 import { describe, expect, test } from 'bun:test'
 import { families } from '../../src/families'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
-import { chatRequestOf } from '../../src/families/responses/via-chat/request'
 import { sealReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { checkFields } from '../../src/request/fields'
 import { fixtures } from '../support/answers/fixtures'
-import { bridgedModel, responsesRequest } from '../support/answers/response-bridges'
+import { bridgedModel, requestOf, responsesRequest } from '../support/answers/response-bridges'
 import { agents, aiSdk, codex, langchain, newestCodex } from '../support/answers/response-requests'
 import type { Json } from '../support/scenario'
 
@@ -18,7 +17,7 @@ const thinker = bridgedModel('chat', 'qwen3-thinking', {}, { reasoning: true })
 const openai = bridgedModel('chat', 'gpt-5-mini')
 const kimi = bridgedModel('chat', 'moonshotai/Kimi-K3')
 
-const sent = (body: Json, model = local): Json => chatRequestOf(responsesRequest(body), model)
+const sent = (body: Json, model = local): Json => requestOf(responsesRequest(body), model)
 const reasoning = (model = kimi, text = 'I should look.') =>
   sealReasoning(responsesRequest(), model, { kind: 'chat', text }) as string
 
@@ -314,7 +313,7 @@ describe('a field:', () => {
       { role: 'user', content: 'Hi\n\n<system>\nb\n</system>' },
     ])
     expect(other.tool_choice).toBe('required')
-    expect(other.tools.map((tool: Json) => tool.function.name)).toEqual(['b', 'a'])
+    expect(other.tools.map((tool: Json) => tool.function.name)).toEqual(['a', 'b'])
     expect(Object.keys(other)).not.toContain('prompt_cache_key')
     // Open models of the same vendor are served by others.
     expect(sent(body, bridgedModel('chat', 'openai/gpt-oss-120b')).messages[0].role).toBe('system')
@@ -390,11 +389,11 @@ describe('a field:', () => {
 
   test('a lower limit of what is held is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
-    expect(chatRequestOf(lower, local)).toMatchObject({ max_tokens: 100 })
-    expect(chatRequestOf({ ...lower, body: { ...lower.body, max_output_tokens: 50 } }, local)).toMatchObject({
+    expect(requestOf(lower, local)).toMatchObject({ max_tokens: 100 })
+    expect(requestOf({ ...lower, body: { ...lower.body, max_output_tokens: 50 } }, local)).toMatchObject({
       max_tokens: 50,
     })
-    expect(chatRequestOf({ ...responsesRequest(), outputTokens: 100 }, thinker)).toMatchObject({
+    expect(requestOf({ ...responsesRequest(), outputTokens: 100 }, thinker)).toMatchObject({
       max_completion_tokens: 100,
     })
   })

@@ -5,13 +5,17 @@ import { describe, expect, test } from 'bun:test'
 import type { Model } from '../../src/contract/family'
 import { families } from '../../src/families'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
-import { responseOfMessage } from '../../src/families/responses/via-messages/reply'
-import { messageRequestOf } from '../../src/families/responses/via-messages/request'
 import { sealReasoning, type ThinkingBlock } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { checkFields } from '../../src/request/fields'
 import { fixtures } from '../support/answers/fixtures'
-import { bridgedModel, openSeals, responsesRequest } from '../support/answers/response-bridges'
+import {
+  bridgedModel,
+  openSeals,
+  requestOf,
+  responseOf,
+  responsesRequest,
+} from '../support/answers/response-bridges'
 import { agents, aiSdk, codex, langchain, newestCodex } from '../support/answers/response-requests'
 import type { Json } from '../support/scenario'
 
@@ -20,7 +24,7 @@ const newer = bridgedModel('messages', 'claude-opus-4-6', { maxOutputTokens: 128
 const always = bridgedModel('messages', 'claude-fable-5-1', { maxOutputTokens: 128_000 })
 const foreign = bridgedModel('messages', 'kimi-k3')
 
-const sent = (body: Json, model: Model = newer): Json => messageRequestOf(responsesRequest(body), model)
+const sent = (body: Json, model: Model = newer): Json => requestOf(responsesRequest(body), model)
 
 const thought = { thinking: 'I should look.', signature: 'EuYB+/Ck=' }
 const hidden = { redacted: 'c2Vjcm V0' }
@@ -182,7 +186,7 @@ describe('a field:', () => {
       { type: 'auto' },
       ['b'],
     ],
-    [{ type: 'allowed_tools', mode: 'required', tools: [tools[1], tools[0]] }, { type: 'any' }, ['b', 'a']],
+    [{ type: 'allowed_tools', mode: 'required', tools: [tools[1], tools[0]] }, { type: 'any' }, ['a', 'b']],
   ])('tool_choice %j', (choice, meant, names) => {
     const request = sent({ tools, tool_choice: choice })
     expect(request.tool_choice).toEqual(meant)
@@ -200,8 +204,8 @@ describe('a field:', () => {
 
   test('a lower limit of what is held is sent', () => {
     const lower = { ...responsesRequest({ max_output_tokens: 500 }), outputTokens: 100 }
-    expect(messageRequestOf(lower, newer).max_tokens).toBe(100)
-    expect(messageRequestOf({ ...lower, outputTokens: 900 }, newer).max_tokens).toBe(500)
+    expect(requestOf(lower, newer).max_tokens).toBe(100)
+    expect(requestOf({ ...lower, outputTokens: 900 }, newer).max_tokens).toBe(500)
   })
 })
 
@@ -311,7 +315,7 @@ describe('thinking', () => {
   test('that of another account is dropped, and so is what is damaged', () => {
     const own = loop([item(sealed())])
     const stranger = responsesRequest(own, { ...openSeals, open: () => undefined })
-    expect(JSON.stringify(messageRequestOf(stranger, newer).messages)).not.toContain('thinking')
+    expect(JSON.stringify(requestOf(stranger, newer).messages)).not.toContain('thinking')
     expect(JSON.stringify(sent(loop([item(`${sealed()}x`)])).messages)).not.toContain('thinking')
   })
 })
@@ -359,7 +363,7 @@ describe('a loop of 20 turns with thinking', () => {
         usage: { input_tokens: 1, output_tokens: 1 },
       }
       const answer = { ...openSeals, id: `resp_${turn.toString(16).padStart(32, '0')}` }
-      const { output } = responseOfMessage(reply, responsesRequest(body, answer), newer, {}) as Json
+      const { output } = responseOf(reply, responsesRequest(body, answer), newer, {}) as Json
       input.push(...output, {
         type: 'function_call_output',
         call_id: `toolu_${turn}`,

@@ -2,9 +2,9 @@
 // and what the model wrote of the arguments is neither lost nor made up.
 
 import { describe, expect, test } from 'bun:test'
+import type { ToolOrigin } from '../../src/families/dialects/responses/tools'
 import { emptyCall, fillCall } from '../../src/families/responses/calls'
 import type { OutputItem } from '../../src/families/responses/response-object'
-import type { ToolOrigin } from '../../src/families/responses/tools'
 import { createRandom, seedOf } from '../support/random'
 
 const seed = seedOf('RESPONSES_SEED')

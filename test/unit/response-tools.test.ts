@@ -2,14 +2,14 @@
 // limits of vendors whatever callers write, and the choice between tools in each of its forms.
 
 import { describe, expect, test } from 'bun:test'
-import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import {
   CUSTOM_INPUT,
+  callersChoice,
   type FlatTools,
-  flatChoiceOf,
   flatToolsOf,
   type ToolOrigin,
-} from '../../src/families/responses/tools'
+} from '../../src/families/dialects/responses/tools'
+import type { ResponsesBody } from '../../src/families/responses/caller-side'
 import { GatewayError } from '../../src/lib/errors'
 import { createRandom, type Random, seedOf } from '../support/random'
 
@@ -22,7 +22,7 @@ const bodyOf = (tools: Tool[], rest: Partial<ResponsesBody> = {}): ResponsesBody
   ...rest,
 })
 const flat = (...tools: Tool[]) => flatToolsOf(bodyOf(tools))
-const namesOf = ({ list }: FlatTools) => list.map(({ flatName }) => flatName)
+const namesOf = ({ list }: FlatTools) => list.map(({ name }) => name)
 
 function refusalOf(action: () => unknown): Pick<GatewayError, 'status' | 'code' | 'param' | 'message'> {
   try {
@@ -50,10 +50,11 @@ describe('a tool', () => {
       output_schema: {},
     }).list
     expect(tool).toEqual({
-      flatName: 'weather',
+      name: 'weather',
       description: 'Looks up.',
       parameters: schema,
-      strict: true,
+      isStrict: true,
+      at: 'tools[0]',
       origin: { kind: 'function', name: 'weather' },
     })
   })
@@ -64,7 +65,7 @@ describe('a tool', () => {
     [null, false],
     [undefined, false],
   ])('function: strict %p is %p', (strict, meant) => {
-    expect(flat({ type: 'function', name: 'f', strict }).list[0]?.strict).toBe(meant)
+    expect(flat({ type: 'function', name: 'f', strict }).list[0]?.isStrict).toBe(meant)
   })
 
   test('function: no parameters are an empty object', () => {
@@ -141,7 +142,7 @@ describe('a tool', () => {
   ])('%s %j: a function of its shape', (type, fields, parameters) => {
     const [tool] = flat({ type, ...fields }).list
     expect(tool).toMatchObject({
-      flatName: type,
+      name: type,
       origin: { kind: type as ToolOrigin['kind'], name: type },
       parameters,
     })
@@ -234,9 +235,9 @@ describe('names', () => {
       const about = `TOOLS_SEED=${seed + round}`
       expect(new Set(names).size, about).toBe(names.length)
       for (const tool of tools.list) {
-        expect(tool.flatName, about).toMatch(/^[\w-]{1,64}$/)
-        expect(tools.byFlatName(tool.flatName), about).toBe(tool)
-        expect(tools.flatNameOf(tool.origin), about).toBe(tool.flatName)
+        expect(tool.name, about).toMatch(/^[\w-]{1,64}$/)
+        expect(tools.byFlatName(tool.name), about).toBe(tool)
+        expect(tools.flatNameOf(tool.origin), about).toBe(tool.name)
       }
       // A tool of each name and namespace, no more and no fewer.
       const wanted = listed.flatMap((tool) =>
@@ -289,13 +290,13 @@ describe('a choice', () => {
     },
   ]
   const chosen = (choice: unknown): unknown[] => {
-    const { mode, allowed } = flatChoiceOf(bodyOf(tools, { tool_choice: choice as string }))
-    return [mode, allowed?.map(({ flatName }) => flatName)]
+    const { mode, allowed } = callersChoice(bodyOf(tools, { tool_choice: choice as string })) ?? {}
+    return [mode, allowed]
   }
 
   test.each([
-    [undefined, ['auto', undefined]],
-    [null, ['auto', undefined]],
+    [undefined, [undefined, undefined]],
+    [null, [undefined, undefined]],
     ['none', ['none', undefined]],
     ['auto', ['auto', undefined]],
     ['required', ['required', undefined]],
@@ -350,6 +351,6 @@ describe('a choice', () => {
         tools: Array.from({ length: 20_000 }, () => ({ type: 'namespace', name: 'n' })),
       },
     })
-    expect(flatChoiceOf(body).allowed).toHaveLength(5_000)
+    expect(callersChoice(body)?.allowed).toHaveLength(5_000)
   })
 })

@@ -2,13 +2,10 @@
 // a request of right form. No change makes the translation break.
 
 import { describe, expect, test } from 'bun:test'
-import type { Model } from '../../src/contract/family'
+import type { MadeFamily, Model } from '../../src/contract/family'
 import { families } from '../../src/families'
+import { addedBytes } from '../../src/families/dialects/responses/settings'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
-import { addedBytes } from '../../src/families/responses/settings'
-import { responsesOnChat } from '../../src/families/responses/via-chat/family'
-import { responsesOnConverse } from '../../src/families/responses/via-converse/family'
-import { responsesOnMessages } from '../../src/families/responses/via-messages/family'
 import { sealReasoning } from '../../src/families/sealed-reasoning'
 import { GatewayError } from '../../src/lib/errors'
 import { createValidator } from '../../src/lib/validate'
@@ -48,21 +45,18 @@ const signed = { kind: 'messages', blocks: [{ thinking: 'Hm.', signature: 's' }]
 
 const bridges = {
   'responses-on-chat': {
-    family: responsesOnChat,
     upstreamModel: 'kimi-k2.6',
     reasoning: { kind: 'chat', text: 'Hm.' } as const,
     samples: responsesOnChatSamples,
     isRight: isChat,
   },
   'responses-on-messages': {
-    family: responsesOnMessages,
     upstreamModel: 'claude-sonnet-4-5',
     reasoning: signed,
     samples: responsesOnMessagesSamples,
     isRight: isMessages,
   },
   'responses-on-converse': {
-    family: responsesOnConverse,
     upstreamModel: 'us.amazon.nova-lite-v1:0',
     reasoning: signed,
     samples: responsesOnConverseSamples,
@@ -70,10 +64,11 @@ const bridges = {
   },
 }
 
-for (const [name, { family, upstreamModel, reasoning, samples, isRight }] of Object.entries(bridges)) {
+for (const [name, { upstreamModel, reasoning, samples, isRight }] of Object.entries(bridges)) {
+  const family = families.get(name) as MadeFamily
   const model: Model = {
     ...bridgedModel(name === 'responses-on-chat' ? 'chat' : 'messages', upstreamModel),
-    family: families.get(name) as Model['family'],
+    family,
   }
   const validate = createValidator(family.body)
   const sealed = sealReasoning(responsesRequest(), model, reasoning) as string

@@ -2,33 +2,34 @@
 // conversations, of which nothing is lost and nothing changes its order.
 
 import { describe, expect, test } from 'bun:test'
+import type { Turn } from '../../src/families/conversation/conversation'
+import { readInput } from '../../src/families/dialects/responses/turns'
 import type { ResponsesBody } from '../../src/families/responses/caller-side'
-import { type Conversation, conversationOf, type Turn } from '../../src/families/responses/turns'
 import { GatewayError } from '../../src/lib/errors'
 import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 
 type Item = Record<string, unknown>
 
-const read = (input: unknown, rest: Partial<ResponsesBody> = {}): Conversation =>
-  conversationOf({ model: 'm', input: input as string, ...rest })
+const read = (input: unknown, rest: Partial<ResponsesBody> = {}) =>
+  readInput({ model: 'm', input: input as string, ...rest })
 
 /** Turns in few words: `user: …`, `result c1: …`, `assistant: …`, `call c1: name(…)`. */
 function told(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) => {
-    if (turn.side === 'system') return [`system: ${turn.text}`]
+    if (turn.side === 'system') return [`system: ${textOf(turn.parts)}`]
     if (turn.side === 'user') {
       return [
-        ...turn.outputs.map(
+        ...turn.results.map(
           ({ call, parts, hasFailed }) => `${hasFailed ? 'failure' : 'result'} ${call.id}: ${textOf(parts)}`,
         ),
         ...(turn.parts.length > 0 ? [`user: ${textOf(turn.parts)}`] : []),
       ]
     }
-    return turn.sayings.map((saying) => {
-      if (saying.kind === 'text') return `assistant: ${saying.text}`
-      if (saying.kind === 'reasoning') return `thought ${saying.sealed}: ${saying.summary}`
-      const { id, flatName, arguments: text } = saying.call
-      return `call ${id}: ${flatName}(${text})`
+    return turn.steps.map((step) => {
+      if (step.kind === 'text') return `${step.isRefusal ? 'refusal' : 'assistant'}: ${step.text}`
+      if (step.kind === 'reasoning') return `thought ${step.sealed}: ${step.text}`
+      const { id, name, input } = step.call
+      return `call ${id}: ${name}(${input})`
     })
   })
 }
@@ -101,7 +102,7 @@ describe('an item', () => {
           { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } },
         ]),
       ],
-      ['user: a|<image>|<file>|<file>|<audio>'],
+      ['user: a|<image>|<document>|<document>|<audio>'],
     ],
     [
       'reasoning with what was shown of it',
@@ -518,8 +519,8 @@ describe('random conversations', () => {
         const next = turns[index + 1]
         if (turn.side === next?.side) expect(turn.side, about).toBe('system')
         if (turn.side !== 'assistant') continue
-        const ids = turn.sayings.flatMap((saying) => (saying.kind === 'call' ? [saying.call.id] : []))
-        const answered = next?.side === 'user' ? next.outputs.map(({ call }) => call.id) : []
+        const ids = turn.steps.flatMap((step) => (step.kind === 'call' ? [step.call.id] : []))
+        const answered = next?.side === 'user' ? next.results.map(({ call }) => call.id) : []
         expect(answered, about).toEqual(ids)
       }
     }

@@ -3,8 +3,8 @@
 
 import { asObject, isObject } from '../../lib/objects'
 import { callInput } from '../chat/answer-parts'
+import { CUSTOM_INPUT, type ToolOrigin } from '../dialects/responses/tools'
 import { type Fields, type NewItem, type OutputItem, withoutNulls } from './response-object'
-import { CUSTOM_INPUT, type ToolOrigin } from './tools'
 
 interface CallForm {
   /** Prefix of the item's id. */

@@ -3,6 +3,7 @@
 // whole answer, nor end a call in a way that makes clients run half of it.
 
 import type { ParsedRequest } from '../../contract/family'
+import type { ToolOrigin } from '../dialects/responses/tools'
 import type { ResponsesBody } from './caller-side'
 import { callPrefix, cutStatusOf, emptyCall, fillCall, hasPieces } from './calls'
 import {
@@ -13,7 +14,6 @@ import {
   type ResponseEnd,
   responseObject,
 } from './response-object'
-import type { ToolOrigin } from './tools'
 
 /** Kinds of text. One item of reasoning, or one message with texts and refusals, is open at a time. */
 type TextKind = 'reasoning' | 'text' | 'refusal'

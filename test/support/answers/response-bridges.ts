@@ -2,12 +2,19 @@
 // with a request and a model that a test decides.
 
 import { type PriceConfig, priceListOf } from '../../../src/config/models/prices'
-import type { AnswerContext, MadeFamily, Model, ParsedRequest } from '../../../src/contract/family'
-import { CHAT_END, readChunk } from '../../../src/families/chat/caller-side'
-import { readMessageEvent } from '../../../src/families/messages/caller-side'
+import type {
+  AnswerContext,
+  MadeFamily,
+  Model,
+  ParsedRequest,
+  Quantities,
+  Translator,
+} from '../../../src/contract/family'
+import { bridge } from '../../../src/families/conversation/bridge'
+import { responsesDialect } from '../../../src/families/dialects/responses/dialect'
+import { messagesProtocol } from '../../../src/families/protocols/messages/protocol'
+import { openaiChatProtocol } from '../../../src/families/protocols/openai-chat/protocol'
 import type { ResponsesBody } from '../../../src/families/responses/caller-side'
-import { createEventsOfChat } from '../../../src/families/responses/via-chat/stream'
-import { createEventsOfMessages } from '../../../src/families/responses/via-messages/stream'
 import { knownModel, traitsOf } from '../../../src/families/traits/known-models'
 import type { StreamMeter } from '../../../src/request/stream/meter'
 import { createTranslatingMeter } from '../../../src/request/stream/translation'
@@ -28,36 +35,60 @@ export function responsesRequest(body: Json = {}, answer = openSeals): ParsedReq
   return { body: { model: 'm', input: 'Hi', ...body }, byteLength: 50, at: 1_770_000_000_000, answer }
 }
 
-export type Bridge = 'chat' | 'messages'
+const bridges = {
+  chat: bridge(responsesDialect, openaiChatProtocol),
+  messages: bridge(responsesDialect, messagesProtocol),
+}
+
+export type Bridge = keyof typeof bridges
 
 /** A model behind a bridge, as far as a translation looks at it. */
 export function bridgedModel(
-  bridge: Bridge,
-  upstreamModel: string = bridge,
+  name: Bridge,
+  upstreamModel: string = name,
   more: Partial<Model> & { price?: PriceConfig } = {},
   entry: Parameters<typeof traitsOf>[0] = {},
 ): Model {
-  const stream =
-    bridge === 'chat'
-      ? { end: CHAT_END, read: readChunk, translate: createEventsOfChat }
-      : { end: '{"type":"message_stop"}', read: readMessageEvent, translate: createEventsOfMessages }
-  const family = {
-    kind: 'made',
-    operation: 'responses',
-    name: bridge,
-    stream: { ...stream, showsUsage: () => true },
-  }
   const { price = { per_1m_input_tokens: '1', per_1m_output_tokens: '3' }, ...given } = more
   return {
     id: 'house-model',
     upstreamModel,
-    family: family as unknown as MadeFamily,
+    family: bridges[name] as unknown as MadeFamily,
     upstream: { streamUsage: true },
     priceList: priceListOf({ price }),
     traits: traitsOf(entry, knownModel(upstreamModel)),
     reserveOutputTokens: 4_096,
     ...given,
   } as Model
+}
+
+/** The body of the request that a vendor is sent. */
+export function requestOf(parsed: ParsedRequest<ResponsesBody>, model: Model): Json {
+  const call = madeOf(model).call(parsed, model)
+  const body = 'path' in call ? call.body : undefined
+  if (!body || !('json' in body)) throw new Error('no call with a JSON body')
+  return body.json as Json
+}
+
+/** A whole reply as its caller reads it. */
+export function responseOf(
+  reply: unknown,
+  parsed: ParsedRequest<ResponsesBody>,
+  model: Model,
+  usage: Quantities = {},
+): Json {
+  return madeOf(model).reply([reply], parsed, model, usage, new Map()) as Json
+}
+
+export function translatorOf(parsed: ParsedRequest<ResponsesBody>, model: Model): Translator {
+  const { stream } = madeOf(model)
+  if (!stream) throw new Error('nothing translates')
+  return stream.translate(parsed, model)
+}
+
+function madeOf({ family }: Model): MadeFamily {
+  if (family.kind !== 'made') throw new Error('nothing translates')
+  return family
 }
 
 /** A vendor's stream as it goes to the caller, when it comes in pieces that end at these places. */
@@ -67,9 +98,7 @@ export function responseStream(
   text: string,
   cuts: readonly number[] = [],
 ): { events: string; meter: StreamMeter; answer: Json } {
-  const { family } = model
-  if (family.kind !== 'made' || !family.stream) throw new Error('nothing translates')
-  const translator = family.stream.translate(request, model)
+  const translator = translatorOf(request, model)
   const meter = createTranslatingMeter(
     { model, hideUsage: true, judge: (usage) => usage, translateError: (json) => JSON.stringify(json) },
     translator,

@@ -1,7 +1,7 @@
 // Directives: words in brackets within a prompt, such as `[sandbox status=429 retry_after=2]`, that make a simulator
 // misbehave on purpose. They must never fail: unknown words and bad values are ignored.
 
-import { asArray, asObject, asString } from './json'
+import { asArray, asObject, asObjects, asString } from './json'
 
 export type UsageFault =
   | 'missing'
@@ -56,6 +56,8 @@ export interface Directives {
   keepalive?: true
   rotateIds?: true
   emptyOutput?: true
+  finish?: string
+  block?: string
   task?: { durationMs?: number; end?: TaskEnd; pollStatus?: number }
 }
 
@@ -398,6 +400,20 @@ const rules: readonly Rule[] = [
       into.emptyOutput = true
     }),
   },
+  {
+    name: 'finish=SAFETY',
+    meaning: 'the reason to end the answer with instead of STOP, without content (generateContent)',
+    read: text((into, value) => {
+      into.finish = value
+    }),
+  },
+  {
+    name: 'block=SAFETY',
+    meaning: 'the reason to refuse the prompt for, without an answer (generateContent)',
+    read: text((into, value) => {
+      into.block = value
+    }),
+  },
 ]
 
 export const directiveHelp: readonly { name: string; meaning: string }[] = rules.map(({ name, meaning }) => ({
@@ -449,14 +465,18 @@ function collect(value: unknown, found: string[], depth: number): void {
   }
   if (depth > depthMax || typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
-    const messages = name === 'messages' || name === 'input' ? asArray(member) : undefined
+    const messages = ['messages', 'input', 'contents'].includes(name) ? asArray(member) : undefined
     collect(messages ? currentMessages(messages) : member, found, depth + 1)
   }
 }
 
 /** The current turn: a bracket in an earlier turn must not break every later one. */
 function currentMessages(messages: unknown[]): unknown[] {
-  const roles = messages.map((message) => asString(asObject(message)?.role))
+  const roles = messages.map((message) => {
+    const { role, parts } = asObject(message) ?? {}
+    // Google's results of functions have the role of the user.
+    return asObjects(parts).some((part) => 'functionResponse' in part) ? 'tool' : asString(role)
+  })
   const lastUser = roles.lastIndexOf('user')
   if (lastUser === -1) return messages
   return messages.filter(

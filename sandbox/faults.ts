@@ -29,7 +29,7 @@ function provokedError(simulator: Simulator, request: VendorRequest): Reply | un
 
 function garbage(request: VendorRequest): Reply {
   const text = '<html><body>This is not what you asked for.</body></html>'
-  const streams = asObject(request.json)?.stream === true
+  const streams = asObject(request.json)?.stream === true || request.path.includes(':stream')
   if (!streams) return { status: 200, headers: {}, body: { kind: 'text', text, contentType: 'text/html' } }
   const frame: EventFrame = { data: text }
   return { status: 200, headers: {}, body: { kind: 'events', stream: { frames: [frame], failure: frame } } }

@@ -76,11 +76,26 @@ export function invalidKey(request: VendorRequest): Reply {
   return googleError(request, 400, 'API key not valid. Please pass a valid API key.', [info])
 }
 
+/** A field that a message does not have, or not in this form. */
+export interface Unreadable {
+  /** Where the message stands; empty for the request itself. */
+  place: string
+  field: string
+  why?: string
+}
+
 /** The error for fields that a message does not have, all at once. */
 export function unknownFields(request: VendorRequest, fields: readonly string[], place: string): Reply {
-  const where = place === '' ? '' : ` at '${place}'`
-  const violations = fields.map((field): JsonObject => {
-    const description = `Invalid JSON payload received. Unknown name "${field}"${where}: Cannot find field.`
+  return unreadable(
+    request,
+    fields.map((field) => ({ place, field })),
+  )
+}
+
+export function unreadable(request: VendorRequest, found: readonly Unreadable[]): Reply {
+  const violations = found.map(({ place, field, why = 'Cannot find field.' }): JsonObject => {
+    const where = place === '' ? '' : ` at '${place}'`
+    const description = `Invalid JSON payload received. Unknown name "${field}"${where}: ${why}`
     return { ...(place !== '' && { field: place }), description }
   })
   const detail = { '@type': `${typePrefix}BadRequest`, fieldViolations: violations }

@@ -1,4 +1,4 @@
-// Simulates Google's Gemini API: native embeddings, interactions and model list, and its OpenAI-compatible chat and
+// Simulates Google's Gemini API: native answers, embeddings, interactions and model list, and its OpenAI-compatible chat and
 // embeddings. It must never report token usage for native embeddings: the real service does not.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
@@ -14,6 +14,7 @@ import { bearerToken, jsonReply } from '../replies'
 import type { Reply, Simulator, VendorRequest } from '../simulator'
 import { asNumbers } from '../vectors'
 import { failureReply, googleError, googleHeaders, invalidKey, isCompatible, unknownFields } from './errors'
+import { generate, generateActions } from './generate'
 import { interact, interactionModels } from './interactions'
 import { signatureFault, signatureOf, signs } from './signatures'
 
@@ -56,6 +57,9 @@ export const google: Simulator = {
   standIns: [
     ['/chat/completions', 'gemini-2.5-flash-lite'],
     ['/interactions', 'gemini-3.1-flash-image'],
+    [':generateContent', 'gemini-2.5-flash'],
+    [':streamGenerateContent', 'gemini-2.5-flash'],
+    [':countTokens', 'gemini-2.5-flash'],
     ['/models/', 'gemini-embedding-001'],
     ['/embeddings', 'gemini-embedding-001'],
   ],
@@ -94,13 +98,16 @@ export const google: Simulator = {
       const body = asObject(request.json)
       return body ? interact(request, body) : notJson(request)
     }
-    const [, model, action] = /^\/v1beta\/models\/([^/:]+)(?::(\w+))?$/.exec(path) ?? []
+    const [, model, action] = /^\/v1(?:beta)?\/models\/([^/:]+)(?::(\w+))?$/.exec(path) ?? []
     if (model === undefined) return googleError(request, 404, `Requested entity was not found: ${path}`)
     if (method === 'GET' && action === undefined) {
       const known = allModels().includes(model)
       return known
         ? jsonReply(200, modelEntry(model), googleHeaders)
         : unknownModel(request, model, 'GetModel')
+    }
+    if (method === 'POST' && action !== undefined && generateActions.includes(action)) {
+      return answersNatively(model) ? generate(request, model, action) : unknownModel(request, model, action)
     }
     const embeds = action === 'embedContent' || action === 'batchEmbedContents'
     if (method !== 'POST' || !embeds) return unknownModel(request, model, action ?? method)
@@ -114,12 +121,18 @@ export const google: Simulator = {
   },
 }
 
+/** Whether a model answers generateContent. */
+export function answersNatively(model: string): boolean {
+  return chatNames.test(model)
+}
+
 function notJson(request: VendorRequest): Reply {
   return googleError(request, 400, 'Invalid JSON payload received. Unexpected token.')
 }
 
 function unknownModel(request: VendorRequest, model: string, action: string): Reply {
-  const message = `models/${model} is not found for API version v1beta, or is not supported for ${action}. Call ModelService.ListModels to see the list of available models and their supported methods.`
+  const [, version = 'v1beta'] = request.path.split('/')
+  const message = `models/${model} is not found for API version ${version}, or is not supported for ${action}. Call ModelService.ListModels to see the list of available models and their supported methods.`
   return googleError(request, 404, message)
 }
 

@@ -1,8 +1,10 @@
-// Simulates Vertex AI: Gemini's chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the exchange of a
+// Simulates Vertex AI: Gemini's own API and its chat by the OpenAI-compatible endpoint, Claude's messages by rawPredict, and the exchange of a
 // service account's assertions for tokens. It must never take a key where a token is wanted.
 
 import { WITHOUT_SAMPLING } from '../anthropic/models'
 import { anthropic } from '../anthropic/simulator'
+import { generate, generateActions } from '../google/generate'
+import { answersNatively } from '../google/simulator'
 import { asObject, isGiven as isPresent, type JsonObject } from '../json'
 import { createLookalike } from '../openai/lookalike'
 import { bearerToken, jsonReply, retryAfterHeader } from '../replies'
@@ -11,6 +13,7 @@ import { giveToken, isGiven, serviceAccount } from './tokens'
 
 const PLACE = /^\/v1\/projects\/sandbox-project\/locations\/([a-z0-9-]+)(\/.+)$/
 const CLAUDE = /^\/publishers\/anthropic\/models\/([^/:]+):(rawPredict|streamRawPredict)$/
+const GEMINI = /^\/publishers\/google\/models\/([^/:]+):(\w+)$/
 /** The older one. Anthropic's SDKs send 2026-10-21 since bedrock-sdk 1.1 and vertex-sdk 1.1. */
 const VERSION = 'vertex-2023-10-16'
 const WORDS: Readonly<Record<number, string>> = {
@@ -42,9 +45,10 @@ export const vertex: Simulator = {
   basePath: '/v1',
   standIns: [
     ['/endpoints/openapi', 'google/gemini-2.5-flash'],
+    ['/publishers/google', 'gemini-2.5-flash'],
     ['/publishers/anthropic', 'claude-sonnet-4-5@20250929'],
   ],
-  knows: (model) => model.startsWith('claude-') || chat.knows(model),
+  knows: (model) => model.startsWith('claude-') || chat.knows(model) || answersNatively(model),
 
   refuse(request) {
     if (request.path === '/token' || isGiven(bearerToken(request))) return undefined
@@ -67,8 +71,11 @@ export const vertex: Simulator = {
     if (request.path === '/token') return giveToken(request)
     const [, , below] = PLACE.exec(request.path) ?? []
     if (below === undefined) return refusal(404, 'The requested URL was not found on this server.')
-    if (below === '/publishers/google/models/gemini-2.5-flash:countTokens') {
-      return jsonReply(200, { totalTokens: 1, totalBillableCharacters: 2 })
+    const [, gemini, verb = ''] = GEMINI.exec(below) ?? []
+    if (gemini !== undefined) {
+      const model = decodeURIComponent(gemini)
+      const isKnown = answersNatively(model) && generateActions.includes(verb)
+      return isKnown ? generate(request, model, verb) : unknownModel(request)
     }
     const openapi = /^\/endpoints\/openapi(\/.+)$/.exec(below)?.[1]
     return openapi === undefined ? predict(request, below) : chat.answer({ ...request, path: openapi })
@@ -96,20 +103,22 @@ async function predict(request: VendorRequest, below: string): Promise<Reply> {
     return refusal(400, 'stream: does not fit the method')
   }
   const model = decodeURIComponent(isCount ? String(named) : id).replace(/@\d+$/, '')
-  if (!model.startsWith('claude-')) {
-    // anthropics/claude-code#18447 (2026-01-16).
-    const place = request.path.replace(/^\/v1\//, '').replace(/:\w+$/, '')
-    return refusal(
-      404,
-      `Publisher Model \`${decodeURIComponent(place)}\` was not found or your project does not have access to it.`,
-    )
-  }
+  if (!model.startsWith('claude-')) return unknownModel(request)
   return anthropic.answer({
     ...request,
     path: isCount ? '/v1/messages/count_tokens' : '/v1/messages',
     headers: { ...request.headers, 'anthropic-version': isNewest ? WITHOUT_SAMPLING : '2023-06-01' },
     json: { ...fields, model },
   })
+}
+
+/** anthropics/claude-code#18447 (2026-01-16). */
+function unknownModel({ path }: VendorRequest): Reply {
+  const place = path.replace(/^\/v1\//, '').replace(/:\w+$/, '')
+  return refusal(
+    404,
+    `Publisher Model \`${decodeURIComponent(place)}\` was not found or your project does not have access to it.`,
+  )
 }
 
 function errorBody(status: number, message: string): JsonObject {

@@ -67,6 +67,7 @@ export function requestOf({ path, model, request, prompt = 'Hello' }: Refusal): 
   if (/\/converse(-stream)?$/.test(path)) {
     return { messages: [{ role: 'user', content: [{ text: prompt }] }], ...request }
   }
+  if (path.endsWith(':generateContent')) return { contents: [{ parts: [{ text: prompt }] }], ...request }
   // Clouds have the model in the path alone.
   const version = CLOUD_VERSIONS.find(([place]) => path.includes(place))?.[1]
   const named = version === undefined ? { model } : { anthropic_version: version }

@@ -91,7 +91,9 @@ async function send(vendor: RecordedRule['vendor'], refusal: Refusal): Promise<R
   const proof =
     vendor === 'anthropic'
       ? { 'x-api-key': key, 'anthropic-version': '2023-06-01' }
-      : { authorization: `Bearer ${key}` }
+      : refusal.path.startsWith('/models/')
+        ? { 'x-goog-api-key': key }
+        : { authorization: `Bearer ${key}` }
   return fetch(url, { method: 'POST', body, headers: { ...proof, ...plain } })
 }
 

@@ -1,6 +1,7 @@
 // What vendors refuse, as rules over the requests that reach them, written from the records beside this file. They must never be
 // derived from the gateway's own table of traits: they judge it.
 
+import { geminiRules } from './gemini-rules'
 import type { JsonObject } from './recorded'
 
 /** A request as it reached a vendor. */
@@ -293,7 +294,7 @@ const others: Record<string, Rule> = {
   'cohere/unknown-fields': (sent) => sent.vendor === 'cohere' && has(sent, 'top_k'),
 }
 
-export const rules: Readonly<Record<string, Rule>> = { ...openai, ...anthropic, ...others }
+export const rules: Readonly<Record<string, Rule>> = { ...openai, ...anthropic, ...others, ...geminiRules }
 
 /** The names of the rules that forbid a request. */
 export function forbiddenBy(sent: Sent, asked?: JsonObject): string[] {
@@ -303,6 +304,7 @@ export function forbiddenBy(sent: Sent, asked?: JsonObject): string[] {
 const INVOKED = /^\/model\/([^/]+)\//
 const PUBLISHED = /\/publishers\/anthropic\/models\/([^/:]+):/
 const DEPLOYED = /\/deployments\/([^/]+)\//
+const GEMINI = /\/models\/([^/:]+):\w+/
 
 /** A request as a rule reads it, from the wire. */
 export function readSent(
@@ -312,7 +314,8 @@ export function readSent(
   text: string,
 ): Sent {
   const body = object(JSON.parse(text))
-  const [, inPath] = INVOKED.exec(path) ?? PUBLISHED.exec(path) ?? DEPLOYED.exec(path) ?? []
+  const [, inPath] =
+    INVOKED.exec(path) ?? PUBLISHED.exec(path) ?? DEPLOYED.exec(path) ?? GEMINI.exec(path) ?? []
   const named = decodeURIComponent(inPath ?? String(body.model ?? ''))
   const model = named
     .replace(/^(?:(?:us|eu|apac|global)\.)?anthropic\./, '')

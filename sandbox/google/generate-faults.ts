@@ -1,5 +1,5 @@
-// What Google refuses of a native request whose fields it knows, each in recorded words. It must never refuse anything that is
-// not on record.
+// What Google refuses of a native request whose fields it knows, each in recorded words. It must never refuse more
+// than is on record, except for a list without contents and the longest name of a function.
 
 import { asArray, asNumber, asObject, asObjects, asString, isGiven, type JsonObject } from '../json'
 import { contentsFault, signs } from './signatures'
@@ -33,7 +33,7 @@ export function generateFault(body: JsonObject, model: string, onVertex: boolean
 }
 
 /**
- * An empty list: the compatible path's own words. Empty parts: egoist/chatwise-releases#250 (2025-02-18). Parts without data:
+ * An empty list: no record was found, the words are those of this sandbox's compatible path. Empty parts: egoist/chatwise-releases#250 (2025-02-18). Parts without data:
  * boldsoftware/sketch#68 (2025-05-06). Roles: the-open-agent/openagent#1666 (2025-10-19).
  */
 function contentFault(contents: readonly JsonObject[]): string | undefined {
@@ -50,7 +50,7 @@ function contentFault(contents: readonly JsonObject[]): string | undefined {
   return undefined
 }
 
-/** Names: kaitranntt/ccs#219 (2025-12-28). JSON beside functions: symfony/ai#1777 (2026-03-16). */
+/** Names: kaitranntt/ccs#219 (2025-12-28), where the limit was 64; types of @google/genai 3.3.0 say 128. JSON beside functions: symfony/ai#1777 (2026-03-16). */
 function toolFault({ tools, generationConfig }: JsonObject, model: string): string | undefined {
   const declared = asObjects(tools).map((tool) => asObjects(tool.functionDeclarations))
   for (const [index, functions] of declared.entries()) {

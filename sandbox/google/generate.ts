@@ -19,7 +19,7 @@ import { newSignature, signs } from './signatures'
 
 export const generateActions = ['generateContent', 'streamGenerateContent', 'countTokens']
 
-/** Tokens of a part by the first word of its type; a fixed figure keeps the sandbox predictable. */
+/** Tokens of a part by the first word of its type: figures of the sandbox, not of Google. */
 const MEDIA: Readonly<Record<string, readonly [modality: string, tokens: number]>> = {
   image: ['IMAGE', 258],
   audio: ['AUDIO', 50],

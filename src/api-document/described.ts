@@ -4,6 +4,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { ApiOperation } from '../api-operation/operation'
 import type { ErrorCode } from '../lib/error-codes'
+import { notFoundAnswer } from './error-pages'
 import { jsonMedia, type ReplyName } from './replies'
 import { type DescribedAnswer, headerOf, type Media, type Parameter, plainSchema } from './schema'
 
@@ -77,3 +78,15 @@ export const missing = (code: ErrorCode, message: string) => ({
   param: null,
   type: 'invalid_request_error',
 })
+
+/** The parameter for the model of an address of Google's API, and the answer if there is none. */
+export const contentsModel = id(
+  'Id of a model, in which slashes may stand. The method is what follows the last colon.',
+)
+export const contentsMissing = notFoundAnswer(
+  missing(
+    'model_not_found',
+    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
+  ),
+  ['gemini'],
+)

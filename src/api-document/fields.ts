@@ -62,8 +62,16 @@ function bridgeTable(bridges: readonly Family[], families: ReadonlyMap<string, F
     '',
     `| Field | ${heads.join(' | ')} |`,
     `| --- | ${heads.map(() => '---').join(' | ')} |`,
-    ...fields.map((field) => `| ${nameOf(field)} | ${columns.map((column) => column(field)).join(' | ')} |`),
+    ...[...Map.groupBy(fields, spelling).values()].map((names) => {
+      const cells = columns.map((column) => column(names[0] as string))
+      return `| ${names.map(nameOf).join(', ')} | ${cells.join(' | ')} |`
+    }),
   ]
+}
+
+/** A field in one spelling: `topP` and `top_p` have one row. */
+function spelling(field: string): string {
+  return field.replaceAll('_', '').toLowerCase()
 }
 
 /** The head of the column of a vendor's API. One that is translated for every dialect has the name of its family. */

@@ -5,6 +5,7 @@ import type { Catalogue } from '../catalogue/models'
 import { type Family, type Model, streamOf } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
+import { contentsMissing, contentsModel } from './described'
 import { errorAnswers, rateLimitHeaders } from './error-pages'
 import { idempotencyKey, usageMetadata, waiting } from './headers'
 import { repliesOf } from './replies'
@@ -16,6 +17,7 @@ import {
   formSchema,
   headerOf,
   type Media,
+  type Parameter,
   plainSchema,
   type Schema,
   schemaOf,
@@ -70,8 +72,17 @@ export function schemaOfForm({ family, ids }: PayloadForm, operation: Operation)
   const schema = plainSchema(family.body)
   const properties = schema.properties as Record<string, Schema>
   const model = ids.length > 0 ? { ...properties.model, enum: ids } : properties.model
-  const named = { ...schema, properties: { ...properties, model } }
+  const named = operation.inAddress
+    ? withoutAddressed(schema)
+    : { ...schema, properties: { ...properties, model } }
   return operation.body === 'form' ? formSchema(named) : named
+}
+
+/** The schema without what the address says. */
+function withoutAddressed(schema: Schema): Schema {
+  const { model: _, stream: __, ...properties } = schema.properties as Record<string, Schema>
+  const required = (schema.required as string[]).filter((name) => name in properties)
+  return { ...schema, required, properties }
 }
 
 /** Example requests that the models accept. */
@@ -95,7 +106,8 @@ function examplesOfForm({ name, family, models }: PayloadForm, operation: Operat
   const properties = family.body.properties as Record<string, unknown>
   return {
     [name]: { value: request },
-    ...(streamOf(family) && { [`${name}, streamed`]: { value: { ...request, stream: true } } }),
+    ...(streamOf(family) &&
+      !operation.inAddress && { [`${name}, streamed`]: { value: { ...request, stream: true } } }),
     ...(properties.webhook_url !== undefined && {
       [`${name}, with a webhook`]: { value: { ...request, webhook_url: WEBHOOK } },
     }),
@@ -106,8 +118,9 @@ function examplesOfForm({ name, family, models }: PayloadForm, operation: Operat
 export function pathOfOperation(operation: Operation, forms: readonly PayloadForm[], address?: string) {
   const schemas = forms.map(({ name }) => schemaOf(name))
   const [only, ...others] = schemas
-  const examples: Examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
-  const [first] = Object.values(examples)
+  const requests: Examples = Object.assign({}, ...forms.map((form) => examplesOfForm(form, operation)))
+  const [first] = Object.values(requests)
+  const examples = operation.inAddress ? withoutModels(requests) : requests
   const type = operation.body === 'form' ? 'multipart/form-data' : 'application/json'
   const schema = only && others.length === 0 ? only : choiceOf(forms)
   return {
@@ -118,6 +131,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
       ...descriptionOf(forms),
       ...(operation.aliases && { 'x-aliases': operation.aliases }),
       parameters: [
+        ...(operation.inAddress ? [modelParameter(forms)] : []),
         idempotencyKey,
         usageMetadata,
         ...(operation.forwards ?? []).map((name) => ({
@@ -133,9 +147,25 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
       responses: {
         ...successes(operation),
         ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], dialectsOf(operation, forms)),
+        ...(operation.inAddress && { '404': contentsMissing }),
       },
     },
   }
+}
+
+/** The model of an address. */
+function modelParameter(forms: readonly PayloadForm[]): Parameter {
+  const ids = forms.flatMap((form) => form.ids)
+  return { ...contentsModel, schema: { type: 'string', ...(ids.length > 0 && { enum: ids }) } }
+}
+
+function withoutModels(requests: Examples): Examples {
+  return Object.fromEntries(
+    Object.entries(requests).map(([name, { value }]) => {
+      const { model: _, ...request } = value as Record<string, unknown>
+      return [name, { value: request }]
+    }),
+  )
 }
 
 /** The JSON that an operation takes in place of a form. */

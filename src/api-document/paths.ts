@@ -1,7 +1,7 @@
 // Makes the paths besides operations: payments, submitted videos, token counts, tools, health and this document. Each must
 // be a route in src/http; a test compares the two.
 
-import { id, missing, ok } from './described'
+import { contentsMissing, contentsModel, id, missing, ok, query } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import { idempotencyKey, waiting } from './headers'
 import { jsonMedia } from './replies'
@@ -111,19 +111,42 @@ const videos = {
 const rpcError = { 'application/json': { schema: { type: 'object' } } }
 
 const textContent = { parts: [{ text: 'Hello!' }] }
-const contentsModel = id(
-  'Id of a model, in which slashes may stand. The method is what follows the last colon.',
-)
-const contentsMissing = notFoundAnswer(
-  missing(
-    'model_not_found',
-    'The model `no-such-model` does not exist or this key may not use it. This key may use: …',
-  ),
-  ['gemini'],
-)
-
 /** Methods of Google's API, whose address names the model. */
 const contentsPaths = {
+  '/v1beta/models/{id}:streamGenerateContent': {
+    post: {
+      operationId: 'streamContents',
+      tags: ['Text'],
+      summary: 'The same in pieces: as events with `?alt=sse`, else as an array that grows',
+      'x-aliases': ['/v1/models/{id}:streamGenerateContent'],
+      parameters: [
+        contentsModel,
+        query('alt', '`sse` for events.', { type: 'string', enum: ['sse', 'json'] }),
+        idempotencyKey,
+      ],
+      requestBody: jsonBody({ contents: [textContent] }),
+      responses: {
+        '200': {
+          description: 'The answers, each with what is new in it.',
+          headers: described('x-request-id', 'x-gateway-model', 'x-gateway-ignored'),
+          content: {
+            'text/event-stream': {
+              schema: { type: 'string' },
+              examples: {
+                stream: {
+                  value:
+                    'data: {"candidates":[{"content":{"parts":[{"text":"Hello!"}],"role":"model"},"index":0}]}\n\n',
+                },
+              },
+            },
+            'application/json': { schema: { type: 'array', items: { type: 'object' } } },
+          },
+        },
+        ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['gemini']),
+        '404': contentsMissing,
+      },
+    },
+  },
   '/v1beta/models/{id}:embedContent': {
     post: {
       operationId: 'embedContent',

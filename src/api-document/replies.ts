@@ -46,6 +46,19 @@ export const replySchemas: Record<string, Schema> = {
     usage: object({ input_tokens: count, output_tokens: count }),
   }),
   TokenCount: object({ input_tokens: count }),
+  ContentsAnswer: object(
+    {
+      candidates: list(
+        object(
+          { index: count },
+          { content: object({ parts: list({ type: 'object' }) }), finishReason: text },
+        ),
+      ),
+      usageMetadata: object({ promptTokenCount: count, totalTokenCount: count }),
+      modelVersion: text,
+    },
+    { responseId: text },
+  ),
   ContentsTokenCount: object({ totalTokens: count }),
   ContentsEmbedding: object({
     embedding: object({ values: list({ type: 'number' }) }),
@@ -168,6 +181,12 @@ export const replyExamples = {
     usage: { input_tokens: 9, output_tokens: 3 },
   },
   TokenCount: { input_tokens: 9 },
+  ContentsAnswer: {
+    candidates: [{ content: { role: 'model', parts: [{ text: 'Hello!' }] }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 },
+    modelVersion: 'a-chat-model',
+    responseId: 'chatcmpl-123',
+  },
   ContentsTokenCount: { totalTokens: 9 },
   ContentsEmbedding: {
     embedding: { values: [0.013, -0.021, 0.008] },
@@ -298,6 +317,9 @@ const replies: Partial<Record<OperationName, Record<string, DescribedAnswer>>> =
         ),
       },
     },
+  },
+  contents: {
+    '200': { description: 'The answer.', content: jsonMedia('ContentsAnswer') },
   },
   embeddings: {
     '200': { description: 'The vectors, in the order of the input.', content: jsonMedia('EmbeddingList') },

@@ -1,7 +1,7 @@
 // Writes requests as programs in Python and TypeScript for the API documentation, ready to run except for the key. It
 // must hold no request of its own: each is an example of the operation.
 
-import type { Operation, OperationName } from '../contract/operations'
+import { type Operation, type OperationName, pathForModel } from '../contract/operations'
 
 export interface Sample {
   lang: string
@@ -33,12 +33,13 @@ export const SAMPLE_KEY = 'sk-…'
 
 /** Samples of a request. `request` is a body of the operation; in a form, files are lists of their names. */
 export function samplesOf(
-  operation: Pick<Operation, 'name' | 'path' | 'body'>,
-  request: Readonly<Record<string, unknown>>,
+  operation: Pick<Operation, 'name' | 'path' | 'body' | 'inAddress'>,
+  { model, ...others }: Readonly<Record<string, unknown>>,
   address = USUAL_ADDRESS,
 ): Sample[] {
   const client = operation.body === 'json' ? clients[operation.name] : undefined
-  const url = address + operation.path
+  const url = address + pathForModel(operation, String(model))
+  const request = operation.inAddress ? others : { model, ...others }
   const python = client
     ? pythonClient(client, request, address)
     : operation.body === 'form'

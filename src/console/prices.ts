@@ -38,7 +38,7 @@ function unitText(name: string): string {
     .replaceAll('_', ' ')
 }
 
-const CONVERSATIONS: readonly string[] = ['chat', 'messages', 'responses', 'completions']
+const CONVERSATIONS: readonly string[] = ['chat', 'messages', 'responses', 'contents', 'completions']
 /** Tokens of a thousand words of English, about. */
 const TOKENS_OF_WORDS = 1_333
 const TOKENS_OF_PAGES = 66_700

@@ -100,6 +100,7 @@ export const texts = {
     chat: 'chat',
     messages: 'messages',
     responses: 'responses',
+    contents: 'contents',
     completions: 'completions',
     moderation: 'moderation',
     embeddings: 'embeddings',

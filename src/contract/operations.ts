@@ -7,6 +7,8 @@ interface OperationRow {
   path: string
   /** Further paths: those of other gateways, and those that clients make of another base address. */
   aliases?: readonly string[]
+  /** True if the model's id stands in the path, in place of `{id}`, and the method behind it says whether the answer is a stream. */
+  inAddress?: true
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
   /** The operation whose JSON a request may have in place of a form, for models that take it so. */
@@ -109,6 +111,20 @@ const table = [
     maxBodyBytes: 32 * MEBIBYTE,
     keepsAnswers: true,
     summary: 'Responses: text, tools and reasoning as items, for any chat model',
+    tag: 'Text',
+    modalities: { input: ['text'], output: ['text'] },
+    asks: { text: 'Why is the sky blue?' },
+  },
+  {
+    name: 'contents',
+    path: '/v1beta/models/{id}:generateContent',
+    // The default of @google/genai since 3.0; other clients ask below /v1beta.
+    aliases: ['/v1/models/{id}:generateContent'],
+    inAddress: true,
+    body: 'json',
+    dialect: 'gemini',
+    maxBodyBytes: 32 * MEBIBYTE,
+    summary: 'Contents: the form of generateContent, for any chat model',
     tag: 'Text',
     modalities: { input: ['text'], output: ['text'] },
     asks: { text: 'Why is the sky blue?' },
@@ -258,6 +274,11 @@ export const operations: readonly Operation[] = table
 
 export function operationOf(name: OperationName): Operation {
   return operations.find((operation) => operation.name === name) as Operation
+}
+
+/** The path at which a model is asked. */
+export function pathForModel({ path }: Pick<Operation, 'path'>, id: string): string {
+  return path.replace('{id}', encodeURIComponent(id))
 }
 
 /** The largest bodies in words, unless the configuration sets others: that of most operations, and those that differ. */

@@ -4,11 +4,12 @@
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { chatOnConverse } from './chat/via-converse/family'
+import { openaiCompletions } from './completions/openai'
 import { bridge } from './conversation/bridge'
 import { chatDialect } from './dialects/chat/dialect'
+import { geminiDialect } from './dialects/gemini/dialect'
 import { messagesDialect } from './dialects/messages/dialect'
 import { responsesDialect } from './dialects/responses/dialect'
-import { openaiCompletions } from './completions/openai'
 import { geminiEmbeddings } from './embeddings/gemini'
 import { openaiEmbeddings } from './embeddings/openai'
 import { voyageEmbeddings } from './embeddings/voyage'
@@ -53,6 +54,9 @@ const list = [
   bedrockConverse,
   chatOnConverse,
   responsesOnConverse,
+  bridge(geminiDialect, openaiChatProtocol),
+  bridge(geminiDialect, messagesProtocol),
+  bridge(geminiDialect, responsesProtocol),
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -4,8 +4,10 @@
 import type { OperationName } from '../contract/operations'
 
 export const contentsMethods = {
+  generateContent: 'contents',
+  streamGenerateContent: 'contents',
+  countTokens: 'contents',
   embedContent: 'embeddings',
   batchEmbedContents: 'embeddings',
-  countTokens: 'chat',
 } as const satisfies Record<string, OperationName>
 export type ContentsMethod = keyof typeof contentsMethods

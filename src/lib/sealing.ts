@@ -29,6 +29,14 @@ const HEAD_BYTES = SALT_BYTES + NONCE_BYTES
 /** Prefix and id of a sealed text. */
 const FORM = new RegExp(`^${SEALED_PREFIX.replace('.', '\\.')}([0-9a-f]{${2 * ID_BYTES}})\\.`)
 
+/**
+ * The sealed text that a client read as bytes in base64, or wrote anew in the letters for addresses; undefined if there is none in it.
+ */
+export function sealedInBase64(text: string): string | undefined {
+  const sealed = Buffer.from(text, 'base64').toString('latin1')
+  return sealed.startsWith(SEALED_PREFIX) ? sealed : undefined
+}
+
 /** The public name of a key, from which the key cannot be found. */
 export function sealingKeyId(key: Uint8Array): string {
   return derive(key, 'id', ID_BYTES).toString('hex')

@@ -21,6 +21,7 @@ const toolsByOperation: Record<OperationName, string | undefined> = {
   chat: 'chat',
   messages: undefined,
   responses: undefined,
+  contents: undefined,
   completions: undefined,
   embeddings: 'embed',
   rerank: 'rerank',

@@ -5,7 +5,7 @@
 import type { Operation } from '../contract/operations'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import { isObject } from '../lib/objects'
-import { SEALED_PREFIX, type Sealer } from '../lib/sealing'
+import { SEALED_PREFIX, type Sealer, sealedInBase64 } from '../lib/sealing'
 
 /**
  * The owner is in what is sealed, so that a text of another account is not taken for one that was altered. No account has
@@ -43,10 +43,13 @@ const SEALED_MEMBERS = ['encrypted_content', 'signature', 'data'] as const
 export function checkSealed(
   owner: Owner,
   { keepsAnswers, dialect }: Pick<Operation, 'keepsAnswers' | 'dialect'>,
-  { input, messages }: { input?: unknown; messages?: unknown },
+  { input, messages, contents }: { input?: unknown; messages?: unknown; contents?: unknown },
 ): void {
   if (keepsAnswers) checkItems(owner, input, 'input')
-  else if (dialect === 'messages' && Array.isArray(messages))
+  else if (dialect === 'gemini' && Array.isArray(contents)) {
+    for (const [place, content] of contents.entries())
+      checkParts(owner, isObject(content) ? content.parts : undefined, `contents[${place}].parts`)
+  } else if (dialect === 'messages' && Array.isArray(messages))
     for (const [place, message] of messages.entries())
       checkItems(owner, isObject(message) ? message.content : undefined, `messages[${place}].content`)
 }
@@ -63,6 +66,19 @@ function checkItems(owner: Owner, items: unknown, path: string): void {
         ? openFor(owner, sealed) !== undefined
         : !owner.sealer.knows(sealed) || isGenuine(owner, sealed)
       if (!isRead) throw altered(`${path}[${place}].${member}`, isSummary)
+    }
+  }
+}
+
+/** Signatures of parts, which clients read as bytes. */
+function checkParts(owner: Owner, parts: unknown, path: string): void {
+  if (!Array.isArray(parts)) return
+  for (const [place, part] of parts.entries()) {
+    for (const member of ['thoughtSignature', 'thought_signature']) {
+      const signature = isObject(part) ? part[member] : undefined
+      const sealed = typeof signature === 'string' ? sealedInBase64(signature) : undefined
+      if (sealed === undefined || !owner.sealer.knows(sealed) || isGenuine(owner, sealed)) continue
+      throw altered(`${path}[${place}].${member}`, false)
     }
   }
 }

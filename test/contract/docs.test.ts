@@ -11,7 +11,7 @@ import { picture } from '../../sandbox/pictures'
 import { createApp } from '../../src/app/routes'
 import { outside } from '../../src/app/world'
 import type { ModelConfig } from '../../src/config/schema'
-import { operations } from '../../src/contract/operations'
+import { operations, pathForModel } from '../../src/contract/operations'
 import { families } from '../../src/families'
 import { createDocument } from '../../src/http/callers/document'
 import { toleratedPaths } from '../../src/http/paths'
@@ -34,7 +34,7 @@ interface Operation {
   tags: string[]
   summary: string
   security?: unknown[]
-  parameters?: { name: string; in: string }[]
+  parameters?: { name: string; in: string; schema: { enum?: string[] } }[]
   requestBody?: { content: Record<string, Media> }
   responses: Record<string, Answer>
   'x-aliases'?: string[]
@@ -162,10 +162,15 @@ test('an example that does not fit is noticed', () => {
 
 test('each payload form of the catalogue is there with its models, and its example passes the check of its family', () => {
   const models = [...gateway.server.world.catalogue.models.values()].flat()
-  for (const { name, path, body } of operations) {
+  for (const { name, path, body, inAddress } of operations) {
     const { post } = api.paths[path] ?? {}
     const media = Object.values(post?.requestBody?.content ?? {})[0]
-    const values = Object.values(media?.examples ?? {}).map(({ value }) => value as { model: string })
+    // Where the address names the model, a request fits each.
+    const [named = ''] = post?.parameters?.find(({ name }) => name === 'id')?.schema.enum ?? []
+    const values = Object.values(media?.examples ?? {}).map(({ value }) => ({
+      ...(inAddress && { model: named }),
+      ...(value as { model: string }),
+    }))
     const served = models.filter(({ family }) => family.operation === name)
     const forms = new Set(served.map(({ family }) => JSON.stringify(family.body)))
     expect({ name, forms: new Set(values.map((value) => formOf(value, name))).size }).toEqual({
@@ -205,7 +210,11 @@ test('each example is taken by the gateway, and the answer has the described for
     const operation = api.paths[path]?.post as Operation
     for (const [type, { examples }] of Object.entries(operation.requestBody?.content ?? {})) {
       for (const [name, { value }] of Object.entries(examples ?? {})) {
-        const response = await send(path, type, value as Record<string, unknown>)
+        const response = await send(
+          pathForModel({ path }, 'test-chat'),
+          type,
+          value as Record<string, unknown>,
+        )
         const told = operation.responses[String(response.status)]
         const [answerType = ''] = (response.headers.get('content-type') ?? '').split(';')
         const media = told?.content?.[answerType]
@@ -244,7 +253,7 @@ const faults: {
   ...operations.map(({ path }) => ({ path, body: {}, key: '', status: 401 })),
   ...operations
     .filter(({ body }) => body === 'json')
-    .map(({ path }) => ({ path, body: { model: 'none' }, status: 400 })),
+    .map(({ path, inAddress }) => ({ path, body: { model: 'none' }, status: inAddress ? 404 : 400 })),
   ...operations.filter(({ body }) => body === 'form').map(({ path }) => ({ path, body: {}, status: 415 })),
   { path: chat, body: { model: 'test-chat' }, status: 400 },
   { path: chat, body: 'no json', status: 400 },

@@ -13,7 +13,7 @@ import {
   taskOf,
   type Upload,
 } from '../../src/contract/family'
-import { operationOf, operations } from '../../src/contract/operations'
+import { type Operation, operationOf, operations, pathForModel } from '../../src/contract/operations'
 import { inputTokensOf, outputTokensOf } from '../../src/contract/units'
 import type { Row } from '../../src/db/db'
 import { families } from '../../src/families'
@@ -408,7 +408,9 @@ async function refusesWrong(
     })
     expectDialect(family, answer.json, 400)
     // One dialect has no place for it but the message.
-    const { param = field } = answer.json.error
+    const { details = [], param = field } = answer.json.error
+    for (const { fieldViolations: [violation] = [] } of details)
+      if (violation) expect(violation.field).toBe(field)
     expect({ ...seen, param }).toEqual({ ...seen, param: field })
     expect(answer.json.error.message).toContain(field.split(/[.[]/)[0] as string)
   }
@@ -454,6 +456,11 @@ function expectDialect(family: Family, json: Json, status: number): void {
     // The flat fields of the spec stand beside it where there was too much.
     const flat = status === 429 ? { code: expect.any(String), message: error.message } : {}
     expect(json).toEqual({ type: 'error', error: words, request_id: requestId, ...flat })
+    return
+  }
+  if (dialect === 'gemini') {
+    const details = expect.arrayContaining([expect.objectContaining({ metadata: { requestId } })])
+    expect(error).toEqual({ code: status, message: words.message, status: words.type, details })
     return
   }
   const isFlat = dialect === 'flat' || status === 429
@@ -502,7 +509,7 @@ async function send(
   const isForm = operation?.body === 'form'
   const content = { model, ...body }
   vendor.received = undefined
-  const { status, text } = await fetch(`${gateway.url}${operation?.path}`, {
+  const { status, text } = await fetch(`${gateway.url}${operation && addressOf(operation, content)}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,
@@ -522,6 +529,13 @@ async function send(
     received: isForm && Array.isArray(vendor.received) ? fieldsOf(vendor.received) : vendor.received,
     isForm,
   }
+}
+
+/** The path of a request, which may name the model and say that the answer is a stream. */
+function addressOf(operation: Operation, { model, stream }: Record<string, Json>): string {
+  const path = pathForModel(operation, model)
+  const isStreamed = operation.inAddress && stream
+  return isStreamed ? path.replace(':generateContent', ':streamGenerateContent?alt=sse') : path
 }
 
 /** In place of a status: the connection was closed before the answer was complete. */

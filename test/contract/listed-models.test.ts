@@ -9,7 +9,7 @@ import { type Sandbox, startSandbox } from '../../sandbox'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
 import type { Config } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
-import { operationOf } from '../../src/contract/operations'
+import { operationOf, pathForModel } from '../../src/contract/operations'
 import { wavOf } from '../../src/lib/file-formats/wav'
 import { formatUsd } from '../../src/lib/money'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
@@ -223,6 +223,7 @@ function transcribe(model: string, fields: Record<string, string> = {}, seconds 
 /** The failure of a model that is sent a plain request, then one with settings; undefined if it answered both. */
 async function faultOf(model: Model): Promise<object | undefined> {
   const { path, body: form } = operationOf(model.family.operation)
+  const address = pathForModel({ path }, model.id)
   const { plain, operation } = model.family
   if (form === 'form') {
     const response = await transcribe(model.id)
@@ -232,7 +233,7 @@ async function faultOf(model: Model): Promise<object | undefined> {
   const asked = { model: model.id, ...plain?.body({ text: 'Hello!' }, model) }
   const rich = operation === 'chat' ? [{ model: model.id, messages: say('Hello!'), ...settings }] : []
   for (const body of [asked, ...rich]) {
-    const response = await gateway.post(path, body)
+    const response = await gateway.post(address, body)
     const text = await response.text()
     if (response.status > 202) return { id: model.id, operation, status: response.status, text }
   }

@@ -205,7 +205,9 @@ const BRANDS = ['qwen', 'grok', 'claude', 'byteplus', 'seedream']
 function vendorsOf(files: readonly SourceFile[]): RegExp {
   const known = new Set(files.map(({ path }) => path))
   const listed = files.filter(({ path }) => LISTS.test(path)).flatMap((list) => targetsOf(list, known))
-  const names = listed.flatMap((path) => /\/(?!family\b)([a-z]+)[^/]*$/.exec(path)?.[1] ?? [])
+  const names = listed.flatMap(
+    (path) => /\/(?!(?:family|bridge|dialect|protocol)\b)([a-z]+)[^/]*$/.exec(path)?.[1] ?? [],
+  )
   // A short name may be the end of a common word, as in `mark`.
   const words = [...new Set([...names, ...BRANDS])].map((name) =>
     name.length < 4 ? `(?<![a-z])${name}` : name,

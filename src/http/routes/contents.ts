@@ -1,12 +1,13 @@
-// The methods of Google's API, whose address names model and method: POST /v1beta/models/{model}:{method}, and the same below
+// The methods of Google's API, whose address names model and method: POST /v1beta/models/{id}:{method}, and the same below
 // /v1. All must lead into the same line, prices and counter as the operations that they are translated to.
 
 import { Elysia } from 'elysia'
 import type { Model } from '../../contract/family'
 import { type Operation, operationOf } from '../../contract/operations'
 import { GatewayError } from '../../lib/errors'
-import { parseBody, scanBody } from '../../lib/json/body'
+import { fieldOf, parseBody, scanBody } from '../../lib/json/body'
 import { editObject } from '../../lib/json/json'
+import { isObject } from '../../lib/objects'
 import { inDialect } from '../../request/check'
 import type { CheckModel, Gateway } from '../../request/line'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
@@ -15,15 +16,15 @@ import type { BodyReader } from '../body'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { contentsMethods, type ContentsMethod as Method } from '../contents-methods'
 import { errorResponse, withFieldNames } from '../errors'
-import { decodedId } from '../target'
-import { chatOfContents } from './contents-count'
+import { decodedId, queryOf } from '../target'
 import { EMBEDDING_FIELDS, embeddingAnswerOf, rewordEmbedding } from './contents-embeddings'
+import { inStreamForm } from './contents-stream'
 import { HttpIncoming, type IncomingWorld } from './operations'
 
 /** The operation behind a method, as errors of Google's clients name it. */
 const operationBehind = (method: Method): Operation => ({
   ...operationOf(contentsMethods[method]),
-  path: `/v1beta/models/{model}:${method}`,
+  path: `/v1beta/models/{id}:${method}`,
   dialect: 'gemini',
 })
 
@@ -35,58 +36,18 @@ export function contentsRoutes(
   bodies: BodyReader,
   mark: Readonly<Record<string, string>>,
 ) {
-  const count = createTokenCount(world, operationBehind('countTokens'))
-
-  const countTokens: Answer = async (request, listener, { model, requestId }) => {
-    setKeepAliveTimeout(listener, request, world.config)
-    const tokens = await count({
-      authorization: authorizationOf(request, world.config, 'gemini'),
-      headers: {},
-      body: async (check) => {
-        checkNamed(check, model)
-        const bytes = await bodies.read(request, 'chat', () => disableTimeout(listener, request))
-        return Buffer.from(JSON.stringify(chatOfContents(parseBody(scanBody(bytes)), model)))
-      },
-      signal: request.signal,
-    }).finally(() => setKeepAliveTimeout(listener, request, world.config))
-    return Response.json({ totalTokens: tokens }, { headers: { 'x-request-id': requestId } })
-  }
-
-  const embed =
-    (method: 'embedContent' | 'batchEmbedContents'): Answer =>
-    async (request, listener, { model, requestId }) => {
-      const isBatch = method === 'batchEmbedContents'
-      const operation = operationBehind(method)
-      const incoming = new EmbeddingIncoming(
-        { model, isBatch },
-        world,
-        bodies,
-        operation,
-        request,
-        listener,
-        requestId,
-      )
-      const response = await gateway.handle(incoming)
-      const headers = new Headers(response.headers)
-      if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
-      return Response.json(embeddingAnswerOf(await response.json(), isBatch), { headers })
-    }
-
-  const answers: Record<Method, Answer> = {
-    countTokens,
-    embedContent: embed('embedContent'),
-    batchEmbedContents: embed('batchEmbedContents'),
-  }
-
+  const methods = new Methods(world, gateway, bodies)
   const answer = async (request: Request, path: string, listener: Listener | null): Promise<Response> => {
     const requestId = world.newId('req')
+    let names = {}
     try {
       const { model, method } = targetOf(path)
-      const response = await answers[method](request, listener, { model, requestId })
+      if (contentsMethods[method] === 'embeddings') names = EMBEDDING_FIELDS
+      const response = await methods.answer(request, listener, { model, method, requestId })
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response
     } catch (error) {
-      const known = inDialect(withFieldNames(error, EMBEDDING_FIELDS), 'gemini')
+      const known = inDialect(withFieldNames(error, names), 'gemini')
       return bodies.answer(request, errorResponse(known, 'gemini', requestId, world.log), listener)
     }
   }
@@ -100,36 +61,138 @@ export function contentsRoutes(
   return app
 }
 
-type Answer = (
-  request: Request,
-  listener: Listener | null,
-  target: { model: string; requestId: string },
-) => Promise<Response>
+interface Target {
+  model: string
+  method: Method
+  requestId: string
+}
 
-/** A request whose address names the model. */
-class EmbeddingIncoming extends HttpIncoming {
-  ignored: readonly string[] = []
+class Methods {
+  private readonly count: ReturnType<typeof createTokenCount>
 
   constructor(
-    private readonly target: { model: string; isBatch: boolean },
+    private readonly world: ContentsWorld,
+    private readonly gateway: Gateway,
+    private readonly bodies: BodyReader,
+  ) {
+    this.count = createTokenCount(world, operationBehind('countTokens'))
+  }
+
+  answer(request: Request, listener: Listener | null, target: Target): Promise<Response> {
+    if (target.method === 'countTokens') return this.countTokens(request, listener, target)
+    return contentsMethods[target.method] === 'contents'
+      ? this.generate(request, listener, target)
+      : this.embed(request, listener, target)
+  }
+
+  private async countTokens(request: Request, listener: Listener | null, target: Target): Promise<Response> {
+    const { model, requestId } = target
+    const { config } = this.world
+    setKeepAliveTimeout(listener, request, config)
+    const tokens = await this.count({
+      authorization: authorizationOf(request, config, 'gemini'),
+      headers: {},
+      body: async (check) => {
+        checkNamed(check, model)
+        const bytes = await this.bodies.read(request, 'contents', () => disableTimeout(listener, request))
+        return withNamed(countedIn(bytes), { model })
+      },
+      signal: request.signal,
+    }).finally(() => setKeepAliveTimeout(listener, request, config))
+    return Response.json({ totalTokens: tokens }, { headers: { 'x-request-id': requestId } })
+  }
+
+  private async generate(request: Request, listener: Listener | null, target: Target): Promise<Response> {
+    const { model, method, requestId } = target
+    const stream = method === 'streamGenerateContent'
+    // Both methods have one path, by which repeats with an idempotency key are found.
+    const operation = operationBehind('generateContent')
+    const response = await this.gateway.handle(
+      new AddressedIncoming(
+        { model, stream },
+        this.world,
+        this.bodies,
+        operation,
+        request,
+        listener,
+        requestId,
+      ),
+    )
+    return stream ? inStreamForm(response, queryOf(request).get('alt') === 'sse') : response
+  }
+
+  private async embed(request: Request, listener: Listener | null, target: Target): Promise<Response> {
+    const { model, method, requestId } = target
+    const isBatch = method === 'batchEmbedContents'
+    const incoming = new EmbeddingIncoming(
+      isBatch,
+      { model },
+      this.world,
+      this.bodies,
+      operationBehind(method),
+      request,
+      listener,
+      requestId,
+    )
+    const response = await this.gateway.handle(incoming)
+    const headers = new Headers(response.headers)
+    if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
+    return Response.json(embeddingAnswerOf(await response.json(), isBatch), { headers })
+  }
+}
+
+/** Members of a body that its address says. */
+interface Named {
+  model: string
+  stream?: boolean
+}
+
+/** A request whose address names the model. */
+class AddressedIncoming extends HttpIncoming {
+  constructor(
+    private readonly named: Named,
     ...of: ConstructorParameters<typeof HttpIncoming>
   ) {
     super(...of)
   }
 
   override async body(check: CheckModel): Promise<Uint8Array> {
-    const { model } = this.target
-    checkNamed(check, model)
-    // The body may name the model too, as `models/…`; the address counts.
-    const { text, scanned } = scanBody((await super.body(() => {})) as Uint8Array)
-    return Buffer.from(editObject(text, scanned, { set: { model: JSON.stringify(model) } }))
+    checkNamed(check, this.named.model)
+    return withNamed((await super.body(() => {})) as Uint8Array, this.named)
+  }
+}
+
+class EmbeddingIncoming extends AddressedIncoming {
+  ignored: readonly string[] = []
+
+  constructor(
+    private readonly isBatch: boolean,
+    ...of: ConstructorParameters<typeof AddressedIncoming>
+  ) {
+    super(...of)
   }
 
   reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
-    const reworded = rewordEmbedding(body, model, this.target.isBatch)
+    const reworded = rewordEmbedding(body, model, this.isBatch)
     this.ignored = reworded.ignored
     return reworded.body
   }
+}
+
+/** The body with what its address says. It may name the model too, as `models/…`; the address counts. */
+function withNamed(bytes: Uint8Array, { model, stream }: Named): Uint8Array {
+  const { text, scanned } = scanBody(bytes)
+  const set = { model: JSON.stringify(model), ...(stream !== undefined && { stream: String(stream) }) }
+  return Buffer.from(editObject(text, scanned, { set }))
+}
+
+/** The request whose tokens are to be counted: the body, or a member of it. */
+function countedIn(bytes: Uint8Array): Uint8Array {
+  const json = scanBody(bytes)
+  const request = fieldOf(json, 'generateContentRequest') ?? fieldOf(json, 'generate_content_request')
+  if (!isObject(request)) return bytes
+  parseBody(json)
+  return Buffer.from(JSON.stringify(request))
 }
 
 /** The model and the method of an address such as `owner/name:tag:embedContent`. */
@@ -142,7 +205,7 @@ function targetOf(path: string): { model: string; method: Method } {
   throw new GatewayError(404, {
     code: 'unknown_route',
     type: 'invalid_request_error',
-    message: `There is no POST models/${text.slice(0, 200)} here. Served are POST /v1beta/models/{model} with ${Object.keys(
+    message: `There is no POST models/${text.slice(0, 200)} here. Served are POST /v1beta/models/{id} with ${Object.keys(
       contentsMethods,
     )
       .map((name) => `:${name}`)

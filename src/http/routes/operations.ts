@@ -51,7 +51,7 @@ export function operationRoutes(
   }
   const app = new Elysia({ name: 'operations' })
   const routes = [...operations, compaction].flatMap((operation) =>
-    servedPaths(operation).map((path) => ({ operation, path })),
+    operation.inAddress ? [] : servedPaths(operation).map((path) => ({ operation, path })),
   )
   for (const { operation, path } of routes) {
     app.post(

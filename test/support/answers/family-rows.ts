@@ -32,6 +32,34 @@ const audioRefused: FamilyRow['refused'] = [
   ['url', 'https://example.com/speech.mp3'],
 ]
 
+/** A request of Google's clients, in the words of other vendors: all of it has another form. */
+const contents = {
+  dialect: 'gemini',
+  translated: [
+    'systemInstruction/**',
+    'contents/**',
+    'tools/**',
+    'toolConfig/**',
+    'generationConfig/**',
+    'safetySettings/**',
+  ],
+  answered: ['**'],
+  refused: [
+    ['contents', 'Hello'],
+    ['contents', []],
+    ['contents/0/role', 'robot', 'contents[0].role'],
+    ['contents/0/parts/0/text', 7, 'contents[0].parts[0]'],
+    ['contents/0/parts/1/inlineData/mimeType', undefined, 'contents[0].parts[1].inlineData.mimeType'],
+    ['contents/2/parts/0/functionResponse/id', 'other', 'contents[2].parts[0].functionResponse'],
+    ['tools', {}],
+    ['tools/0/functionDeclarations/0/name', undefined, 'tools[0].functionDeclarations[0].name'],
+    ['toolConfig/functionCallingConfig/mode', 'SOME', 'toolConfig.functionCallingConfig.mode'],
+    ['generationConfig/temperature', 'warm', 'generationConfig.temperature'],
+    ['generationConfig/maxOutputTokens', 0, 'generationConfig.maxOutputTokens'],
+    ['cachedContent', 'cachedContents/x'],
+  ],
+} satisfies Partial<FamilyRow>
+
 export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
@@ -167,6 +195,25 @@ export const familyRows: Record<string, FamilyRow> = {
       ['response_format', { type: 'xml' }, 'response_format.type'],
       ['response_format', { type: 'json_schema' }, 'response_format.json_schema.schema'],
     ],
+  },
+  'gemini-on-chat': {
+    ...contents,
+    kind: 'openai',
+    model: { upstreamModel: 'local-model', price: tokens },
+  },
+  'gemini-on-messages': {
+    ...contents,
+    kind: 'anthropic',
+    model: {
+      upstreamModel: 'claude-sonnet-4-5',
+      maxOutputTokens: 4_096,
+      price: { ...tokens, per_1m_cache_write_tokens: '1.25' },
+    },
+  },
+  'gemini-on-responses': {
+    ...contents,
+    kind: 'openai',
+    model: { upstreamModel: 'gpt-5-mini', price: tokens },
   },
   'bedrock-converse': {
     kind: 'bedrock',

@@ -14,7 +14,7 @@ import type {
 } from '../../conversation/conversation'
 import { type GeminiBody, memberOf } from './body'
 import { jsonSchemaOf } from './schemas'
-import { turnsOf } from './turns'
+import { turnsOfContents } from './turns'
 
 type Fields = Record<string, unknown>
 
@@ -24,7 +24,7 @@ const THINKING = `${CONFIG}.thinkingConfig`
 export function readGemini(body: GeminiBody, _model: Model): Conversation {
   const tools = toolsOf(body)
   return {
-    turns: turnsOf(body),
+    turns: turnsOfContents(body),
     instructionsHold: 'from_their_place',
     tools,
     choice: tools.length === 0 ? undefined : choiceOf(body),

@@ -3,7 +3,7 @@
 
 import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import { SEALED_PREFIX } from '../../../lib/sealing'
+import { sealedInBase64 } from '../../../lib/sealing'
 import type {
   AssistantTurn,
   InstructionTurn,
@@ -18,7 +18,7 @@ import { type GeminiBody, memberOf } from './body'
 
 type Fields = Record<string, unknown>
 
-export function turnsOf(body: GeminiBody): Turn[] {
+export function turnsOfContents(body: GeminiBody): Turn[] {
   const reader = new ContentReader()
   body.contents.forEach(({ role, parts }, index) => {
     reader.read(role ?? 'user', parts ?? [], `contents[${index}]`)
@@ -129,7 +129,8 @@ function stepsOf(
     const { text, thought: isThought } = part
     const call = memberOf(part, 'functionCall')
     const signature = memberOf(part, 'thoughtSignature')
-    const sealed = typeof signature === 'string' && signature !== '' ? sealedIn(signature) : undefined
+    const sealed =
+      typeof signature === 'string' && signature !== '' ? (sealedInBase64(signature) ?? signature) : undefined
     if (isThought === true) {
       thought += typeof text === 'string' ? text : ''
       if (sealed !== undefined) endThought(at, sealed)
@@ -145,16 +146,7 @@ function stepsOf(
   return steps
 }
 
-/**
- * A signature is bytes in base64, also one that was sealed here: clients decode it, and some encode it anew in the letters for
- * addresses. One that was not sealed here stays as it is.
- */
-function sealedIn(signature: string): string {
-  const text = Buffer.from(signature, 'base64').toString('latin1')
-  return text.startsWith(SEALED_PREFIX) ? text : signature
-}
-
-/** What a user says in a part; nothing for an empty text. */
+/** The words or the file of a user's part; nothing for an empty text. */
 function partsOf(part: Fields, at: string): Part[] {
   const { text } = part
   if (typeof text === 'string') return text === '' ? [] : [{ type: 'text', text, at }]

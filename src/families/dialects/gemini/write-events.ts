@@ -24,7 +24,7 @@ export class CandidateWriter implements AnswerWriter {
   private readonly spoken = new Set<AnswerItem>()
   private readonly ids = new Set<string>()
   private readonly named = new Set<CallItem>()
-  /** What must come back, until there is a part to put it on. */
+  /** Signatures that must come back, until there is a part to put them on. */
   private kept: SealedReasoning | undefined
 
   constructor(

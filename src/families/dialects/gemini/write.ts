@@ -32,7 +32,7 @@ export function wholeGemini(parsed: ParsedRequest<GeminiBody>, model: Model): Wh
       }))
       return {
         candidates,
-        usageMetadata: usageMetadata(usage, thinkingIn(writers)),
+        usageMetadata: usageInContents(usage, thinkingIn(writers)),
         ...names(writers, parsed, model),
       }
     },
@@ -100,7 +100,7 @@ class GeminiEvents implements StreamedAnswer {
       index,
       ...logprobsOf(writer),
     }))
-    this.write({ candidates, usageMetadata: usageMetadata(paid, thinkingIn(this.writers)), ...note })
+    this.write({ candidates, usageMetadata: usageInContents(paid, thinkingIn(this.writers)), ...note })
     return this.take()
   }
 
@@ -146,7 +146,7 @@ function logprobsOf({ logprobs }: CandidateWriter): Fields {
 }
 
 /** Usage in Google's terms: the prompt has cached tokens in it, and thinking is not part of the candidates. */
-export function usageMetadata(usage: Quantities, thinkingTokens: number): object {
+export function usageInContents(usage: Quantities, thinkingTokens: number): object {
   const prompt = inputTokensOf(usage)
   const output = outputTokensOf(usage)
   const thoughts = Math.min(thinkingTokens, output)

@@ -121,41 +121,12 @@ export function bridge<Body extends object>(
   protocol: Protocol,
   name = `${dialect.name}-on-${protocol.name}`,
 ): MadeFamily<Body> {
-  const conversationOf = translatedOnce((body: Body, model): Conversation => {
-    if ('as' in protocol.can.audio) dialect.checkMedia?.(body, model)
-    return dialect.read(body, model)
-  })
-  const draftOf = translatedOnce(
-    (body: Body, model): Call => protocol.write(conversationOf(body, model), model, {}),
-  )
+  const { conversationOf, draftOf, callOf } = translations(dialect, protocol)
   const { takes, writeAfter } = protocol
 
-  /** The call of one candidate. Most requests are sent as they were checked. */
-  function callOf({ body, answer, outputTokens }: ParsedRequest<Body>, model: Model): Call {
-    const conversation = conversationOf(body, model)
-    if (outputTokens === undefined && !holdsSealed(conversation)) return draftOf(body, model)
-    return protocol.write(conversation, model, {
-      ...(answer && { answer }),
-      ...(outputTokens !== undefined && { outputTokens }),
-    })
-  }
-
   return {
-    kind: 'made',
-    name,
-    operation: dialect.operation,
-    units: [['input_token', 'output_token']],
-    dialect: dialect.errors,
-    ...(name !== protocol.family && { over: protocol.family }),
+    ...declared(dialect, protocol, name),
     ...(takes && { takes: (body, model) => takes(dialect.wishes(body), model) }),
-    ...(protocol.takesSome && { takesSome: protocol.takesSome }),
-    ...(dialect.seals && { seals: true }),
-    body: dialect.body,
-    ...(dialect.ignoredFor && { ignoredFor: dialect.ignoredFor }),
-    fieldRules: dialect.fieldRules(protocol.name),
-    bridge: bridgedTable(dialect.fields, protocol.can),
-    ...(dialect.ignoresUnknown && { ignoresUnknown: true }),
-    ...(dialect.ignored && { ignored: dialect.ignored }),
 
     check(body, model) {
       const { stream, candidates } = conversationOf(body, model).settings
@@ -206,6 +177,48 @@ export function bridge<Body extends object>(
     texts: (body, model) => textsOfConversation(conversationOf(body, model)),
     mediaTokens: (body, model) => mediaTokensOfConversation(conversationOf(body, model)),
     plain: dialect.plain,
+  }
+}
+
+/** The request in each form that it takes on its way; the same body is translated once. */
+function translations<Body extends object>(dialect: Dialect<Body>, protocol: Protocol) {
+  const conversationOf = translatedOnce((body: Body, model): Conversation => {
+    if ('as' in protocol.can.audio) dialect.checkMedia?.(body, model)
+    return dialect.read(body, model)
+  })
+  const draftOf = translatedOnce(
+    (body: Body, model): Call => protocol.write(conversationOf(body, model), model, {}),
+  )
+  /** The call of one candidate. Most requests are sent as they were checked. */
+  function callOf({ body, answer, outputTokens }: ParsedRequest<Body>, model: Model): Call {
+    const conversation = conversationOf(body, model)
+    if (outputTokens === undefined && !holdsSealed(conversation)) return draftOf(body, model)
+    return protocol.write(conversation, model, {
+      ...(answer && { answer }),
+      ...(outputTokens !== undefined && { outputTokens }),
+    })
+  }
+
+  return { conversationOf, draftOf, callOf }
+}
+
+/** The members that say of a family which requests it takes. */
+function declared<Body extends object>(dialect: Dialect<Body>, protocol: Protocol, name: string) {
+  return {
+    kind: 'made' as const,
+    name,
+    operation: dialect.operation,
+    units: [['input_token', 'output_token']] as const,
+    dialect: dialect.errors,
+    ...(name !== protocol.family && { over: protocol.family }),
+    ...(protocol.takesSome && { takesSome: protocol.takesSome }),
+    ...(dialect.seals && { seals: true as const }),
+    body: dialect.body,
+    ...(dialect.ignoredFor && { ignoredFor: dialect.ignoredFor }),
+    fieldRules: dialect.fieldRules(protocol.name),
+    bridge: bridgedTable(dialect.fields, protocol.can),
+    ...(dialect.ignoresUnknown && { ignoresUnknown: true as const }),
+    ...(dialect.ignored && { ignored: dialect.ignored }),
   }
 }
 

@@ -1,6 +1,6 @@
 // Reads the forms in which vendors put an error into JSON. It must never throw: every body yields a message.
 
-/** What is known of an error; members that a vendor does not give are null. */
+/** The known facts of an error; members that a vendor does not give are null. */
 export interface ErrorShape {
   message: string
   code: string | null

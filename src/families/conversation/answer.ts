@@ -43,7 +43,7 @@ export type AnswerItem = ThinkingItem | TextItem | CallItem
 export interface ThinkingItem {
   kind: 'thinking'
   /**
-   * What must come back to the vendor with the next request; set before the item is closed, which is before the next one is
+   * Reasoning that must come back to the vendor with the next request; set before the item is closed, which is before the next one is
    * opened. A reader that sets it earlier fills it in as more comes. Absent: nothing.
    */
   kept?: SealedReasoning

@@ -24,7 +24,7 @@ export interface Conversation {
 
 export type ProtocolName = 'chat' | 'messages' | 'responses' | 'converse' | 'gemini'
 
-/** What one side says in a row: turns of one side are merged, except for those of instructions. */
+/** The words of one side in a row: turns of one side are merged, except those of instructions. */
 export type Turn = InstructionTurn | UserTurn | AssistantTurn
 
 /** Instructions of the conversation's operator. */
@@ -102,7 +102,7 @@ export interface ReasoningStep extends Placed {
   kind: 'reasoning'
   /** The text of it that the caller has; empty if it has none. */
   text: string
-  /** What was sealed for the caller, or a vendor's signature: nobody knows before it is opened. */
+  /** A seal made for the caller, or a vendor's signature: which of the two is known once it is opened. */
   sealed?: string
 }
 
@@ -141,7 +141,7 @@ export interface Tool extends Placed {
   parameters: Fields | undefined
   /** True if the caller asked that arguments always fit the schema. */
   isStrict: boolean
-  /** Whose rules the schema of a strict tool follows: they differ, and vendors refuse one by the other's. Absent: OpenAI's. */
+  /** The vendor whose rules the schema of a strict tool follows: they differ, and each refuses the other's. Absent: OpenAI. */
   strictBy?: 'messages'
   /** A tool that takes a text in place of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
   custom?: { format: unknown }

@@ -48,7 +48,7 @@ export class KeptReasoning {
     return isSigned && (this.hasCalls || !this.hasText)
   }
 
-  /** What has come since the last time; undefined if nothing must come back. */
+  /** The reasoning since the last call; undefined if nothing must come back. */
   give(): ChatReasoning | undefined {
     const { text, extra } = this
     const details = this.details.splice(0)

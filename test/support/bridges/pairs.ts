@@ -46,7 +46,7 @@ const row = <Body>(
 export const pairs: readonly Pair[] = [
   row('chat', 'messages', chatOnMessages, bridge(chatDialect, messagesProtocol)),
   row('chat', 'responses', chatOnResponses, bridge(chatDialect, responsesProtocol)),
-  row('chat', 'converse', chatOnConverse),
+  row('chat', 'converse', chatOnConverse, bridge(chatDialect, converseProtocol)),
   row('messages', 'chat', messagesOnChat, bridge(messagesDialect, openaiChatProtocol)),
   row('messages', 'responses', messagesOnResponses, bridge(messagesDialect, responsesProtocol)),
   row('messages', 'converse', bedrockConverse, bridge(messagesDialect, converseProtocol, 'bedrock-converse')),

@@ -237,4 +237,5 @@ const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map(
 export const wantedOfChat: readonly WantedDifference[] = [
   ...of('chat-on-responses', [...onAll, ...onResponses]),
   ...of('chat-on-messages', [...onAll, ...onMessages]),
+  ...of('chat-on-converse', onAll),
 ]

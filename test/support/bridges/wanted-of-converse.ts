@@ -17,8 +17,14 @@ function blocksIn(list: Json): string[] {
   const blocks = (list as Json[]).flatMap((item) => (item.role === undefined ? [item] : item.content))
   return blocks
     .filter((block) => !('cachePoint' in block) && !INSTRUCTION.test(block.text ?? ''))
-    .map((block) => JSON.stringify(block))
+    .map((block) => JSON.stringify(block.toolUse ? withObject(block.toolUse) : block))
     .toSorted()
+}
+
+/** A call with an input that is an object. */
+function withObject({ input, ...call }: Json): Json {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  return { ...call, input: isObject ? input : { _raw: JSON.stringify(input) } }
 }
 
 const haveSameBlocks = (older: Json, newer: Json): boolean => Bun.deepEquals(blocksIn(older), blocksIn(newer))
@@ -90,6 +96,15 @@ function isToldBy(older: Json, newer: Json): boolean {
 /** Whether the vendor leaves out that an answer begins: it does with its first words. */
 const lacksBeginning = ({ events }: Json): boolean => events[0]?.messageStart === undefined
 
+/** Whether a vendor sends a call without a name, or with an id that is no text. */
+const hasNamelessCalls = ({ events }: Json): boolean =>
+  (events as Json[]).some(({ contentBlockStart: begun }) => {
+    const { toolUse } = begun?.start ?? {}
+    return (
+      toolUse !== undefined && [toolUse?.name, toolUse?.toolUseId].some((each) => typeof each !== 'string')
+    )
+  })
+
 /** Whether pieces of an answer are worded by other events: calls, signatures, redacted thinking, and texts that say nothing. */
 const isReworded = ({ events }: Json): boolean =>
   /"toolUse"|"signature"|"redactedContent"|"(?:text|input)":""/.test(JSON.stringify(events))
@@ -139,7 +154,7 @@ const onMessages: Row[] = [
       'of two faults that is named first which nobody could read, that of a result before those in it, and that of a name before an id',
     matches: ({ older, newer }, { body }) =>
       body.includes('"type":"url"') ||
-      /^unsupported_value$|\.(?:text|source\.media_type)$/.test(older) ||
+      /^unsupported_value$|(?:\.text|\.source\.media_type|\.content\[\d+\])$/.test(older) ||
       /\.(?:tool_use_id|name)$/.test(newer),
   },
   {
@@ -247,8 +262,8 @@ const onMessages: Row[] = [
   {
     where: /events\[\d+\.\.\.\]/,
     reason:
-      'a call has an empty piece first, a signature comes last, what has no words is no block, and open blocks end',
-    matches: ({ older, newer }) => isToldBy(older, newer),
+      'a call has an empty piece first, a signature comes last, what has no words is no block, open blocks end, and a call without a name waits',
+    matches: ({ older, newer }, { body }) => isToldBy(older, newer) || hasNamelessCalls(body),
   },
   {
     where: /events\[\d+\]\.(?:name|data\.(?:type|index|delta|content_block).*)/,
@@ -266,9 +281,96 @@ const onMessages: Row[] = [
   },
 ]
 
+/** Rows of callers whose requests became those of messages first. */
+const onOthers: Row[] = [
+  {
+    where: new RegExp(`${SENT}\\.inferenceConfig\\.(?:temperature|topP)`),
+    reason:
+      'a value of 1 is not what every model does by itself, and Converse takes both settings where the model does',
+    matches: ({ older, newer }, { body }) => {
+      const { temperature, top_p: share } = JSON.parse(body)
+      return older === undefined && (newer === Math.min(temperature, 1) || newer === share)
+    },
+  },
+  {
+    where: new RegExp(`${SENT}\\.outputConfig\\.textFormat\\.structure\\.jsonSchema\\.(?:name|description)`),
+    reason: 'a schema keeps its name and its description, which messages have no place for',
+    matches: ({ older, newer }, { body }) =>
+      (older === undefined || older === 'output') && body.includes(JSON.stringify(newer)),
+  },
+  {
+    where: /output\.least/,
+    reason:
+      'Converse is told no budget: thinking takes of the limit what the caller allows for it, and nothing else',
+    matches: ({ older, newer }, { body }) => newer < older || body.includes('"budget_tokens"'),
+  },
+  {
+    where: new RegExp(`${SENT}\\.messages\\[\\d+(?:\\]\\.content\\[\\d+)?\\.\\.\\.\\]`),
+    reason: 'messages without words are none, and a mark within a result comes after it',
+    matches: ({ older, newer }) => haveSameBlocks(older, newer),
+  },
+]
+
+const onChat: Row[] = [
+  {
+    where: /bridge\.messages\[\]\.content\[\]\.(?:image_url\.url|file\.file_data)/,
+    reason: 'addresses of files are refused where they are written, by their places',
+    matches: ({ older, newer }) => older.treatment === 'refused' && newer === undefined,
+  },
+  {
+    where: /bridge\.(?:tools\[\]|tool_choice)\.type\.plain/,
+    reason: 'custom tools are refused by a row of their own, and of allowed tools only those are sent',
+    matches: ({ newer }) => /^function,custom(?:,allowed_tools)?$/.test(newer),
+  },
+  {
+    where: /check\.refused\.param/,
+    reason: 'of two faults that of a table is named first',
+    matches: ({ older }) => /\.(?:image_url\.url|file_data)$/.test(older),
+  },
+  {
+    where: /check/,
+    reason:
+      'a conversation in which nobody speaks is refused, and a tool that other models have called has a name',
+    matches: ({ older, newer }) =>
+      newer.refused?.param === 'messages' ||
+      (newer === 'accepted' && /^messages\[\d+\]\.tool_calls\[\d+\]$/.test(older.refused.param)),
+  },
+  {
+    where: new RegExp(`${SENT}\\.system\\[1\\.\\.\\.\\]`),
+    reason: 'a mark of instructions is kept',
+    matches: ({ older, newer }) => older.length === 0 && newer[0].cachePoint !== undefined,
+  },
+  {
+    where: new RegExp(`${SENT}\\.outputConfig(?:\\.effort)?`),
+    reason: 'an effort says more than `thinking`, the field of messages',
+    matches: (_, { body }) => /"thinking":\{/.test(body) && body.includes('"reasoning_effort"'),
+  },
+  {
+    where: new RegExp(`${SENT}\\.inferenceConfig\\.stopSequences(?:\\[\\d+\\.\\.\\.\\])?`),
+    reason: 'a text of blanks ends an answer, of models other than Claude',
+    matches: ({ newer }, { model }) => newer.includes(' ') && !model.includes('claude'),
+  },
+  {
+    where: new RegExp(`${SENT}\\.toolConfig\\.tools\\[\\d+\\]\\.toolSpec\\.inputSchema\\.json\\.type`),
+    reason: 'a schema without a type is one of an object',
+    matches: ({ older, newer }) => older === undefined && newer === 'object',
+  },
+  {
+    where: new RegExp(`${ANSWER}\\.choices\\[\\d+\\]\\.message\\.annotations`),
+    reason: 'a message has its list of sources, as for the vendor of chat completions',
+    matches: ({ newer }) => Bun.deepEquals(newer, []),
+  },
+  {
+    where: /events\[\d+\.\.\.\]/,
+    reason: 'the pieces of a call without a name wait for its end, and an id that is no text is none',
+    matches: (_, { body }) => hasNamelessCalls(body),
+  },
+]
+
 /** The rows of a pair. */
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
 export const wantedOfConverse: readonly WantedDifference[] = [
   ...of('bedrock-converse', [...onAll, ...onMessages]),
+  ...of('chat-on-converse', [...onOthers, ...onChat]),
 ]

@@ -40,7 +40,7 @@ export const converseCan: Expressions = {
   penalties: HINT,
   functions: { as: '`toolConfig.tools`' },
   strict_functions: { as: `\`toolSpec.strict\`; ${NOT_SENT}` },
-  custom_tools: { refused: 'this model calls functions' },
+  custom_tools: { refused: 'this model calls functions of the caller' },
   choice: { as: '`toolConfig.toolChoice`; with `none` the tools are left out, and earlier calls are texts' },
   allowed_tools: { as: '`toolConfig.tools`: only those are sent' },
   parallel_calls: { refused: 'the number of calls cannot be limited to one' },

@@ -60,12 +60,17 @@ function stepBlocks(step: Step, model: Model, hasTools: boolean): Block[] {
   return [hasTools ? callBlock(call) : callAsText(call), ...cachePoint(call.cache, model)]
 }
 
-function callBlock({ id, name, input }: ToolCall): Block {
-  return { toolUse: { toolUseId: plainId(id), name, input: callInput(input) } }
+function callBlock(call: ToolCall): Block {
+  return { toolUse: { toolUseId: plainId(call.id), name: call.name, input: inputOf(call) } }
 }
 
-function callAsText({ id, name, input }: ToolCall): Block {
-  return { text: `Call ${plainId(id)} of ${name}: ${JSON.stringify(callInput(input))}` }
+function callAsText(call: ToolCall): Block {
+  return { text: `Call ${plainId(call.id)} of ${call.name}: ${JSON.stringify(inputOf(call))}` }
+}
+
+/** The input, which must be an object. A custom tool, in a conversation that began with another model, has a text. */
+function inputOf({ form, input }: ToolCall): object {
+  return form === 'custom' ? { input } : callInput(input)
 }
 
 function resultBlock({ call, parts, hasFailed }: ToolResult, names: Set<string>): Block[] {

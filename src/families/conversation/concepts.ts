@@ -14,6 +14,7 @@ export type Concept =
   | 'image'
   | 'image_detail'
   | 'document'
+  | 'document_address'
   | 'audio'
   | 'video'
   | 'call'

@@ -24,6 +24,8 @@ const meant = meanings(
   ['input[].content[] input_image', 'image'],
   ['input[].content[].detail', 'image_detail'],
   ['input[].content[] input_file', 'document', undefined, 'by `file_id` it is refused'],
+  ['input[].content[].file_url', 'document_address'],
+  ['input[].output[].file_url', 'document_address'],
   ['input[].content[].type', 'audio', /^(?!input_audio$)/, '`input_audio`'],
   ['input[] function_call', 'call', undefined, 'it needs its output in the input'],
   ['input[].output', 'result'],
@@ -146,10 +148,10 @@ export const responsesDialectFields: readonly DialectField[] = [
   ...ignored,
 ]
 
-/** Parts that may have an address at which a vendor reads a picture or a file. */
-const publicParts = addresses(
-  ...partPlaces.flatMap((place) => [`${place}.image_url`, `${place}.file_url`, `${place}.file_data`]),
-)
+/** Rules for members of parts that may be an address at which a vendor reads a picture or a file. */
+function publicParts(...members: readonly string[]): FieldRule[] {
+  return addresses(...partPlaces.flatMap((place) => members.map((member) => `${place}.${member}`)))
+}
 
 /** Parts and texts by which vendors of chat completions hear sounds and read files that they keep. */
 const chatParts: readonly FieldRule[] = [
@@ -164,8 +166,9 @@ const chatParts: readonly FieldRule[] = [
   ),
 ]
 
-/** Rules for translated fields that name another's property. Converse is sent no address. */
+/** Rules for translated fields that name another's property. Converse is sent no address, and chat completions none of a document. */
 export function responsesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
   if (protocol === 'converse') return []
-  return protocol === 'chat' ? [...publicParts, ...chatParts] : publicParts
+  if (protocol === 'chat') return [...publicParts('image_url', 'file_data'), ...chatParts]
+  return publicParts('image_url', 'file_url', 'file_data')
 }

@@ -18,6 +18,7 @@ export const messagesCan: Expressions = {
   image: { as: '`image`' },
   image_detail: { ignored: 'the vendor has one way to look at a picture' },
   document: { as: '`document`, of a PDF file or a text' },
+  document_address: { as: '`document`' },
   audio: NO_SOUND,
   video: NO_SOUND,
   call: { as: '`tool_use`' },

@@ -21,14 +21,22 @@ const BLANK_LINE = '\n\n'
 const SHOWN_BELOW = '(Shown in the next message.)'
 const NOTHING_SEALED: readonly string[] = []
 
+/** How a vendor differs from most. */
+export interface ChatVendor {
+  /** Takes messages of a developer anywhere. */
+  knowsDevelopers: boolean
+  /** Reads documents at an address. */
+  readsAddresses: boolean
+}
+
 /**
  * The messages. Instructions stand in the first one; later ones become texts of the user, marked as such, because the templates of many
- * models accept them only at the beginning. `knowsDevelopers` is true for a vendor that takes messages of a developer anywhere.
+ * models accept them only at the beginning.
  */
-export function messagesOf({ turns }: Conversation, knowsDevelopers: boolean): SealedMessage[] {
+export function messagesOf({ turns }: Conversation, vendor: ChatVendor): SealedMessage[] {
   const end = turns.findIndex(({ side }) => side !== 'system')
   const leading = turns.slice(0, end === -1 ? undefined : end)
-  const messages = new Messages(knowsDevelopers)
+  const messages = new Messages(vendor)
   messages.begin(leading.filter((turn) => turn.side === 'system'))
   for (const turn of turns.slice(leading.length)) {
     if (turn.side === 'user') messages.addSaid(turn)
@@ -45,7 +53,7 @@ class Messages {
   /** The place right after the last calls and their results, where vendors want the next results. */
   private afterCalls = 0
 
-  constructor(private readonly knowsDevelopers: boolean) {}
+  constructor(private readonly vendor: ChatVendor) {}
 
   begin(turns: readonly InstructionTurn[]): void {
     this.instruct(turns)
@@ -53,7 +61,7 @@ class Messages {
   }
 
   addInstructions(turn: InstructionTurn): void {
-    if (this.knowsDevelopers) {
+    if (this.vendor.knowsDevelopers) {
       this.endUser()
       this.instruct([turn])
     } else this.parts.push({ type: 'text', text: `<system>\n${textOfInstructions([turn])}\n</system>` })
@@ -65,7 +73,7 @@ class Messages {
     this.afterCalls += told.length
     // Results can only be text: what else is in them follows.
     const shown = results.flatMap((result) => result.parts.filter(({ type }) => type !== 'text'))
-    for (const part of [...shown, ...parts]) this.parts.push(messagePart(part))
+    for (const part of [...shown, ...parts]) this.parts.push(messagePart(part, this.vendor))
   }
 
   /** The message of a turn; none for thinking that led to nothing. */
@@ -91,7 +99,7 @@ class Messages {
 
   private instruct(turns: readonly InstructionTurn[]): void {
     const content = textOfInstructions(turns)
-    if (content !== '') this.push({ role: this.knowsDevelopers ? 'developer' : 'system', content })
+    if (content !== '') this.push({ role: this.vendor.knowsDevelopers ? 'developer' : 'system', content })
   }
 
   private endUser(): void {
@@ -128,7 +136,7 @@ function toolMessage({ call, parts, hasFailed }: ToolResult): Message {
 
 const SOUND = /^data:audio\/([a-z0-9.+-]+);base64,/i
 
-function messagePart(part: Part): MessagePart {
+function messagePart(part: Part, { readsAddresses }: ChatVendor): MessagePart {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.text }
@@ -139,7 +147,8 @@ function messagePart(part: Part): MessagePart {
     }
     case 'document': {
       const { url, filename = 'document.pdf' } = part
-      if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) return { type: 'file', file: { filename, file_data: url } }
+      if (readsAddresses || !/^[a-z][a-z0-9+.-]*:\/\//i.test(url))
+        return { type: 'file', file: { filename, file_data: url } }
       throw refused(
         part.urlAt,
         'is an address, and this model takes files as data URLs. Send the content itself',

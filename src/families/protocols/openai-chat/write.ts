@@ -18,9 +18,11 @@ type Fields = Record<string, unknown>
 export function writeChat(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, extra } = conversation
   const isOpenai = isOpenaiModel(model)
+  // https://openrouter.ai/docs/features/multimodal/pdfs
+  const vendor = { knowsDevelopers: isOpenai, readsAddresses: model.upstream.kind === 'openrouter' }
   const request = withoutGaps({
     model: model.upstreamModel,
-    messages: withReturned(messagesOf(conversation, isOpenai), options, model),
+    messages: withReturned(messagesOf(conversation, vendor), options, model),
     max_tokens: limitOf(settings, options),
     ...samplingOf(settings),
     reasoning_effort: effortOf(settings, model),

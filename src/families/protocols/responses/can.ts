@@ -23,6 +23,7 @@ export const responsesCan: Expressions = {
   image: { as: '`input_image`' },
   image_detail: { as: '`detail`' },
   document: { as: '`input_file`' },
+  document_address: { as: '`file_url`' },
   audio: NO_SOUND,
   video: NO_SOUND,
   call: { as: '`function_call`, or `custom_tool_call`' },

@@ -26,11 +26,13 @@ export class ResponseWriter implements AnswerWriter {
   private readonly named = new Set<CallItem>()
   /** Calls without arguments, or with broken ones: cut off if nothing follows and the answer is not whole. */
   private readonly doubtful: OpenCall[] = []
+  private readonly nameless: CallItem[] = []
   /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
   /** Thoughts of which something was sealed. */
   private readonly sealed = new WeakSet<ThinkingItem>()
   private hasRefused = false
+  private last: AnswerItem['kind'] | undefined
 
   constructor(
     private readonly parsed: ParsedRequest<ResponsesBody>,
@@ -55,17 +57,20 @@ export class ResponseWriter implements AnswerWriter {
     for (const call of this.doubtful.splice(0)) this.events.closeCall(call)
     if (item.kind === 'call') {
       if (item.name !== '') this.openCall(item)
-    } else if (item.kind === 'text') this.events.closeItem()
-    // A refusal is a part of the message that is open, and thoughts in a row are parts of one item.
+    }
+    // A refusal and a text next to it are parts of one message, and thoughts in a row are parts of one item.
+    else if (item.kind === 'text' && this.last === 'text') this.events.closeItem()
     else if (item.kind === 'thinking') {
       if (item.kept) this.carry(item)
       else if (this.run.length > 0) this.events.closePart()
     }
+    this.last = item.kind
   }
 
   add(item: AnswerItem, piece: string, logprobs?: readonly Fields[]): void {
     if (item.kind === 'thinking' && item.kept) this.carry(item)
-    if (piece === '') return
+    // A call may have got its name.
+    if (piece === '' && item.kind !== 'call') return
     switch (item.kind) {
       case 'thinking':
         this.events.append('reasoning', piece)
@@ -87,14 +92,16 @@ export class ResponseWriter implements AnswerWriter {
   /** Sources of texts have no place in these answers. */
   cite(): void {}
 
-  /** Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. */
+  /**
+   * Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. A call that no vendor has named is
+   * shown where the answer ends by itself: nobody can make it.
+   */
   close(item: AnswerItem): void {
     if (item.kind === 'thinking') {
       if (item.kept && !this.sealed.has(item)) this.carry(item)
     } else if (item.kind === 'call') {
-      const call = this.calls.get(item) ?? this.openCall(item)
-      if (isJson(call.text)) this.events.closeCall(call)
-      else this.doubtful.push(call)
+      if (item.name === '') this.nameless.push(item)
+      else this.closeCall(this.calls.get(item) ?? this.openCall(item))
     }
   }
 
@@ -104,6 +111,7 @@ export class ResponseWriter implements AnswerWriter {
 
   /** Writes what is still to be said before the end. */
   finish(): void {
+    for (const item of this.nameless) this.closeCall(this.openCall(item))
     if (this.ending.stop !== 'refusal' || this.hasRefused) return
     this.events.append('refusal', this.ending.explanation || REFUSAL)
   }
@@ -132,6 +140,11 @@ export class ResponseWriter implements AnswerWriter {
     this.events.appendArguments(call, this.unnamed.get(item) ?? '')
     this.unnamed.delete(item)
     return call
+  }
+
+  private closeCall(call: OpenCall): void {
+    if (isJson(call.text)) this.events.closeCall(call)
+    else this.doubtful.push(call)
   }
 
   /** The caller's own tool that a model calls by a name; a function of that name if there is none. */

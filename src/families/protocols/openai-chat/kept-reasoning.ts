@@ -11,7 +11,7 @@ type Fields = Record<string, unknown>
 /** The parts as far as they have arrived. A caller keeps them with an item of thinking: the carrier. */
 export class KeptReasoning {
   private text = ''
-  private readonly details: Fields[] = []
+  private details: Fields[] = []
   private extra: Fields = {}
   private readonly calls = new Map<string, Fields>()
   private readonly keepsText: boolean
@@ -48,14 +48,20 @@ export class KeptReasoning {
     return isSigned && (this.hasCalls || !this.hasText)
   }
 
-  /** The reasoning since the last call; undefined if nothing must come back. */
+  /** The parts since the last time; undefined if nothing must come back. The next ones go to another carrier. */
   give(): ChatReasoning | undefined {
-    const { text, extra } = this
-    const details = this.details.splice(0)
-    const calls = Object.fromEntries(this.calls)
+    const { soFar } = this
     this.text = ''
+    this.details = []
     this.extra = {}
     this.calls.clear()
+    return soFar
+  }
+
+  /** The parts that have come since the last time, of which more may come; undefined if nothing must come back. */
+  get soFar(): ChatReasoning | undefined {
+    const { text, details, extra } = this
+    const calls = Object.fromEntries(this.calls)
     const hasExtra = Object.keys(extra).length > 0
     const hasCalls = Object.keys(calls).length > 0
     if (text === '' && details.length === 0 && !hasExtra && !hasCalls) return undefined

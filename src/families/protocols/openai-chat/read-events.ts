@@ -15,6 +15,7 @@ import {
   reasoningTokens,
 } from '../../chat/answer-parts'
 import type { AnswerItem, AnswerReader, AnswerStop, AnswerWriter, CallItem } from '../../conversation/answer'
+import type { ChatReasoning } from '../../sealed-reasoning'
 import { KeptReasoning } from './kept-reasoning'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -94,6 +95,7 @@ export class ChatReader implements AnswerReader {
     const pieced = new Set(calls.map((piece) => this.addPiece(piece)))
     this.say('thinking', thinking)
     if (needsCarrier) this.carry()
+    this.keepWithThinking(this.kept.soFar)
     this.say('text', text, logprobsOf(choice.logprobs))
     this.say('refusal', refusal)
     for (const call of pieced) this.send(call)
@@ -126,6 +128,7 @@ export class ChatReader implements AnswerReader {
     this.closeWhole()
     const item = { kind } as Exclude<AnswerItem, CallItem>
     this.last = item
+    this.keepWithThinking(this.kept.soFar)
     this.writer.open(item)
     return item
   }
@@ -133,12 +136,14 @@ export class ChatReader implements AnswerReader {
   private closeLast(): void {
     const { last } = this
     if (!last) return
+    if (last.kind === 'thinking') this.keepWithThinking(this.kept.give())
     this.last = undefined
-    if (last.kind === 'thinking') {
-      const kept = this.kept.give()
-      if (kept) last.kept = kept
-    }
     this.writer.close(last)
+  }
+
+  /** The thinking that goes on carries all that has come, because an answer may break off. */
+  private keepWithThinking(kept: ChatReasoning | undefined): void {
+    if (kept && this.last?.kind === 'thinking') this.last.kept = kept
   }
 
   /** The call of a piece, with what the piece adds to it, which is not sent yet. */

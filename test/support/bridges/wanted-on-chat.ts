@@ -97,17 +97,85 @@ function blocksIn(events: Json[]): Json[] {
   return blocks
 }
 
-/** Whether a stream has told as many events as another one at each place, or more. */
-function isToldBy(older: number[], newer: number[]): boolean {
+/** Whether a stream has told as many events as another one at each place, or more, but for some that it never tells. */
+function isToldBy(older: number[], newer: number[], fewer = 0): boolean {
   const soFar = (counts: number[], place: number) =>
     counts.slice(0, place + 1).reduce((sum, count) => sum + count, 0)
-  return older.every((_, place) => soFar(newer, place) >= soFar(older, place))
+  return older.every((_, place) => soFar(newer, place) + fewer >= soFar(older, place))
 }
 
 /** Whether a vendor refuses, or leaves out the name of a call. */
 function hasLateBlocks(body: Json, { events }: Json): boolean {
   const isNameless = ({ data }: Json) => data?.content_block?.name === ''
   return JSON.stringify(body.events).includes('"refusal":"') || events.some(isNameless)
+}
+
+/** Ids of calls that were made up, whose numbers are no part of what is said. */
+const withoutMadeUpIds = (value: Json): string =>
+  JSON.stringify(value ?? null).replaceAll(/call_a1(?:a1)+\d+/g, 'call_given')
+
+/** All that a stream says of one item: its pieces by their kinds, and its other events without those at the end of a call. */
+interface StreamedItem {
+  pieces: Record<string, string>
+  others: Json[]
+}
+
+/** Whether an event comes when a call ends; most calls are not shown before. */
+const isOfCallEnd = ({ type, item }: Json): boolean =>
+  /^response\.(?:function_call_arguments\.done|custom_tool_call_input\.)/.test(type) ||
+  (item?.call_id !== undefined && (type.endsWith('.done') || item.type !== 'function_call'))
+
+/** The items of a stream of a response, and its events about none, with calls of which nobody knows whether they have ended. */
+function itemsIn(events: Json[]): { items: StreamedItem[]; rest: Json[] } {
+  const items: StreamedItem[] = []
+  const rest: Json[] = []
+  for (const { data } of events) {
+    const { sequence_number: _, type, output_index: place, delta, ...event } = structuredClone(data)
+    for (const item of event.response?.output ?? []) if (item.call_id) delete item.status
+    if (place === undefined) {
+      if (type !== 'keepalive') rest.push({ type, ...event })
+      continue
+    }
+    if (isOfCallEnd(data)) continue
+    items[place] ??= { pieces: {}, others: [] }
+    const item = items[place]
+    if (delta !== undefined) item.pieces[type] = (item.pieces[type] ?? '') + delta
+    else item.others.push({ type, ...event })
+  }
+  return { items, rest }
+}
+
+/** Whether two streams say the same, though their calls end at other places. */
+const saySame = (older: Json, newer: Json): boolean => {
+  const said = ({ events, answer }: Json) => withoutMadeUpIds([itemsIn(events), withoutStates(answer)])
+  return said(older) === said(newer)
+}
+
+/** Whether an older stream says the same, but for pieces that it adds to calls that were whole. */
+function saysMore(older: Json, newer: Json): boolean {
+  const argumentsIn = ({ answer, events }: Json): string[] =>
+    (answer ?? events.at(-1).data.response)?.output?.map((item: Json) => item.arguments ?? item.input ?? '')
+  const [longer, shorter] = [argumentsIn(older), argumentsIn(newer)]
+  return (
+    longer?.length === shorter?.length &&
+    longer.every((text, place) => text.startsWith(shorter[place] as string)) &&
+    longer.some((text, place) => text !== shorter[place] && isWhole(shorter[place] as string))
+  )
+}
+
+function isWhole(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object'
+  } catch {
+    return false
+  }
+}
+
+/** A response without the states of calls. */
+function withoutStates(response: Json): Json {
+  const copy = structuredClone(response)
+  for (const item of copy?.output ?? []) if (item.call_id) delete item.status
+  return copy
 }
 
 const ofMessages: Row[] = [
@@ -178,7 +246,97 @@ const ofMessages: Row[] = [
   },
 ]
 
+const PAIRED = /(?:call|limited|quote|output|ignored|showsUsage|body|mediaTokens|texts)/
+
+const ofResponses: Row[] = [
+  {
+    where: /bridge\.input\[\]\.content\[\] input_audio/,
+    reason: 'sounds are told of by the type of their part',
+    matches: ({ older, newer }) => older.treatment === 'translated' && newer === undefined,
+  },
+  {
+    where:
+      /bridge\.(?:input\[\]\.content\[\]\.(?:detail|type)|tools\[\]\.strict|tool_choice\.tools|text\.format\.strict)/,
+    reason: 'a field that was told of with its holder has a row of its own',
+    matches: ({ older, newer }) => older === undefined && newer.treatment === 'translated',
+  },
+  {
+    where: /check/,
+    // OpenAI refuses it (https://github.com/vercel/ai/issues/7266), and OpenRouter reads it (protocols/openai-chat/write.ts).
+    reason: 'an address in place of the data of a file is refused, where its vendor reads none',
+    matches: ({ older, newer }, { body }) =>
+      older === 'accepted' &&
+      newer.refused?.code === 'unsupported_value' &&
+      newer.refused.param.endsWith('.file_data') &&
+      /"file_data":"[a-z]+:\/\//.test(body),
+  },
+  {
+    where: /check/,
+    reason: 'a picture or a file of which nothing is said is refused, and not sent as none',
+    matches: ({ older, newer }, { body }) =>
+      older === 'accepted' &&
+      newer.refused?.code === 'missing_required_parameter' &&
+      /\.(?:image_url|file_data)$/.test(newer.refused.param) &&
+      /"(?:image_url|file_data)":""/.test(body),
+  },
+  {
+    where: /check\.refused\.(?:code|param|message)/,
+    reason: 'of two faults the one that is read first is named',
+    matches: (_, { older, newer }) => {
+      const { code, param } = newer.check.refused
+      return (
+        older.check.refused.param !== param &&
+        (code === 'missing_required_parameter' || param.endsWith('.file_url'))
+      )
+    },
+  },
+  {
+    where: PAIRED,
+    reason: 'what follows from a check',
+    matches: ({ older, newer }, context) =>
+      (older === undefined || newer === undefined) &&
+      (context.older.check === 'accepted') !== (context.newer.check === 'accepted'),
+  },
+  {
+    where: /events\[\d+(?:\.\.\.\]|\].*)|answer\..*/,
+    reason: 'a call that is whole ends when something else has come, and not only with the answer',
+    matches: (_, { older, newer }) => saySame(older, newer),
+  },
+  {
+    where: /timing\[\d+\]/,
+    reason:
+      'a call that is whole ends when something else has come; pieces of a call that came together are one event',
+    matches: (_, { older, newer }) => {
+      const pieces = ({ events }: Json) =>
+        events.filter(({ name }: Json) => name === 'response.function_call_arguments.delta').length
+      return saySame(older, newer) && isToldBy(older.timing, newer.timing, pieces(older) - pieces(newer))
+    },
+  },
+  {
+    where: /(?:events\[\d+(?:\.\.\.\]|\].*)|answer\..*|timing\[\d+\])/,
+    reason: 'nothing is added to the arguments of a call that is whole',
+    matches: (_, { older, newer }) => saysMore(older, newer),
+  },
+  {
+    where: /(?:reply|unpaid)\.output\[\d+\.\.\.\]/,
+    reason: 'calls that came whole are as many as there are, and no two are taken for one',
+    matches: (_, { body, newer }) => {
+      const calls = newer.reply.output.filter((item: Json) => item.call_id !== undefined)
+      return calls.length === body.reply.choices[0].message.tool_calls.length
+    },
+  },
+  {
+    where: /(?:reply|unpaid)\.output\[\d+\]\.(?:call_id|encrypted_content)/,
+    reason:
+      'a call that the vendor gave no id gets one, by the place that is next when its first piece is read',
+    matches: ({ older, newer }) => older !== newer && withoutMadeUpIds(older) === withoutMadeUpIds(newer),
+  },
+]
+
 /** The rows of a pair. */
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
-export const wantedOnChat: readonly WantedDifference[] = of('messages-on-chat', ofMessages)
+export const wantedOnChat: readonly WantedDifference[] = [
+  ...of('messages-on-chat', ofMessages),
+  ...of('responses-on-chat', ofResponses),
+]

@@ -21,8 +21,9 @@ export const converseCan: Expressions = {
   image: { as: '`image`, of a data URL or base64 of PNG, JPEG, GIF or WebP; by its address it is refused' },
   image_detail: { ignored: 'the vendor has one way to look at a picture' },
   document: {
-    as: '`document`, of a data URL or base64, with its name; texts of other types are `text`; by its address it is refused',
+    as: '`document`, of a data URL or base64, with its name; texts of other types are `text`',
   },
+  document_address: { refused: 'files are taken as data URLs' },
   audio: NO_SOUND,
   video: NO_SOUND,
   call: { as: '`toolUse`; a text where no tools are sent' },

@@ -64,7 +64,8 @@ function bridgeTable(bridges: readonly Family[], families: ReadonlyMap<string, F
     `| --- | ${heads.map(() => '---').join(' | ')} |`,
     ...[...Map.groupBy(fields, spelling).values()].map((names) => {
       const cells = columns.map((column) => column(names[0] as string))
-      return `| ${names.map(nameOf).join(', ')} | ${cells.join(' | ')} |`
+      const [first, ...others] = names.map(nameOf)
+      return `| ${[first, ...others.slice(-1)].join(', ')} | ${cells.join(' | ')} |`
     }),
   ]
 }

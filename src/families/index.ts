@@ -5,6 +5,7 @@ import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { chatOnConverse } from './chat/via-converse/family'
 import { openaiCompletions } from './completions/openai'
+import { geminiContents } from './contents/gemini'
 import { bridge } from './conversation/bridge'
 import { chatDialect } from './dialects/chat/dialect'
 import { geminiDialect } from './dialects/gemini/dialect'
@@ -23,6 +24,7 @@ import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
 import { bedrockConverse } from './messages/converse/family'
 import { openaiModeration } from './moderation/openai'
+import { geminiProtocol } from './protocols/gemini/protocol'
 import { messagesProtocol } from './protocols/messages/protocol'
 import { openaiChatProtocol } from './protocols/openai-chat/protocol'
 import { responsesProtocol } from './protocols/responses/protocol'
@@ -54,6 +56,10 @@ const list = [
   bedrockConverse,
   chatOnConverse,
   responsesOnConverse,
+  geminiContents,
+  bridge(chatDialect, geminiProtocol),
+  bridge(messagesDialect, geminiProtocol),
+  bridge(responsesDialect, geminiProtocol),
   bridge(geminiDialect, openaiChatProtocol),
   bridge(geminiDialect, messagesProtocol),
   bridge(geminiDialect, responsesProtocol),

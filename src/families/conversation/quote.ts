@@ -36,6 +36,8 @@ export interface QuoteRules {
   cachesByMarks?: boolean
   /** True if a picture counts by its pixels, and never more than the largest. */
   countsPixels?: boolean
+  /** True if a sound or a film that is elsewhere may be hours long, and fill all that the model reads. */
+  watchesFilms?: boolean
   /** Fewest output tokens that the vendor takes as a limit. */
   leastLimit?: number
   /** True if the vendor requires a limit: without the caller's, it is the model's own. */
@@ -137,7 +139,9 @@ interface Media {
   isOpen: boolean
 }
 
-function mediaIn(conversation: Conversation, { priceList }: Model, { countsPixels }: QuoteRules): Media {
+function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): Media {
+  const { priceList, contextTokens = OPEN_TOKENS } = model
+  const elsewhere = rules.watchesFilms ? contextTokens : MEDIA_TOKENS
   const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
   // The sound of a film may be billed as sound.
   const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
@@ -146,9 +150,9 @@ function mediaIn(conversation: Conversation, { priceList }: Model, { countsPixel
     const inline = part.url.startsWith('data:') ? part.url.length - part.url.indexOf(',') - 1 : 0
     if (part.type === 'image') {
       media.bytes += inline
-      media.tokens += PICTURE_TOKENS + (countsPixels ? 0 : Math.min(inline, DEAR_PICTURE_TOKENS))
-    } else if (part.type === 'video') media[heard] += MEDIA_TOKENS
-    else if (part.type === 'audio' || /^data:audio/i.test(part.url)) addSound(media, inline)
+      media.tokens += PICTURE_TOKENS + (rules.countsPixels ? 0 : Math.min(inline, DEAR_PICTURE_TOKENS))
+    } else if (part.type === 'video') media[heard] += inline === 0 ? elsewhere : MEDIA_TOKENS
+    else if (part.type === 'audio' || /^data:audio/i.test(part.url)) addSound(media, inline, elsewhere)
     else {
       media.isOpen ||= inline === 0
       media.bytes += inline
@@ -159,9 +163,9 @@ function mediaIn(conversation: Conversation, { priceList }: Model, { countsPixel
 }
 
 /** Sound within the request counts by its length; a link shows nothing of the size behind it. */
-function addSound(media: Media, inline: number): void {
+function addSound(media: Media, inline: number, elsewhere: number): void {
   media.bytes += inline
-  media.soundTokens += inline === 0 ? MEDIA_TOKENS : SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
+  media.soundTokens += inline === 0 ? elsewhere : SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
 }
 
 /** All parts, those in instructions and in results of tools too. */

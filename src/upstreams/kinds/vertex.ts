@@ -1,4 +1,4 @@
-// Google Cloud's Vertex AI: Gemini's chat by its OpenAI-compatible endpoint, and Claude's messages. A key is the JSON of a service
+// Google Cloud's Vertex AI: Gemini's chat by its OpenAI-compatible endpoint or its own API, and Claude's messages. A key is the JSON of a service
 // account, which is exchanged for tokens: https://developers.google.com/identity/protocols/oauth2/service-account,
 // https://cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview,
 // https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude.
@@ -16,6 +16,8 @@ const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** The longest life that a token may be asked for, in seconds. */
 const LIFE_SECONDS = 3_600
+/** Methods of Gemini's own API, whose model stands in the path. */
+const CONTENTS = /^\/models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens)(?:\?|$)/
 /** Asks for a number of tokens, which costs nothing. */
 const PROBE = '/probe'
 
@@ -67,6 +69,7 @@ export const vertex: UpstreamKind = {
     if (call.path === PROBE) {
       return { ...call, path: `${below}/publishers/google/models/gemini-2.5-flash:countTokens` }
     }
+    if (CONTENTS.test(call.path)) return { ...call, path: `${below}/publishers/google${call.path}` }
     const publisher = `${below}/publishers/anthropic/models`
     if (call.path === '/messages') {
       const verb = call.stream ? 'streamRawPredict' : 'rawPredict'

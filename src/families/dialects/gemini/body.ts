@@ -43,3 +43,11 @@ export function memberOf(holder: unknown, name: string): unknown {
 export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
+
+/** A path in every mixture of both spellings of its members, in one first and in the other last. */
+export function spellings(path: string): string[] {
+  return path.split('.').reduce<string[]>((paths, step) => {
+    const names = [...new Set([step, snakeCase(step)])]
+    return paths.length === 0 ? names : names.flatMap((name) => paths.map((before) => `${before}.${name}`))
+  }, [])
+}

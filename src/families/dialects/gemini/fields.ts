@@ -5,7 +5,7 @@
 import { bridgedFields, type FieldRule } from '../../../contract/family'
 import { type DialectField, meanings } from '../../conversation/concepts'
 import { addresses } from '../../vendor-state'
-import { snakeCase } from './body'
+import { spellings } from './body'
 
 const CONFIG = 'generationConfig'
 const OTHER_TOOL = 'this model calls functions of the caller, and runs no tools itself'
@@ -76,22 +76,31 @@ const rows: readonly DialectField[] = [
       'retrieval',
       'enterpriseWebSearch',
       'mcpServers',
+      'parallelAiSearch',
+      'exaAiSearch',
     ].map((name): [string, string] => [`tools[].${name}`, OTHER_TOOL]),
     [`${CONFIG}.responseMimeType`, 'formats are texts and JSON', ['text/plain', 'application/json']],
   ),
 ]
 
-/** A row for each spelling of the name that has two. */
-export const geminiDialectFields: readonly DialectField[] = rows.flatMap((row) => {
-  const other = snakeCase(row.field)
-  return other === row.field ? [row] : [row, { ...row, field: other }]
-})
+export const geminiDialectFields: readonly DialectField[] = rows.flatMap((row) =>
+  spellings(row.field).map((field) => ({ ...row, field })),
+)
 
-const bothSpellings = (...fields: readonly string[]): string[] => [
-  ...new Set(fields.flatMap((field) => [field, snakeCase(field)])),
+/** Rules for translated fields that cost more, or name another's property. */
+export const geminiRules: readonly FieldRule[] = [
+  ...addresses(...spellings('contents[].parts[].fileData.fileUri')),
+  ...soundIn('contents[].parts[].inlineData', 'contents[].parts[].fileData'),
 ]
 
-/** Rules for translated fields that name another's property. */
-export const geminiRules: readonly FieldRule[] = addresses(
-  ...bothSpellings('contents[].parts[].fileData.fileUri'),
-)
+/** Rules for files of the given parts, by their types: sound has a price of its own. */
+export function soundIn(...files: readonly string[]): FieldRule[] {
+  return files
+    .flatMap((file) => spellings(`${file}.mimeType`))
+    .map((field) => ({
+      field,
+      plain: /^(?!audio)/i,
+      why: 'audio has a price of its own',
+      price: 'input_audio_token',
+    }))
+}

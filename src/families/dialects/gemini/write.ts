@@ -109,7 +109,8 @@ class GeminiEvents implements StreamedAnswer {
   }
 }
 
-function eventOf(event: object): string {
+/** An event of a stream. */
+export function eventOf(event: object): string {
   return `data: ${JSON.stringify(event)}\n\n`
 }
 
@@ -142,6 +143,15 @@ function logprobsOf({ logprobs }: CandidateWriter): Fields {
         candidates: (Array.isArray(top) ? top : []).map((each) => tokenOf(asObject(each))),
       })),
     },
+  }
+}
+
+/** The end of an answer that is cut where the account can pay for no more. */
+export function cutGemini(paid: Quantities, thinkingTokens: number): object {
+  return {
+    candidates: [{ content: { parts: [{ text: '' }], role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }],
+    usageMetadata: usageInContents(paid, thinkingTokens),
+    ...ENDED_BY_BALANCE,
   }
 }
 

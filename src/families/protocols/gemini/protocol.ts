@@ -10,6 +10,7 @@ export const geminiProtocol: Protocol = {
   name: 'gemini',
   family: 'gemini-contents',
   can: geminiCan,
+  watchesFilms: true,
   write: writeGemini,
   thinkingTokens: thinkingBudgetOf,
   read: readGeminiReply,

@@ -38,10 +38,13 @@ const FAILURES: ReadonlySet<unknown> = new Set([
 
 /** The first candidate: each is a call of its own. */
 export function candidateIn(reply: unknown): Fields | undefined {
+  return candidatesIn(reply).find(({ index }) => (index ?? 0) === 0)
+}
+
+/** All candidates. */
+function candidatesIn(reply: unknown): Fields[] {
   const { candidates } = asObject(reply)
-  return Array.isArray(candidates)
-    ? candidates.find((each) => isObject(each) && (each.index ?? 0) === 0)
-    : undefined
+  return Array.isArray(candidates) ? candidates.filter(isObject) : []
 }
 
 /** The parts of a candidate, which may lack them. */
@@ -72,11 +75,23 @@ export function serviceTierIn(reply: unknown): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
+/** Searches of the vendor, which it tells of where the answer ends. https://ai.google.dev/gemini-api/docs/google-search */
+function searchesIn(reply: unknown): number {
+  return candidatesIn(reply).reduce((sum, { groundingMetadata }) => {
+    const { webSearchQueries: queries } = asObject(groundingMetadata)
+    return sum + (Array.isArray(queries) ? queries.length : 0)
+  }, 0)
+}
+
 /** Reads a whole reply. */
 export function readGeminiReply(reply: unknown): Reading {
   const candidate = candidateIn(reply)
   const isAnswer = candidate ? !FAILURES.has(candidate.finishReason) : blockIn(reply) !== undefined
-  return { output: madeIn(reply), ...factsOf(reply, true), end: isAnswer ? 'finished' : 'failed' }
+  return {
+    output: madeIn(reply),
+    ...factsOf(reply, true),
+    end: isAnswer ? 'finished' : 'failed',
+  }
 }
 
 /** Reads one event of a stream. */
@@ -98,7 +113,7 @@ export function readGeminiEvent(event: unknown): Reading {
 /** The output of a reply or an event. One that a filter kept back is an answer too. */
 function madeIn(reply: unknown): Made | undefined {
   const candidate = candidateIn(reply)
-  const parts = partsIn(candidate)
+  const parts = candidatesIn(reply).flatMap(partsIn)
   const isKeptBack = blockIn(reply) !== undefined || geminiStop(candidate?.finishReason) === 'filter'
   const made = shownText(parts.map(textOf).join(''), parts.some(isShown))
   if (made ?? isKeptBack) return made ?? SHOWN
@@ -117,12 +132,16 @@ function isShown(part: Fields): boolean {
 }
 
 /** The vendor's figures, and the tier that decides their prices. Those without the output do not measure the answer before its end. */
-function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'serviceTier'> {
+function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'serviceTier' | 'calls'> {
   const { usageMetadata: reported } = asObject(reply)
-  const figures = geminiFigures(reported)
+  const searches = isEnd ? searchesIn(reply) : 0
+  const calls = searches > 0 ? { web_search: searches } : undefined
+  const tokens = geminiFigures(reported)
+  const figures = calls && tokens && tokens !== 'invalid' ? { ...tokens, ...calls } : tokens
   const isMeasured = figures === 'invalid' || (figures?.output_token ?? 0) > 0
   return {
     ...(figures && { usage: { kind: isEnd || isMeasured ? 'total' : 'start', figures, reported } }),
+    ...(calls && { calls }),
     serviceTier: serviceTierIn(reply),
   }
 }

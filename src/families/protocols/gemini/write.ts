@@ -27,13 +27,17 @@ export function writeGemini(conversation: Conversation, model: Model, options: W
     generationConfig: filled(configOf(settings, model, options)),
     ...extra?.gemini,
   })
-  const verb = settings.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
-    path: `/models/${encodeURIComponent(model.upstreamModel.replace(/^(?:models|google)\//, ''))}:${verb}`,
+    path: geminiPath(model, settings.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
     protocol: 'native',
     body: { json: edited(request, geminiEdit(request, model)) },
     stream: settings.stream,
   }
+}
+
+/** The address of a method. The prefixes are those of other addresses of the same model. */
+export function geminiPath({ upstreamModel }: Pick<Model, 'upstreamModel'>, method: string): string {
+  return `/models/${encodeURIComponent(upstreamModel.replace(/^(?:models|google)\//, ''))}:${method}`
 }
 
 function configOf(settings: Settings, model: Model, options: WriteOptions): Fields {

@@ -1,0 +1,59 @@
+// The fields of generateContent that vendors bill apart, or that name what they keep. Each name is read in two spellings, and in any
+// mixture of both. Data only. https://ai.google.dev/gemini-api/docs/pricing
+
+import type { FieldRule } from '../../contract/family'
+import { spellings } from '../dialects/gemini/body'
+import { geminiRules, soundIn } from '../dialects/gemini/fields'
+import { documentStores, namedCaches } from '../vendor-state'
+
+const RUN_BY_VENDOR = {
+  why: 'a tool that the vendor runs reads more than is held, or is billed by its use, and answers do not say how much that was',
+  instead: 'Leave it out, and give the model a function of yours that does it.',
+}
+
+/** The rule in each spelling of its field. */
+const spelled = (rule: FieldRule): FieldRule[] => spellings(rule.field).map((field) => ({ ...rule, field }))
+
+export const contentsFieldRules: readonly FieldRule[] = [
+  ...geminiRules,
+  ...soundIn(
+    'contents[].parts[].functionResponse.parts[].inlineData',
+    'contents[].parts[].functionResponse.parts[].fileData',
+  ),
+  ...spelled({
+    field: 'serviceTier',
+    plain: /^(?:service_tier_)?(?:unspecified|standard)$/i,
+    why: 'a service tier has prices of its own',
+    always: true,
+  }),
+  ...namedCaches(...spellings('cachedContent')),
+  ...documentStores(...spellings('tools[].fileSearch'), 'tools[].retrieval'),
+  ...spelled({
+    field: 'tools[].googleSearch',
+    why: 'it searches the web, which is billed by the search',
+    price: 'web_search',
+  }),
+  ...[
+    'googleSearchRetrieval',
+    'enterpriseWebSearch',
+    'googleMaps',
+    'urlContext',
+    'codeExecution',
+    'computerUse',
+    'mcpServers',
+    'parallelAiSearch',
+    'exaAiSearch',
+  ].flatMap((name) => spelled({ field: `tools[].${name}`, ...RUN_BY_VENDOR })),
+  ...spelled({
+    field: 'generationConfig.responseModalities[]',
+    plain: /^(?:modality_unspecified|text|audio)$/i,
+    why: 'pictures in an answer have a price of their own',
+    price: 'output_image_token',
+  }),
+  ...spelled({
+    field: 'generationConfig.responseModalities[]',
+    plain: /^(?:modality_unspecified|text|image)$/i,
+    why: 'spoken output has a price of its own',
+    price: 'output_audio_token',
+  }),
+]

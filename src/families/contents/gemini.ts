@@ -14,8 +14,7 @@ import {
   quoteConversation,
   textsOfConversation,
 } from '../conversation/quote'
-import { GeminiBody, memberOf } from '../dialects/gemini/body'
-import { plainGemini } from '../dialects/gemini/dialect'
+import { GeminiBody, memberOf, plainGemini } from '../dialects/gemini/body'
 import { cutGemini, eventOf, usageInContents } from '../dialects/gemini/write'
 import { geminiFigures, readGeminiEvent, readGeminiReply, thinkingTokensIn } from '../protocols/gemini/read'
 import { geminiPath } from '../protocols/gemini/write'

@@ -3,6 +3,7 @@
 // https://ai.google.dev/api/generate-content, https://protobuf.dev/programming-guides/json/.
 
 import { type Static, Type } from '@sinclair/typebox'
+import type { PlainForm } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
 import { optionalField } from '../../shared-schemas'
 
@@ -32,6 +33,11 @@ export const GeminiBody = Type.Object(
   open,
 )
 export type GeminiBody = Static<typeof GeminiBody>
+
+export const plainGemini: PlainForm = {
+  fields: [],
+  body: ({ text }) => ({ contents: [{ role: 'user', parts: [{ text }] }] }),
+}
 
 /** A member in either of its spellings; undefined if it is absent or null. */
 export function memberOf(holder: unknown, name: string): unknown {

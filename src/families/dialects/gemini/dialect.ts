@@ -1,17 +1,11 @@
 // The dialect of Google's generateContent, for models whose vendor speaks another one. It must never decide what a vendor is sent.
 
-import type { PlainForm } from '../../../contract/family'
 import { asObject } from '../../../lib/objects'
 import type { Dialect } from '../../conversation/bridge'
-import { GeminiBody, memberOf } from './body'
+import { GeminiBody, memberOf, plainGemini } from './body'
 import { geminiDialectFields, geminiRules } from './fields'
 import { readGemini, toolsOf } from './read'
 import { streamedGemini, wholeGemini } from './write'
-
-export const plainGemini: PlainForm = {
-  fields: [],
-  body: ({ text }) => ({ contents: [{ role: 'user', parts: [{ text }] }] }),
-}
 
 export const geminiDialect: Dialect<GeminiBody> = {
   name: 'gemini',

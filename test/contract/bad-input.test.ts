@@ -225,7 +225,7 @@ describe('models', () => {
       'a chat model for embeddings',
       'test-chat',
       'endpoint_model_mismatch',
-      'The model `test-chat` does not serve /v1/embeddings: it is a model for chat, messages and responses.',
+      'The model `test-chat` does not serve /v1/embeddings: it is a model for chat, messages, responses and contents.',
       '/v1/embeddings',
     ),
   ])

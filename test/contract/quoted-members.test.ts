@@ -114,6 +114,7 @@ const base: Readonly<Record<string, () => Json>> = {
   messages: () => ({ max_tokens: 5, messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] }),
   completions: () => ({ prompt: 'x' }),
   responses: () => ({ input: [{ role: 'user', content: [{ type: 'input_text', text: 'x' }] }] }),
+  contents: () => ({ contents: [{ role: 'user', parts: [{ text: 'x' }] }] }),
   embeddings: () => ({ input: 'x' }),
   rerank: () => ({ query: 'x', documents: ['x'] }),
   moderation: () => ({ input: [{ type: 'text', text: 'x' }] }),

@@ -152,5 +152,6 @@ const marks = ['', 'system[].', 'tools[].', 'messages[].content[].'].map((place)
 
 /** Rules for translated fields that cost more, or name another's property. Ids of files are refused as they are read. */
 export function messagesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
+  if (protocol === 'gemini') return messagesAddresses
   return protocol === 'converse' || protocol === 'messages' ? [...rules, ...marks] : rules
 }

@@ -52,5 +52,5 @@ export const pairs: readonly Pair[] = [
   row('messages', 'converse', bedrockConverse, bridge(messagesDialect, converseProtocol, 'bedrock-converse')),
   row('responses', 'chat', responsesOnChat, bridge(responsesDialect, openaiChatProtocol)),
   row('responses', 'messages', responsesOnMessages, bridge(responsesDialect, messagesProtocol)),
-  row('responses', 'converse', responsesOnConverse),
+  row('responses', 'converse', responsesOnConverse, bridge(responsesDialect, converseProtocol)),
 ]

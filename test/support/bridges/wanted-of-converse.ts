@@ -97,13 +97,24 @@ function isToldBy(older: Json, newer: Json): boolean {
 const lacksBeginning = ({ events }: Json): boolean => events[0]?.messageStart === undefined
 
 /** Whether a vendor sends a call without a name, or with an id that is no text. */
-const hasNamelessCalls = ({ events }: Json): boolean =>
-  (events as Json[]).some(({ contentBlockStart: begun }) => {
-    const { toolUse } = begun?.start ?? {}
-    return (
-      toolUse !== undefined && [toolUse?.name, toolUse?.toolUseId].some((each) => typeof each !== 'string')
-    )
+const hasNamelessCalls = ({ events, reply }: Json): boolean =>
+  [...(events ?? []), ...(reply?.output?.message?.content ?? [])].some((block: Json) => {
+    const { toolUse } = block?.contentBlockStart?.start ?? block ?? {}
+    if (toolUse === undefined) return false
+    return typeof toolUse?.name !== 'string' || toolUse.name === '' || typeof toolUse.toolUseId !== 'string'
   })
+
+/** Whether a signature is in a block of its own, without the thinking that it is of. */
+const hasLoneSignature = ({ events }: Json): boolean =>
+  (events as Json[]).some(({ contentBlockDelta: piece }, place) => {
+    const before = events[place - 1]?.contentBlockDelta
+    const isSignature = piece?.delta?.reasoningContent?.signature !== undefined
+    return isSignature && !before?.delta?.reasoningContent
+  })
+
+/** Whether a filter of the vendor has kept an answer back. */
+const isFiltered = (body: Json): boolean =>
+  /"stopReason":"(?:guardrail_intervened|content_filtered)"/.test(JSON.stringify(body))
 
 /** Whether pieces of an answer are worded by other events: calls, signatures, redacted thinking, and texts that say nothing. */
 const isReworded = ({ events }: Json): boolean =>
@@ -299,12 +310,6 @@ const onOthers: Row[] = [
       (older === undefined || older === 'output') && body.includes(JSON.stringify(newer)),
   },
   {
-    where: /output\.least/,
-    reason:
-      'Converse is told no budget: thinking takes of the limit what the caller allows for it, and nothing else',
-    matches: ({ older, newer }, { body }) => newer < older || body.includes('"budget_tokens"'),
-  },
-  {
     where: new RegExp(`${SENT}\\.messages\\[\\d+(?:\\]\\.content\\[\\d+)?\\.\\.\\.\\]`),
     reason: 'messages without words are none, and a mark within a result comes after it',
     matches: ({ older, newer }) => haveSameBlocks(older, newer),
@@ -312,6 +317,12 @@ const onOthers: Row[] = [
 ]
 
 const onChat: Row[] = [
+  {
+    where: /output\.least/,
+    reason:
+      'Converse is told no budget: thinking takes of the limit what the caller allows for it, and nothing else',
+    matches: ({ older, newer }, { body }) => newer < older || body.includes('"budget_tokens"'),
+  },
   {
     where: /bridge\.messages\[\]\.content\[\]\.(?:image_url\.url|file\.file_data)/,
     reason: 'addresses of files are refused where they are written, by their places',
@@ -367,10 +378,88 @@ const onChat: Row[] = [
   },
 ]
 
+const onResponses: Row[] = [
+  {
+    where: /bridge\.(?:tools\[\]\.strict|tool_choice\.tools)/,
+    reason: 'a field that was told of with its holder has a row of its own',
+    matches: ({ older, newer }) => older === undefined && newer.treatment === 'translated',
+  },
+  {
+    where: /bridge\.input\[\]\.(?:content|output)\[\]\.(?:image_url|file_data|file_url)/,
+    reason: 'addresses of files are refused where they are written, by their places',
+    matches: ({ older, newer }) => older.treatment === 'refused' && newer === undefined,
+  },
+  {
+    where: new RegExp(`${CONTENT}\\[\\d+\\](?:\\.toolResult\\.content\\[\\d+\\])?\\.(?:text|document)`),
+    reason: 'a file of text is a document of Converse, which has formats for texts',
+    matches: ({ older, newer }, { body }) =>
+      /data:text\//.test(body) && (older === undefined ? newer.format === 'txt' : newer === undefined),
+  },
+  {
+    where: /check/,
+    reason: 'a conversation in which nobody speaks is refused',
+    matches: ({ newer }) => newer.refused?.param === 'input',
+  },
+  {
+    where: /check\.refused\.message/,
+    reason: 'one text for what the dialect refuses, and for files that Converse has no form for',
+  },
+  {
+    where: /check\.refused\.code/,
+    reason: 'the address of a file is a value without a form, whatever the field that holds it',
+    matches: ({ older, newer }) => older === 'unsupported_parameter' && newer === 'unsupported_value',
+  },
+  {
+    where: /check\.refused\.(?:param|code)/,
+    reason: 'of two faults that is named first which nobody could read',
+    matches: ({ older }, { body }) =>
+      /^(?:unsupported_\w+|invalid_value|input)$|\.(?:image_url|file_data|file_url)$/.test(older) &&
+      /"(?:image_url|file_\w+)":|"content":""/.test(body),
+  },
+  {
+    where: /timing\[\d+\]/,
+    reason: 'what a filter keeps back is not told as a refusal of the model',
+    matches: (_, { body }) => isFiltered(body),
+  },
+  {
+    where: /events\[\d+\].*/,
+    reason: 'thinking that is only signed ends what was said before when its own block ends',
+    matches: (_, { body }) => hasLoneSignature(body),
+  },
+  {
+    where: new RegExp(`(?:(?:${ANSWER}|answer)\\.output|events\\[\\d+(?:\\.\\.\\.\\]|\\])).*`),
+    reason: 'a call without a name comes when the answer ends, and an id that is no text is none',
+    matches: (_, { body }) => hasNamelessCalls(body),
+  },
+  {
+    where: new RegExp(
+      `${ANSWER}\\..*|(?:answer|events\\[\\d+\\]\\.data\\.response)\\.(?:status|incomplete_details|completed_at|error|usage|output.*)`,
+    ),
+    reason: 'what a filter keeps back is not told as a refusal of the model: the answer is incomplete',
+    matches: (_, { body }) => isFiltered(body),
+  },
+  {
+    where: /events\[\d+(?:\.\.\.\]|\]\..*)/,
+    reason: 'what a filter keeps back is not told as a refusal of the model: the answer is incomplete',
+    matches: (_, { body }) => isFiltered(body),
+  },
+  {
+    where: new RegExp(`${ANSWER}\\.output\\[\\d+\\]\\.arguments`),
+    reason: 'an input that is no object is given as it came',
+    matches: ({ older }) => older === '{}',
+  },
+  {
+    where: /.*\.encrypted_content/,
+    reason: 'thinking without a signature is not sealed: the vendor does not take it back',
+    matches: ({ older, newer }) => older.includes('"signature":""') && !newer.includes('"signature":""'),
+  },
+]
+
 /** The rows of a pair. */
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
 export const wantedOfConverse: readonly WantedDifference[] = [
   ...of('bedrock-converse', [...onAll, ...onMessages]),
   ...of('chat-on-converse', [...onOthers, ...onChat]),
+  ...of('responses-on-converse', [...onAll, ...onOthers, ...onResponses]),
 ]

@@ -54,30 +54,38 @@ export class ConverseReader implements AnswerReader {
     if (typeof text === 'string') this.add(place, 'text', text)
     else if (typeof input === 'string') {
       // A call begins with its name.
-      if (this.block?.place === place && this.block?.kind === 'call') this.writer.add(this.block.item, input)
+      const call = this.openOf(place, 'call')
+      if (call) this.writer.add(call.item, input)
     } else this.think(place, asObject(reasoningContent))
   }
 
   private think(place: unknown, { text, signature, redactedContent: redacted }: Fields): void {
     if (typeof redacted === 'string') {
-      if (this.block?.place === place && this.block?.kind === 'redacted') return
+      if (this.openOf(place, 'redacted')) return
       const kept = { kind: 'messages', blocks: [{ redacted }] } as const
       // Nothing is added to it.
       this.writer.close(this.open(place, 'redacted', { kind: 'thinking', kept }).item)
     } else if (typeof text === 'string') this.add(place, 'thinking', text).signed.thinking += text
-    else if (typeof signature === 'string' && signature !== '') {
-      const { item, signed } = this.add(place, 'thinking', '')
-      signed.signature += signature
-      // The signature is kept as far as it has come.
-      if (item.kind === 'thinking') item.kept ??= { kind: 'messages', blocks: [signed] }
-    }
+    else if (typeof signature === 'string' && signature !== '') this.sign(place, signature)
+  }
+
+  /** Adds to a signature, which is kept as far as it has come. Thinking that is not shown has nothing else. */
+  private sign(place: unknown, signature: string): void {
+    const { item, signed } =
+      this.openOf(place, 'thinking') ?? this.open(place, 'thinking', { kind: 'thinking' })
+    signed.signature += signature
+    if (item.kind === 'thinking') item.kept = { kind: 'messages', blocks: [signed] }
+    this.writer.add(item, '')
   }
 
   private add(place: unknown, kind: 'text' | 'thinking', piece: string): OpenBlock {
-    const isOpen = this.block?.place === place && this.block?.kind === kind
-    const block = isOpen && this.block ? this.block : this.open(place, kind, { kind })
+    const block = this.openOf(place, kind) ?? this.open(place, kind, { kind })
     this.writer.add(block.item, piece)
     return block
+  }
+
+  private openOf(place: unknown, kind: OpenBlock['kind']): OpenBlock | undefined {
+    return this.block?.place === place && this.block?.kind === kind ? this.block : undefined
   }
 
   private open(place: unknown, kind: OpenBlock['kind'], item: AnswerItem): OpenBlock {

@@ -2,8 +2,9 @@
 
 import type { Reading } from '../../../contract/reading'
 import { asObject } from '../../../lib/objects'
-import type { AnswerEnd, AnswerItem, AnswerStop, AnswerWriter } from '../../conversation/answer'
+import type { AnswerEnd, AnswerItem, AnswerStop, AnswerWriter, ThinkingItem } from '../../conversation/answer'
 import { readMessage } from '../../messages/caller-side'
+import type { ThinkingBlock } from '../../sealed-reasoning'
 
 type Fields = Record<string, unknown>
 
@@ -25,15 +26,13 @@ function readBlock(
   else if (toolUse !== undefined) {
     const { toolUseId, name, input } = asObject(toolUse)
     const call = { kind: 'call', id: textOr(toolUseId), name: textOr(name), form: 'function' } as const
-    write(writer, call, JSON.stringify(input ?? {}))
+    // An input that is absent was cut off.
+    write(writer, call, (input ?? null) === null ? '' : JSON.stringify(input))
   } else if (reasoningContent !== undefined) {
     const { reasoningText, redactedContent: redacted } = asObject(reasoningContent)
-    const { text: said, signature } = asObject(reasoningText)
-    const thinking = textOr(said)
-    const block = typeof redacted === 'string' ? { redacted } : { thinking, signature: textOr(signature) }
-    const isKept = 'redacted' in block || block.signature !== ''
-    const kept = { kind: 'messages', blocks: [block] } as const
-    write(writer, { kind: 'thinking', ...(isKept && { kept }) }, thinking)
+    const { text: thinking, signature } = asObject(reasoningText)
+    if (typeof redacted === 'string') think(writer, { redacted })
+    else think(writer, { thinking: textOr(thinking), signature: textOr(signature) })
   } else {
     const { content } = asObject(citationsContent)
     for (const block of Array.isArray(content) ? content : []) {
@@ -45,6 +44,18 @@ function readBlock(
 function write(writer: AnswerWriter, item: AnswerItem, text: string): void {
   writer.open(item)
   writer.add(item, text)
+  writer.close(item)
+}
+
+/** Writes thinking, if there is any, and keeps what is signed of it. */
+function think(writer: AnswerWriter, block: ThinkingBlock): void {
+  const thinking = 'redacted' in block ? '' : block.thinking
+  const isKept = 'redacted' in block || block.signature !== ''
+  if (thinking === '' && !isKept) return
+  const item: ThinkingItem = { kind: 'thinking' }
+  writer.open(item)
+  writer.add(item, thinking)
+  if (isKept) item.kept = { kind: 'messages', blocks: [block] }
   writer.close(item)
 }
 

@@ -20,10 +20,11 @@ type Fields = Record<string, unknown>
 export function writeConverse(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings } = conversation
   const tools = toolsSent(conversation)
+  const messages = converseMessages(conversation, model, tools.length > 0)
   const system = systemBlocks(conversation, model)
   const output = outputOf(conversation, model)
   const request = {
-    messages: converseMessages(conversation, model, tools.length > 0),
+    messages,
     ...(system.length > 0 && { system }),
     inferenceConfig: { maxTokens: outputLimit(settings, model, options), ...samplingOf(settings, model) },
     ...(tools.length > 0 && { toolConfig: toolConfigOf(tools, conversation, model) }),

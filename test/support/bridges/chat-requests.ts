@@ -170,6 +170,8 @@ const fields: readonly Json[] = [
   { tools: [tool], tool_choice: { type: 'function', function: { name: 'look' } } },
   { tools: [tool], tool_choice: { type: 'function', function: {} } },
   { tools, tool_choice: { type: 'custom', custom: { name: 'note' } } },
+  { tools: [tool], tool_choice: { type: 'custom', custom: { name: 'note' } } },
+  { tools, tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [tool] } } },
   { tools, tool_choice: { type: 'web_search' } },
   ...['auto', 'required'].map((mode) => ({
     tools,

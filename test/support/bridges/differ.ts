@@ -230,7 +230,14 @@ class Comparison {
     )
     const { until = 'all', ending, isSlow } = course
     const how = `${label} (until ${until}, ${ending}${isSlow ? ', slow' : ''})`
-    this.note('stream', outcome, other, { label: how, model: older[0].id, body: { request: body, events } })
+    const sent = streams.map((_, candidate) =>
+      until === 'all' ? events : events.slice(0, Math.ceil((until - candidate) / streams.length)),
+    )
+    this.note('stream', outcome, other, {
+      label: how,
+      model: older[0].id,
+      body: { request: body, events, sent },
+    })
     if (!told || course.until !== undefined || streams.length > 1 || REWORDED.test(body)) return
     const words = [told, toldIn(other.events ?? [])].map(withFilledCalls)
     if (Bun.deepEquals(words[0], words[1])) this.report.faithful++

@@ -100,60 +100,6 @@ const onAll: Row[] = [
   },
 ]
 
-const onResponses: Row[] = [
-  {
-    where: /bridge\.thinking\.treatment|check/,
-    reason: 'a budget of thinking is an effort, as for callers of messages',
-    matches: ({ older, newer }) =>
-      newer === 'translated' || (newer === 'accepted' && older.refused.param === 'thinking'),
-  },
-  {
-    where: /(?:bridge|rules)\.prompt_cache_options\.ttl/,
-    reason: 'what a vendor charges for is refused by a rule, and what it cannot say by the table',
-  },
-  {
-    where: /check/,
-    reason: 'efforts, choices of tools and verbosities that are none are refused here too',
-    matches: ({ older, newer }) =>
-      older === 'accepted' && /^(?:reasoning_effort|tool_choice|verbosity)$/.test(newer.refused?.param),
-  },
-  {
-    where: /check/,
-    reason: 'a refusal of the assistant that somebody else repeats is a text',
-    matches: ({ older, newer }) => newer === 'accepted' && /not refusal/.test(older.refused?.message),
-  },
-  {
-    where: /events\[\d+\.\.\.\]/,
-    reason: 'a refusal, or reasoning, that came without pieces is not lost',
-    matches: ({ older, newer }) =>
-      older.length === 0 &&
-      newer.every(({ data }: Json) => {
-        const { refusal, reasoning_content: thought } = data?.choices?.[0]?.delta ?? {}
-        return refusal !== undefined || thought !== undefined
-      }),
-  },
-  {
-    where: /quote\[\d\]\.output_token|output\.(?:most|least)/,
-    reason: 'models of responses are sent no prediction, and of two limits the one that is sent counts',
-    matches: ({ older, newer }) => newer <= older,
-  },
-  {
-    where: new RegExp(`${CALL}\\.tool_choice\\.type`),
-    reason: 'a choice that has no type but a function is one of a function',
-    matches: ({ newer }) => newer === 'function',
-  },
-  {
-    where: new RegExp(`${CALL.replace('(?:\\[0\\])?', '(?:\\[\\d+\\])?')}\\.input.*`),
-    reason:
-      'messages of one side in a row are one, without texts that say nothing; results that are texts are one text',
-  },
-  {
-    where: new RegExp(`${ANSWER}\\.message\\.(?:content|refusal)`),
-    reason: 'a text of the assistant is one, whatever the vendor calls its type',
-    matches: ({ newer }) => newer === null || newer.length > 0,
-  },
-]
-
 const onMessages: Row[] = [
   {
     where: /bridge\.(?:prompt_cache_(?:key|retention|options)|include_reasoning)\.treatment/,
@@ -235,7 +181,6 @@ const onMessages: Row[] = [
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
 export const wantedOfChat: readonly WantedDifference[] = [
-  ...of('chat-on-responses', [...onAll, ...onResponses]),
   ...of('chat-on-messages', [...onAll, ...onMessages]),
   ...of('chat-on-converse', onAll),
 ]

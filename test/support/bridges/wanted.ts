@@ -7,6 +7,7 @@ import { wantedOfConverse } from './wanted-of-converse'
 import { wantedOfMessages } from './wanted-of-messages'
 import { wantedOnChat } from './wanted-on-chat'
 import { wantedOnMessages } from './wanted-on-messages'
+import { wantedOnResponses } from './wanted-on-responses'
 
 export const wantedDifferences: readonly WantedDifference[] = [
   {
@@ -35,4 +36,5 @@ export const wantedDifferences: readonly WantedDifference[] = [
   ...wantedOnChat,
   ...wantedOfConverse,
   ...wantedOnMessages,
+  ...wantedOnResponses,
 ]

@@ -66,7 +66,8 @@ export function itemsOfTurns(
     }
   }
   endUser()
-  return items
+  // A request without any input is refused, and one that says nothing is answered.
+  return items.length > 0 ? items : [{ role: 'user', content: '' }]
 }
 
 /** A plain string if there is nothing but one text. */
@@ -89,10 +90,16 @@ function partOf(part: Part): SentPart {
     case 'document':
       return /^https?:/i.test(part.url)
         ? { type: 'input_file', file_url: part.url }
-        : { type: 'input_file', filename: part.filename ?? 'document.pdf', file_data: part.url }
+        : { type: 'input_file', filename: part.filename ?? nameOf(part.url), file_data: part.url }
   }
   const place = `${part.at}.type`
   throw invalidRequest(place, `Invalid value for '${place}': this model takes texts, pictures and files.`)
+}
+
+/** A name for a file without one: vendors require a name (laravel/ai#324), and see by its end how to read the file. */
+function nameOf(url: string): string {
+  const [, subtype = 'pdf'] = /^data:\w+\/(\w{2,5})[;,]/.exec(url) ?? []
+  return `document.${subtype === 'plain' ? 'txt' : subtype}`
 }
 
 /** The output of a call: a plain string, if all of it are texts. */

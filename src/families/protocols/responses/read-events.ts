@@ -16,6 +16,8 @@ type Fields = Record<string, unknown>
 /** An item of the vendor that has not ended. */
 interface Open {
   item: ThinkingItem | TextItem | CallItem
+  /** The vendor's id of it; a message may have several items. */
+  id: unknown
   /** True once a piece of it has come. */
   hasPieces: boolean
 }
@@ -31,8 +33,10 @@ export class ResponseReader implements AnswerReader {
   constructor(private readonly writer: AnswerWriter) {}
 
   push(event: object): void {
-    const { type, response, item, item_id: id, output_index: place, delta, logprobs } = event as Fields
-    if (this.hasEnded(place, id ?? asObject(item).id)) return
+    const { type, response, item, item_id, output_index, delta, logprobs } = event as Fields
+    const id = item_id ?? asObject(item).id
+    if (this.hasEnded(output_index, id)) return
+    const place = type === 'response.output_item.added' ? output_index : this.placeOf(output_index, id)
     switch (type) {
       case 'response.created':
         this.begin(asObject(response))
@@ -41,10 +45,10 @@ export class ResponseReader implements AnswerReader {
         this.openItem(place, asObject(item))
         break
       case 'response.output_text.delta':
-        this.say(place, 'text', textOr(delta), listOf(logprobs))
+        this.say({ place, id }, 'text', textOr(delta), listOf(logprobs))
         break
       case 'response.refusal.delta':
-        this.say(place, 'refusal', textOr(delta))
+        this.say({ place, id }, 'refusal', textOr(delta))
         break
       case 'response.reasoning_summary_part.added':
         this.beginThought(place)
@@ -86,6 +90,13 @@ export class ResponseReader implements AnswerReader {
     this.items.delete(place)
   }
 
+  /** Some servers number the events of an item wrongly: its id shows which one they are of. */
+  private placeOf(index: unknown, id: unknown): unknown {
+    if (this.items.has(index) || typeof id !== 'string') return index
+    for (const [place, open] of this.items) if (open.id === id) return place
+    return index
+  }
+
   private hasEnded(place: unknown, id: unknown): boolean {
     return typeof id === 'string' && this.ended.has(`${place} ${id}`)
   }
@@ -104,25 +115,25 @@ export class ResponseReader implements AnswerReader {
   }
 
   /** The item at a place, begun when it comes first; undefined for one of a kind that nobody reads. */
-  private openItem(place: unknown, { type, call_id: id, name }: Fields): Open | undefined {
+  private openItem(place: unknown, { type, id, call_id: call, name }: Fields): Open | undefined {
     const known = this.items.get(place)
     if (known) return known
     switch (type) {
       case 'reasoning':
-        return this.open(place, { kind: 'thinking' })
+        return this.open(place, id, { kind: 'thinking' })
       case 'message':
-        return this.open(place, { kind: 'text' })
+        return this.open(place, id, { kind: 'text' })
       case 'function_call':
       case 'custom_tool_call': {
         const form = type === 'function_call' ? 'function' : 'custom'
-        return this.open(place, { kind: 'call', id: textOr(id), name: textOr(name), form })
+        return this.open(place, id, { kind: 'call', id: textOr(call), name: textOr(name), form })
       }
     }
     return undefined
   }
 
-  private open(place: unknown, item: Open['item']): Open {
-    const open = { item, hasPieces: false }
+  private open(place: unknown, id: unknown, item: Open['item']): Open {
+    const open = { item, id, hasPieces: false }
     this.items.set(place, open)
     this.writer.open(item)
     return open
@@ -135,14 +146,19 @@ export class ResponseReader implements AnswerReader {
   }
 
   /** A message may have texts and refusals, which are items of their own. */
-  private say(place: unknown, kind: TextItem['kind'], piece: string, logprobs?: readonly Fields[]): void {
+  private say(
+    { place, id }: Fields,
+    kind: TextItem['kind'],
+    piece: string,
+    logprobs?: readonly Fields[],
+  ): void {
     if (piece === '') return
-    let open = this.openItem(place, { type: 'message' })
+    let open = this.openItem(place, { type: 'message', id })
     if (!open) return
     if (open.item.kind !== kind) {
       const { hasPieces } = open
       this.writer.close(open.item)
-      open = this.open(place, { kind })
+      open = this.open(place, id, { kind })
       open.hasPieces = hasPieces
     }
     if (kind === 'refusal') this.refusal += piece
@@ -173,12 +189,12 @@ export class ResponseReader implements AnswerReader {
     this.add(open, call.form === 'function' ? argumentsOf(item.arguments) : textOr(item.input))
   }
 
-  private endMessage(place: unknown, { hasPieces }: Open, { content }: Fields): void {
+  private endMessage(place: unknown, { id, hasPieces }: Open, { content }: Fields): void {
     const parts = listOf(content)
     if (!hasPieces) {
       for (const { text, refusal, logprobs } of parts) {
-        this.say(place, 'text', textOr(text), listOf(logprobs))
-        this.say(place, 'refusal', textOr(refusal))
+        this.say({ place, id }, 'text', textOr(text), listOf(logprobs))
+        this.say({ place, id }, 'refusal', textOr(refusal))
       }
     }
     const sources = parts.flatMap(({ annotations }) => listOf(annotations).flatMap(annotationOf))

@@ -2,12 +2,12 @@
 // if a newer family does better; a row that no case needs any more fails.
 
 import type { WantedDifference } from './differences'
+import { chatOnResponsesDifferences } from './wanted-chat-on-responses'
+import { messagesOnResponsesDifferences } from './wanted-messages-on-responses'
 import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfConverse } from './wanted-of-converse'
-import { wantedOfMessages } from './wanted-of-messages'
 import { wantedOnChat } from './wanted-on-chat'
 import { wantedOnMessages } from './wanted-on-messages'
-import { wantedOnResponses } from './wanted-on-responses'
 
 export const wantedDifferences: readonly WantedDifference[] = [
   {
@@ -32,9 +32,9 @@ export const wantedDifferences: readonly WantedDifference[] = [
       /base64|data:/.test(JSON.stringify(body)),
   },
   ...wantedOfChat,
-  ...wantedOfMessages,
   ...wantedOnChat,
   ...wantedOfConverse,
   ...wantedOnMessages,
-  ...wantedOnResponses,
+  ...chatOnResponsesDifferences.map((row) => ({ pair: 'chat-on-responses', ...row })),
+  ...messagesOnResponsesDifferences.map((row) => ({ pair: 'messages-on-responses', ...row })),
 ]

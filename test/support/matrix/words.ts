@@ -46,6 +46,20 @@ export class Words {
   }
 }
 
+/** Runs with the inputs of calls as grammars have them that parse them: spaces do not count, and no object is `_raw`. */
+export const parsedCalls = (runs: readonly Run[]): Run[] =>
+  runs.map((run) => (run.kind === 'call' ? { ...run, text: JSON.stringify(parsedInput(run.text)) } : run))
+
+function parsedInput(text: string): Json {
+  try {
+    const value = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  } catch {
+    // A raw text.
+  }
+  return { _raw: text }
+}
+
 const textOr = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** Some vendors send arguments parsed. */
@@ -65,6 +79,12 @@ interface VendorItem {
   hasEnded: boolean
 }
 
+/** Events that show an item though its beginning is missing. */
+const BEGINNERS: Readonly<Record<string, string>> = {
+  'response.output_text.delta': 'message',
+  'response.refusal.delta': 'message',
+  'response.reasoning_summary_part.added': 'reasoning',
+}
 const KINDS = new Set<unknown>(['message', 'reasoning', 'function_call', 'custom_tool_call'])
 
 /** What is sent by a vendor of responses, an item after the other: their pieces, else the item at its end. */
@@ -80,7 +100,7 @@ export function wordsOfResponse(events: readonly Json[]): Run[] {
       const open = items.filter(({ hasEnded }) => !hasEnded)
       own ??= open.findLast((each) => each.place === place) ?? open.findLast((each) => each.id === id)
     }
-    const begun = /(?:output_text|refusal)\.delta$/.test(type) ? { type: 'message' } : item
+    const begun = /item\.(?:added|done)$/.test(type) ? item : { type: BEGINNERS[type] }
     if (!own && KINDS.has(begun?.type)) {
       own = { id, place, item: begun, pieces: '', hasEnded: false }
       items.push(own)
@@ -88,7 +108,7 @@ export function wordsOfResponse(events: readonly Json[]): Run[] {
     if (!own || own.hasEnded) continue
     if (type.endsWith('.delta')) own.pieces += textOr(delta)
     if (type === 'response.output_item.done') {
-      own.item = { ...own.item, ...item, type: own.item.type }
+      own.item = { ...own.item, ...item, type: own.item.type, name: textOr(own.item.name) || item?.name }
       own.hasEnded = true
     }
   }
@@ -123,6 +143,6 @@ function addItem(words: Words, place: unknown, item: Json, pieces: string): void
       words.call(place, item.name, pieces || item.arguments)
       break
     case 'custom_tool_call':
-      words.call(place, item.name, pieces || item.input)
+      words.call(place, item.name, pieces || textOr(item.input))
   }
 }

@@ -1,115 +1,27 @@
-// Differences that are wanted between older and newer families for models of responses: callers of chat completions and of messages.
+// Differences that are wanted between chat-on-responses and the family in its place.
 
-import { wordsInEvents, wordsInReply } from '../matrix/told-words'
-import { type Run, wordsOfResponse, wordsOfResponseReply } from '../matrix/words'
+import { wordsInReply } from '../matrix/told-words'
+import { type Run, wordsOfResponseReply } from '../matrix/words'
 import type { Json } from '../scenario'
-import type { DifferenceContext, WantedDifference } from './differences'
-
-type Row = Omit<WantedDifference, 'pair'>
-
-/** Whether one family has refused a request that the other one has accepted. */
-const isOfOne = ({ older, newer }: DifferenceContext): boolean =>
-  (older.check === 'accepted') !== (newer.check === 'accepted')
-
-/** The refusal by the newer family of a request that the older one accepted; undefined if it is not so. */
-const refusedNow = ({ older, newer }: DifferenceContext): Json | undefined =>
-  older.check === 'accepted' ? newer.check?.refused : undefined
-
-/** The value at a place of an outcome: `limited[1][0].body.json.input`. */
-const valueAt = (outcome: Json, place: string): Json =>
-  place.split(/[.[\]]+/).reduce((value, name) => (name === '' ? value : value?.[name]), outcome)
-
-const CALL = /(?:call\[\d+\]|limited\[\d\]\[\d+\]|callAfter\[\d\])\.body\.json/.source
-
-const INPUT = new RegExp(`${CALL}\\.input(?:\\[.*)?`)
-
-/** The inputs of the calls at a place. */
-function inputsAt(where: string, { older, newer }: DifferenceContext): [older: Json, newer: Json] {
-  const place = where.slice(0, where.indexOf('.input') + '.input'.length)
-  return [valueAt(older, place), valueAt(newer, place)]
-}
-
-const EMPTY_TEXT = { type: 'input_text', text: '' }
-
-/** The results of each run of results and messages of the user, then the messages. */
-function resultsFirst(items: Json[]): Json[] {
-  const sorted: Json[] = []
-  let said: Json[] = []
-  for (const item of items) {
-    if (item.role === 'user') said.push(item)
-    else if (item.output !== undefined) sorted.push(item)
-    else {
-      sorted.push(...said, item)
-      said = []
-    }
-  }
-  return [...sorted, ...said]
-}
-
-/** Files at addresses as such, and files without a name with that of their type. */
-function namedFiles(items: Json[]): Json[] {
-  return items.map(({ ...item }) => {
-    for (const member of ['content', 'output']) {
-      if (Array.isArray(item[member])) item[member] = item[member].map(namedFile)
-    }
-    return item
-  })
-}
-
-function namedFile(part: Json): Json {
-  if (part.type !== 'input_file') return part
-  if (/^https?:/.test(part.file_data)) return { type: part.type, file_url: part.file_data }
-  const [, type = 'pdf'] = /^data:\w+\/(\w+)/.exec(part.file_data) ?? []
-  return part.filename ? part : { ...part, filename: `document.${type}` }
-}
-
-/** Without the names of those who say nothing: names are texts before what is said. */
-const withoutSilence = (items: Json[]): Json[] =>
-  items.filter(({ role, content }) => {
-    const [only, ...others] = role === 'user' ? partsOf(content) : []
-    return others.length > 0 || !/^\w+:$/.test(only?.text)
-  })
-
-/** Results in the form of the last call of their id. */
-function ofLastCalls(items: Json[]): Json[] {
-  const forms = new Map<unknown, string>()
-  return items.map((item) => {
-    if (item.name !== undefined) forms.set(item.call_id, item.type)
-    const form = forms.get(item.call_id)
-    return item.output === undefined || form === undefined ? item : { ...item, type: `${form}_output` }
-  })
-}
-
-/** Items with messages of one role in a row as one, parts that say nothing left out, and results of texts as one text. */
-function plainItems(input: Json): Json[] {
-  const items: Json[] = []
-  for (const item of typeof input === 'string' ? [{ role: 'user', content: input }] : input) {
-    if (item.output !== undefined) items.push({ ...item, output: oneText(item.output) })
-    else if (item.role === undefined) items.push(item)
-    else {
-      const parts = partsOf(item.content)
-      const last = items.at(-1)
-      if (parts.length === 0) continue
-      if (last?.role === item.role && item.role !== 'system' && item.role !== 'developer') {
-        last.content.push(...parts)
-      } else items.push({ role: item.role, content: parts })
-    }
-  }
-  return items
-}
-
-/** The parts of a content that say anything. */
-function partsOf(content: Json): Json[] {
-  const parts = typeof content === 'string' ? [{ type: 'input_text', text: content }] : content
-  return parts.filter((part: Json) => !Bun.deepEquals(part, EMPTY_TEXT))
-}
-
-function oneText(output: Json): Json {
-  if (typeof output === 'string') return output
-  const parts = partsOf(output)
-  const texts = parts.flatMap(({ type, text }) => (type === 'input_text' ? [text] : []))
-  return texts.length < parts.length ? parts : texts.join('\n\n')
-}
+import type { DifferenceContext } from './differences'
+import {
+  CALL,
+  CHECK,
+  hasNamelessCalls,
+  INPUT,
+  idsIn,
+  inputsAt,
+  isOfOne,
+  namedFiles,
+  ofLastCalls,
+  plainItems,
+  type Row,
+  refusedNow,
+  resultsFirst,
+  saysWhatIsSent,
+  valueAt,
+  withoutSilence,
+} from './responses-compared'
 
 /** Events of a stream of chat without what is said: how each candidate begins, its calls' own ids, sources and figures. */
 function chatFrame(events: readonly Json[], ids: readonly string[]): Json {
@@ -135,10 +47,6 @@ function chatFrame(events: readonly Json[], ids: readonly string[]): Json {
 const endsOf = (events: readonly Json[]): Json[] =>
   events.flatMap(({ data }) => (data.choices?.[0]?.finish_reason ? [data.choices[0]] : []))
 
-/** The ids of calls that a vendor sends, by the names of the calls. */
-const idsIn = ({ events }: Json): string[] =>
-  [...JSON.stringify(events).matchAll(/"call_id":"([^"]+)"/g)].map(([, id]) => id as string)
-
 function isFramedAlike({ older, newer, body }: DifferenceContext, ids = idsIn(body)): boolean {
   const [frame, other] = [older, newer].map(({ events }) => chatFrame(events, ids))
   return Bun.deepEquals(frame, other)
@@ -162,39 +70,13 @@ const hasEnded = ({ sent }: Json, candidate: number): boolean =>
 const saidIn = (runs: readonly Run[]): string =>
   runs.flatMap(({ kind, text }) => (kind === 'said' ? [text] : [])).join('')
 
-/** Nothing is said after the end, or an error. */
-function untilEnd(events: readonly Json[]): readonly Json[] {
-  const end = events.findIndex(
-    ({ type, error }) => /^(?:error|response\.(?:failed|completed|incomplete))$/.test(type) || error,
-  )
-  return end === -1 ? events : events.slice(0, end)
-}
-
-/** Whether the newer family tells each candidate what the vendor sent, as far as it is looked at. */
-function saysWhatIsSent({ body, newer }: DifferenceContext, seen = (runs: Run[]) => runs): boolean {
-  return body.sent.every((events: Json[], candidate: number) =>
-    Bun.deepEquals(seen(wordsInEvents(newer.events, candidate)), seen(wordsOfResponse(untilEnd(events)))),
-  )
-}
-
 /** Without calls that have no name, which are told last, or not at all if the stream fails: calls may change places. */
 const namedCalls = (runs: readonly Run[]): Run[] => [
   ...runs.filter(({ kind }) => kind !== 'call'),
   ...runs.filter(({ name }) => name).toSorted((one, other) => (one.text < other.text ? -1 : 1)),
 ]
 
-/** Whether a call begins without a name. */
-const hasNamelessCalls = ({ events }: Json): boolean =>
-  events.some(
-    ({ type, item }: Json) =>
-      type === 'response.output_item.added' &&
-      /_call$/.test(item?.type) &&
-      (typeof item.name !== 'string' || item.name === ''),
-  )
-
-const CHECK = /check(?:\.refused\.(?:code|param|message))?/
-
-const ofChat: Row[] = [
+export const chatOnResponsesDifferences: readonly Row[] = [
   {
     where: /bridge\.messages\[\]\.content\[\]\.type\.plain/,
     reason: 'sounds are refused by a row of their own, where a protocol has no form for them',
@@ -367,8 +249,3 @@ const ofChat: Row[] = [
       saysWhatIsSent(context, namedCalls),
   },
 ]
-
-/** The rows of a pair. */
-const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
-
-export const wantedOnResponses: readonly WantedDifference[] = [...of('chat-on-responses', ofChat)]

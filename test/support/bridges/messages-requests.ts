@@ -127,6 +127,8 @@ const looked = (called: Json, ...answers: Json[]): Json =>
   turn(user('Where?'), assistant([called]), user(answers))
 
 const fields: readonly Json[] = [
+  { max_tokens: 0, ...turn(user([{ type: 'unknown' }])) },
+  { tools: [tool], tool_choice: { type: 'auto', disable_parallel_tool_use: null } },
   ...each('max_tokens', 0, 1, 15, 16, 300, 1_024, 5_000, 50_000, 100_000_000, undefined, null, '7'),
   ...each('temperature', 0, 0.5, 1, 2, null, 'warm'),
   ...each('top_p', 0, 0.5, 1, null),

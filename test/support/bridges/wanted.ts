@@ -2,8 +2,8 @@
 // if a newer family does better; a row that no case needs any more fails.
 
 import type { WantedDifference } from './differences'
-import { chatOnResponsesDifferences } from './wanted-chat-on-responses'
-import { messagesOnResponsesDifferences } from './wanted-messages-on-responses'
+import { chatOnResponsesDifferences } from './wanted/chat-on-responses'
+import { messagesOnResponsesDifferences } from './wanted/messages-on-responses'
 import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfConverse } from './wanted-of-converse'
 import { wantedOnChat } from './wanted-on-chat'

@@ -1,10 +1,10 @@
 // What requests to vendors of responses, and streams of them, say, for the rows of wanted differences: inputs of both families as
 // plain items, and the words of a stream.
 
-import { wordsInEvents } from '../matrix/told-words'
-import { type Run, wordsOfResponse } from '../matrix/words'
-import type { Json } from '../scenario'
-import type { DifferenceContext, WantedDifference } from './differences'
+import { wordsInEvents } from '../../matrix/told-words'
+import { type Run, wordsOfResponse } from '../../matrix/words'
+import type { Json } from '../../scenario'
+import type { DifferenceContext, WantedDifference } from '../differences'
 
 export type Row = Omit<WantedDifference, 'pair'>
 

@@ -1,9 +1,9 @@
 // Differences that are wanted between chat-on-responses and the family in its place.
 
-import { wordsInReply } from '../matrix/told-words'
-import { type Run, wordsOfResponseReply } from '../matrix/words'
-import type { Json } from '../scenario'
-import type { DifferenceContext } from './differences'
+import { wordsInReply } from '../../matrix/told-words'
+import { type Run, wordsOfResponseReply } from '../../matrix/words'
+import type { Json } from '../../scenario'
+import type { DifferenceContext } from '../differences'
 import {
   CALL,
   CHECK,
@@ -136,9 +136,9 @@ export const chatOnResponsesDifferences: readonly Row[] = [
   {
     where: CHECK,
     reason:
-      'of two faults that of the tools, their choice and the format is named first, and that of an effort last',
+      'of two faults that of the tools, their choice and the format is named first, and that of an effort or of too many streams last',
     matches: (_, { older: { check: older }, newer: { check: newer } }) =>
-      (older.refused?.param === 'reasoning_effort' && newer.refused !== undefined) ||
+      (/^(?:reasoning_effort|n)$/.test(older.refused?.param) && newer.refused !== undefined) ||
       (/^(?:messages\[|tool_choice$)/.test(older.refused?.param) &&
         /^(?:tools\[|tool_choice$|response_format)/.test(newer.refused?.param)),
   },

@@ -3,10 +3,9 @@
 
 import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
-import { chatOnConverse } from './chat/via-converse/family'
 import { openaiCompletions } from './completions/openai'
 import { geminiContents } from './contents/gemini'
-import { bridge } from './conversation/bridge'
+import { bridge, type Dialect as ConversationDialect, type Protocol } from './conversation/bridge'
 import { chatDialect } from './dialects/chat/dialect'
 import { geminiDialect } from './dialects/gemini/dialect'
 import { messagesDialect } from './dialects/messages/dialect'
@@ -22,8 +21,8 @@ import { openaiImages } from './images/openai'
 import { openaiImageEdits } from './images/openai-edits'
 import { openaiImageEditsOnXai, xaiImages } from './images/xai'
 import { anthropicMessages } from './messages/anthropic'
-import { bedrockConverse } from './messages/converse/family'
 import { openaiModeration } from './moderation/openai'
+import { converseProtocol } from './protocols/converse/protocol'
 import { geminiProtocol } from './protocols/gemini/protocol'
 import { messagesProtocol } from './protocols/messages/protocol'
 import { openaiChatProtocol } from './protocols/openai-chat/protocol'
@@ -31,7 +30,6 @@ import { responsesProtocol } from './protocols/responses/protocol'
 import { cohereRerank } from './rerank/cohere'
 import { voyageRerank } from './rerank/voyage'
 import { openaiResponses } from './responses/openai'
-import { responsesOnConverse } from './responses/via-converse/family'
 import { dashscopeSpeech } from './speech/dashscope'
 import { elevenlabsSpeech } from './speech/elevenlabs'
 import { minimaxSpeech } from './speech/minimax'
@@ -41,28 +39,34 @@ import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { xaiVideo } from './videos/xai'
 
+const dialects = [
+  chatDialect,
+  messagesDialect,
+  responsesDialect,
+  geminiDialect,
+] as unknown as ConversationDialect[]
+const protocols = [openaiChatProtocol, messagesProtocol, responsesProtocol, geminiProtocol, converseProtocol]
+
+/** Conversations of callers whose dialect the vendor does not speak. */
+const bridges = dialects.flatMap((dialect) =>
+  protocols
+    .filter(({ name }) => name !== dialect.name)
+    .map((protocol) => bridge(dialect, protocol, ownName(dialect, protocol))),
+)
+
+/** Nobody calls in Converse's own dialect: the family of its models is that for callers of messages. */
+function ownName({ name }: ConversationDialect, protocol: Protocol): string | undefined {
+  return name === 'messages' && protocol === converseProtocol ? protocol.family : undefined
+}
+
 // Each family knows its own body. The request line only hands a checked body back to the family that checked it.
 const list = [
   openaiChat,
   anthropicMessages,
-  bridge(chatDialect, messagesProtocol),
-  bridge(messagesDialect, openaiChatProtocol),
-  openaiCompletions,
   openaiResponses,
-  bridge(responsesDialect, openaiChatProtocol),
-  bridge(responsesDialect, messagesProtocol),
-  bridge(chatDialect, responsesProtocol),
-  bridge(messagesDialect, responsesProtocol),
-  bedrockConverse,
-  chatOnConverse,
-  responsesOnConverse,
   geminiContents,
-  bridge(chatDialect, geminiProtocol),
-  bridge(messagesDialect, geminiProtocol),
-  bridge(responsesDialect, geminiProtocol),
-  bridge(geminiDialect, openaiChatProtocol),
-  bridge(geminiDialect, messagesProtocol),
-  bridge(geminiDialect, responsesProtocol),
+  ...bridges,
+  openaiCompletions,
   openaiEmbeddings,
   geminiEmbeddings,
   voyageEmbeddings,

@@ -32,6 +32,7 @@ export type Concept =
   | 'penalties'
   | 'functions'
   | 'strict_functions'
+  | 'strict_functions_of_messages'
   | 'custom_tools'
   | 'choice'
   | 'allowed_tools'

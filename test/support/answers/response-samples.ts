@@ -19,7 +19,9 @@ const look = {
 }
 const withTool = (more: Json) => ({ tools: [{ ...look, ...more }] })
 const schema = { type: 'object', properties: { a: { type: 'string' } } }
+const strict = { ...schema, required: ['a'], additionalProperties: false }
 const pdf = 'data:application/pdf;base64,JVBERi0='
+const byAddress = { type: 'input_file', file_url: 'https://example.com/a.pdf' }
 const image = { type: 'input_image', image_url: 'https://example.com/a.png' }
 const assistant = (content: unknown, more: Json = {}) => items({ role: 'assistant', content, ...more }, hello)
 
@@ -103,6 +105,17 @@ const onBoth: Samples = {
   'tools[] shell': { tools: [{ type: 'shell' }] },
   'tools[] apply_patch': { tools: [{ type: 'apply_patch' }] },
   tool_choice: { tools: [look], tool_choice: 'required' },
+  'tool_choice.tools': {
+    tools: [look, { ...look, name: 'hear' }],
+    tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'look' }] },
+  },
+  'tools[].strict': withTool({ parameters: strict, strict: true }),
+  'text.format.strict': {
+    text: { format: { type: 'json_schema', name: 'a', schema: strict, strict: true } },
+  },
+  'input[].content[].file_url': part(byAddress),
+  'input[].output[].file_url': items(call, output([byAddress])),
+  'input[].content[].detail': part({ ...image, detail: 'low' }),
   parallel_tool_calls: { tools: [look], parallel_tool_calls: false },
   'text.format': { text: { format: { type: 'json_schema', name: 'a', schema } } },
   user: { user: 'u' },
@@ -169,7 +182,7 @@ const own = { model: 'test-reasoning' }
 
 export const responsesOnChatSamples: Samples = {
   ...onBoth,
-  'input[].content[] input_audio': {
+  'input[].content[].type': {
     ...part({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }),
     model: 'test-sound',
   },
@@ -180,11 +193,6 @@ export const responsesOnChatSamples: Samples = {
   prompt_cache_key: { ...own, prompt_cache_key: 'k' },
   service_tier: { model: 'test-tiers', service_tier: 'priority' },
   'reasoning.summary': { ...own, reasoning: { summary: 'auto' } },
-  'input[].content[].file_url': part({ type: 'input_file', file_url: 'https://example.com/a.pdf' }),
-  'input[].output[].file_url': items(
-    call,
-    output([{ type: 'input_file', file_url: 'https://example.com/a.pdf' }]),
-  ),
 }
 
 export const responsesOnMessagesSamples: Samples = {
@@ -192,18 +200,14 @@ export const responsesOnMessagesSamples: Samples = {
   'reasoning.effort': { reasoning: { effort: 'low' }, max_output_tokens: 9_000 },
   'reasoning.summary': { reasoning: { effort: 'low', summary: 'auto' }, max_output_tokens: 9_000 },
   prompt_cache_key: { prompt_cache_key: 'k' },
-  'input[].content[].detail': part({ ...image, detail: 'low' }),
   include: { include: ['reasoning.encrypted_content'] },
   'text.verbosity': { text: { verbosity: 'low' } },
-  'text.format.strict': { text: { format: { type: 'json_schema', name: 'a', schema, strict: true } } },
   service_tier: { service_tier: 'priority' },
   top_logprobs: { top_logprobs: 2 },
   'input[].content[].type': part({ type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }),
 }
 
 const inlined = { type: 'input_image', image_url: 'data:image/png;base64,iVBORw0KGgo=' }
-const byAddress = { type: 'input_file', file_url: 'https://example.com/a.pdf' }
-const addressAsData = { type: 'input_file', filename: 'a.pdf', file_data: 'https://example.com/a.pdf' }
 const thinking = { model: 'test-converse-thinker' }
 
 export const responsesOnConverseSamples: Samples = {
@@ -215,10 +219,4 @@ export const responsesOnConverseSamples: Samples = {
   'input[].output': items(call, output([text, inlined])),
   'reasoning.effort': { ...thinking, reasoning: { effort: 'low' } },
   'reasoning.summary': { ...thinking, reasoning: { effort: 'low', summary: 'auto' } },
-  'input[].content[].image_url': part(image),
-  'input[].output[].image_url': items(call, output([image])),
-  'input[].content[].file_url': part(byAddress),
-  'input[].output[].file_url': items(call, output([byAddress])),
-  'input[].content[].file_data': part(addressAsData),
-  'input[].output[].file_data': items(call, output([addressAsData])),
 }

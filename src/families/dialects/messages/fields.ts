@@ -36,7 +36,7 @@ const meant = meanings(
   ['top_k', 'top_k'],
   ['stop_sequences', 'stop', ['[]']],
   ['tools', 'functions', undefined, '`input_examples` stand in the description'],
-  ['tools[].strict', 'strict_functions'],
+  ['tools[].strict', 'strict_functions_of_messages'],
   ['tool_choice', 'choice'],
   ['tool_choice.disable_parallel_tool_use', 'parallel_calls', [false]],
   ['output_config.format', 'format'],
@@ -115,7 +115,7 @@ const refused: BridgedField[] = [
     ],
     [
       'messages[].content[].type',
-      'chat completions have no form for it',
+      'other APIs have no form for it',
       [
         'text',
         'image',

@@ -9,6 +9,8 @@ const HINT = { ignored: 'a hint of how words are chosen; what is asked is the sa
 const SHOWN_ANYWAY = { ignored: 'thinking that the model shows is always returned' }
 const NO_SOUND = { refused: 'this model reads texts, pictures and documents' }
 
+const STRICT = { as: `\`toolSpec.strict\`; ${NOT_SENT}` }
+
 export const converseCan: Expressions = {
   model: { as: "the vendor's name of the model, in the path" },
   stream: { as: 'asked of ConverseStream' },
@@ -40,7 +42,8 @@ export const converseCan: Expressions = {
   seed: { ignored: 'answers are reproducible where possible, and there it is not' },
   penalties: HINT,
   functions: { as: '`toolConfig.tools`' },
-  strict_functions: { as: `\`toolSpec.strict\`; ${NOT_SENT}` },
+  strict_functions: STRICT,
+  strict_functions_of_messages: STRICT,
   custom_tools: { refused: 'this model calls functions of the caller' },
   choice: { as: '`toolConfig.toolChoice`; with `none` the tools are left out, and earlier calls are texts' },
   allowed_tools: { as: '`toolConfig.tools`: only those are sent' },

@@ -7,6 +7,10 @@ const THOUGHTS = { as: '`thinkingConfig.includeThoughts`' }
 const NO_VERBOSITY = { ignored: 'there is no such setting behind this model' }
 const CACHED_ANYWAY = { ignored: 'the vendor keeps caches by itself; the answer is the same' }
 
+const STRICT = {
+  as: 'the mode `VALIDATED`, if all functions are strict; one of several is not enforced',
+}
+
 export const geminiCan: Expressions = {
   model: { as: "the vendor's name of the model, in the address" },
   stream: { as: 'asked of `:streamGenerateContent`' },
@@ -42,9 +46,8 @@ export const geminiCan: Expressions = {
     as: `\`generationConfig.frequencyPenalty\` and \`presencePenalty\`; ${NOT_SENT}`,
   },
   functions: { as: '`tools[].functionDeclarations`, with `parametersJsonSchema`' },
-  strict_functions: {
-    as: 'the mode `VALIDATED`, if all functions are strict; one of several is not enforced',
-  },
+  strict_functions: STRICT,
+  strict_functions_of_messages: STRICT,
   custom_tools: { refused: 'this model calls functions with arguments' },
   choice: { as: '`toolConfig.functionCallingConfig.mode`, with `required` as `ANY`' },
   allowed_tools: { as: '`allowedFunctionNames`' },

@@ -38,6 +38,7 @@ export const messagesCan: Expressions = {
   penalties: HINT,
   functions: { as: '`tools`' },
   strict_functions: { as: '`strict`' },
+  strict_functions_of_messages: { as: '`strict`' },
   custom_tools: { as: '`tools`, of a function with one text' },
   choice: { as: '`tool_choice`, with `required` as `any`' },
   allowed_tools: { as: '`tools`: only those are sent' },

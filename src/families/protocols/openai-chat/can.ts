@@ -40,7 +40,10 @@ export const openaiChatCan: Expressions = {
   seed: { as: '`seed`' },
   penalties: { as: `\`frequency_penalty\` and \`presence_penalty\`; ${NOT_SENT}` },
   functions: { as: '`tools` of type `function`' },
-  strict_functions: { as: '`strict`, for schemas that are strict by the rules of this API' },
+  strict_functions: { as: '`strict`' },
+  strict_functions_of_messages: {
+    ignored: 'the schema is sent; vendors differ in the schemas that they take as strict',
+  },
   custom_tools: { refused: 'this model calls functions' },
   choice: { as: '`tool_choice`' },
   allowed_tools: { as: "`allowed_tools` for OpenAI's own models; others are sent only those tools" },

@@ -42,7 +42,10 @@ export const responsesCan: Expressions = {
   seed: { ignored: 'answers are reproducible where possible, and there it is not' },
   penalties: HINT,
   functions: { as: '`tools`, flat' },
-  strict_functions: { as: '`strict`, for schemas that are strict by the rules of this API' },
+  strict_functions: { as: '`strict`' },
+  strict_functions_of_messages: {
+    ignored: 'the schema is sent; vendors differ in the schemas that they take as strict',
+  },
   custom_tools: { as: '`tools` of type `custom`' },
   choice: { as: '`tool_choice`, flat' },
   allowed_tools: { as: '`tool_choice` of type `allowed_tools`' },

@@ -17,14 +17,16 @@ function blocksIn(list: Json): string[] {
   const blocks = (list as Json[]).flatMap((item) => (item.role === undefined ? [item] : item.content))
   return blocks
     .filter((block) => !('cachePoint' in block) && !INSTRUCTION.test(block.text ?? ''))
-    .map((block) => JSON.stringify(block.toolUse ? withObject(block.toolUse) : block))
+    .map((block) => JSON.stringify(withoutOddInput(block)))
     .toSorted()
 }
 
-/** A call with an input that is an object. */
-function withObject({ input, ...call }: Json): Json {
-  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
-  return { ...call, input: isObject ? input : { _raw: JSON.stringify(input) } }
+/** A block without the input of a call that is no object, as one or as a text. */
+function withoutOddInput({ text, toolUse, ...block }: Json): Json {
+  if (text !== undefined) return { text: text.replace(/^(Call \S+ of \S*): (?!\{(?!"_raw")).*/s, '$1') }
+  const isOdd =
+    toolUse && (typeof toolUse.input !== 'object' || Array.isArray(toolUse.input) || toolUse.input._raw)
+  return isOdd ? { ...toolUse, input: undefined } : { ...block, ...toolUse }
 }
 
 const haveSameBlocks = (older: Json, newer: Json): boolean => Bun.deepEquals(blocksIn(older), blocksIn(newer))
@@ -166,7 +168,7 @@ const onMessages: Row[] = [
     matches: ({ older, newer }, { body }) =>
       body.includes('"type":"url"') ||
       /^unsupported_value$|(?:\.text|\.source\.media_type|\.content\[\d+\])$/.test(older) ||
-      /\.(?:tool_use_id|name)$/.test(newer),
+      /^messages$|\.(?:tool_use_id|name)$/.test(newer),
   },
   {
     where: /check\.refused\.param/,
@@ -237,7 +239,8 @@ const onMessages: Row[] = [
     where: new RegExp(`${SENT}\\.inferenceConfig\\.stopSequences\\[\\d+\\.\\.\\.\\]`),
     reason: 'a text of blanks, which Claude refuses, ends no answer',
     matches: ({ older, newer }, { model }) =>
-      newer.length === 0 && older.every((text: string) => text.trim() === '') && model.includes('claude'),
+      newer.length === 0 &&
+      older.every((text: string) => text === '' || (text.trim() === '' && model.includes('claude'))),
   },
   {
     where: new RegExp(`(?:${ANSWER}|events\\[\\d+\\]\\.data\\.delta)\\.stop_details`),
@@ -341,10 +344,10 @@ const onChat: Row[] = [
   {
     where: /check/,
     reason:
-      'a conversation in which nobody speaks is refused, and a tool that other models have called has a name',
+      'a conversation in which nobody speaks is refused, a tool that other models have called has a name, and a message without words begins no answer',
     matches: ({ older, newer }) =>
       newer.refused?.param === 'messages' ||
-      (newer === 'accepted' && /^messages\[\d+\]\.tool_calls\[\d+\]$/.test(older.refused.param)),
+      (newer === 'accepted' && /^messages\[\d+\](?:\.tool_calls\[\d+\])?$/.test(older.refused.param)),
   },
   {
     where: new RegExp(`${SENT}\\.system\\[1\\.\\.\\.\\]`),

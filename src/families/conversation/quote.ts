@@ -143,7 +143,7 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
   const { priceList, contextTokens = OPEN_TOKENS } = model
   const elsewhere = rules.watchesFilms ? contextTokens : MEDIA_TOKENS
   const media: Media = { bytes: 0, tokens: 0, soundTokens: 0, isOpen: false }
-  // The sound of a film may be billed as sound.
+  // Sounds, and films for theirs, may be billed as sound.
   const heard = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const part of partsOf(conversation)) {
     if (part.type === 'text') continue
@@ -152,8 +152,10 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
       media.bytes += inline
       media.tokens += PICTURE_TOKENS + (rules.countsPixels ? 0 : Math.min(inline, DEAR_PICTURE_TOKENS))
     } else if (part.type === 'video') media[heard] += inline === 0 ? elsewhere : MEDIA_TOKENS
-    else if (part.type === 'audio' || /^data:audio/i.test(part.url)) addSound(media, inline, elsewhere)
-    else {
+    else if (part.type === 'audio' || /^data:audio/i.test(part.url)) {
+      media.bytes += inline
+      media[heard] += inline === 0 ? elsewhere : soundTokens(inline)
+    } else {
       media.isOpen ||= inline === 0
       media.bytes += inline
       if (inline > 0) media.tokens += PICTURE_TOKENS + inline * TOKENS_PER_DOCUMENT_CHARACTER
@@ -162,10 +164,9 @@ function mediaIn(conversation: Conversation, model: Model, rules: QuoteRules): M
   return media
 }
 
-/** Sound within the request counts by its length; a link shows nothing of the size behind it. */
-function addSound(media: Media, inline: number, elsewhere: number): void {
-  media.bytes += inline
-  media.soundTokens += inline === 0 ? elsewhere : SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
+/** Sound within the request counts by its length. */
+function soundTokens(inline: number): number {
+  return SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
 }
 
 /** All parts, those in instructions and in results of tools too. */

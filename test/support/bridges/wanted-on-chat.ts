@@ -226,9 +226,9 @@ const ofMessages: Row[] = [
       newer === undefined && /"(?:disable_parallel_tool_use|schema)":null/.test(body),
   },
   {
-    where: /quote\[\d\]\.input_token/,
+    where: /quote\[\d\]\.(?:input|cache_write|cache_write_1h)_token/,
     reason: 'a list of no servers makes the input no longer',
-    matches: (_, { body }) => body.includes('"mcp_servers":[]'),
+    matches: (_, { body }) => /"mcp_servers":(?:\[\]|null)/.test(body),
   },
   {
     where: /events\[\d+(?:\.\.\.\]|\].*)/,
@@ -283,10 +283,13 @@ const ofResponses: Row[] = [
     where: /check\.refused\.(?:code|param|message)/,
     reason: 'of two faults the one that is read first is named',
     matches: (_, { older, newer }) => {
+      const before = older.check.refused.param
       const { code, param } = newer.check.refused
       return (
-        older.check.refused.param !== param &&
-        (code === 'missing_required_parameter' || param.endsWith('.file_url'))
+        before !== param &&
+        (code === 'missing_required_parameter' ||
+          param.endsWith('.file_url') ||
+          (param === 'tool_choice' && /^(?:reasoning\.effort|text\.verbosity)$/.test(before)))
       )
     },
   },

@@ -500,7 +500,7 @@ describe('messages', () => {
         ...body,
         messages: [asked, { role: 'assistant', content: [first.content[0]] }, asked],
       }),
-    ).toEqual([['user', 'user']])
+    ).toEqual([['user']])
     const [refused, again] = await typesSent({ ...turn(first.content), system: '[sandbox account=2]' })
     expect(refused).toContain('reasoning')
     expect(again).toEqual(without)

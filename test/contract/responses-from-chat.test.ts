@@ -332,8 +332,8 @@ describe('items follow one another:', () => {
       'two calls mixed, both open',
       [piece(0, '', f), piece(1, '', g), piece(0, '{"a":'), piece(1, '{'), piece(0, '1}'), piece(1, '}')],
       [
-        ...['0 + function_call', '1 + function_call', '0 : {"a":', '1 : {', '0 : 1}', '1 : }'],
-        ...['0 - completed', '1 - completed', 'completed'],
+        ...['0 + function_call', '1 + function_call', '0 : {"a":', '1 : {', '0 : 1}', '0 - completed'],
+        ...['1 : }', '1 - completed', 'completed'],
       ],
     ],
     [

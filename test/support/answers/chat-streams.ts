@@ -192,7 +192,8 @@ function figures(random: Random) {
   return {
     input: 1 + random.below(500),
     cached: random.below(300),
-    output: thinking + random.below(200),
+    // Chunks with figures of their own say 1: those of a stream never go down.
+    output: 1 + thinking + random.below(200),
     thinking,
   }
 }

@@ -190,7 +190,7 @@ export const familyRows: Record<string, FamilyRow> = {
       ['n', 1.5],
       ['tools', {}],
       ['tools/0/function/name', undefined, 'tools[0]'],
-      ['tools/0/type', 'custom', 'tools[0].type'],
+      ['tools/0/type', 'web_search', 'tools[0].type'],
       ['functions', [{ name: 'look' }]],
       ['response_format', { type: 'xml' }, 'response_format.type'],
       ['response_format', { type: 'json_schema' }, 'response_format.json_schema.schema'],

@@ -204,6 +204,7 @@ function translations<Body extends object>(dialect: Dialect<Body>, protocol: Pro
 
 /** The members that say of a family which requests it takes. */
 function declared<Body extends object>(dialect: Dialect<Body>, protocol: Protocol, name: string) {
+  const fieldRules = dialect.fieldRules(protocol.name)
   return {
     kind: 'made' as const,
     name,
@@ -215,7 +216,7 @@ function declared<Body extends object>(dialect: Dialect<Body>, protocol: Protoco
     ...(dialect.seals && { seals: true as const }),
     body: dialect.body,
     ...(dialect.ignoredFor && { ignoredFor: dialect.ignoredFor }),
-    fieldRules: dialect.fieldRules(protocol.name),
+    ...(fieldRules.length > 0 && { fieldRules }),
     bridge: bridgedTable(dialect.fields, protocol.can),
     ...(dialect.ignoresUnknown && { ignoresUnknown: true as const }),
     ...(dialect.ignored && { ignored: dialect.ignored }),

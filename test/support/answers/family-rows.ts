@@ -281,6 +281,11 @@ export const familyRows: Record<string, FamilyRow> = {
     kind: 'openai',
     model: { upstreamModel: 'gpt-5-mini', price: tokens },
   },
+  'gemini-on-converse': {
+    ...contents,
+    kind: 'bedrock',
+    model: { upstreamModel: 'us.amazon.nova-lite-v1:0', price: tokens },
+  },
   'bedrock-converse': {
     kind: 'bedrock',
     dialect: 'messages',

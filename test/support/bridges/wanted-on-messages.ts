@@ -34,10 +34,19 @@ const hasNamelessCalls = (events: Json[]): boolean =>
     ({ content_block: block }) => block?.type === 'tool_use' && typeof (block.name || 0) !== 'string',
   )
 
-/** The arguments of the calls whose input came at their beginning. */
-const inputsIn = (events: Json[]): string[] =>
-  events.flatMap(({ content_block: block }) =>
-    block?.type === 'tool_use' ? JSON.stringify(block.input) : [],
+/** Whether the vendor sent a call's input at its beginning: its arguments, or the only text in them. */
+const isSentWhole = (input: string, events: Json[]): boolean =>
+  events.some(
+    ({ content_block: block }) =>
+      block?.type === 'tool_use' &&
+      [JSON.stringify(block.input), Object.values(block.input ?? {})[0]].includes(input),
+  )
+
+/** Whether a vendor sends blocks of kinds that no caller knows. */
+const hasOtherBlocks = (events: Json[]): boolean =>
+  events.some(
+    ({ type, content_block: block }) =>
+      type === 'content_block_start' && !/^(?:text|(?:redacted_)?thinking|tool_use)$/.test(block?.type),
   )
 
 /** Whether all letters of one text are in another one, in order. */
@@ -54,13 +63,13 @@ const SEALED = 'gw1.open.'
 const SUMMARY = `${SEALED}compaction:`
 
 /** The words in a response, without its calls. */
-function wordsOf(output: Json[]): { said: string; thinking: string; signatures: string } {
-  const words = { said: '', thinking: '', signatures: '' }
+function wordsOf(output: Json[]): { said: string; thinking: string; signatures: string[] } {
+  const words = { said: '', thinking: '', signatures: [] as string[] }
   for (const { type, content = [], summary = [], encrypted_content: sealed = '' } of output) {
     for (const { text, refusal } of content) words.said += text ?? refusal
     for (const { text } of summary) words.thinking += text
     if (type === 'compaction') words.said += sealed.slice(SUMMARY.length)
-    else for (const { signature = '' } of blocksIn(sealed)) words.signatures += signature
+    else for (const { signature = '' } of blocksIn(sealed)) words.signatures.push(signature)
   }
   return words
 }
@@ -82,6 +91,21 @@ const madeBy = (output: Json[]): Json[] => callsOf(output).map(({ status: _, ...
 
 const isNamed = ({ name }: Json): boolean => name !== ''
 
+/** Whether two responses have the same calls, but for some with another input, which is meant. */
+function areChanged(older: Json, newer: Json, isMeant: (before: string, now: string) => boolean): boolean {
+  const [before, now] = [madeBy(older.answer.output), madeBy(newer.answer.output)]
+  const changed = now.filter((call, place) => !Bun.deepEquals(call, before[place]))
+  return (
+    changed.length > 0 &&
+    before.length === now.length &&
+    changed.every((call) => {
+      const { arguments: text, input, ...rest } = before[now.indexOf(call)]
+      const { arguments: newText, input: newInput, ...newRest } = call
+      return Bun.deepEquals(rest, newRest) && isMeant(text ?? input, newText ?? newInput)
+    })
+  )
+}
+
 /** Said where a model refuses without a reason. */
 const REFUSAL = 'The model declined to answer.'
 
@@ -89,11 +113,14 @@ const REFUSAL = 'The model declined to answer.'
 function saysWhatCame(older: Json[], newer: Json[], events: Json[]): boolean {
   const sent = wordsSent(events)
   const [before, now] = [wordsOf(older), wordsOf(newer)]
-  return (['said', 'thinking', 'signatures'] as const).every((kind) => {
+  const isKept = before.signatures.every((each) => each === '' || now.signatures.includes(each))
+  const isSigned = now.signatures.every((each) => isWithin(each, sent.signatures))
+  const hasAll = (['said', 'thinking'] as const).every((kind) => {
     const text = withoutGaps(now[kind])
     const isSent = isWithin(text, withoutGaps(sent[kind] + (kind === 'said' ? REFUSAL : '')))
     return isSent && isWithin(withoutGaps(before[kind]), text)
   })
+  return isKept && isSigned && hasAll
 }
 
 /** The events of a stream by the items that they are of. Signs of life may come anywhere. */
@@ -113,9 +140,11 @@ const SEALED_AT = /(?:reply|unpaid|answer|events\[\d+\]\.data)(?:\.response)?\.(
 /** The place that an error names. */
 const placeIn = (message: string): string | undefined => /'([a-z_.[\]\d]+)'/.exec(message)?.[1]
 
-/** The faults of a request that are named in the order of reading: first what its parts are, then whether they are served. */
-const READ_FIRST =
-  /^(?:tool_choice\.type|reasoning\.effort|input\[\d+\]\.(?:content|output)\[\d+\]\.(?:image_url|file_url|file_data))$/
+/** Faults that a protocol finds, once all is read. */
+const FOUND_IN_WRITING =
+  /there is nothing to answer|reads PDF files and texts|expected an http or https address|'input_image', and 'input_file'/
+
+const partOf = (place: string): string => place.replace(/\.[a-z_]+$/, '')
 
 const ofResponses: Row[] = [
   {
@@ -130,8 +159,12 @@ const ofResponses: Row[] = [
   },
   {
     where: /check\.refused\.(?:code|param|message)/,
-    reason: 'of two faults the one is named that is found in reading',
-    matches: (_, { newer }) => READ_FIRST.test(newer.check.refused.param),
+    reason:
+      'of two faults the one is named that is found in reading, and of one in a part first that of its content',
+    matches: (_, { older: { check: before }, newer: { check: now } }) =>
+      !FOUND_IN_WRITING.test(now.refused.message) &&
+      (FOUND_IN_WRITING.test(before.refused.message) ||
+        partOf(before.refused.param) === partOf(now.refused.param)),
   },
   {
     where: /output\.least/,
@@ -179,17 +212,19 @@ const ofResponses: Row[] = [
     },
   },
   {
+    where: new RegExp(`${EVENTS}|answer\\.output\\[\\d+\\]\\.(?:arguments|input|status)`),
+    reason: 'a call whose input came at once is whole, also where the answer is cut after it',
+    matches: (_, { body: { events }, older, newer }) =>
+      areChanged(older, newer, (before, now) => before === '' && isSentWhole(now, events)),
+  },
+  {
     where: new RegExp(`${EVENTS}|answer\\.output\\[\\d+\\]\\.(?:arguments|status)`),
     reason:
-      'a call whose input came at once is whole, also where the answer is cut after it, and one that only blocks of unknown kinds follow may have lost its arguments where the stream fails',
-    matches: (_, { body: { events }, older, newer }) => {
-      const [before, now] = [madeBy(older.answer.output), madeBy(newer.answer.output)]
-      const lost = newer.answer.status === 'failed' ? '{}' : undefined
-      const changed = now.filter((call, place) => !Bun.deepEquals(call, before[place]))
-      const isMeant = (call: Json, { arguments: text }: Json) =>
-        text === '' ? inputsIn(events).includes(call.arguments) : text === lost && call.arguments === ''
-      return changed.length > 0 && changed.every((call) => isMeant(call, before[now.indexOf(call)]))
-    },
+      'a call that only blocks of unknown kinds follow may have lost its arguments where an answer is not whole',
+    matches: (_, { body: { events }, older, newer }) =>
+      newer.answer.status !== 'completed' &&
+      hasOtherBlocks(events) &&
+      areChanged(older, newer, (before, now) => before === '{}' && now === ''),
   },
 ]
 

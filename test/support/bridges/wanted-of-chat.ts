@@ -100,87 +100,9 @@ const onAll: Row[] = [
   },
 ]
 
-const onMessages: Row[] = [
-  {
-    where: /bridge\.(?:prompt_cache_(?:key|retention|options)|include_reasoning)\.treatment/,
-    reason: 'the table says of a protocol what it can express, whoever asks for it',
-    matches: ({ older, newer }) => older === 'ignored' && newer === 'translated',
-  },
-  {
-    where: /bridge\.(?:tools\[\]|tool_choice)\.type\.plain/,
-    reason: 'custom tools and lists of allowed tools are taken, as from callers of responses',
-    matches: ({ newer }) => String(newer).startsWith('function,custom'),
-  },
-  {
-    where: new RegExp(`${CALL}\\.(?:messages|tools).*\\.cache_control(?:\\.type)?`),
-    reason: 'a mark has the one type that there is',
-    matches: ({ newer }) => newer === 'ephemeral' || newer?.type === 'ephemeral',
-  },
-  {
-    where: /output\.least/,
-    reason: 'a caller who asks to read of the thinking is shown it',
-    matches: (_, { body }) => body.includes('"include_reasoning"'),
-  },
-  {
-    where: /events\[\d+\]\.data\.gateway/,
-    reason: 'the rest of a call is written before the events of a cut, which alone are marked',
-    matches: ({ newer }) => newer === undefined,
-  },
-  {
-    where: new RegExp(`${ANSWER}\\.message\\.annotations`),
-    reason: 'a message has its list of sources, as for the vendor of chat completions',
-    matches: ({ newer }) => Bun.deepEquals(newer, []),
-  },
-  {
-    where: /(?:reply|unpaid)\.service_tier/,
-    reason: 'the tier that served the request is told, as for models of responses',
-    matches: ({ older }) => older === undefined,
-  },
-  {
-    where: new RegExp(`${CALL}\\.stop_sequences`),
-    reason: 'no texts to stop at are none',
-    matches: ({ older, newer }) => older.length === 0 && newer === undefined,
-  },
-  {
-    where: new RegExp(`${CALL}\\.messages.*\\.source\\.(?:type|media_type|data)`),
-    reason: 'a file of text is sent as a text: the vendor takes only PDF files as bytes',
-    matches: ({ newer }, { body }) => newer !== 'base64' && body.includes('data:text/'),
-  },
-  {
-    where: new RegExp(`${CALL}\\.tools\\[\\d+\\]\\.input_schema\\.type`),
-    reason: 'a schema without a type is one of an object, which the vendor requires',
-    matches: ({ older, newer }) => older === undefined && newer === 'object',
-  },
-  {
-    where: new RegExp(`${CALL}\\.(?:thinking|output_config).*`),
-    reason: 'a caller who asks to read of the thinking is shown it',
-    matches: (_, { body }) => body.includes('"include_reasoning"'),
-  },
-  {
-    where: /limited\[\d\]\[\d+\]\.body\.json\.(?:thinking.*|temperature|top_p)/,
-    reason:
-      'a lower limit is in the request before it is fitted to the model: thinking fits into it, or is left out',
-  },
-  {
-    where: new RegExp(`${ANSWER}\\.message\\.${CALLED}\\.function\\.arguments`),
-    reason: 'an input that is no object is none',
-    matches: ({ newer }) => newer === '{}',
-  },
-  {
-    where: /check/,
-    reason: 'a custom tool is a function with one text, as for callers of responses',
-    matches: ({ older, newer }) =>
-      newer === 'accepted' &&
-      /^(?:tools\[\d+\]\.type|tool_choice\.type|messages\[\d+\]\.tool_calls\[\d+\])$/.test(
-        older.refused.param,
-      ),
-  },
-]
-
 /** The rows of a pair. */
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
 export const wantedOfChat: readonly WantedDifference[] = [
-  ...of('chat-on-messages', [...onAll, ...onMessages]),
   ...of('chat-on-converse', onAll),
 ]

@@ -39,7 +39,7 @@ export const messagesCan: Expressions = {
   functions: { as: '`tools`' },
   strict_functions: { as: '`strict`' },
   strict_functions_of_messages: { as: '`strict`' },
-  custom_tools: { as: '`tools`, of a function with one text' },
+  custom_tools: { refused: 'this model calls functions' },
   choice: { as: '`tool_choice`, with `required` as `any`' },
   allowed_tools: { as: '`tools`: only those are sent' },
   parallel_calls: { as: '`disable_parallel_tool_use`' },

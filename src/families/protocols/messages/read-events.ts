@@ -12,6 +12,7 @@ import type {
   CallItem,
   ThinkingItem,
 } from '../../conversation/answer'
+import { isJson } from '../../responses/events'
 import { reportedCount } from '../../shared-schemas'
 
 type Fields = Record<string, unknown>
@@ -20,8 +21,8 @@ type Fields = Record<string, unknown>
 type Block =
   | { item: Exclude<AnswerItem, ThinkingItem | CallItem> }
   | { item: ThinkingItem; signed: { thinking: string; signature: string } }
-  /** `whole` is the input that came at the beginning, until pieces of it replace it. */
-  | { item: CallItem; whole: string | null }
+  /** `whole` is the input that came at the beginning, until pieces of it replace it; `json` are those pieces. */
+  | { item: CallItem; whole: string | null; json: string }
 
 const stops = new Map<unknown, AnswerStop>([
   ['tool_use', 'calls'],
@@ -33,6 +34,8 @@ const stops = new Map<unknown, AnswerStop>([
 
 export class MessageReader implements AnswerReader {
   private readonly blocks = new Map<unknown, Block>()
+  /** Calls that have ended before their input is whole, by the index of their block. */
+  private readonly unfinished = new Set<unknown>()
 
   constructor(
     private readonly writer: AnswerWriter,
@@ -53,7 +56,7 @@ export class MessageReader implements AnswerReader {
         this.goOn(this.blockFor(index, asObject(delta)), asObject(delta))
         break
       case 'content_block_stop':
-        this.stop(index)
+        this.stop(index, true)
         break
       case 'message_delta':
         this.noteEnd(asObject(delta), asObject(asObject(event).usage))
@@ -90,6 +93,7 @@ export class MessageReader implements AnswerReader {
 
   private start(index: unknown, block: Fields): void {
     this.stop(index)
+    for (const each of this.unfinished) this.stop(each)
     switch (block.type) {
       case 'text': {
         const item = { kind: 'text' } as const
@@ -120,7 +124,8 @@ export class MessageReader implements AnswerReader {
         }
         // Some vendors send the whole input at once.
         const input = asObject(block.input)
-        this.open(index, { item, whole: Object.keys(input).length > 0 ? JSON.stringify(input) : null })
+        const whole = Object.keys(input).length > 0 ? JSON.stringify(input) : null
+        this.open(index, { item, whole, json: '' })
       }
     }
   }
@@ -150,14 +155,21 @@ export class MessageReader implements AnswerReader {
     } else if ('whole' in block) {
       const json = piece.type === 'input_json_delta' ? textOr(piece.partial_json) : ''
       if (json !== '') block.whole = null
+      block.json += json
       this.writer.add(block.item, json)
     } else if (piece.type === 'text_delta') this.writer.add(block.item, textOr(piece.text))
   }
 
-  private stop(index: unknown): void {
+  /** Ends a block. A call that is not whole may get the rest of its input after its end, until another block begins. */
+  private stop(index: unknown, mayGoOn = false): void {
     const block = this.blocks.get(index)
-    this.blocks.delete(index)
     if (!block) return
+    if (mayGoOn && 'whole' in block && block.whole === null && !isJson(block.json)) {
+      this.unfinished.add(index)
+      return
+    }
+    this.unfinished.delete(index)
+    this.blocks.delete(index)
     if ('whole' in block && block.whole !== null) this.writer.add(block.item, block.whole)
     this.writer.close(block.item)
   }

@@ -51,7 +51,10 @@ export function messagesOf(conversation: Conversation, model: Model, options: Wr
 function stepBlocks(step: Step, think: (step: ReasoningStep) => Block[]): Block[] {
   if (step.kind === 'reasoning') return think(step)
   if (step.kind === 'text') return [{ type: 'text', text: step.text, ...marked(step.cache) }]
-  const { id, name, input, cache } = step.call
+  const { id, name, input, cache, form, at } = step.call
+  if (form === 'custom') {
+    throw invalidRequest(at, `Invalid '${at}': this model calls functions, and no custom tools.`)
+  }
   return [{ type: 'tool_use', id: plainId(id), name, input: callInput(input), ...marked(cache) }]
 }
 

@@ -2,6 +2,7 @@
 // cannot be said is refused by its place.
 
 import type { Call, Model } from '../../../contract/family'
+import { invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
@@ -99,7 +100,8 @@ function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
   return { tools: sent.map(toolOf), ...((choice || isAlone) && { tool_choice: { ...chosen, ...alone } }) }
 }
 
-function toolOf({ name, description, parameters, isStrict, cache }: Tool): Fields {
+function toolOf({ name, description, parameters, isStrict, cache, custom, at }: Tool): Fields {
+  if (custom) throw invalidRequest(at, `Invalid '${at}': this model takes tools of type 'function'.`)
   const schema = parameters ?? { properties: {} }
   return {
     name,

@@ -1,53 +1,17 @@
-// Differences that are wanted between older and newer families whose vendors speak messages.
+// Differences that are wanted between older and newer families for callers of responses whose vendors speak messages.
 
 import type { Json } from '../scenario'
 import type { WantedDifference } from './differences'
+import {
+  hasNamelessCalls,
+  hasOtherBlocks,
+  isSentInPieces,
+  isSentWhole,
+  placeIn,
+  wordsSent,
+} from './messages-sent'
 
 type Row = Omit<WantedDifference, 'pair'>
-
-/** The words in a vendor's events, and whether some are of a block that has not begun, or has ended. */
-function wordsSent(events: Json[]): { said: string; thinking: string; signatures: string; isLoose: boolean } {
-  const sent = { said: '', thinking: '', signatures: '', isLoose: false }
-  const open = new Map<Json, Json>()
-  for (const { type, index, content_block: block, delta } of events) {
-    const begun = type === 'content_block_start' ? (block ?? {}) : {}
-    if (type === 'content_block_start') open.set(index, begun.type)
-    if (type === 'content_block_stop') open.delete(index)
-    const {
-      text = '',
-      thinking = '',
-      signature = '',
-    } = type === 'content_block_delta' ? (delta ?? {}) : begun
-    const kind = open.get(index)
-    const isKnown = kind === 'text' || kind === 'thinking' || kind === 'tool_use'
-    if (type === 'content_block_delta' && (text || thinking) && !isKnown) sent.isLoose = true
-    sent.said += text
-    sent.thinking += thinking
-    sent.signatures += signature
-  }
-  return sent
-}
-
-/** Whether a vendor leaves out the name of a call. */
-const hasNamelessCalls = (events: Json[]): boolean =>
-  events.some(
-    ({ content_block: block }) => block?.type === 'tool_use' && typeof (block.name || 0) !== 'string',
-  )
-
-/** Whether the vendor sent a call's input at its beginning: its arguments, or the only text in them. */
-const isSentWhole = (input: string, events: Json[]): boolean =>
-  events.some(
-    ({ content_block: block }) =>
-      block?.type === 'tool_use' &&
-      [JSON.stringify(block.input), Object.values(block.input ?? {})[0]].includes(input),
-  )
-
-/** Whether a vendor sends blocks of kinds that no caller knows. */
-const hasOtherBlocks = (events: Json[]): boolean =>
-  events.some(
-    ({ type, content_block: block }) =>
-      type === 'content_block_start' && !/^(?:text|(?:redacted_)?thinking|tool_use)$/.test(block?.type),
-  )
 
 /** Whether all letters of one text are in another one, in order. */
 function isWithin(text: string, other: string): boolean {
@@ -137,9 +101,6 @@ function eventsByItem({ events }: Json): Json {
 const EVENTS = /events\[\d+(?:\.\.\.\]|\].*)|timing\[\d+\]/.source
 const SEALED_AT = /(?:reply|unpaid|answer|events\[\d+\]\.data)(?:\.response)?\.(?:output\[\d+\]|item)/.source
 
-/** The place that an error names. */
-const placeIn = (message: string): string | undefined => /'([a-z_.[\]\d]+)'/.exec(message)?.[1]
-
 /** Faults that a protocol finds, once all is read. */
 const FOUND_IN_WRITING =
   /there is nothing to answer|reads PDF files and texts|expected an http or https address|'input_image', and 'input_file'/
@@ -218,6 +179,12 @@ const ofResponses: Row[] = [
       areChanged(older, newer, (before, now) => before === '' && isSentWhole(now, events)),
   },
   {
+    where: new RegExp(`${EVENTS}|answer\\.output\\[\\d+\\]\\.(?:arguments|input|status)`),
+    reason: 'the rest of a call that comes after its end is not lost',
+    matches: (_, { body: { events }, older, newer }) =>
+      areChanged(older, newer, (_before, now) => now !== '' && isSentInPieces(now, events)),
+  },
+  {
     where: new RegExp(`${EVENTS}|answer\\.output\\[\\d+\\]\\.(?:arguments|status)`),
     reason:
       'a call that only blocks of unknown kinds follow may have lost its arguments where an answer is not whole',
@@ -228,7 +195,7 @@ const ofResponses: Row[] = [
   },
 ]
 
-/** The rows of a pair. */
-const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
-
-export const wantedOnMessages: readonly WantedDifference[] = of('responses-on-messages', ofResponses)
+export const wantedResponsesOnMessages: readonly WantedDifference[] = ofResponses.map((row) => ({
+  pair: 'responses-on-messages',
+  ...row,
+}))

@@ -32,10 +32,15 @@ export function wordsSent(events: Json[]): {
 }
 
 /** Whether a vendor leaves out the name of a call. */
-export const hasNamelessCalls = (events: Json[]): boolean =>
-  events.some(
-    ({ content_block: block }) => block?.type === 'tool_use' && typeof (block.name || 0) !== 'string',
-  )
+export const hasNamelessCalls = ({ events, reply }: Json): boolean =>
+  ((events ?? reply.content) as Json[]).some((each) => {
+    const { type, name } = (events ? each?.content_block : each) ?? {}
+    return type === 'tool_use' && (typeof name !== 'string' || name === '')
+  })
+
+/** Whether another list has all of a list. */
+export const isAmong = (list: readonly Json[], others: readonly Json[]): boolean =>
+  list.every((each) => others.some((other) => Bun.deepEquals(each, other)))
 
 /** Whether the vendor sent a call's input at its beginning: its arguments, or the only text in them. */
 export const isSentWhole = (input: string, events: Json[]): boolean =>

@@ -2,7 +2,7 @@
 
 import type { Json } from '../scenario'
 import type { WantedDifference } from './differences'
-import { hasNamelessCalls, isSentWhole, placeIn } from './messages-sent'
+import { hasNamelessCalls, isAmong, isSentWhole, placeIn } from './messages-sent'
 
 type Row = Omit<WantedDifference, 'pair'>
 
@@ -70,9 +70,6 @@ const isReasonOf = (reason: string, calls: Json[] = []): boolean =>
 
 const hasFailed = ({ events }: Json): boolean => !events.some(({ data }: Json) => data === '[DONE]')
 
-const isAmong = (list: Json[], others: Json[]): boolean =>
-  list.every((each) => others.some((other) => Bun.deepEquals(each, other)))
-
 /** Whether each candidate says the same, but for calls that are meant to differ. */
 function areToldAlike(older: Json, newer: Json, areMeant: (before: Json[], now: Json[]) => boolean): boolean {
   const [before, now] = [toldBy(older.events), toldBy(newer.events)]
@@ -103,7 +100,8 @@ function isFoundFirst(before: Json, now: Json): boolean {
   if (before.param === now.param)
     return /^(?:missing_required_parameter|invalid_(?:type|value))$/.test(now.code)
   // Calls of custom tools, and a request that says nothing, are refused once all is read.
-  if (/there is nothing to answer|expected an 'id'/.test(before.message)) return true
+  if (/there is nothing to answer|expected an (?:'id'|http or https address)/.test(before.message))
+    return true
   return orderOf(now.param) <= orderOf(before.param)
 }
 
@@ -244,8 +242,8 @@ const ofChat: Row[] = [
     where: new RegExp(CHUNKS),
     reason:
       'a call without a name, which nobody can make, is told of when it is whole, and not where the stream fails before',
-    matches: (_, { body: { events }, older, newer }) =>
-      hasNamelessCalls(events) &&
+    matches: (_, { body, older, newer }) =>
+      hasNamelessCalls(body) &&
       areToldAlike(older, newer, (before, now) => {
         const kept = hasFailed(newer) ? before.filter(isNamed) : before
         return isAmong(kept, now) && isAmong(now, before)

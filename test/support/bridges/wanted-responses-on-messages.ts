@@ -5,6 +5,7 @@ import type { WantedDifference } from './differences'
 import {
   hasNamelessCalls,
   hasOtherBlocks,
+  isAmong,
   isSentInPieces,
   isSentWhole,
   placeIn,
@@ -109,7 +110,7 @@ const partOf = (place: string): string => place.replace(/\.[a-z_]+$/, '')
 
 const ofResponses: Row[] = [
   {
-    where: /bridge\.(?:tools\[\]\.strict|tool_choice\.tools)/,
+    where: /bridge\.(?:tools\[\]\.strict|tool_choice\.tools|input\[\]\.(?:content|output)\[\]\.file_url)/,
     reason: 'a field that was told of with its holder has a row of its own',
     matches: ({ older, newer }) => older === undefined && newer.treatment === 'translated',
   },
@@ -158,17 +159,27 @@ const ofResponses: Row[] = [
     matches: (_, { older, newer }) => Bun.deepEquals(eventsByItem(older), eventsByItem(newer)),
   },
   {
-    where: new RegExp(`${EVENTS}|answer\\.output\\b.*`),
+    where: new RegExp(`${EVENTS}|(?:answer|reply|unpaid)\\.output\\b.*`),
     reason:
-      'a call without a name, which nobody can make, is told of when it is whole, and not where the stream fails before',
-    matches: (_, { body: { events }, older, newer }) => {
-      const [before, now] = [madeBy(older.answer.output), madeBy(newer.answer.output)]
-      const kept = newer.answer.status === 'failed' ? before.filter(isNamed) : before
+      'a call without a name, which nobody can make, is told of at the end, and not where the answer does not end by itself',
+    matches: (_, { body, older, newer }) => {
+      const [before, now] = [older, newer].map(({ answer, reply }) => (answer ?? reply).output as Json[]) as [
+        Json[],
+        Json[],
+      ]
+      const isWhole = (newer.answer ?? newer.reply).status === 'completed'
+      // The first of two calls with one id keeps it.
+      const [told, toldNow] = [before, now].map((output) =>
+        madeBy(output).map(({ call_id: _, ...call }) => call),
+      ) as [Json[], Json[]]
       return (
-        hasNamelessCalls(events) &&
-        kept.every((call) => now.some((other) => Bun.deepEquals(call, other))) &&
-        now.every((call) => before.some((other) => Bun.deepEquals(call, other))) &&
-        Bun.deepEquals(wordsOf(older.answer.output), wordsOf(newer.answer.output))
+        hasNamelessCalls(body) &&
+        isAmong(
+          told.filter((call) => isWhole || isNamed(call)),
+          toldNow,
+        ) &&
+        isAmong(toldNow, told) &&
+        Bun.deepEquals(wordsOf(before), wordsOf(now))
       )
     },
   },

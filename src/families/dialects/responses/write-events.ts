@@ -59,7 +59,7 @@ export class ResponseWriter implements AnswerWriter {
       if (item.name !== '') this.openCall(item)
     }
     // A refusal and a text next to it are parts of one message, and thoughts in a row are parts of one item.
-    else if (item.kind === 'text' && this.last === 'text') this.events.closeItem()
+    else if (item.kind === 'text' && this.last !== 'refusal') this.events.closeItem()
     else if (item.kind === 'thinking') {
       if (item.kept) this.carry(item)
       else if (this.run.length > 0) this.events.closePart()

@@ -59,8 +59,9 @@ export class ResponseWriter implements AnswerWriter {
       if (item.name !== '') this.openCall(item)
     }
     // A refusal and a text next to it are parts of one message, and thoughts in a row are parts of one item.
-    else if (item.kind === 'text' && this.last !== 'refusal') this.events.closeItem()
-    else if (item.kind === 'thinking') {
+    else if (item.kind === 'text') {
+      if (this.last === 'text' || this.last === 'thinking') this.events.closeItem()
+    } else if (item.kind === 'thinking') {
       if (item.kept) this.carry(item)
       else if (this.run.length > 0) this.events.closePart()
     }

@@ -22,7 +22,6 @@ function candidatesIn(events: Json[]): Json {
 const areSameByCandidate = (older: Json[], newer: Json[]): boolean =>
   candidatesIn(older) === candidatesIn(newer)
 
-const CALL = /(?:call|limited\[\d\]|callAfter\[\d\])(?:\[0\])?\.body\.json/.source
 const ANSWER = /(?:reply|unpaid)\.choices\[\d+\]/.source
 const DELTA = /events\[\d+\]\.data\.choices\[0\]/.source
 const CALLED = /tool_calls\[\d+\]/.source
@@ -103,6 +102,4 @@ const onAll: Row[] = [
 /** The rows of a pair. */
 const of = (pair: string, rows: readonly Row[]): WantedDifference[] => rows.map((row) => ({ pair, ...row }))
 
-export const wantedOfChat: readonly WantedDifference[] = [
-  ...of('chat-on-converse', onAll),
-]
+export const wantedOfChat: readonly WantedDifference[] = [...of('chat-on-converse', onAll)]

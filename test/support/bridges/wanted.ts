@@ -3,13 +3,13 @@
 
 import type { Json } from '../scenario'
 import type { WantedDifference } from './differences'
+import { chatOnMessagesDifferences } from './wanted/chat-on-messages'
 import { chatOnResponsesDifferences } from './wanted/chat-on-responses'
 import { messagesOnResponsesDifferences } from './wanted/messages-on-responses'
-import { wantedChatOnMessages } from './wanted-chat-on-messages'
+import { responsesOnMessagesDifferences } from './wanted/responses-on-messages'
 import { wantedOfChat } from './wanted-of-chat'
 import { wantedOfConverse } from './wanted-of-converse'
 import { wantedOnChat } from './wanted-on-chat'
-import { wantedResponsesOnMessages } from './wanted-responses-on-messages'
 
 /** A document or a sound in a request, whole. */
 const FILE = /data:(?!image)[a-z]|"media_type":"(?!image)/
@@ -45,8 +45,8 @@ export const wantedDifferences: readonly WantedDifference[] = [
   ...wantedOfChat,
   ...wantedOnChat,
   ...wantedOfConverse,
-  ...wantedChatOnMessages,
-  ...wantedResponsesOnMessages,
+  ...chatOnMessagesDifferences.map((row) => ({ pair: 'chat-on-messages', ...row })),
+  ...responsesOnMessagesDifferences.map((row) => ({ pair: 'responses-on-messages', ...row })),
   ...chatOnResponsesDifferences.map((row) => ({ pair: 'chat-on-responses', ...row })),
   ...messagesOnResponsesDifferences.map((row) => ({ pair: 'messages-on-responses', ...row })),
 ]

@@ -41,6 +41,7 @@ const meant = meanings(
   ['tools[].function.strict', 'strict_functions', [false]],
   ['tools[].cache_control', 'cache_mark'],
   ['tool_choice', 'choice'],
+  ['tool_choice.type', 'custom_tools', /^(?!custom$)/, '`custom`'],
   ['tool_choice.type', 'allowed_tools', /^(?!allowed_tools$)/, '`allowed_tools`'],
   ['parallel_tool_calls', 'parallel_calls', [true]],
   ['response_format', 'format'],

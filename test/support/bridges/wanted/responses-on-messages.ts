@@ -1,7 +1,6 @@
-// Differences that are wanted between older and newer families for callers of responses whose vendors speak messages.
+// Differences that are wanted between responses-on-messages and the family in its place.
 
-import type { Json } from '../scenario'
-import type { WantedDifference } from './differences'
+import type { Json } from '../../scenario'
 import {
   hasNamelessCalls,
   hasOtherBlocks,
@@ -9,10 +8,9 @@ import {
   isSentInPieces,
   isSentWhole,
   placeIn,
+  type Row,
   wordsSent,
 } from './messages-sent'
-
-type Row = Omit<WantedDifference, 'pair'>
 
 /** Whether all letters of one text are in another one, in order. */
 function isWithin(text: string, other: string): boolean {
@@ -42,6 +40,12 @@ function wordsOf(output: Json[]): { said: string; thinking: string; signatures: 
 /** The blocks of thinking in a sealed text, which may be a summary. */
 const blocksIn = (sealed: string): Json[] =>
   sealed.startsWith(`${SEALED}{`) ? JSON.parse(sealed.slice(SEALED.length)).blocks : []
+
+/** Words without the gaps between them, which a summary has. */
+function closeWords(output: Json[]): Json {
+  const { said, ...words } = wordsOf(output)
+  return { ...words, said: withoutGaps(said) }
+}
 
 const isCall = ({ type }: Json): boolean => /call$/.test(type)
 
@@ -108,7 +112,7 @@ const FOUND_IN_WRITING =
 
 const partOf = (place: string): string => place.replace(/\.[a-z_]+$/, '')
 
-const ofResponses: Row[] = [
+export const responsesOnMessagesDifferences: readonly Row[] = [
   {
     where: /bridge\.(?:tools\[\]\.strict|tool_choice\.tools|input\[\]\.(?:content|output)\[\]\.file_url)/,
     reason: 'a field that was told of with its holder has a row of its own',
@@ -179,7 +183,7 @@ const ofResponses: Row[] = [
           toldNow,
         ) &&
         isAmong(toldNow, told) &&
-        Bun.deepEquals(wordsOf(before), wordsOf(now))
+        Bun.deepEquals(closeWords(before), closeWords(now))
       )
     },
   },
@@ -205,8 +209,3 @@ const ofResponses: Row[] = [
       areChanged(older, newer, (before, now) => before === '{}' && now === ''),
   },
 ]
-
-export const wantedResponsesOnMessages: readonly WantedDifference[] = ofResponses.map((row) => ({
-  pair: 'responses-on-messages',
-  ...row,
-}))

@@ -1,7 +1,11 @@
 // Facts about what a vendor of messages has sent in a stream, by which differences are judged.
 
-import { isJson } from '../../../src/families/responses/events'
-import type { Json } from '../scenario'
+import { isJson } from '../../../../src/families/responses/events'
+import type { Json } from '../../scenario'
+import type { WantedDifference } from '../differences'
+
+/** A difference between a pair of families. */
+export type Row = Omit<WantedDifference, 'pair'>
 
 /** The words in a vendor's events, and whether some are of a block that has not begun, or has ended. */
 export function wordsSent(events: Json[]): {

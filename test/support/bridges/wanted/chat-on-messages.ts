@@ -1,10 +1,7 @@
-// Differences that are wanted between older and newer families for callers of chat completions whose vendors speak messages.
+// Differences that are wanted between chat-on-messages and the family in its place.
 
-import type { Json } from '../scenario'
-import type { WantedDifference } from './differences'
-import { hasNamelessCalls, isAmong, isSentWhole, placeIn } from './messages-sent'
-
-type Row = Omit<WantedDifference, 'pair'>
+import type { Json } from '../../scenario'
+import { hasNamelessCalls, isAmong, isSentWhole, placeIn, type Row } from './messages-sent'
 
 const isNamed = ({ name }: Json): boolean => name !== ''
 
@@ -111,7 +108,7 @@ const MOST_OF_LIMIT = 0.75
 const REFUSED_NOW =
   /^(?:missing_required_parameter|invalid_type)$|texts only\.$|this model reads PDF files and texts\.$/
 
-const ofChat: Row[] = [
+export const chatOnMessagesDifferences: readonly Row[] = [
   {
     where: /bridge\.(?:messages\[\]\.content\[\]|tools\[\]|tool_choice)\.type\.plain/,
     reason:
@@ -141,6 +138,14 @@ const ofChat: Row[] = [
     matches: ({ older, newer }) =>
       older === 'accepted' &&
       [newer.refused.code, newer.refused.message].some((word) => REFUSED_NOW.test(word)),
+  },
+  {
+    where: /check/,
+    reason: 'lists of allowed tools are taken, as from callers of responses',
+    matches: ({ older, newer }, { body }) =>
+      newer === 'accepted' &&
+      older.refused.param === 'tool_choice.type' &&
+      JSON.parse(body).tool_choice.type === 'allowed_tools',
   },
   {
     where: /(?:call|limited|quote|output|ignored|showsUsage|body)/,
@@ -264,8 +269,3 @@ const ofChat: Row[] = [
       ),
   },
 ]
-
-export const wantedChatOnMessages: readonly WantedDifference[] = ofChat.map((row) => ({
-  pair: 'chat-on-messages',
-  ...row,
-}))

@@ -348,6 +348,7 @@ const ofChat: Bridge = {
     'tools[].function.strict': withFunction({ parameters: strictSchema, strict: true }),
     'tools[].cache_control': { tools: [{ ...functionTool, ...cached }] },
     'tool_choice.type': [
+      { tools: [functionTool], tool_choice: { type: 'custom', custom: { name: 'note' } } },
       {
         tools: [functionTool, otherFunction],
         tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [functionTool] } },

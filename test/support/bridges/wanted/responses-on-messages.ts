@@ -129,7 +129,8 @@ export const responsesOnMessagesDifferences: readonly Row[] = [
       'of two faults the one is named that is found in reading, and of one in a part first that of its content',
     matches: (_, { older: { check: before }, newer: { check: now } }) =>
       !FOUND_IN_WRITING.test(now.refused.message) &&
-      (FOUND_IN_WRITING.test(before.refused.message) ||
+      ((now.refused.param.startsWith('text.format') && before.refused.param === 'reasoning.effort') ||
+        FOUND_IN_WRITING.test(before.refused.message) ||
         partOf(before.refused.param) === partOf(now.refused.param)),
   },
   {

@@ -148,8 +148,8 @@ test('models list shows what each model serves, at what price, and why it is not
   expect(find('chat')).toEqual({
     id: 'chat',
     aliases: [],
-    operations: ['chat', 'messages', 'responses'],
-    families: ['openai-chat', 'messages-on-chat', 'responses-on-chat'],
+    operations: ['chat', 'messages', 'responses', 'contents'],
+    families: ['openai-chat', 'messages-on-chat', 'responses-on-chat', 'gemini-on-chat'],
     upstream: 'openai',
     upstream_model: 'local-model',
     owned_by: 'somebody',
@@ -190,7 +190,9 @@ test('models list shows what each model serves, at what price, and why it is not
   const { stdout, stderr } = table
   expect(stdout).toContain('\nPrices as of 2026-11-05.\n')
   expect(stdout).toMatch(/^MODEL +SERVES +UPSTREAM +READY +CONTEXT +ENDS +PRICE IN USD$/m)
-  expect(stdout).toMatch(/^chat +chat, messages, responses +openai +yes +0\.25 in, 2\.00 out per 1M tokens$/m)
+  expect(stdout).toMatch(
+    /^chat +chat, messages, responses, contents +openai +yes +0\.25 in, 2\.00 out per 1M tokens$/m,
+  )
   expect(stdout).toMatch(/^embed +embeddings +voyage +no +0\.02 in per 1M tokens; 0\.001 per request$/m)
   expect(stdout).toMatch(/^gratis .* free$/m)
   expect(stdout).toMatch(/^voice +speech +dashscope +yes +10 per 1M characters$/m)

@@ -9,7 +9,7 @@ import builtIn from '../../gateway.config'
 import { type Sandbox, startSandbox } from '../../sandbox'
 import { type Config, faultsOf, isRoute, type ModelConfig } from '../../src/config/schema'
 import type { Model } from '../../src/contract/family'
-import { operationOf } from '../../src/contract/operations'
+import { operationOf, pathForModel } from '../../src/contract/operations'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
@@ -78,7 +78,9 @@ afterAll(async () => {
 
 /** The answer of a model to a plain request, with its text only where it failed. */
 async function resultOf(gateway: TestGateway, model: Model) {
-  const { path, body: form } = operationOf(model.family.operation)
+  const operation = operationOf(model.family.operation)
+  const { body: form } = operation
+  const path = pathForModel(operation, model.id)
   if (form === 'form') return { id: model.id, status: 200, text: '' }
   const { plain } = model.family
   const wantsPictures = (model.referenceImages?.min ?? 0) > 0 || /[ir]2v/.test(model.id)

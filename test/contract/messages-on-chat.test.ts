@@ -394,8 +394,18 @@ test('a server that speaks both forms is never translated for', () => {
       .get(id)
       ?.map(({ family }) => family.name)
       .sort()
-  expect(serving('bilingual')).toEqual(['anthropic-messages', 'openai-chat', 'responses-on-chat'])
-  expect(serving('recorded')).toEqual(['messages-on-chat', 'openai-chat', 'responses-on-chat'])
+  expect(serving('bilingual')).toEqual([
+    'anthropic-messages',
+    'gemini-on-chat',
+    'openai-chat',
+    'responses-on-chat',
+  ])
+  expect(serving('recorded')).toEqual([
+    'gemini-on-chat',
+    'messages-on-chat',
+    'openai-chat',
+    'responses-on-chat',
+  ])
 })
 
 describe('a field', () => {

@@ -797,7 +797,7 @@ test('the command line shows routes, connections and aliases', async () => {
   expect(list.find(({ id }: Json) => id === 'routed')).toEqual({
     id: 'routed',
     aliases: ['claude-haiku-*'],
-    operations: ['chat', 'messages', 'responses'],
+    operations: ['chat', 'messages', 'responses', 'contents'],
     route: ['first', 'equals'],
     owned_by: 'us',
     available: true,
@@ -810,11 +810,11 @@ test('the command line shows routes, connections and aliases', async () => {
   expect(check).toMatchObject({ ok: true, models: ['first', 'equals', 'routed'] })
   expect(check.hidden.map(({ id }: Json) => id)).toEqual(['third', 'not-there'])
   const { stdout, stderr } = table
-  expect(stdout).toMatch(/^equals +chat, messages, responses +first 2, second 1 +yes /m)
+  expect(stdout).toMatch(/^equals +chat, messages, responses, contents +first 2, second 1 +yes /m)
   expect(stdout).toMatch(
-    /^routed +chat, messages, responses +route +yes +that of the first model that answers: first, equals$/m,
+    /^routed +chat, messages, responses, contents +route +yes +that of the first model that answers: first, equals$/m,
   )
-  expect(stdout).toMatch(/^not-there +chat, messages, responses +route +no /m)
+  expect(stdout).toMatch(/^not-there +chat, messages, responses, contents +route +no /m)
   expect(stdout).toMatch(/^ALIAS +STANDS FOR$/m)
   expect(stdout).toMatch(/^claude-haiku-\* +routed$/m)
   expect(stderr).toContain('none of third is available')

@@ -65,6 +65,19 @@ export function xaiPackage(): Promise<Python> {
   return pythonWith('xai', ['xai-sdk==1.21.0'])
 }
 
+/** Google's SDK by itself, and clients of others with an earlier one, which they require. */
+export function googlePackages(): Promise<[newest: Python, clients: Python]> {
+  return Promise.all([
+    pythonWith('google', ['google-genai==3.6.1']),
+    pythonWith('google-clients', [
+      'google-genai==2.34.0',
+      'langchain-google-genai==4.4.3',
+      'llama-index-llms-google-genai==0.11.3',
+      'pydantic-ai-slim[google]==2.68.0',
+    ]),
+  ])
+}
+
 /** Runs a program of test/support that reads lines and writes a line of JSON for each. Returns what it wrote. */
 export async function runOverLines<Answer>(
   folder: string,

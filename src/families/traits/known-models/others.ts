@@ -148,14 +148,23 @@ export const modelsOfOthers: readonly KnownModel[] = [
     asOf: '2026-11',
   },
   {
+    // "Penalty is not enabled for models/gemini-2.5-flash" (vercel/ai#8943, 2025-09-26), and of every model since
+    // (google-gemini/cookbook#1290, 2026-07-17).
     names: ['gemini-2.5-flash*'],
-    traits: { ...optional, efforts: ['none', ...geminiEfforts] },
+    traits: { ...optional, penalties: false, efforts: ['none', ...geminiEfforts] },
     ...gemini,
   },
   {
     // `none` is refused: HKUDS/DeepTutor#734 (2026-07-31), with the sentence of Google's page that thinking cannot be turned off.
-    names: ['gemini-2.5-pro', 'gemini-3*'],
-    traits: { thinking: 'always', thinksByDefault: true, efforts: geminiEfforts },
+    // The newest names stand for models of Gemini 3: livekit/agents#6011 (2026-06-08).
+    names: [
+      'gemini-2.5-pro',
+      'gemini-3*',
+      'gemini-pro-latest',
+      'gemini-flash-latest',
+      'gemini-flash-lite-latest',
+    ],
+    traits: { thinking: 'always', thinksByDefault: true, penalties: false, efforts: geminiEfforts },
     ...gemini,
   },
 ]

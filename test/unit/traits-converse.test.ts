@@ -2,9 +2,8 @@
 // Bedrock has for them.
 
 import { describe, expect, test } from 'bun:test'
-import type { Model } from '../../src/contract/family'
-import type { MessagesBody } from '../../src/families/messages/caller-side'
-import { converseRequest } from '../../src/families/messages/converse/request'
+import type { Call, MadeFamily, Model } from '../../src/contract/family'
+import { families } from '../../src/families'
 import { knownModel, traitsOf } from '../../src/families/traits/known-models'
 import { GatewayError } from '../../src/lib/errors'
 import type { Json } from '../support/scenario'
@@ -24,7 +23,10 @@ const plain = modelOf('us.amazon.nova-lite-v1:0')
 
 function sent(body: Json, model: Model): Json {
   const whole = { model: 'm', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }], ...body }
-  return converseRequest(whole as MessagesBody, model)
+  const { call } = families.get('bedrock-converse') as MadeFamily
+  const { body: sentBody } = call({ body: whole, byteLength: 50, at: 0 }, model) as Call
+  if (!sentBody || !('json' in sentBody)) throw new Error('no call with a JSON body')
+  return sentBody.json as Json
 }
 
 function refusal(body: Json, model: Model): GatewayError {

@@ -18,8 +18,7 @@
 import type { Model, ParsedRequest } from '../../contract/family'
 import type { Returned } from '../../contract/traits'
 import { asObject, isObject } from '../../lib/objects'
-import { type ChatReasoning, nameOf, openReasoning, sealReasoning } from '../sealed-reasoning'
-import type { AnswerPart } from './answer-parts'
+import { type ChatReasoning, nameOf, openReasoning } from '../sealed-reasoning'
 import type { ChatBody } from './caller-side'
 
 type Fields = Record<string, unknown>
@@ -55,93 +54,10 @@ export const NO_REASONING = ' '
 /** The documented signature of a call that has lost its own, or was made by another model. */
 export const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-/**
- * The parts of an answer that must come back, as far as they have arrived. A caller keeps them, sealed, with a block of
- * thinking or an item of reasoning: the carrier.
- */
-export class ReturnedReasoning {
-  private text = ''
-  private readonly details: Fields[] = []
-  private extra: Fields = {}
-  private readonly calls = new Map<string, Fields>()
-  private readonly keepsText: boolean
-  private hasText = false
-  private hasCalls = false
-
-  constructor(
-    private readonly parsed: ParsedRequest,
-    private readonly model: Model,
-  ) {
-    this.keepsText = wantsText(model)
-  }
-
-  /**
-   * Takes a part of the answer. True if a carrier is needed before what the part says, though it may have no thinking.
-   * Signatures that come after a text wait for a call: clients look for the answer at the end, and no vendor requires them
-   * of an answer without calls.
-   */
-  take({ thinking, text, refusal, calls, details, extra }: AnswerPart): boolean {
-    if (this.keepsText) this.text += thinking
-    for (const detail of details) this.addDetail(detail)
-    if (extra) this.extra = { ...this.extra, ...extra }
-    this.hasCalls ||= calls.length > 0
-    const isDue = this.isDue || calls.some((call) => call.extra !== undefined)
-    this.hasText ||= text !== '' || refusal !== ''
-    return isDue
-  }
-
-  /** Takes the `extra_content` of a call, by the id that the caller knows. */
-  takeCall(id: string, extra: Fields): void {
-    this.calls.set(id, extra)
-  }
-
-  /** Whether a carrier is needed for more than thinking that has been shown. */
-  get isDue(): boolean {
-    const isSigned = this.details.length > 0 || this.calls.size > 0 || Object.keys(this.extra).length > 0
-    return isSigned && (this.hasCalls || !this.hasText)
-  }
-
-  /** Seals what has come since the last time; undefined if nothing must come back. */
-  seal(): string | undefined {
-    const { text, extra } = this
-    const details = this.details.splice(0)
-    const calls = Object.fromEntries(this.calls)
-    this.text = ''
-    this.extra = {}
-    this.calls.clear()
-    const hasExtra = Object.keys(extra).length > 0
-    const hasCalls = Object.keys(calls).length > 0
-    if (text === '' && details.length === 0 && !hasExtra && !hasCalls) return undefined
-    return sealReasoning(this.parsed, this.model, {
-      kind: 'chat',
-      text,
-      ...(details.length > 0 && { details }),
-      ...(hasExtra && { extra }),
-      ...(hasCalls && { calls }),
-    })
-  }
-
-  /** Adds a detail, or a piece of one: texts of one place come in pieces. */
-  private addDetail(detail: Fields): void {
-    const last = this.details.at(-1)
-    if (last && last.type === detail.type && last.index === detail.index && isText(detail)) {
-      for (const member of ['text', 'summary'] as const) {
-        const piece = detail[member]
-        if (typeof piece === 'string') last[member] = `${last[member] ?? ''}${piece}`
-      }
-      last.signature = detail.signature ?? last.signature
-    } else this.details.push({ ...detail })
-  }
-}
-
 /** Whether a vendor asks for the text of earlier reasoning. */
 export function wantsText(model: Model): boolean {
   const rule = ruleOf(model)
   return rule === 'reasoning' || rule === 'demanded_reasoning'
-}
-
-function isText({ type }: Fields): boolean {
-  return type === 'reasoning.text' || type === 'reasoning.summary'
 }
 
 /** The messages with the reasoning that their vendor gets back, as it takes them. */

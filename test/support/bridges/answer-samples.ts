@@ -3,6 +3,8 @@
 import type { Random } from '../random'
 import type { Json } from '../scenario'
 
+export type VendorProtocol = 'chat' | 'messages' | 'responses' | 'converse'
+
 /** The words of a vendor's answer in the order of their kinds: what a translation must neither invent nor lose. */
 export interface ToldWords {
   thinking: string

@@ -8,8 +8,7 @@ import { createRandom, type Random } from '../random'
 import type { Json } from '../scenario'
 import { chatRequests } from './chat-requests'
 import { messagesRequests } from './messages-requests'
-import type { CallerDialect } from './pairs'
-import type { RequestSamples } from './request-samples'
+import type { CallerDialect, RequestSamples } from './request-samples'
 import { responsesRequests } from './responses-requests'
 
 export interface RequestCase {

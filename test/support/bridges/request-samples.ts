@@ -3,6 +3,8 @@
 import type { Random } from '../random'
 import type { Json } from '../scenario'
 
+export type CallerDialect = 'chat' | 'messages' | 'responses'
+
 /** Requests of a dialect as data. */
 export interface RequestSamples {
   /** The members that every request needs. */

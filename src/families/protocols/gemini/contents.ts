@@ -31,7 +31,7 @@ const BLANK_LINE = '\n\n'
  * The turns of both sides, those of one side merged with results first: "Please ensure that function call turn comes immediately
  * after a user turn or after a function response turn." (google-gemini/gemini-cli#26486).
  */
-export function geminiContents(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
+export function writtenContents(conversation: Conversation, model: Model, options: WriteOptions): Content[] {
   const { turns } = conversation
   const sides = sidesOf<Part>(conversation, model, {
     results: (turn) => inOrder(turn, turns).map((result) => resultPart(result, model)),

@@ -9,7 +9,7 @@ import { leadingOf } from '../../conversation/sides'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { geminiEdit } from '../../traits/gemini'
-import { geminiContents } from './contents'
+import { writtenContents } from './contents'
 
 type Fields = Record<string, unknown>
 
@@ -22,7 +22,7 @@ export function writeGemini(conversation: Conversation, model: Model, options: W
   const system = leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => ({ text })))
   const request = withoutGaps({
     systemInstruction: system.length > 0 ? { parts: system } : undefined,
-    contents: geminiContents(conversation, model, options),
+    contents: writtenContents(conversation, model, options),
     ...toolsOf(conversation),
     generationConfig: filled(configOf(settings, model, options)),
     ...extra?.gemini,

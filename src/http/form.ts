@@ -7,7 +7,7 @@ import { GatewayError, invalidRequest } from '../lib/errors'
 import { pictureOf } from '../lib/file-formats/picture'
 import type { AudioReader } from '../media/audio'
 import type { SavedFile, Uploads } from '../media/uploads'
-import { boundaryOf, invalidForm, type Part, readParts } from './multipart-parts'
+import { boundaryOf, invalidForm, type MultipartPart, readParts } from './multipart-parts'
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE
@@ -83,13 +83,13 @@ class Draft {
     this.#signal = signal
   }
 
-  async take(part: Part): Promise<void> {
+  async take(part: MultipartPart): Promise<void> {
     const field = fieldOf(checkedName(part))
     if (isFile(part)) return this.#takeFile(field, part)
     return this.#takeText(field, part)
   }
 
-  async #takeText({ name, index, isList }: FieldName, { content }: Part): Promise<void> {
+  async #takeText({ name, index, isList }: FieldName, { content }: MultipartPart): Promise<void> {
     const before = this.#texts.get(name)
     if (this.#files.has(name) || (before && !(before.isList && isList))) throw duplicate(name)
     if (++this.#textCount > MAX_TEXTS) throw invalidForm(`The form has more than ${MAX_TEXTS} fields.`)
@@ -107,7 +107,7 @@ class Draft {
     item.text = decode(name, Buffer.concat(pieces))
   }
 
-  async #takeFile({ name, index }: FieldName, part: Part): Promise<void> {
+  async #takeFile({ name, index }: FieldName, part: MultipartPart): Promise<void> {
     if (this.#texts.has(name)) throw duplicate(name)
     if (++this.#fileCount > MAX_FILES) throw invalidForm(`The form has more than ${MAX_FILES} files.`)
     const file: DraftFile = { index }
@@ -175,7 +175,7 @@ function textOf(items: DraftText['items']): string | readonly string[] {
   return others.length === 0 ? (first ?? '') : [first ?? '', ...others]
 }
 
-function checkedName({ name, encoding, contentType }: Part): string {
+function checkedName({ name, encoding, contentType }: MultipartPart): string {
   if (!name) throw invalidForm('A part of the form has no name.')
   if (name.length > MAX_NAME_LENGTH) {
     throw invalidForm(`A part of the form has a name of more than ${MAX_NAME_LENGTH} characters.`)
@@ -199,7 +199,7 @@ function checkedName({ name, encoding, contentType }: Part): string {
 }
 
 /** Whether a part is a file. A part with a file name is one; some clients leave the name out. */
-function isFile({ filename, contentType }: Part): boolean {
+function isFile({ filename, contentType }: MultipartPart): boolean {
   return (
     filename !== undefined ||
     contentType === 'application/octet-stream' ||
@@ -209,7 +209,7 @@ function isFile({ filename, contentType }: Part): boolean {
 
 async function describe(
   name: string,
-  { filename, contentType }: Part,
+  { filename, contentType }: MultipartPart,
   bytes: Blob,
   readAudio: (bytes: Blob) => Promise<Upload['audio']>,
 ): Promise<Upload> {

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
 import { GatewayError, invalidRequest } from '../lib/errors'
 
-export interface Part {
+export interface MultipartPart {
   name: string | undefined
   filename: string | undefined
   contentType: string
@@ -19,7 +19,7 @@ interface PartLimits {
   parts: number
   partBytes: number
   /** The error for a part that is too large. */
-  tooLarge(part: Pick<Part, 'name'>): GatewayError
+  tooLarge(part: Pick<MultipartPart, 'name'>): GatewayError
 }
 
 /** Most bytes of a part's headers: a name, a file's name and a type. */
@@ -46,7 +46,7 @@ export function boundaryOf(contentType: string | null): string {
 export async function readParts(
   boundary: string,
   pieces: AsyncIterable<Uint8Array>,
-  take: (part: Part) => Promise<void>,
+  take: (part: MultipartPart) => Promise<void>,
   limits: PartLimits,
 ): Promise<void> {
   const failure = Promise.withResolvers<never>()
@@ -55,7 +55,7 @@ export async function readParts(
   const takings: Promise<void>[] = []
   const parser = createParser(boundary, limits)
   parser.on('file', (name, content, filename, encoding, contentType) => {
-    const part: Part = { name, filename, encoding, contentType, content }
+    const part: MultipartPart = { name, filename, encoding, contentType, content }
     content.on('limit', () => content.destroy(limits.tooLarge(part)))
     // The reader of the part gets this error too; without a listener it would end the process.
     content.on('error', () => {})

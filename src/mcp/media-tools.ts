@@ -18,7 +18,7 @@ import {
 import { formOfEdit } from './forms'
 import { collectPictures, type Shown, showLink, showMedium } from './media'
 import { type Answer, costOutput, type PaidTool, type Prepared } from './paid-tool'
-import { optionalArgument, type ToolCall, type ToolResult, type ToolWorld } from './tool'
+import { type McpCall, type McpResult, optionalArgument, type ToolWorld } from './tool'
 
 const speechFields = bodyFields('speech', ['input', 'voice', 'response_format', 'instructions'])
 
@@ -135,7 +135,7 @@ async function readSound({ body }: Response): Promise<{ bytes: Buffer; isWhole: 
 }
 
 /** The model as an editor of uploaded files; undefined if its vendor takes images in another way. */
-function editorOf(world: ToolWorld, key: ToolCall['key'], id: unknown): Model | undefined {
+function editorOf(world: ToolWorld, key: McpCall['key'], id: unknown): Model | undefined {
   try {
     const [model] = resolveModels(world.catalogue, key, operationOf('image-edit'), id, world)
     return model.family.over === undefined ? model : undefined
@@ -145,11 +145,7 @@ function editorOf(world: ToolWorld, key: ToolCall['key'], id: unknown): Model | 
   }
 }
 
-async function showImages(
-  { response, facts }: Answer,
-  world: ToolWorld,
-  call: ToolCall,
-): Promise<ToolResult> {
+async function showImages({ response, facts }: Answer, world: ToolWorld, call: McpCall): Promise<McpResult> {
   const shown: Shown[] = []
   for (const picture of collectPictures(await response.json())) {
     shown.push('url' in picture ? showLink(picture.url, 'image') : await showMedium(picture, world, call))

@@ -3,7 +3,7 @@
 
 import { safeTypeOf, UNKNOWN_TYPE } from '../lib/file-formats/media-types'
 import { fileOf } from '../upstreams/result-file'
-import type { ToolCall, ToolContent, ToolWorld } from './tool'
+import type { McpCall, ToolContent, ToolWorld } from './tool'
 
 /** Largest inline medium, in bytes. Clients cut answers that are larger than a model can read. */
 const MAX_INLINE_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ export function showLink(uri: string, kind: string): Shown {
   }
 }
 
-export async function showMedium(medium: Medium, world: ToolWorld, call: ToolCall): Promise<Shown> {
+export async function showMedium(medium: Medium, world: ToolWorld, call: McpCall): Promise<Shown> {
   const { kind, mimeType, bytes } = medium
   const facts = { mime_type: mimeType, bytes: bytes.byteLength }
   if (bytes.byteLength > MAX_INLINE_BYTES) {
@@ -50,7 +50,7 @@ export async function showMedium(medium: Medium, world: ToolWorld, call: ToolCal
 async function store(
   { mimeType, bytes }: Medium,
   { artifacts, log }: ToolWorld,
-  { key, requestId, gatewayUrl }: ToolCall,
+  { key, requestId, gatewayUrl }: McpCall,
 ): Promise<string | undefined> {
   if (!artifacts) return undefined
   const source = {

@@ -12,11 +12,11 @@ import { paidFields } from './fields'
 import {
   checkArguments,
   isPresent,
+  type McpCall,
+  type McpResult,
+  type McpTool,
   presentMembers,
-  type Tool,
-  type ToolCall,
   type ToolDescription,
-  type ToolResult,
   type ToolWorld,
 } from './tool'
 
@@ -36,8 +36,8 @@ export interface Answer {
 
 export interface PaidTool extends ToolDescription {
   /** The request for arguments of this tool, without the arguments that every paid tool has. */
-  prepare(args: Record<string, unknown>, world: ToolWorld, call: ToolCall): Promise<Prepared> | Prepared
-  answer(answer: Answer, world: ToolWorld, call: ToolCall): Promise<ToolResult>
+  prepare(args: Record<string, unknown>, world: ToolWorld, call: McpCall): Promise<Prepared> | Prepared
+  answer(answer: Answer, world: ToolWorld, call: McpCall): Promise<McpResult>
 }
 
 /** Output fields of every paid tool. */
@@ -50,7 +50,7 @@ export const costOutput: Record<string, TSchema> = {
   ),
 }
 
-export function paidTool(tool: PaidTool): Tool {
+export function paidTool(tool: PaidTool): McpTool {
   return {
     ...tool,
     isPaid: true,
@@ -71,7 +71,7 @@ export function paidTool(tool: PaidTool): Tool {
 }
 
 /** Prepares the request for a tool call; nothing is sent yet. */
-export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall): Promise<Prepared> {
+export async function prepare(tool: PaidTool, world: ToolWorld, call: McpCall): Promise<Prepared> {
   checkArguments(tool, call.arguments)
   const own = Object.entries(presentMembers(call.arguments)).filter(([name]) => !(name in paidFields))
   return tool.prepare(Object.fromEntries(own), world, call)
@@ -80,7 +80,7 @@ export async function prepare(tool: PaidTool, world: ToolWorld, call: ToolCall):
 function send(
   gateway: Gateway,
   { operation, content, reword }: Prepared,
-  { requestId, authorization, clientAddress, trace, signal, gatewayUrl, arguments: args }: ToolCall,
+  { requestId, authorization, clientAddress, trace, signal, gatewayUrl, arguments: args }: McpCall,
   maxCostNano: number | undefined,
 ): Promise<Response> {
   return gateway.handle({

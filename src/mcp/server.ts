@@ -16,7 +16,7 @@ import {
 import { answerOfError } from '../contract/error-answer'
 import type { Gateway } from '../request/line'
 import { createProgress } from './progress'
-import type { Tool, ToolCall, ToolResult, ToolWorld } from './tool'
+import type { McpCall, McpResult, McpTool, ToolWorld } from './tool'
 import { tools } from './tools'
 
 export const supportedVersions: readonly string[] = SUPPORTED_PROTOCOL_VERSIONS
@@ -26,7 +26,7 @@ interface Message {
   request: Request
   /** The parsed body. */
   value: object
-  caller: Omit<ToolCall, 'arguments' | 'report'>
+  caller: Omit<McpCall, 'arguments' | 'report'>
 }
 
 type AnswerMessage = (message: Message) => Promise<Response>
@@ -93,9 +93,9 @@ function plain(schema: object): { properties?: { [name: string]: object } } {
 async function callTool(
   world: ToolWorld,
   gateway: Gateway,
-  tool: Tool,
+  tool: McpTool,
   send: (progress: number, message: string) => void,
-  call: Omit<ToolCall, 'report'>,
+  call: Omit<McpCall, 'report'>,
 ): Promise<CallToolResult> {
   const progress = createProgress(world, send)
   try {
@@ -107,7 +107,7 @@ async function callTool(
   }
 }
 
-function resultOf({ structured, content = [], failed }: ToolResult): CallToolResult {
+function resultOf({ structured, content = [], failed }: McpResult): CallToolResult {
   const text = { type: 'text' as const, text: JSON.stringify(structured) }
   return {
     content: [text, ...content.map((each) => ({ ...each }))],

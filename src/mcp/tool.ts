@@ -24,7 +24,7 @@ export interface ToolWorld extends WaitWorld, Pick<System, 'now' | 'random' | 'l
 }
 
 /** The caller of a tool, and the way to reach them. */
-export interface ToolCall {
+export interface McpCall {
   arguments: Record<string, unknown>
   key: Key
   authorization: string | null
@@ -41,7 +41,7 @@ export interface ToolCall {
   report(message: string): void
 }
 
-export interface ToolResult {
+export interface McpResult {
   structured: Record<string, unknown>
   /** Content next to the structured answer as text. */
   content?: readonly ToolContent[]
@@ -62,12 +62,12 @@ export interface ToolDescription {
 
 /** A tool that costs nothing and changes nothing. */
 export interface FreeTool extends ToolDescription {
-  run(world: ToolWorld, call: ToolCall): Promise<ToolResult>
+  run(world: ToolWorld, call: McpCall): Promise<McpResult>
 }
 
-export interface Tool extends ToolDescription {
+export interface McpTool extends ToolDescription {
   isPaid: boolean
-  run(world: ToolWorld, gateway: Gateway, call: ToolCall): Promise<ToolResult>
+  run(world: ToolWorld, gateway: Gateway, call: McpCall): Promise<McpResult>
 }
 
 /** An argument that may be absent or null, with the same meaning. */

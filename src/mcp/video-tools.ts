@@ -10,7 +10,7 @@ import { waitForTask } from '../tasks/wait'
 import { modelField, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
 import { showLink } from './media'
 import type { PaidTool } from './paid-tool'
-import { type FreeTool, optionalArgument, type ToolCall, type ToolResult } from './tool'
+import { type FreeTool, type McpCall, type McpResult, optionalArgument } from './tool'
 
 const DEFAULT_WAIT_SECONDS = 30
 /** Longest wait: proxies cut connections that are silent for longer. */
@@ -98,7 +98,7 @@ interface TaskDocument {
   error?: { code: string; message: string }
 }
 
-function describe(task: Task, call: ToolCall): ToolResult {
+function describe(task: Task, call: McpCall): McpResult {
   const { id, model, created_at, progress, video_url: url, error } = documentOf(task)
   const { state, costNano } = task
   const video = state === 'succeeded' && typeof url === 'string' ? showLink(url, 'video') : undefined

@@ -15,7 +15,7 @@ import type { OperationName } from '../../contract/operations'
 import { hasFailed as isFailure, type Reading } from '../../contract/reading'
 import type { Traits } from '../../contract/traits'
 import { type ErrorShape, readErrorShape } from '../../lib/error-shapes'
-import { type Dialect as ErrorDialect, type GatewayError, invalidRequest } from '../../lib/errors'
+import { type Dialect, type GatewayError, invalidRequest } from '../../lib/errors'
 import { translatedOnce } from '../translation'
 import type { AnswerReader, AnswerWriter } from './answer'
 import { bridgedTable, type DialectField, type Expressions } from './concepts'
@@ -29,11 +29,11 @@ import {
 } from './quote'
 
 /** The callers' side: reads their requests, and writes answers in their grammar. */
-export interface Dialect<Body extends object = object> {
+export interface ConversationDialect<Body extends object = object> {
   /** The beginning of the names of its bridges: `chat`. */
   name: string
   operation: OperationName
-  errors: ErrorDialect
+  errors: Dialect
   body: MadeFamily<Body>['body']
   fields: readonly DialectField[]
   fieldRules(protocol: ProtocolName): readonly FieldRule[]
@@ -51,7 +51,7 @@ export interface Dialect<Body extends object = object> {
   /** The request in common words. Throws 400 for what nobody could read, with its place. */
   read(body: Body, model: Model): Conversation
   /** Takes a whole answer. */
-  whole(parsed: ParsedRequest<Body>, model: Model): WholeAnswer
+  whole(parsed: ParsedRequest<Body>, model: Model): WholeReply
   /** Takes a streamed answer. */
   stream(parsed: ParsedRequest<Body>, model: Model): StreamedAnswer
   plain: PlainForm
@@ -62,7 +62,7 @@ interface Candidates {
   writers: readonly AnswerWriter[]
 }
 
-export interface WholeAnswer extends Candidates {
+export interface WholeReply extends Candidates {
   /** The answer, with its measured usage. May throw an error for the caller. */
   answer(usage: Quantities): unknown
 }
@@ -117,7 +117,7 @@ const MAX_STREAMS = 16
 
 /** The family of a dialect for models of a protocol. `name` is that of the family where it is not made of both. */
 export function bridge<Body extends object>(
-  dialect: Dialect<Body>,
+  dialect: ConversationDialect<Body>,
   protocol: Protocol,
   name = `${dialect.name}-on-${protocol.name}`,
 ): MadeFamily<Body> {
@@ -181,7 +181,7 @@ export function bridge<Body extends object>(
 }
 
 /** The request in each form that it takes on its way; the same body is translated once. */
-function translations<Body extends object>(dialect: Dialect<Body>, protocol: Protocol) {
+function translations<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol) {
   const conversationOf = translatedOnce((body: Body, model): Conversation => {
     if ('as' in protocol.can.audio) dialect.checkMedia?.(body, model)
     return dialect.read(body, model)
@@ -203,7 +203,7 @@ function translations<Body extends object>(dialect: Dialect<Body>, protocol: Pro
 }
 
 /** The members that say of a family which requests it takes. */
-function declared<Body extends object>(dialect: Dialect<Body>, protocol: Protocol, name: string) {
+function declared<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol, name: string) {
   const fieldRules = dialect.fieldRules(protocol.name)
   return {
     kind: 'made' as const,

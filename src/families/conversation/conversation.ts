@@ -44,7 +44,7 @@ export interface UserTurn {
 
 export interface AssistantTurn {
   side: 'assistant'
-  steps: readonly Step[]
+  steps: readonly AssistantStep[]
 }
 
 /** A mark that the conversation up to here is to be kept in the vendor's cache. */
@@ -95,7 +95,7 @@ export interface VideoPart extends FilePart {
 export type Part = TextPart | ImagePart | DocumentPart | AudioPart | VideoPart
 
 /** A thing that the assistant did, in order. */
-export type Step = ReasoningStep | TextStep | CallStep
+export type AssistantStep = ReasoningStep | TextStep | CallStep
 
 /** Reasoning that the caller sends back. */
 export interface ReasoningStep extends Placed {

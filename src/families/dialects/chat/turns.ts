@@ -4,7 +4,7 @@
 import { invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { ChatBody } from '../../chat/caller-side'
-import type { Part, Step, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
+import type { AssistantStep, Part, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
 import { chatTexts, partsOfMessage } from './parts'
 
 type Fields = Record<string, unknown>
@@ -58,7 +58,7 @@ function addSaid(turns: Turn[], results: readonly ToolResult[], parts: readonly 
 }
 
 /** A message of nothing but reasoning says nothing: it must not stand between what a user says. */
-function addSteps(turns: Turn[], steps: readonly Step[]): void {
+function addSteps(turns: Turn[], steps: readonly AssistantStep[]): void {
   if (steps.every(({ kind }) => kind === 'reasoning')) return
   const last = turns.at(-1)
   if (last?.side === 'assistant') turns[turns.length - 1] = { ...last, steps: [...last.steps, ...steps] }
@@ -76,9 +76,9 @@ function resultOf(
 }
 
 /** Reasoning, then texts and a refusal, then calls. */
-function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): Step[] {
+function stepsOf(message: Message, at: string, calls: Map<string, ToolCall>): AssistantStep[] {
   const { content, refusal, reasoning_content: thought, tool_calls: called } = message as Message & Fields
-  const steps: Step[] = []
+  const steps: AssistantStep[] = []
   if (typeof thought === 'string' && thought !== '') {
     steps.push({ kind: 'reasoning', text: thought, at: `${at}.reasoning_content` })
   }

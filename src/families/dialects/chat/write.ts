@@ -6,7 +6,7 @@ import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import type { ErrorShape } from '../../../lib/error-shapes'
 import { CHAT_END, type ChatBody } from '../../chat/caller-side'
 import { chatUsage } from '../../chat/usage'
-import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
+import type { StreamedAnswer, WholeReply } from '../../conversation/bridge'
 import { CompletionWriter, type DeltaRow } from './write-events'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -35,7 +35,7 @@ const candidatesOf = ({ n }: ChatBody): number => n ?? 1
 const logprobsFor = ({ logprobs }: ChatBody, content: readonly Fields[]) =>
   logprobs === true ? { content, refusal: null } : null
 
-export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): WholeAnswer {
+export function wholeCompletion(parsed: ParsedRequest<ChatBody>, model: Model): WholeReply {
   const id = new CompletionId(parsed)
   const messages = Array.from({ length: candidatesOf(parsed.body) }, () => new Message(id))
   const writers = messages.map((message) => new CompletionWriter(parsed, message))

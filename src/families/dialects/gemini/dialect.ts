@@ -1,13 +1,13 @@
 // The dialect of Google's generateContent, for models whose vendor speaks another one. It must never decide what a vendor is sent.
 
 import { asObject } from '../../../lib/objects'
-import type { Dialect } from '../../conversation/bridge'
+import type { ConversationDialect } from '../../conversation/bridge'
 import { GeminiBody, memberOf, plainGemini } from './body'
 import { geminiDialectFields, geminiRules } from './fields'
 import { readGemini, toolsOf } from './read'
 import { streamedGemini, wholeGemini } from './write'
 
-export const geminiDialect: Dialect<GeminiBody> = {
+export const geminiDialect: ConversationDialect<GeminiBody> = {
   name: 'gemini',
   operation: 'contents',
   errors: 'gemini',

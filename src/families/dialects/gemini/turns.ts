@@ -5,10 +5,10 @@ import { invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
 import { sealedInBase64 } from '../../../lib/sealing'
 import type {
+  AssistantStep,
   AssistantTurn,
   InstructionTurn,
   Part,
-  Step,
   ToolCall,
   ToolResult,
   Turn,
@@ -54,7 +54,7 @@ class ContentReader {
     }
   }
 
-  private addSteps(steps: readonly Step[]): void {
+  private addSteps(steps: readonly AssistantStep[]): void {
     if (steps.length === 0) return
     const last = this.turns.at(-1)
     if (last?.side === 'assistant')
@@ -117,8 +117,8 @@ class ContentReader {
 function stepsOf(
   placed: readonly { part: Fields; at: string }[],
   callOf: (call: Fields, at: string) => ToolCall,
-): Step[] {
-  const steps: Step[] = []
+): AssistantStep[] {
+  const steps: AssistantStep[] = []
   let thought = ''
   const endThought = (at: string, sealed?: string) => {
     if (thought === '' && sealed === undefined) return

@@ -6,14 +6,14 @@ import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../../contract/units'
 import type { ErrorShape } from '../../../lib/error-shapes'
 import { asObject } from '../../../lib/objects'
-import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
+import type { StreamedAnswer, WholeReply } from '../../conversation/bridge'
 import { type GeminiBody, memberOf } from './body'
 import { candidatesOf } from './read'
 import { CandidateWriter } from './write-events'
 
 type Fields = Record<string, unknown>
 
-export function wholeGemini(parsed: ParsedRequest<GeminiBody>, model: Model): WholeAnswer {
+export function wholeGemini(parsed: ParsedRequest<GeminiBody>, model: Model): WholeReply {
   const parts: Fields[][] = []
   const writers = indexes(parsed.body).map((index) => {
     const own: Fields[] = []

@@ -19,7 +19,7 @@ const BLANK_LINE = '\n\n'
 export function partsOf({ block, at }: Placed): Part[] {
   const parts = unmarkedParts({ block, at })
   const last = parts.at(-1)
-  const mark = markOf(block)
+  const mark = cacheMarkOf(block)
   return last && mark.cache ? [...parts.slice(0, -1), { ...last, ...mark }] : parts
 }
 
@@ -83,7 +83,7 @@ function dataUrl(source: Fields, at: string): string {
 }
 
 /** The cache mark of a block, a tool or a request. */
-export function markOf(holder: object): { cache?: CacheMark } {
+export function cacheMarkOf(holder: object): { cache?: CacheMark } {
   const { cache_control: control } = holder as Fields
   if (!isObject(control)) return {}
   return { cache: control.ttl === undefined ? {} : { ttl: control.ttl } }

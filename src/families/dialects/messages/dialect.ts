@@ -1,6 +1,6 @@
 // The dialect of POST /v1/messages, for models whose vendor speaks another one. It must never decide what a vendor is sent.
 
-import type { Dialect } from '../../conversation/bridge'
+import type { ConversationDialect } from '../../conversation/bridge'
 import { MessagesBody, plainMessages } from '../../messages/caller-side'
 import { effortOfBudget } from '../../traits/efforts'
 import { ignoredInMessages } from '../../traits/ignored'
@@ -8,7 +8,7 @@ import { messagesDialectFields, messagesRulesOn } from './fields'
 import { budgetIn, effortIn, readMessages } from './read'
 import { streamedMessage, wholeMessage } from './write'
 
-export const messagesDialect: Dialect<MessagesBody> = {
+export const messagesDialect: ConversationDialect<MessagesBody> = {
   name: 'messages',
   operation: 'messages',
   errors: 'messages',

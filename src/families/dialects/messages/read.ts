@@ -12,7 +12,7 @@ import type {
   ToolChoice,
 } from '../../conversation/conversation'
 import type { MessagesBody } from '../../messages/caller-side'
-import { markOf } from './blocks'
+import { cacheMarkOf } from './blocks'
 import { turnsOf } from './turns'
 
 type Fields = Record<string, unknown>
@@ -37,7 +37,7 @@ export function readMessages(body: MessagesBody, model: Model): Conversation {
     choice: tools.length > 0 && choice ? choiceOf(choice) : undefined,
     parallelCalls: tools.length > 0 && alone !== undefined && alone !== null ? !alone : undefined,
     settings: settingsOf(body, model),
-    ...markOf(body),
+    ...cacheMarkOf(body),
     // Of other protocols Converse alone has the highest effort of this vendor.
     ...(effortIn(body) === 'max' && { extra: { converse: { outputConfig: { effort: 'max' } } } }),
   }
@@ -56,7 +56,7 @@ function toolOf(tool: Fields, at: string): Tool {
     isStrict: strict === true,
     strictBy: 'messages',
     at,
-    ...markOf(tool),
+    ...cacheMarkOf(tool),
   }
 }
 

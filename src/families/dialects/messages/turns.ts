@@ -1,9 +1,16 @@
 // Reads the turns of a messages request. Successive messages of one side are one turn, as for the vendor of messages. What only that
 // vendor can read is left out.
 
-import type { InstructionTurn, Part, Step, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
+import type {
+  AssistantStep,
+  InstructionTurn,
+  Part,
+  ToolCall,
+  ToolResult,
+  Turn,
+} from '../../conversation/conversation'
 import type { MessagesBody } from '../../messages/caller-side'
-import { markOf, type Placed, partsOf, placed, stringAt, textPart, unsupported, wordsOf } from './blocks'
+import { cacheMarkOf, type Placed, partsOf, placed, stringAt, textPart, unsupported, wordsOf } from './blocks'
 
 /** A coding client's note to its vendor: it changes with each session and would spoil the cache of every other session. */
 const ATTRIBUTION = 'x-anthropic-billing-header:'
@@ -29,14 +36,14 @@ function instructionsOf(system: MessagesBody['system']): InstructionTurn[] {
   const parts = placed(system ?? [], at).flatMap(({ block, at }, index) => {
     const text = stringAt(block, 'text', at)
     const isNote = index === 0 && text.startsWith(ATTRIBUTION)
-    return isNote ? [] : textPart(text, at).map((part) => ({ ...part, ...markOf(block) }))
+    return isNote ? [] : textPart(text, at).map((part) => ({ ...part, ...cacheMarkOf(block) }))
   })
   return parts.length > 0 ? [{ side: 'system', role: 'system', parts, at }] : []
 }
 
 function addInstructions(turns: Turn[], blocks: readonly Placed[], at: string): void {
   const parts = blocks.flatMap(({ block, at }) =>
-    textPart(stringAt(block, 'text', at), at).map((part) => ({ ...part, ...markOf(block) })),
+    textPart(stringAt(block, 'text', at), at).map((part) => ({ ...part, ...cacheMarkOf(block) })),
   )
   if (parts.length > 0) turns.push({ side: 'system', role: 'system', parts, at })
 }
@@ -50,12 +57,12 @@ function addSteps(turns: Turn[], blocks: readonly Placed[], calls: Map<string, T
   else if (steps.length > 0) turns.push({ side: 'assistant', steps })
 }
 
-function stepsOf({ block, at }: Placed, calls: Map<string, ToolCall>): Step[] {
+function stepsOf({ block, at }: Placed, calls: Map<string, ToolCall>): AssistantStep[] {
   switch (block.type) {
     case 'text':
     case 'compaction': {
       const text = wordsOf({ block, at })
-      return text === '' ? [] : [{ kind: 'text', text, at, ...markOf(block) }]
+      return text === '' ? [] : [{ kind: 'text', text, at, ...cacheMarkOf(block) }]
     }
     case 'thinking':
     case 'redacted_thinking': {
@@ -69,7 +76,7 @@ function stepsOf({ block, at }: Placed, calls: Map<string, ToolCall>): Step[] {
       const name = stringAt(block, 'name', at)
       const id = stringAt(block, 'id', at)
       const input = JSON.stringify(block.input ?? {})
-      const call: ToolCall = { id, name, input, form: 'function', at, ...markOf(block) }
+      const call: ToolCall = { id, name, input, form: 'function', at, ...cacheMarkOf(block) }
       calls.set(id, call)
       return [{ kind: 'call', call }]
     }
@@ -101,6 +108,6 @@ function resultOf({ block, at }: Placed, calls: ReadonlyMap<string, ToolCall>): 
     parts: placed(block.content ?? [], `${at}.content`).flatMap(partsOf),
     hasFailed: block.is_error === true,
     at,
-    ...markOf(block),
+    ...cacheMarkOf(block),
   }
 }

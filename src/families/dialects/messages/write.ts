@@ -4,7 +4,7 @@
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
 import type { ErrorShape } from '../../../lib/error-shapes'
 import { callInput } from '../../chat/answer-parts'
-import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
+import type { StreamedAnswer, WholeReply } from '../../conversation/bridge'
 import { estimateInput, type MessagesBody } from '../../messages/caller-side'
 import { cutEvents, messageEvent, messageStart } from '../../messages/follower'
 import { messageUsage } from '../../messages/usage'
@@ -12,7 +12,7 @@ import { type BlockRow, MessageWriter, type PieceType } from './write-events'
 
 type Fields = Record<string, unknown>
 
-export function wholeMessage(parsed: ParsedRequest<MessagesBody>, model: Model): WholeAnswer {
+export function wholeMessage(parsed: ParsedRequest<MessagesBody>, model: Model): WholeReply {
   const content = new Content()
   const writer = new MessageWriter(parsed, model, content)
   return {

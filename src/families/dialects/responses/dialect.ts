@@ -1,7 +1,7 @@
 // The dialect of POST /v1/responses, for models whose vendor speaks another one. It must never decide what a vendor is sent.
 
 import { asObject } from '../../../lib/objects'
-import type { Dialect } from '../../conversation/bridge'
+import type { ConversationDialect } from '../../conversation/bridge'
 import { checkParts } from '../../media-parts'
 import { plainResponses, ResponsesBody } from '../../responses/caller-side'
 import { allTools } from '../../responses/native-request'
@@ -12,7 +12,7 @@ import { addedBytes } from './settings'
 import { ignoredTools } from './tools'
 import { streamedResponse, wholeResponse } from './write'
 
-export const responsesDialect: Dialect<ResponsesBody> = {
+export const responsesDialect: ConversationDialect<ResponsesBody> = {
   name: 'responses',
   operation: 'responses',
   errors: 'openai',

@@ -8,7 +8,7 @@ import { missingField, textAt, wrongType, wrongValue } from '../../responses/ref
 const PARTS = ['input_text', 'input_image', 'input_file', 'input_audio', 'output_text', 'refusal'] as const
 
 /** The parts of a content or an output; a string is one text. Texts that say nothing are left out. */
-export function partsOf(content: unknown, at: string): Part[] {
+export function contentParts(content: unknown, at: string): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content, at }]
   if (Array.isArray(content))
     return content.flatMap((part, index) => partOf(asObject(part), `${at}[${index}]`))
@@ -18,7 +18,7 @@ export function partsOf(content: unknown, at: string): Part[] {
 
 /** The texts of a content that may have no other parts, such as one of the assistant. */
 export function textPartsOf(content: unknown, at: string): TextPart[] {
-  return partsOf(content, at).map((part) => {
+  return contentParts(content, at).map((part) => {
     if (part.type === 'text') return part
     const type = part.type === 'document' ? 'file' : part.type
     throw wrongValue(`${part.at}.type`, `input_${type}`, ['input_text', 'output_text', 'refusal'])

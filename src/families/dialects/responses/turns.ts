@@ -4,11 +4,18 @@
 
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject, isObject } from '../../../lib/objects'
-import type { Part, Step, ToolCall, ToolResult, Turn, UserTurn } from '../../conversation/conversation'
+import type {
+  AssistantStep,
+  Part,
+  ToolCall,
+  ToolResult,
+  Turn,
+  UserTurn,
+} from '../../conversation/conversation'
 import type { ResponsesBody } from '../../responses/caller-side'
 import { isTrigger } from '../../responses/compaction'
 import { missingField, repeated, textAt, wrongType, wrongValue } from '../../responses/refusals'
-import { partsOf, textPartsOf } from './parts'
+import { contentParts, textPartsOf } from './parts'
 import { CUSTOM_INPUT, type FlatTools, flatToolsOf, type ToolOrigin } from './tools'
 
 /** The turns of an input, and the settings in it. */
@@ -101,7 +108,7 @@ type Begun = Exclude<Turn, { side: 'assistant' }> | AssistantTurn
 
 interface AssistantTurn {
   side: 'assistant'
-  steps: Step[]
+  steps: AssistantStep[]
   calls: OpenCall[]
 }
 
@@ -118,7 +125,7 @@ class InputReader {
   constructor(private readonly tools: FlatTools) {}
 
   readText(text: string): void {
-    this.turns.push({ side: 'user', results: [], parts: partsOf(text, 'input') })
+    this.turns.push({ side: 'user', results: [], parts: contentParts(text, 'input') })
   }
 
   read(item: Item, at: string): void {
@@ -177,7 +184,7 @@ class InputReader {
     const place = `${at}.content`
     switch (role) {
       case 'user': {
-        const parts = partsOf(content, place)
+        const parts = contentParts(content, place)
         if (parts.length > 0) this.turns.push({ side: 'user', results: [], parts })
         return
       }
@@ -395,19 +402,19 @@ function outputIn(
     case 'function_call_output':
     case 'custom_tool_call_output':
     case 'local_shell_call_output':
-      return { parts: partsOf(item.output, place), hasFailed: false }
+      return { parts: contentParts(item.output, place), hasFailed: false }
     case 'tool_search_output':
-      return { parts: partsOf(foundBy(item, tools), place), hasFailed: false }
+      return { parts: contentParts(foundBy(item, tools), place), hasFailed: false }
     case 'shell_call_output': {
       if (!Array.isArray(item.output)) {
         throw item.output === undefined ? missingField(place) : wrongType(place, 'an array', item.output)
       }
-      return { parts: partsOf(JSON.stringify(item.output), place), hasFailed: false }
+      return { parts: contentParts(JSON.stringify(item.output), place), hasFailed: false }
     }
     case 'apply_patch_call_output': {
       const hasFailed = item.status === 'failed'
       const text = typeof item.output === 'string' ? item.output : ''
-      return { parts: partsOf(text || (hasFailed ? 'Failed.' : 'Done.'), place), hasFailed }
+      return { parts: contentParts(text || (hasFailed ? 'Failed.' : 'Done.'), place), hasFailed }
     }
   }
   throw wrongValue(`${at}.type`, type, TYPES)

@@ -3,7 +3,7 @@
 
 import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
-import type { StreamedAnswer, WholeAnswer } from '../../conversation/bridge'
+import type { StreamedAnswer, WholeReply } from '../../conversation/bridge'
 import type { ResponsesBody } from '../../responses/caller-side'
 import { asksCompaction, compactionItem } from '../../responses/compaction'
 import { type ResponseError, ResponseEvents } from '../../responses/events'
@@ -12,7 +12,7 @@ import { ResponseWriter, type Shortfall } from './write-events'
 
 const NO_SUMMARY = 'the vendor sent no summary'
 
-export function wholeResponse(parsed: ParsedRequest<ResponsesBody>, model: Model): WholeAnswer {
+export function wholeResponse(parsed: ParsedRequest<ResponsesBody>, model: Model): WholeReply {
   const answer = new Answer(parsed, model, true)
   return { writers: answer.writers, answer: (usage) => answer.end(usage) }
 }

@@ -6,10 +6,10 @@ import { hasPrice } from '../../../contract/prices'
 import { invalidRequest } from '../../../lib/errors'
 import { callInput } from '../../chat/answer-parts'
 import type {
+  AssistantStep,
   CacheMark,
   Conversation,
   Part,
-  Step,
   ToolCall,
   ToolResult,
 } from '../../conversation/conversation'
@@ -53,7 +53,7 @@ export function cachePoint(mark: CacheMark | undefined, { priceList }: Model): B
   return [{ cachePoint: { type: 'default', ...(mark.ttl === '1h' && { ttl: mark.ttl }) } }]
 }
 
-function stepBlocks(step: Step, model: Model, hasTools: boolean): Block[] {
+function stepBlocks(step: AssistantStep, model: Model, hasTools: boolean): Block[] {
   if (step.kind === 'reasoning') return []
   if (step.kind === 'text') return [...textBlocks(step.text), ...cachePoint(step.cache, model)]
   const { call } = step

@@ -7,11 +7,11 @@ import { callInput } from '../../chat/answer-parts'
 import { demandsReasoning } from '../../chat/returned-reasoning'
 import type { WriteOptions } from '../../conversation/bridge'
 import type {
+  AssistantStep,
   CacheMark,
   Conversation,
   Part,
   ReasoningStep,
-  Step,
   ToolResult,
 } from '../../conversation/conversation'
 import { sidesOf } from '../../conversation/sides'
@@ -48,7 +48,7 @@ export function messagesOf(conversation: Conversation, model: Model, options: Wr
   }))
 }
 
-function stepBlocks(step: Step, think: (step: ReasoningStep) => Block[]): Block[] {
+function stepBlocks(step: AssistantStep, think: (step: ReasoningStep) => Block[]): Block[] {
   if (step.kind === 'reasoning') return think(step)
   if (step.kind === 'text') return [{ type: 'text', text: step.text, ...marked(step.cache) }]
   const { id, name, input, cache, form, at } = step.call

@@ -33,7 +33,7 @@ export interface ChatVendor {
  * The messages. Instructions stand in the first one; later ones become texts of the user, marked as such, because the templates of many
  * models accept them only at the beginning.
  */
-export function messagesOf({ turns }: Conversation, vendor: ChatVendor): SealedMessage[] {
+export function chatMessagesOf({ turns }: Conversation, vendor: ChatVendor): SealedMessage[] {
   const end = turns.findIndex(({ side }) => side !== 'system')
   const leading = turns.slice(0, end === -1 ? undefined : end)
   const messages = new Messages(vendor)

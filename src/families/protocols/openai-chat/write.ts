@@ -10,7 +10,7 @@ import { isHint, withoutKeywords } from '../../json-schema'
 import { chatEdit } from '../../traits/chat'
 import { edited } from '../../traits/edit'
 import { checkEffort, effortOfBudget } from '../../traits/efforts'
-import { messagesOf } from './messages'
+import { chatMessagesOf } from './messages'
 
 type Fields = Record<string, unknown>
 
@@ -22,7 +22,7 @@ export function writeChat(conversation: Conversation, model: Model, options: Wri
   const vendor = { knowsDevelopers: isOpenai, readsAddresses: model.upstream.kind === 'openrouter' }
   const request = withoutGaps({
     model: model.upstreamModel,
-    messages: withReturned(messagesOf(conversation, vendor), options, model),
+    messages: withReturned(chatMessagesOf(conversation, vendor), options, model),
     max_tokens: limitOf(settings, options),
     ...samplingOf(settings),
     reasoning_effort: effortOf(settings, model),

@@ -99,6 +99,7 @@ export const unitTable = {
     of: 'pictures out, of models that count them as tokens',
     per: 1_000_000,
     tokens: 'output',
+    fallback: 'output_token',
     becomes: ['output_token'],
   },
   input_audio_token: {

@@ -27,6 +27,7 @@ beforeAll(async () => {
       'g2.5': native('gemini-2.5-flash'),
       searching: native('gemini-3-pro-preview', { price: { ...price, per_1k_web_searches: '14' } }),
       vertex: native('google/gemini-3-flash-preview', { upstream: 'vertex' }),
+      drawing: native('gemini-2.5-flash-image', { price: { ...price, per_1m_output_image_tokens: '30' } }),
       compatible: { ...(testModels['test-google'] as ModelConfig), upstreamModel: 'gemini-3-flash-preview' },
     },
   })
@@ -341,6 +342,24 @@ describe('what it costs', () => {
     expect(usage.toolUsePromptTokenCount).toBe(200)
     expect(Number(charges[0]?.amount)).toBe(300 * 1_000 + 10 * 2_000 + 2 * 14_000_000)
   })
+
+  for (const stream of [false, true]) {
+    test(`pictures by their tokens${stream ? ', streamed' : ''}`, async () => {
+      const { json, charges } = await ask(
+        contentsPath('drawing', stream ? 'streamGenerateContent' : 'generateContent'),
+        {
+          ...said('[sandbox prompt_tokens=100 tokens=10 reasoning=0] A fox'),
+          generationConfig: { responseModalities: ['TEXT', 'IMAGE'] },
+        },
+      )
+      const events: Json[] = stream ? json : [json]
+      const parts = events.flatMap(({ candidates }) => candidates[0].content.parts ?? [])
+      expect(parts.find(({ inlineData }: Json) => inlineData)?.inlineData.mimeType).toBe('image/png')
+      expect(Number(charges[0]?.amount)).toBe(100 * 1_000 + 10 * 2_000 + 1_120 * 30_000)
+      // All of the output may be pictures: 4,096 tokens are held without a limit.
+      expect(Number(charges[0]?.held)).toBeGreaterThanOrEqual(4_096 * 30_000)
+    })
+  }
 
   test('figures that nobody can have used are counted here', async () => {
     for (const fault of ['missing', 'negative', 'huge', 'string']) {

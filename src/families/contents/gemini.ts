@@ -30,7 +30,7 @@ type Fields = Record<string, unknown>
 type Request = ParsedRequest<GeminiBody>
 
 const costOf = translatedOnce((body: GeminiBody, _model) => costOfContents(body))
-const RULES: QuoteRules = { watchesFilms: true }
+const RULES: QuoteRules = { watchesFilms: true, drawsPictures: true }
 /** Tokens and searches that are held where the model searches. */
 const OPEN_TOKENS = 65_536
 const OPEN_SEARCHES = 10

@@ -38,6 +38,8 @@ export interface QuoteRules {
   countsPixels?: boolean
   /** True if a sound or a film that is elsewhere may be hours long, and fill all that the model reads. */
   watchesFilms?: boolean
+  /** True if answers may have pictures, which the vendor counts by themselves. */
+  drawsPictures?: boolean
   /** Fewest output tokens that the vendor takes as a limit. */
   leastLimit?: number
   /** True if the vendor requires a limit: without the caller's, it is the model's own. */
@@ -59,20 +61,30 @@ export function quoteConversation(
   const limit = settings.limit && Math.max(settings.limit.tokens, rules.leastLimit ?? 0)
   const each: Quantities = {
     [inputUnit(conversation, model, rules)]: input,
-    output_token: quotedOutput(limit, parsed, model),
+    [draws(model, rules) ? 'output_image_token' : 'output_token']: quotedOutput(limit, parsed, model),
   }
   if (media.soundTokens > 0) each.input_audio_token = Math.min(media.soundTokens, most)
   // Each candidate is a call of its own, and reads the prompt anew.
   return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * settings.candidates]))
 }
 
-/** The output of a request. `thinkingTokens` are those that it reserves for thinking, within its limit. */
+/** Whether the output may be pictures, all of it, at a price of their own. */
+function draws({ priceList }: Model, { drawsPictures }: QuoteRules): boolean {
+  return drawsPictures === true && !priceList.isFree && hasPrice(priceList, 'output_image_token')
+}
+
+/**
+ * The output of a request; undefined for pictures, which come whole. `thinkingTokens` are those that it reserves for thinking, within
+ * its limit.
+ */
 export function outputOfConversation(
   { settings }: Conversation,
   model: Model,
-  { leastLimit = 0, requiresLimit }: QuoteRules,
+  rules: QuoteRules,
   thinkingTokens: number,
-): OutputTokens {
+): OutputTokens | undefined {
+  if (draws(model, rules)) return undefined
+  const { leastLimit = 0, requiresLimit } = rules
   const { limit, candidates } = settings
   const unlimited =
     model.maxOutputTokens ?? (requiresLimit ? model.reserveOutputTokens : Number.POSITIVE_INFINITY)

@@ -11,6 +11,7 @@ export const geminiProtocol: Protocol = {
   family: 'gemini-contents',
   can: geminiCan,
   watchesFilms: true,
+  drawsPictures: true,
   write: writeGemini,
   thinkingTokens: thinkingBudgetOf,
   read: readGeminiReply,

@@ -163,27 +163,30 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const output = Math.max(made, reportedCount(totalTokenCount) - prompt - forTools)
   const heard = tokensOf('AUDIO', usage.promptTokensDetails)
   const spoken = tokensOf('AUDIO', usage.candidatesTokensDetails)
+  const drawn = tokensOf('IMAGE', usage.candidatesTokensDetails)
   const cachedHeard = Array.isArray(usage.cacheTokensDetails)
     ? tokensOf('AUDIO', usage.cacheTokensDetails)
     : Math.max(0, heard - (prompt - cached))
   // NaN, for what is no count, fails these comparisons.
-  const isSane = Math.max(prompt, cached, forTools, output, heard, spoken, cachedHeard) <= ABSURD_FIGURE
+  const isSane =
+    Math.max(prompt, cached, forTools, output, heard, spoken, drawn, cachedHeard) <= ABSURD_FIGURE
   const freshText = prompt - cached - (heard - cachedHeard)
-  const isWithin = cachedHeard <= Math.min(heard, cached) && spoken <= output && freshText >= 0
+  const isWithin = cachedHeard <= Math.min(heard, cached) && spoken + drawn <= output && freshText >= 0
   if (!isSane || !isWithin || cached > prompt || (promptTokenCount ?? null) === null) return 'invalid'
-  const quantities: Quantities = { input_token: freshText + forTools, output_token: output - spoken }
+  const quantities: Quantities = { input_token: freshText + forTools, output_token: output - spoken - drawn }
   const rare = {
     cached_input_token: cached - cachedHeard,
     input_audio_token: heard - cachedHeard,
     cached_input_audio_token: cachedHeard,
     output_audio_token: spoken,
+    output_image_token: drawn,
   }
   for (const [unit, count] of Object.entries(rare))
     if (count > 0) Object.assign(quantities, { [unit]: count })
   return quantities
 }
 
-/** The tokens of a kind; pictures, films and documents cost as much as text. */
+/** The tokens of a kind; pictures, films and documents that are read cost as much as text. */
 function tokensOf(kind: string, details: unknown): number {
   return (Array.isArray(details) ? details.filter(isObject) : [])
     .filter(({ modality }) => modality === kind)

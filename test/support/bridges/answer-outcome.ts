@@ -54,7 +54,7 @@ export function streamOutcome(
   const translator = contract.translate(parsed, model)
   const readings: Json[] = []
   const pieces: string[] = []
-  let usage = USAGE
+  let reported: Quantities | undefined
   let sentError = false
   const complete = new Set<number>()
   for (const [candidate, data] of merged(streams).slice(0, until)) {
@@ -66,7 +66,9 @@ export function streamOutcome(
     const event = structuredClone(data)
     const reading: Reading = contract.read(event)
     readings.push(reading)
-    usage = figuresIn(reading) ?? usage
+    const figures = figuresIn(reading)
+    // Some vendors tell of the input first, and of the output at the end.
+    if (figures) reported = { ...reported, ...figures }
     if (sentError) continue
     sentError = reading.end === 'failed-disguised'
     if (sentError) continue
@@ -75,7 +77,7 @@ export function streamOutcome(
     if (isSlow) pieces.push(translator.keepAlive?.() ?? '')
     if (contract.end === null && reading.end === 'finished') complete.add(candidate)
   }
-  if (!sentError) pieces.push(lastPiece(translator, ending, usage))
+  if (!sentError) pieces.push(lastPiece(translator, ending, reported ?? USAGE))
   const text = pieces.join('')
   return {
     readings,

@@ -96,6 +96,10 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     ['xai', 'grok-4.5'],
     ['own', 'qwen-long'],
   ],
+  'gemini-contents': [
+    ['google', 'gemini-3-flash-preview', { price: cached }],
+    ['google', 'gemini-2.5-flash'],
+  ],
   'bedrock-converse': [
     ['bedrock', 'us.amazon.nova-lite-v1:0'],
     ['bedrock', 'us.amazon.nova-pro-v1:0', { price: cached, ...limits }],

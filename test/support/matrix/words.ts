@@ -52,7 +52,7 @@ export const parsedCalls = (runs: readonly Run[]): Run[] =>
 
 function parsedInput(text: string): Json {
   try {
-    const value = JSON.parse(text)
+    const value = text.trim() === '' ? {} : JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {
     // A raw text.

@@ -1,0 +1,209 @@
+// Reads answers of a vendor through a meeting of a dialect and a protocol, and says what is wrong with what the caller gets: words that are
+// lost, invented or changed, figures, the grammar, and how a stream ends that is cut or fails.
+
+import type { Model } from '../../../src/contract/family'
+import { fixtures } from '../answers/fixtures'
+import { replyOutcome, type StreamCourse, streamOutcome } from '../bridges/answer-outcome'
+import type { AnswerSamples, StreamSample, ToldWords } from '../bridges/answer-samples'
+import { chatAnswers } from '../bridges/chat-answers'
+import { converseAnswers } from '../bridges/converse-answers'
+import { messagesAnswers } from '../bridges/messages-answers'
+import { responsesAnswers } from '../bridges/responses-answers'
+import { createRandom, type Random } from '../random'
+import type { Json } from '../scenario'
+import { geminiStream } from './gemini-answers'
+import { figuresIn, grammarFaults, stopTold, tokensTold } from './grammars'
+import { askedOf, type Meeting } from './pairs'
+import { wordsInEvents, wordsInReply } from './told-words'
+import { vendorAnswers } from './vendor-answers'
+import { parsedCalls, type Run } from './words'
+
+const samples: Readonly<Record<string, Pick<AnswerSamples, 'recorded' | 'closing' | 'generated'>>> = {
+  chat: chatAnswers,
+  messages: messagesAnswers,
+  responses: responsesAnswers,
+  converse: converseAnswers,
+  gemini: { recorded: /^gemini-contents$/, closing: [], generated: geminiStream },
+}
+
+/** Recorded streams of a protocol, and random ones from a seed on. */
+export function streamsOf(protocol: string, seed: number, count: number): StreamSample[] {
+  const { recorded, closing, generated } = samples[protocol] as (typeof samples)[string]
+  const known = fixtures.flatMap(({ family, name, events }) =>
+    recorded.test(family) && events
+      ? [{ label: `recorded ${family}/${name}`, events: [...events, ...closing] }]
+      : [],
+  )
+  const random = Array.from({ length: count }, (_, place) => ({
+    ...generated(createRandom(seed + place)),
+    label: `random ${seed + place}`,
+  }))
+  return [...known, ...random]
+}
+
+/** Recorded replies of a protocol. */
+export function repliesOf(protocol: string): { label: string; reply: Json }[] {
+  return fixtures.flatMap(({ family, name, reply }) =>
+    samples[protocol]?.recorded.test(family) && reply !== undefined
+      ? [{ label: `recorded ${family}/${name}`, reply }]
+      : [],
+  )
+}
+
+/** What is wrong with a stream that comes whole, and with one that is cut and one that fails at a random place. */
+export function streamFaults(meeting: Meeting, model: Model, stream: StreamSample, random: Random): string[] {
+  const { dialect, protocol } = meeting
+  const parsed = askedOf(meeting, model, true)
+  const read = (course: StreamCourse): Json => streamOutcome(model, parsed, [stream.events], course)
+  const { events } = read({ ending: 'finish', isSlow: random.chance(0.2) })
+  const vendor = vendorOf(protocol)
+  const reply = wholeReply(protocol, stream)
+  const told = withoutSentence(wordsInEvents(events), reply)
+  const sent = vendor.wordsOf(reply)
+  if (stream.told && !isToldBy(sent, stream.told)) throw new Error(`${stream.label} is read wrongly here`)
+  const until = random.below(stream.events.length + 1)
+  return [
+    ...grammarFaults(dialect, events, 'whole'),
+    ...differing('words', comparable(meeting, told), comparable(meeting, sent)),
+    ...differingTokens(tokensTold(dialect, figuresIn(dialect, events)), vendor.tokensOf(reply)),
+    ...(isWhole(sent) ? wholeFaults : () => [])(meeting, model, reply, {
+      words: told,
+      stop: stopTold(dialect, events),
+    }),
+    ...(['cut', 'fail'] as const).flatMap((ending) => {
+      const { events: some } = read({ ending, until })
+      return [
+        ...grammarFaults(dialect, some, ending === 'cut' ? 'whole' : 'failed'),
+        ...(isBeginning(withoutSentence(wordsInEvents(some), reply), sent)
+          ? []
+          : [`words that were not sent: ${JSON.stringify(wordsInEvents(some))} of ${JSON.stringify(sent)}`]),
+      ].map((fault) => `${ending} at ${until}: ${fault}`)
+    }),
+  ].map((fault) => `${meeting.name}, ${model.id}, ${stream.label}: ${fault}`)
+}
+
+/** What is wrong with a whole answer, which must say what the same answer says as a stream. */
+function wholeFaults(
+  meeting: Meeting,
+  model: Model,
+  reply: Json,
+  stream?: { words: Run[]; stop: string | undefined },
+): string[] {
+  const { dialect, protocol } = meeting
+  const parsed = askedOf(meeting, model, false)
+  const { reply: answer } = replyOutcome(model, parsed, [reply])
+  if (answer.refused || answer.thrown) return [`whole: ${JSON.stringify(answer)}`]
+  const vendor = vendorOf(protocol)
+  const told = byKind(parsedCalls(withoutSentence(wordsInReply(answer), reply)))
+  return [
+    ...differing('words', told, byKind(parsedCalls(vendor.wordsOf(reply)))),
+    ...differingTokens(tokensTold(dialect, answer), vendor.tokensOf(reply)),
+    ...(stream ? differing('words of the stream', told, byKind(parsedCalls(stream.words))) : []),
+    ...(stream ? differing('end', stopTold(dialect, answer), stream.stop) : []),
+  ].map((fault) => `whole: ${fault}`)
+}
+
+export function replyFaults(
+  meeting: Meeting,
+  model: Model,
+  { label, reply }: { label: string; reply: Json },
+): string[] {
+  return wholeFaults(meeting, model, reply).map((fault) => `${meeting.name}, ${model.id}, ${label}: ${fault}`)
+}
+
+/** The reply that says what a stream says. Chat vendors send calls in many manners, which only the sample itself knows to be read. */
+function wholeReply(protocol: string, { events, told }: StreamSample): Json {
+  const reply = vendorOf(protocol).wholeOf(events)
+  if (protocol !== 'chat' || !told) return reply
+  const calls = told.calls.map(({ name, arguments: text }, place) => ({
+    id: `call_${place}`,
+    type: 'function',
+    function: { name, arguments: text },
+  }))
+  const { refusal = null } = reply.choices[0].message
+  const message = {
+    role: 'assistant',
+    content: (refusal ? told.said.slice(0, -refusal.length) : told.said) || null,
+    refusal,
+    reasoning_content: told.thinking || undefined,
+  }
+  return {
+    ...reply,
+    choices: [
+      { ...reply.choices[0], message: { ...message, ...(calls.length > 0 && { tool_calls: calls }) } },
+    ],
+  }
+}
+
+const vendorOf = (protocol: string) => vendorAnswers[protocol] as (typeof vendorAnswers)[string]
+
+/** Of a refusal the gateway says that it is one, or how the vendor explains it, where a dialect has no other form for it. */
+const DECLINED = 'The model declined to answer.'
+
+function withoutSentence(runs: readonly Run[], { stop_details: details }: Json): Run[] {
+  const sentence = details?.explanation || DECLINED
+  return runs.flatMap((run) => {
+    if (run.kind !== 'said' || !run.text.endsWith(sentence)) return run
+    const text = run.text.slice(0, -sentence.length)
+    return text === '' ? [] : { ...run, text }
+  })
+}
+
+/** Whether the words of a vendor's answer are those that a random one is known to say. */
+function isToldBy(runs: readonly Run[], { thinking, said, calls }: ToldWords): boolean {
+  const known: Run[] = [
+    { kind: 'thinking', text: thinking.replaceAll('\n\n', '') },
+    { kind: 'said', text: said },
+    ...calls.map(({ name, arguments: text }): Run => ({ kind: 'call', name, text })),
+  ]
+  return Bun.deepEquals(byKind(parsedCalls(runs)), byKind(parsedCalls(known)))
+}
+
+/** Words of a kind together: what is thought, what is said, and the calls in their order. */
+function byKind(runs: readonly Run[]): Json {
+  const textOf = (kind: Run['kind']) => runs.flatMap((run) => (run.kind === kind ? [run.text] : [])).join('')
+  return {
+    thinking: textOf('thinking'),
+    said: textOf('said'),
+    calls: runs.filter(({ kind }) => kind === 'call'),
+  }
+}
+
+/** Whether no call is cut off: a whole answer has inputs that are parsed. */
+const isWhole = (runs: readonly Run[]): boolean =>
+  parsedCalls(runs).every(({ kind, text }) => kind !== 'call' || !text.startsWith('{"_raw"'))
+
+/** The words in the order that both sides of a meeting can tell of. */
+function comparable({ dialect, protocol }: Meeting, runs: readonly Run[]): Json {
+  const calls = parsedCalls(runs)
+  const hasOrder = dialect !== 'chat' && protocol !== 'chat'
+  return hasOrder ? calls : byKind(calls)
+}
+
+/** Whether words are the beginning of others, by their kinds: later items may wait for one that never ends. */
+function isBeginning(told: readonly Run[], sent: readonly Run[]): boolean {
+  const [some, all] = [byKind(told), byKind(sent)]
+  if (!all.thinking.startsWith(some.thinking) || !all.said.startsWith(some.said)) return false
+  return some.calls.every(({ name, text }: Run, place: number) => {
+    const call = all.calls[place]
+    const isWhole = Bun.deepEquals(
+      parsedCalls([{ kind: 'call', name, text } as Run]),
+      parsedCalls(call ? [call] : []),
+    )
+    // A call may be cut off before its name.
+    return (
+      (call?.name === name || name === '') &&
+      (isWhole || text === '{}' || call.text.startsWith(text) || text.startsWith('{"_raw"'))
+    )
+  })
+}
+
+function differing(what: string, told: Json, sent: Json): string[] {
+  return Bun.deepEquals(told, sent)
+    ? []
+    : [`${what}: ${JSON.stringify(told)} instead of ${JSON.stringify(sent)}`]
+}
+
+/** Where the vendor tells no figures, there are none to compare. */
+const differingTokens = (told: Json, sent: readonly (number | undefined)[]): string[] =>
+  sent.some((count) => !Number.isSafeInteger(count)) ? [] : differing('tokens', told, sent)

@@ -1,0 +1,143 @@
+// Every dialect of callers with every protocol of vendors: a request is refused by its place, or the vendor is sent everything that is
+// said, once, and nothing else; an answer, whole or as a stream, arrives with exactly its words, calls and figures, in the grammar of the
+// dialect, also where it is cut or fails. MATRIX_PAIR=chat-on-messages tries one of them, MATRIX_STREAMS and MATRIX_REQUESTS set how many
+// random ones are tried, and MATRIX_SEED repeats a run.
+
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { MadeFamily, Translator } from '../../src/contract/family'
+import { withFamily } from '../support/bridges/models'
+import { requestCases } from '../support/bridges/request-cases'
+import type { CallerDialect } from '../support/bridges/request-samples'
+import { repliesOf, replyFaults, streamFaults, streamsOf } from '../support/matrix/answers'
+import { geminiCases } from '../support/matrix/gemini-requests'
+import { type Meeting, meetings } from '../support/matrix/pairs'
+import { requestFaults, tableFaults } from '../support/matrix/requests'
+import { createRandom } from '../support/random'
+import type { Json } from '../support/scenario'
+
+setDefaultTimeout(300_000)
+
+const { MATRIX_PAIR: chosen, MATRIX_SEED, MATRIX_STREAMS, MATRIX_REQUESTS } = process.env
+const seed = Number(MATRIX_SEED ?? 1)
+const streams = Number(MATRIX_STREAMS ?? 60)
+const requests = Number(MATRIX_REQUESTS ?? 60)
+
+const tried = meetings.filter(({ name }) => chosen === undefined || name === chosen)
+const rows = tried.map((meeting): [string, Meeting] => [meeting.name, meeting])
+
+const casesOf = ({ dialect }: Meeting, count: number) =>
+  dialect === 'gemini'
+    ? geminiCases(seed, count)
+    : requestCases(dialect as CallerDialect, { seed, mixtures: count, step: 0 })
+
+const modelOf = ({ models }: Meeting, place: number) =>
+  models[place % models.length] as Meeting['models'][number]
+
+function faultsOfRequests(
+  meeting: Meeting,
+  count: number,
+): { faults: string[]; accepted: number; refused: number } {
+  const outcomes = casesOf(meeting, count).map((each, place) =>
+    requestFaults(meeting, modelOf(meeting, place), each),
+  )
+  const faults = outcomes.flatMap((outcome) => outcome ?? [])
+  const refused = outcomes.filter((outcome) => outcome === undefined).length
+  return { faults, accepted: outcomes.length - refused, refused }
+}
+
+const faultsOfStreams = (meeting: Meeting, count: number): string[] =>
+  streamsOf(meeting.protocol, seed, count).flatMap((stream, place) =>
+    streamFaults(meeting, modelOf(meeting, place), stream, createRandom(seed + place)),
+  )
+
+test('all of them are tried', () => {
+  expect(meetings.length).toBe(16)
+  expect(tried.length).toBeGreaterThan(0)
+})
+
+describe('a vendor is sent what is said, once', () => {
+  test.each(rows)('%s', (_, meeting) => {
+    const { faults, accepted, refused } = faultsOfRequests(meeting, requests)
+    expect(faults.slice(0, 5)).toEqual([])
+    expect(Math.min(accepted, refused)).toBeGreaterThan(2)
+  })
+})
+
+describe('fields are treated as the table says', () => {
+  test.each(rows)('%s', (_, meeting) => {
+    const samples = casesOf(meeting, 0).filter(({ label }) => label.startsWith('sample'))
+    expect(tableFaults(meeting, samples)).toEqual([])
+  })
+})
+
+describe('an answer arrives as it was sent', () => {
+  test.each(rows)('%s', (_, meeting) => {
+    const whole = repliesOf(meeting.protocol).flatMap((reply, place) =>
+      replyFaults(meeting, modelOf(meeting, place), reply),
+    )
+    expect([...whole, ...faultsOfStreams(meeting, streams)].slice(0, 5)).toEqual([])
+  })
+})
+
+/** A family with a fault. */
+type Mutation = (family: MadeFamily) => MadeFamily
+
+const withJson =
+  (change: (json: Json) => Json): Mutation =>
+  (family) => ({
+    ...family,
+    call(parsed, model) {
+      const [call] = [family.call(parsed, model)].flat() as Json[]
+      const json = structuredClone(call.body.json)
+      return { ...call, body: { json: change(json) } } as ReturnType<MadeFamily['call']>
+    },
+  })
+
+let pieces = 0
+const withFrames =
+  (change: (frames: string[]) => string[]): Mutation =>
+  (family) => {
+    const stream = family.stream as NonNullable<MadeFamily['stream']>
+    return {
+      ...family,
+      stream: {
+        ...stream,
+        translate(parsed, model) {
+          const translator = stream.translate(parsed, model) as Translator
+          const push = translator.push.bind(translator)
+          translator.push = (...event) => change(push(...event).split(/(?<=\n\n)/)).join('')
+          return translator
+        },
+      },
+    }
+  }
+
+const ofRequests: Record<string, Mutation> = {
+  'a text is sent twice': withJson((json) => ({
+    ...json,
+    again: json.messages ?? json.contents ?? json.input,
+  })),
+  'a text is lost': withJson((json) => JSON.parse(JSON.stringify(json).replace(/mark0000q/, ''))),
+  'a text is invented': withJson((json) => ({ ...json, instructions: 'Be kind.' })),
+}
+const ofStreams: Record<string, Mutation> = {
+  'every twentieth event is lost': withFrames((frames) => (pieces++ % 20 === 19 ? frames.slice(1) : frames)),
+  'an event is sent twice': withFrames((frames) => (pieces++ % 20 === 19 ? [...frames, ...frames] : frames)),
+  'events are swapped': withFrames((frames) => frames.toReversed()),
+}
+
+if (chosen === undefined) {
+  describe('a fault is found:', () => {
+    const mutated = (mutate: Mutation, place: number): Meeting => {
+      const meeting = meetings[(place * 5) % meetings.length] as Meeting
+      const family = mutate(meeting.family)
+      return { ...meeting, family, models: meeting.models.map((model) => withFamily(model, family)) }
+    }
+    test.each(Object.entries(ofRequests))('%s', (_, mutate) => {
+      expect(faultsOfRequests(mutated(mutate, 1), 5).faults).not.toEqual([])
+    })
+    test.each(Object.entries(ofStreams))('%s', (_, mutate) => {
+      expect(faultsOfStreams(mutated(mutate, 2), 20)).not.toEqual([])
+    })
+  })
+}

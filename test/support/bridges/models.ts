@@ -99,6 +99,7 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   'gemini-contents': [
     ['google', 'gemini-3-flash-preview', { price: cached }],
     ['google', 'gemini-2.5-flash'],
+    ['google', 'gemma-local'],
   ],
   'bedrock-converse': [
     ['bedrock', 'us.amazon.nova-lite-v1:0'],

@@ -1,7 +1,7 @@
 // The matrix: every dialect of callers with every protocol of vendors that is not its own, and the requests that answers are read for.
 
 import type { MadeFamily, Model, ParsedRequest } from '../../../src/contract/family'
-import { bridge, type Dialect, type Protocol } from '../../../src/families/conversation/bridge'
+import { bridge, type ConversationDialect, type Protocol } from '../../../src/families/conversation/bridge'
 import { chatDialect } from '../../../src/families/dialects/chat/dialect'
 import { geminiDialect } from '../../../src/families/dialects/gemini/dialect'
 import { messagesDialect } from '../../../src/families/dialects/messages/dialect'
@@ -31,7 +31,7 @@ const dialects = [
   messagesDialect,
   responsesDialect,
   geminiDialect,
-] as unknown as readonly Dialect[]
+] as unknown as readonly ConversationDialect[]
 const protocols: readonly Protocol[] = [
   openaiChatProtocol,
   messagesProtocol,
@@ -44,7 +44,7 @@ export const meetings: readonly Meeting[] = dialects.flatMap((dialect) =>
   protocols.filter(({ name }) => name !== dialect.name).map((protocol) => meetingOf(dialect, protocol)),
 )
 
-function meetingOf(dialect: Dialect, protocol: Protocol): Meeting {
+function meetingOf(dialect: ConversationDialect, protocol: Protocol): Meeting {
   const name = `${dialect.name}-on-${protocol.name}`
   const family = bridge(dialect, protocol) as unknown as MadeFamily
   const models = modelsOfFamily(family)

@@ -108,9 +108,12 @@ export function tableFaults({ name, family, models }: Meeting, cases: readonly R
           return isDropped(each, model) || !Array.isArray(outcomeOf(each.body, model))
         }),
       refused: () =>
-        having
-          .slice(0, 8)
-          .every(({ body }, place) => outcomeOf(body, models[place % models.length] as Model).refused),
+        having.slice(0, 8).every(({ body }, place) => {
+          const model = models[place % models.length] as Model
+          // Some models ignore what others do not take.
+          const isIgnored = family.ignoredFor?.(model.traits).includes(field)
+          return isIgnored || outcomeOf(body, model).refused
+        }),
       translated: () =>
         having.some((each) =>
           models.some((model) => Array.isArray(outcomeOf(each.body, model)) && !isDropped(each, model)),

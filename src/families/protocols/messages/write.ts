@@ -10,7 +10,7 @@ import { leadingOf } from '../../conversation/sides'
 import type { MessagesBody } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
-import { checkEffort } from '../../traits/efforts'
+import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { messagesEdit } from '../../traits/messages'
 import { marked, messagesOf, UNREAD } from './turns'
 
@@ -114,7 +114,10 @@ function toolOf({ name, description, parameters, isStrict, cache, custom, at }: 
 
 /** How to think, and in which form to answer. The pass of traits words it for the model. */
 function thinkingOf({ reasoning, format }: Settings, model: Model): Fields {
-  const { effort, effortAt, isShown, isCarried } = reasoning
+  const { effortAt, isShown, isCarried, budgetTokens } = reasoning
+  // Callers who do not carry thinking write a budget in this protocol's own words.
+  const budgeted = isCarried && budgetTokens !== undefined ? effortOfBudget(budgetTokens) : undefined
+  const effort = reasoning.effort ?? budgeted
   if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
   const sent = effort === 'minimal' ? 'low' : effort === 'none' ? undefined : effort
   const config = {

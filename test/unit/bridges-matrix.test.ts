@@ -8,7 +8,14 @@ import type { MadeFamily, Translator } from '../../src/contract/family'
 import { withFamily } from '../support/bridges/models'
 import { requestCases } from '../support/bridges/request-cases'
 import type { CallerDialect } from '../support/bridges/request-samples'
-import { repliesOf, replyFaults, streamFaults, streamsOf } from '../support/matrix/answers'
+import {
+  oddStreamFaults,
+  oddStreamsOf,
+  repliesOf,
+  replyFaults,
+  streamFaults,
+  streamsOf,
+} from '../support/matrix/answers'
 import { geminiCases } from '../support/matrix/gemini-requests'
 import { type Meeting, meetings } from '../support/matrix/pairs'
 import { requestFaults, tableFaults } from '../support/matrix/requests'
@@ -76,6 +83,15 @@ describe('an answer arrives as it was sent', () => {
       replyFaults(meeting, modelOf(meeting, place), reply),
     )
     expect([...whole, ...faultsOfStreams(meeting, streams)].slice(0, 5)).toEqual([])
+  })
+})
+
+describe('an odd answer is told in the grammar', () => {
+  test.each(rows)('%s', (_, meeting) => {
+    const faults = oddStreamsOf(meeting.protocol, seed).flatMap((stream, place) =>
+      oddStreamFaults(meeting, modelOf(meeting, place), stream),
+    )
+    expect(faults.slice(0, 5)).toEqual([])
   })
 })
 

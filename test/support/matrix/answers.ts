@@ -3,8 +3,9 @@
 
 import type { Model } from '../../../src/contract/family'
 import { fixtures } from '../answers/fixtures'
+import { streamCases } from '../bridges/answer-cases'
 import { replyOutcome, type StreamCourse, streamOutcome } from '../bridges/answer-outcome'
-import type { AnswerSamples, StreamSample, ToldWords } from '../bridges/answer-samples'
+import type { AnswerSamples, StreamSample, ToldWords, VendorProtocol } from '../bridges/answer-samples'
 import { chatAnswers } from '../bridges/chat-answers'
 import { converseAnswers } from '../bridges/converse-answers'
 import { messagesAnswers } from '../bridges/messages-answers'
@@ -41,6 +42,10 @@ export function streamsOf(protocol: string, seed: number, count: number): Stream
   return [...known, ...random]
 }
 
+/** Streams of a protocol with an event lost, doubled, moved, changed or added: one of many places. */
+export const oddStreamsOf = (protocol: string, seed: number): StreamSample[] =>
+  protocol === 'gemini' ? [] : streamCases(protocol as VendorProtocol, { seed, step: 20, generated: 0 })
+
 /** Recorded replies of a protocol. */
 export function repliesOf(protocol: string): { label: string; reply: Json }[] {
   return fixtures.flatMap(({ family, name, reply }) =>
@@ -50,7 +55,7 @@ export function repliesOf(protocol: string): { label: string; reply: Json }[] {
   )
 }
 
-/** What is wrong with a stream that comes whole, and with one that is cut and one that fails at a random place. */
+/** Faults of a stream that comes whole, of one that is cut, and of one that fails at a random place. */
 export function streamFaults(meeting: Meeting, model: Model, stream: StreamSample, random: Random): string[] {
   const { dialect, protocol } = meeting
   const parsed = askedOf(meeting, model, true)
@@ -82,7 +87,16 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
   ].map((fault) => `${meeting.name}, ${model.id}, ${stream.label}: ${fault}`)
 }
 
-/** What is wrong with a whole answer, which must say what the same answer says as a stream. */
+/** Faults against the grammar where a vendor's stream is odd and its words cannot be known. A failure may come anywhere. */
+export function oddStreamFaults(meeting: Meeting, model: Model, { label, events }: StreamSample): string[] {
+  const outcome = streamOutcome(model, askedOf(meeting, model, true), [events], { ending: 'finish' })
+  if (outcome.readings.some(({ end = '' }: Json) => end?.startsWith('failed'))) return []
+  return grammarFaults(meeting.dialect, outcome.events, 'whole').map(
+    (fault) => `${meeting.name}, ${model.id}, ${label}: ${fault}`,
+  )
+}
+
+/** Faults of a whole answer, which must say the same as the stream. */
 function wholeFaults(
   meeting: Meeting,
   model: Model,
@@ -137,7 +151,7 @@ function wholeReply(protocol: string, { events, told }: StreamSample): Json {
 
 const vendorOf = (protocol: string) => vendorAnswers[protocol] as (typeof vendorAnswers)[string]
 
-/** Of a refusal the gateway says that it is one, or how the vendor explains it, where a dialect has no other form for it. */
+/** The gateway names a refusal, or repeats the vendor's explanation, where a dialect has no other form for it. */
 const DECLINED = 'The model declined to answer.'
 
 function withoutSentence(runs: readonly Run[], { stop_details: details }: Json): Run[] {

@@ -12,7 +12,7 @@ import type { Json } from '../scenario'
 import { countOf, markedRequest, wordsBeside } from './marked-requests'
 import type { Meeting } from './pairs'
 
-/** What is wrong with a request; undefined if it is refused as it should be. */
+/** Faults of a request; undefined if it is refused by its place. */
 export function requestFaults(
   { name, family }: Meeting,
   model: Model,

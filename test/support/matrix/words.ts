@@ -5,7 +5,7 @@ import type { Json } from '../scenario'
 
 export interface Run {
   kind: 'thinking' | 'said' | 'call'
-  /** What was thought or said; the arguments or the raw input of a call. */
+  /** The words; the arguments or the raw input of a call. */
   text: string
   /** The tool of a call. */
   name?: string
@@ -87,7 +87,7 @@ const BEGINNERS: Readonly<Record<string, string>> = {
 }
 const KINDS = new Set<unknown>(['message', 'reasoning', 'function_call', 'custom_tool_call'])
 
-/** What is sent by a vendor of responses, an item after the other: their pieces, else the item at its end. */
+/** The words that a vendor of responses sends, an item after the other: their pieces, else the item at its end. */
 export function wordsOfResponse(events: readonly Json[]): Run[] {
   const items: VendorItem[] = []
   for (const event of events) {

@@ -112,11 +112,21 @@ function ruleTable(names: readonly string[], rules: readonly FieldRule[]): strin
     '',
     '| Field | Always taken | Why | What allows it |',
     '| --- | --- | --- | --- |',
-    ...rules.map(
-      (rule) =>
-        `| ${nameOf(rule.field)}${rule.in ? ` (${rule.in})` : ''} | ${alwaysTaken(rule)} | ${cell(rule.why)} | ${priceOf(rule)} |`,
-    ),
+    ...[...Map.groupBy(rules, (rule) => spelling(rule.field) + effectOf(rule)).values()].map((same) => {
+      const [first, ...others] = same.map(ruleName)
+      const [rule] = same as [FieldRule]
+      return `| ${[first, ...others.slice(-1)].join(', ')} | ${effectOf(rule)} |`
+    }),
   ]
+}
+
+function ruleName({ field, in: place }: FieldRule): string {
+  return `${nameOf(field)}${place ? ` (${place})` : ''}`
+}
+
+/** The cells of a rule behind its name. */
+function effectOf(rule: FieldRule): string {
+  return [alwaysTaken(rule), cell(rule.why), priceOf(rule)].join(' | ')
 }
 
 function priceOf({ price, always, state }: FieldRule): string {

@@ -375,6 +375,28 @@ describe('both spellings', () => {
       },
       'contents[0].parts[0].fileData.fileUri',
     ],
+    [
+      'another model',
+      { ...said('Hi'), generation_config: { routingConfig: {} } },
+      'generation_config.routingConfig',
+    ],
+    ['a tier', { ...said('Hi'), serviceTier: 'flex' }, 'serviceTier'],
+    [
+      'a part of a film',
+      {
+        contents: [
+          {
+            parts: [
+              {
+                fileData: { mimeType: 'video/mp4', fileUri: 'https://example.com/a.mp4' },
+                videoMetadata: {},
+              },
+            ],
+          },
+        ],
+      },
+      'contents[0].parts[0].videoMetadata',
+    ],
     ['a role', { contents: [{ role: 'system', parts: [{ text: 'Hi' }] }] }, 'contents[0].role'],
   ]
   for (const [name, body, field] of wrong) {

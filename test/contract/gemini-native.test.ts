@@ -268,6 +268,9 @@ describe('contents', () => {
       { contents: [{ parts: [{ inline_data: { mimeType: 'audio/wav', data: 'AA==' } }] }] },
       'contents[0].parts[0].inline_data.mimeType',
     ],
+    ['another model', { generationConfig: { routingConfig: {} } }, 'generationConfig.routingConfig'],
+    ['a place to write to', { outputConfig: { outputUriPrefix: 'gs://bucket/' } }, 'outputConfig'],
+    ['an earlier answer', { continuationToken: 'x' }, 'continuationToken'],
     [
       'a file of the account',
       { contents: [{ parts: [{ fileData: { fileUri: 'gs://bucket/x' } }] }] },

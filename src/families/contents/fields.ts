@@ -3,8 +3,9 @@
 
 import type { FieldRule } from '../../contract/family'
 import { spellings } from '../dialects/gemini/body'
-import { geminiRules, soundIn } from '../dialects/gemini/fields'
-import { documentStores, namedCaches } from '../vendor-state'
+import { geminiRules, PLAIN_TIERS, soundIn } from '../dialects/gemini/fields'
+import { ANOTHER_MODEL } from '../surcharges'
+import { documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
 const RUN_BY_VENDOR = {
   why: 'a tool that the vendor runs reads more than is held, or is billed by its use, and answers do not say how much that was',
@@ -22,12 +23,29 @@ export const contentsFieldRules: readonly FieldRule[] = [
   ),
   ...spelled({
     field: 'serviceTier',
-    plain: /^(?:service_tier_)?(?:unspecified|standard)$/i,
+    plain: PLAIN_TIERS,
     why: 'a service tier has prices of its own',
     always: true,
   }),
   ...namedCaches(...spellings('cachedContent')),
   ...documentStores(...spellings('tools[].fileSearch'), 'tools[].retrieval'),
+  ...earlierAnswers(...spellings('continuationToken')),
+  ...['outputConfig', 'generationOutputConfig', 'modelArmorConfig'].flatMap((field) =>
+    spelled({
+      field,
+      why: "it names what is kept in the vendor's account",
+      instead: 'Leave it out.',
+      state: true,
+    }),
+  ),
+  ...['routingConfig', 'modelConfig', 'modelSelectionConfig'].flatMap((name) =>
+    spelled({ field: `generationConfig.${name}`, why: ANOTHER_MODEL, always: true }),
+  ),
+  ...spelled({
+    field: 'generationConfig.responseFormat',
+    why: 'it may ask for pictures, sound or films, which have prices of their own',
+    instead: "Use 'responseMimeType', 'responseJsonSchema' and 'responseModalities'.",
+  }),
   ...spelled({
     field: 'tools[].googleSearch',
     why: 'it searches the web, which is billed by the search',

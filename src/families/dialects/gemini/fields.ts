@@ -8,6 +8,8 @@ import { addresses } from '../../vendor-state'
 import { spellings } from './body'
 
 const CONFIG = 'generationConfig'
+/** Values of a tier that mean the usual one. */
+export const PLAIN_TIERS = /^(?:service_tier_)?(?:unspecified|standard)$/i
 const OTHER_TOOL = 'this model calls functions of the caller, and runs no tools itself'
 
 const rows: readonly DialectField[] = [
@@ -56,12 +58,35 @@ const rows: readonly DialectField[] = [
     ['labels', 'labels of what a vendor bills'],
     [`${CONFIG}.mediaResolution`, 'how closely the vendor of another model looks at a picture'],
     [`${CONFIG}.enableEnhancedCivicAnswers`, 'a wish to the vendor of another model'],
+    [`${CONFIG}.enableAffectiveDialog`, 'a wish to the vendor of another model'],
+    [`${CONFIG}.audioTimestamp`, 'a wish to the vendor of another model'],
+    [`${CONFIG}.imageConfig`, 'the form of pictures in an answer; these are written'],
+    ['contents[].parts[].mediaResolution', 'how closely the vendor of another model looks at a picture'],
+    ['contents[].parts[].partMetadata', 'a note of the caller'],
+    ['store', 'what another vendor logs'],
     [`${CONFIG}.speechConfig`, 'the voice of an answer that is spoken; these are written'],
     ['toolConfig.retrievalConfig', 'where a search looks that another vendor runs'],
   ),
   ...bridgedFields(
     'refused',
     ['cachedContent', "it names what is kept in the vendor's account; send the contents"],
+    ['serviceTier', 'tiers are of another vendor', PLAIN_TIERS],
+    ['continuationToken', "it names an earlier answer in the vendor's account"],
+    ['contents[].parts[].videoMetadata', 'this model sees whole films'],
+    ['contents[].parts[].mediaProcessing', 'this model reads files as they are'],
+    ['contents[].parts[].speechMetadata', 'this model reads no notes on speech'],
+    ['contents[].parts[].audioTranscription', 'send it as text'],
+    ['contents[].parts[].toolCall', 'a tool that another vendor runs'],
+    ['contents[].parts[].toolResponse', 'a tool that another vendor runs'],
+    [`${CONFIG}.responseFormat`, 'formats are `responseMimeType` and `responseJsonSchema`'],
+    [`${CONFIG}.routingConfig`, 'it names other models; name one, or have a route of models configured'],
+    [`${CONFIG}.modelConfig`, 'it names other models; name one, or have a route of models configured'],
+    [
+      `${CONFIG}.modelSelectionConfig`,
+      'it names other models; name one, or have a route of models configured',
+    ],
+    [`${CONFIG}.audioTranscriptionConfig`, 'this model does not transcribe what it hears'],
+    [`${CONFIG}.translationConfig`, 'this model translates where the text asks for it'],
     ['contents[].parts[].executableCode', 'code that another vendor runs'],
     ['contents[].parts[].codeExecutionResult', 'code that another vendor runs'],
     [`${CONFIG}.responseModalities[]`, 'this model answers in text', ['TEXT', 'text', 'Text']],

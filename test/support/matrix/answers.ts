@@ -197,7 +197,9 @@ function comparable({ dialect, protocol }: Meeting, runs: readonly Run[]): Json 
 /** Whether words are the beginning of others, by their kinds: later items may wait for one that never ends. */
 function isBeginning(told: readonly Run[], sent: readonly Run[]): boolean {
   const [some, all] = [byKind(told), byKind(sent)]
-  if (!all.thinking.startsWith(some.thinking) || !all.said.startsWith(some.said)) return false
+  // A gap between two thoughts may be cut off in its middle.
+  const [thought, thinking] = [some, all].map((each) => each.thinking.replaceAll('\n', ''))
+  if (!thinking.startsWith(thought) || !all.said.startsWith(some.said)) return false
   return some.calls.every(({ name, text }: Run, place: number) => {
     const call = all.calls[place]
     const isWhole = Bun.deepEquals(

@@ -21,8 +21,10 @@ class CompletionId {
     this.vendorId ??= id
   }
 
+  /** Once it is read it stays: all chunks of an answer have one id. */
   get text(): string {
-    return `chatcmpl-${this.vendorId?.replace(/^(?:msg_|resp_)/, '') || this.parsed.at.toString(36)}`
+    this.vendorId ??= ''
+    return `chatcmpl-${this.vendorId.replace(/^(?:msg_|resp_)/, '') || this.parsed.at.toString(36)}`
   }
 }
 

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type ApiError, type Content, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
 import type { ModelConfig } from '../../src/config/schema'
+import { families } from '../../src/families'
 import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
 import { type Json, play, type Scenario } from '../support/scenario'
 import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
@@ -416,4 +417,25 @@ test('an unknown model is 404, and a repeat with the same key is answered again'
   const first = await ask(said('Hi'), { headers })
   const again = await ask(said('Hi'), { headers, vendorCalls: 0, charges: 0 })
   expect(again.text).toBe(first.text)
+})
+
+describe('every member of the types of Google is described:', async () => {
+  const types = await Bun.file(`${import.meta.dir}/../../node_modules/@google/genai/dist/genai.d.ts`).text()
+  const named = (families.get('gemini-on-chat')?.bridge ?? []).map(({ field }) => field)
+  test.each([
+    ['GenerationConfig', 'generationConfig.'],
+    ['Part', 'contents[].parts[].'],
+    ['Tool', 'tools[].'],
+    ['ToolConfig', 'toolConfig.'],
+  ])('%s', (type, place) => {
+    const [, body = ''] =
+      new RegExp(`export declare (?:interface|class) ${type} \\{\r?\n(.*?)\r?\n\\}`, 's').exec(types) ?? []
+    const members = [...body.matchAll(/^ {4}(\w+)\?: /gm)].map(([, member]) => `${place}${member}`)
+    expect(members.length).toBeGreaterThan(2)
+    const isNamed = (member: string) =>
+      named.some(
+        (field) => field === member || field.startsWith(`${member}.`) || field.startsWith(`${member}[`),
+      )
+    expect(members.filter((member) => !isNamed(member))).toEqual([])
+  })
 })

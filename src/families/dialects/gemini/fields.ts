@@ -33,7 +33,6 @@ const rows: readonly DialectField[] = [
     [`${CONFIG}.seed`, 'seed'],
     [`${CONFIG}.frequencyPenalty`, 'penalties'],
     [`${CONFIG}.presencePenalty`, 'penalties'],
-    [`${CONFIG}.responseMimeType`, 'format', undefined, '`application/json`'],
     [`${CONFIG}.responseSchema`, 'format', undefined, 'as a JSON schema'],
     [`${CONFIG}.responseJsonSchema`, 'format'],
     [`${CONFIG}.thinkingConfig.thinkingLevel`, 'effort'],
@@ -65,6 +64,7 @@ const rows: readonly DialectField[] = [
     ['contents[].parts[].partMetadata', 'a note of the caller'],
     ['store', 'what another vendor logs'],
     [`${CONFIG}.speechConfig`, 'the voice of an answer that is spoken; these are written'],
+    ['toolConfig.includeServerSideToolInvocations', 'what is shown of tools that another vendor runs'],
     ['toolConfig.retrievalConfig', 'where a search looks that another vendor runs'],
   ),
   ...bridgedFields(
@@ -104,7 +104,11 @@ const rows: readonly DialectField[] = [
       'parallelAiSearch',
       'exaAiSearch',
     ].map((name): [string, string] => [`tools[].${name}`, OTHER_TOOL]),
-    [`${CONFIG}.responseMimeType`, 'formats are texts and JSON', ['text/plain', 'application/json']],
+    [
+      `${CONFIG}.responseMimeType`,
+      'answers are texts, or JSON, which is asked for as by `responseJsonSchema`',
+      ['text/plain', 'application/json'],
+    ],
   ),
 ]
 

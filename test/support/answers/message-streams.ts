@@ -29,17 +29,17 @@ const words = [
   ' ',
 ]
 
-/** Why a message ends, and the word of a chat completion for it. */
-const endings: readonly [reason: string | null, finish: string][] = [
-  ['end_turn', 'stop'],
-  ['stop_sequence', 'stop'],
-  ['pause_turn', 'stop'],
-  ['tool_use', 'tool_calls'],
+/** Why a message ends, and the word of a chat completion for it; undefined if its calls decide. */
+const endings: readonly [reason: string | null, finish?: string][] = [
+  ['end_turn'],
+  ['stop_sequence'],
+  ['pause_turn'],
+  ['tool_use'],
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['refusal', 'content_filter'],
-  ['a_new_reason', 'stop'],
-  [null, 'stop'],
+  ['a_new_reason'],
+  [null],
 ]
 
 interface Block {
@@ -50,7 +50,8 @@ interface Block {
 export function messageStream(random: Random): GeneratedMessage {
   const told = { thinking: '', said: '', calls: [] as GeneratedMessage['calls'] }
   const blocks = Array.from({ length: random.below(7) }, (_, index) => block(random, index, told))
-  const [reason, finish] = random.pick(endings)
+  const byCalls = told.calls.length > 0 ? 'tool_calls' : 'stop'
+  const [reason, finish = byCalls] = random.pick(endings)
   const usage = {
     input: random.below(500),
     cached: random.below(300),

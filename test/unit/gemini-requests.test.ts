@@ -299,7 +299,9 @@ describe('settings', () => {
       logprobs: true,
       top_logprobs: 3,
     }
-    expect(configOf(body)).toEqual({
+    // Models since Gemini 2.5 refuse penalties.
+    expect(configOf(body)).not.toHaveProperty('presencePenalty')
+    expect(configOf(body, { traits: { penalties: true } })).toEqual({
       maxOutputTokens: 50,
       temperature: 0.5,
       topP: 0.9,

@@ -6,7 +6,7 @@ import type { ApiOperation } from '../api-operation/operation'
 import type { ErrorCode } from '../lib/error-codes'
 import { notFoundAnswer } from './error-pages'
 import { jsonMedia, type ReplyName } from './replies'
-import { type DescribedAnswer, headerOf, type Media, type Parameter, plainSchema } from './schema'
+import { type DescribedAnswer, headersOf, type Media, type Parameter, plainSchema } from './schema'
 
 const NAME_IN_PATH = /\{\+?(\w+)\}/g
 
@@ -52,22 +52,20 @@ export const id = (description: string): Parameter => ({
   schema: { type: 'string' },
 })
 export const ok = (description: string, ...names: ReplyName[]): Record<string, DescribedAnswer> => ({
-  '200': { description, headers: { 'x-request-id': headerOf('x-request-id') }, content: jsonMedia(...names) },
+  '200': { description, headers: headersOf('x-request-id'), content: jsonMedia(...names) },
 })
 
 /** The answers of a file of a type, whole or in part. */
 export function fileAnswers(type: string): Record<string, DescribedAnswer> {
   const content = { [type]: { schema: { type: 'string', format: 'binary' } } }
-  const headersOf = (...names: string[]) =>
-    Object.fromEntries(['x-request-id', ...names].map((name) => [name, headerOf(name)]))
   return {
-    '200': { description: 'The file.', headers: headersOf('accept-ranges', 'etag'), content },
+    '200': { description: 'The file.', headers: headersOf('x-request-id', 'accept-ranges', 'etag'), content },
     '206': {
       description: 'A part of it.',
-      headers: headersOf('accept-ranges', 'etag', 'content-range'),
+      headers: headersOf('x-request-id', 'accept-ranges', 'etag', 'content-range'),
       content,
     },
-    '416': { description: 'There is no such part.', headers: headersOf('content-range') },
+    '416': { description: 'There is no such part.', headers: headersOf('x-request-id', 'content-range') },
   }
 }
 

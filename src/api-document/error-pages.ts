@@ -2,7 +2,7 @@
 // gateway's own code makes. It must never describe a body by hand.
 
 import { type Dialect, type ErrorDetails, errorBody, GatewayError } from '../lib/errors'
-import { anyOf, type DescribedAnswer, type Examples, headerOf, type Schema, schemaOf } from './schema'
+import { anyOf, type DescribedAnswer, type Examples, headersOf, type Schema, schemaOf } from './schema'
 
 const text = { type: 'string' }
 const details = {
@@ -313,7 +313,7 @@ function errorAnswer(
   const names = [...new Set(dialects.map((dialect) => schemaName(status, dialect)))]
   return {
     description,
-    headers: Object.fromEntries([...common, ...headers].map((name) => [name, headerOf(name)])),
+    headers: headersOf(...common, ...headers),
     content: { 'application/json': { schema: anyOf(names.map(schemaOf)), examples: shown } },
   }
 }

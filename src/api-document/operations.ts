@@ -15,7 +15,7 @@ import {
   type Examples,
   fileFields,
   formSchema,
-  headerOf,
+  headersOf,
   type Media,
   type Parameter,
   plainSchema,
@@ -227,7 +227,7 @@ function successes(operation: Operation): Record<string, DescribedAnswer> {
     'x-gateway-cost-usd',
     ...rateLimitHeaders(),
   ]
-  const headers = Object.fromEntries(names.map((header) => [header, headerOf(header)]))
+  const headers = headersOf(...names)
   return Object.fromEntries(
     Object.entries(repliesOf(operation)).map(([status, answer]) => [status, { ...answer, headers }]),
   )

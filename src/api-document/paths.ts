@@ -1,11 +1,12 @@
 // Makes the paths besides operations: payments, submitted videos, token counts, tools, health and this document. Each must
 // be a route in src/http; a test compares the two.
 
-import { contentsMissing, contentsModel, id, missing, ok, query } from './described'
+import { contentsMissing, contentsModel, id, missing, ok } from './described'
 import { errorAnswers, notFoundAnswer } from './error-pages'
 import { idempotencyKey, waiting } from './headers'
 import { jsonMedia } from './replies'
 import type { Schema } from './schema'
+import { headersOf } from './schema'
 
 /** The mark of a path that needs no key. */
 const open = { security: [] }
@@ -121,14 +122,19 @@ const contentsPaths = {
       'x-aliases': ['/v1/models/{id}:streamGenerateContent'],
       parameters: [
         contentsModel,
-        query('alt', '`sse` for events.', { type: 'string', enum: ['sse', 'json'] }),
+        {
+          name: 'alt',
+          in: 'query',
+          description: '`sse` for events.',
+          schema: { type: 'string', enum: ['sse', 'json'] },
+        },
         idempotencyKey,
       ],
       requestBody: jsonBody({ contents: [textContent] }),
       responses: {
         '200': {
           description: 'The answers, each with what is new in it.',
-          headers: described('x-request-id', 'x-gateway-model', 'x-gateway-ignored'),
+          headers: headersOf('x-request-id', 'x-gateway-model', 'x-gateway-ignored'),
           content: {
             'text/event-stream': {
               schema: { type: 'string' },

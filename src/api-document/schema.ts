@@ -24,6 +24,8 @@ export interface Parameter {
 
 export const schemaOf = (name: string): { $ref: string } => ({ $ref: `#/components/schemas/${name}` })
 export const headerOf = (name: string): { $ref: string } => ({ $ref: `#/components/headers/${name}` })
+export const headersOf = (...names: string[]) =>
+  Object.fromEntries(names.map((name) => [name, headerOf(name)]))
 
 /** One of several schemas, or the only one. */
 export function anyOf(schemas: readonly Schema[]): Schema {

@@ -3,10 +3,9 @@
 
 import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import type { DocumentPart, ImagePart } from '../../conversation/conversation'
+import { type InlineFile, inlineFile, textOfFile } from '../../conversation/inline-file'
 
 type Fields = Record<string, unknown>
-
-const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
 
 const IMAGE_FORMATS: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp'])
 /** Formats of documents by their media types. */
@@ -21,33 +20,32 @@ const DOCUMENT_FORMATS: Readonly<Record<string, string>> = {
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document': 'docx',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'xlsx',
 }
-/** Texts that have no format of their own. */
-const TEXT = /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/
 
 export function imageBlock(part: ImagePart): Fields {
-  const { type, bytes } = inlineFile(part, 'a picture')
+  const { type, data } = fileIn(part, 'a picture')
   const format = type.replace('image/', '').replace('jpg', 'jpeg')
-  if (IMAGE_FORMATS.has(format)) return { image: { format, source: { bytes } } }
+  if (IMAGE_FORMATS.has(format)) return { image: { format, source: { bytes: data } } }
   throw unsupported(part.urlAt, `a picture of type '${type}'; it takes PNG, JPEG, GIF and WebP`)
 }
 
 /** A document, or a text. `names` are those of the documents before it. */
 export function documentBlock(part: DocumentPart, names: Set<string>): Fields {
-  const { type, bytes } = inlineFile(part, 'a document')
-  const format = DOCUMENT_FORMATS[type]
+  const file = fileIn(part, 'a document')
+  const format = DOCUMENT_FORMATS[file.type]
   const { filename = '' } = part
   if (format !== undefined) {
-    return { document: { format, name: documentName(filename, names), source: { bytes } } }
+    return { document: { format, name: documentName(filename, names), source: { bytes: file.data } } }
   }
-  if (!TEXT.test(type)) throw unsupported(part.urlAt, `a document of type '${type}'`)
-  const text = Buffer.from(bytes, 'base64').toString('utf8')
+  // Other texts have no format.
+  const text = textOfFile(file)
+  if (text === undefined) throw unsupported(part.urlAt, `a document of type '${file.type}'`)
   return { text: filename === '' ? text : `${filename}\n\n${text}` }
 }
 
-function inlineFile({ url, urlAt }: ImagePart | DocumentPart, what: string): { type: string; bytes: string } {
-  const inline = DATA_URL.exec(url)
-  if (inline?.[1]) return { type: inline[1].toLowerCase(), bytes: url.slice(inline[0].length) }
-  throw unsupported(urlAt, `${what} by its address; send it as base64, or as a data URL of it`)
+function fileIn(part: ImagePart | DocumentPart, what: string): InlineFile {
+  const file = inlineFile(part)
+  if (file) return file
+  throw unsupported(part.urlAt, `${what} by its address; send it as base64, or as a data URL of it`)
 }
 
 /** A name of the letters that Converse takes, which no other document of the request has. */

@@ -4,13 +4,13 @@
 
 import { invalidRequest } from '../../../lib/errors'
 import type { Part } from '../../conversation/conversation'
+import { inlineFile } from '../../conversation/inline-file'
 
 type File = Exclude<Part, { type: 'text' }>
 type SentFile =
   | { inlineData: { mimeType: string; data: string } }
   | { fileData: { mimeType: string; fileUri: string } }
 
-const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
 const ADDRESS = /^(?:https?|gs):\/\//i
 /** The type of a file whose address does not tell it: Vertex AI requires one. */
 const USUAL_TYPES: Readonly<Record<File['type'], string>> = {
@@ -21,11 +21,10 @@ const USUAL_TYPES: Readonly<Record<File['type'], string>> = {
 }
 
 /** The part of a file. Throws 400 for one that is neither an address nor a data URL. */
-export function filePart({ type, url, urlAt }: File): SentFile {
-  const inline = DATA_URL.exec(url)
-  if (inline?.[1]) {
-    return { inlineData: { mimeType: inline[1].toLowerCase(), data: url.slice(inline[0].length) } }
-  }
+export function filePart(part: File): SentFile {
+  const { type, url, urlAt } = part
+  const inline = inlineFile(part)
+  if (inline) return { inlineData: { mimeType: inline.type, data: inline.data } }
   if (ADDRESS.test(url)) return { fileData: { mimeType: typeOf(type, url), fileUri: url } }
   throw invalidRequest(urlAt, `Invalid '${urlAt}': expected an http or https address, or a data URL.`)
 }

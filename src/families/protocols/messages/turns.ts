@@ -10,10 +10,13 @@ import type {
   AssistantStep,
   CacheMark,
   Conversation,
+  DocumentPart,
+  ImagePart,
   Part,
   ReasoningStep,
   ToolResult,
 } from '../../conversation/conversation'
+import { inlineFile, textOfFile } from '../../conversation/inline-file'
 import { sidesOf } from '../../conversation/sides'
 import { unsupportedField } from '../../responses/refusals'
 import { openReasoning, type ThinkingBlock } from '../../sealed-reasoning'
@@ -104,12 +107,12 @@ function partBlock(part: Part): Block {
     case 'text':
       return { type: 'text', text: part.text, ...marked(part.cache) }
     case 'image':
-      return { type: 'image', source: sourceOf(part.url, part.urlAt), ...marked(part.cache) }
+      return { type: 'image', source: sourceOf(part), ...marked(part.cache) }
     case 'document': {
       const title = part.filename !== undefined && { title: part.filename }
       return {
         type: 'document',
-        source: documentSource(part.url, part.urlAt),
+        source: documentSource(part),
         ...title,
         ...marked(part.cache),
       }
@@ -124,23 +127,19 @@ export function marked(cache: CacheMark | undefined): { cache_control?: object }
   return cache ? { cache_control: { type: 'ephemeral', ...cache } } : {}
 }
 
-const DATA_URL = /^data:([a-z0-9.+/-]+)(?:;[a-z0-9-]+=[^;,]*)*;base64,/i
-
-function sourceOf(url: string, at: string): Block {
-  const inline = DATA_URL.exec(url)
-  if (inline) return { type: 'base64', media_type: inline[1], data: url.slice(inline[0].length) }
+function sourceOf(part: ImagePart | DocumentPart): Block {
+  const { url, urlAt } = part
+  const file = inlineFile(part)
+  if (file) return { type: 'base64', media_type: file.type, data: file.data }
   if (/^https?:\/\//i.test(url)) return { type: 'url', url }
-  throw invalidRequest(at, `Invalid '${at}': expected an http or https address, or a data URL.`)
+  throw invalidRequest(urlAt, `Invalid '${urlAt}': expected an http or https address, or a data URL.`)
 }
 
 /** The source of a document. Texts are sent as such: the vendor takes only PDF files as bytes. */
-function documentSource(url: string, at: string): Block {
-  const source = sourceOf(url, at)
-  const { media_type: type, data } = source
-  if (source.type === 'url' || type === 'application/pdf') return source
-  if (typeof type === 'string' && /^(?:text\/|application\/(?:json|xml|x-yaml|yaml)$)/i.test(type)) {
-    const text = Buffer.from(data as string, 'base64').toString('utf8')
-    return { type: 'text', media_type: 'text/plain', data: text }
-  }
-  throw unsupportedField(at, 'this model reads PDF files and texts')
+function documentSource(part: DocumentPart): Block {
+  const file = inlineFile(part)
+  if (!file || file.type === 'application/pdf') return sourceOf(part)
+  const text = textOfFile(file)
+  if (text !== undefined) return { type: 'text', media_type: 'text/plain', data: text }
+  throw unsupportedField(part.urlAt, 'this model reads PDF files and texts')
 }

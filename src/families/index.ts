@@ -5,7 +5,7 @@ import type { Family } from '../contract/family'
 import { openaiChat } from './chat/openai'
 import { openaiCompletions } from './completions/openai'
 import { geminiContents } from './contents/gemini'
-import { bridge, type ConversationDialect, type Protocol } from './conversation/bridge'
+import { bridge, type ConversationDialect } from './conversation/bridge'
 import { chatDialect } from './dialects/chat/dialect'
 import { geminiDialect } from './dialects/gemini/dialect'
 import { messagesDialect } from './dialects/messages/dialect'
@@ -49,15 +49,8 @@ const protocols = [openaiChatProtocol, messagesProtocol, responsesProtocol, gemi
 
 /** Conversations of callers whose dialect the vendor does not speak. */
 const bridges = dialects.flatMap((dialect) =>
-  protocols
-    .filter(({ name }) => name !== dialect.name)
-    .map((protocol) => bridge(dialect, protocol, ownName(dialect, protocol))),
+  protocols.filter(({ name }) => name !== dialect.name).map((protocol) => bridge(dialect, protocol)),
 )
-
-/** Nobody calls in Converse's own dialect: the family of its models is that for callers of messages. */
-function ownName({ name }: ConversationDialect, protocol: Protocol): string | undefined {
-  return name === 'messages' && protocol === converseProtocol ? protocol.family : undefined
-}
 
 // Each family knows its own body. The request line only hands a checked body back to the family that checked it.
 const list = [

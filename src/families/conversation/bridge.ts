@@ -86,9 +86,12 @@ export interface WriteOptions extends Partial<Opener> {
 
 /** The vendors' side: writes requests, and reads answers. */
 export interface Protocol extends QuoteRules {
+  /** The end of the names of its bridges. A dialect of this name is its own: it needs no bridge. */
   name: ProtocolName
-  /** The family whose models it serves. */
+  /** The family that the configuration names for its models. */
   family: string
+  /** The dialect whose bridge is that family. Absent: callers speak the protocol too, and the family passes their requests on. */
+  familyDialect?: string
   can: Expressions
   /** The call for one candidate, fitted to the model by its traits. Throws 400 for what the vendor has no form for. */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
@@ -115,17 +118,16 @@ export interface Protocol extends QuoteRules {
 /** Candidates that are streamed at a time: each is a call of its own, held open as long as the longest. */
 const MAX_STREAMS = 16
 
-/** The family of a dialect for models of a protocol. `name` is that of the family where it is not made of both. */
+/** The family of a dialect for models of a protocol. */
 export function bridge<Body extends object>(
   dialect: ConversationDialect<Body>,
   protocol: Protocol,
-  name = `${dialect.name}-on-${protocol.name}`,
 ): MadeFamily<Body> {
   const { conversationOf, draftOf, callOf } = translations(dialect, protocol)
   const { takes, writeAfter } = protocol
 
   return {
-    ...declared(dialect, protocol, name),
+    ...declared(dialect, protocol),
     ...(takes && { takes: (body, model) => takes(dialect.wishes(body), model) }),
 
     check(body, model) {
@@ -203,15 +205,16 @@ function translations<Body extends object>(dialect: ConversationDialect<Body>, p
 }
 
 /** The members that say of a family which requests it takes. */
-function declared<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol, name: string) {
+function declared<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol) {
   const fieldRules = dialect.fieldRules(protocol.name)
+  const isFamily = protocol.familyDialect === dialect.name
   return {
     kind: 'made' as const,
-    name,
+    name: isFamily ? protocol.family : `${dialect.name}-on-${protocol.name}`,
     operation: dialect.operation,
     units: [['input_token', 'output_token']] as const,
     dialect: dialect.errors,
-    ...(name !== protocol.family && { over: protocol.family }),
+    ...(!isFamily && { over: protocol.family }),
     ...(protocol.takesSome && { takesSome: protocol.takesSome }),
     ...(dialect.seals && { seals: true as const }),
     body: dialect.body,

@@ -9,6 +9,7 @@ import { writeConverse } from './write'
 export const converseProtocol: Protocol = {
   name: 'converse',
   family: 'bedrock-converse',
+  familyDialect: 'messages',
   can: converseCan,
   cachesByMarks: true,
   countsPixels: true,

@@ -2,7 +2,7 @@
 // tools. It must never throw: vendors leave out, repeat and misspell what they send.
 
 import { parseForeign } from '../../lib/json/json'
-import { asObject, isObject } from '../../lib/objects'
+import { asObject, asText, isObject } from '../../lib/objects'
 
 /** A vendor's message, or a piece of it in a stream. */
 export interface AnswerPart {
@@ -53,9 +53,9 @@ export function partIn(message: unknown): AnswerPart {
   const isList = Array.isArray(content)
   return {
     thinking:
-      textOf(fields.reasoning_content ?? fields.reasoning) + (isList ? joined(content, 'thinking') : ''),
-    text: isList ? joined(content, 'text') : textOf(content),
-    refusal: textOf(fields.refusal),
+      asText(fields.reasoning_content ?? fields.reasoning) + (isList ? joined(content, 'thinking') : ''),
+    text: isList ? joined(content, 'text') : asText(content),
+    refusal: asText(fields.refusal),
     calls: callsIn(fields),
     details: Array.isArray(details) ? details.filter(isObject) : NO_DETAILS,
     extra: isObject(extra) ? extra : undefined,
@@ -76,7 +76,7 @@ function joined(parts: readonly unknown[], type: 'text' | 'thinking'): string {
   return parts
     .filter(isObject)
     .map((part) =>
-      part.type !== type ? '' : Array.isArray(part[type]) ? joined(part[type], 'text') : textOf(part[type]),
+      part.type !== type ? '' : Array.isArray(part[type]) ? joined(part[type], 'text') : asText(part[type]),
     )
     .join('')
 }
@@ -85,10 +85,10 @@ function pieceOf({ index, id, function: called, extra_content: extra }: Record<s
   const { name, arguments: input } = isObject(called) ? called : {}
   return {
     index: typeof index === 'number' ? index : undefined,
-    id: textOf(id),
-    name: textOf(name),
+    id: asText(id),
+    name: asText(name),
     // Some servers send arguments parsed.
-    arguments: isObject(input) ? JSON.stringify(input) : textOf(input),
+    arguments: isObject(input) ? JSON.stringify(input) : asText(input),
     extra: isObject(extra) ? extra : undefined,
   }
 }
@@ -144,8 +144,4 @@ export function reasoningTokens(completion: unknown): number {
   const usage = asObject(isObject(completion) ? usageIn(completion) : undefined)
   const details = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {}
   return Number.isSafeInteger(details.reasoning_tokens) ? (details.reasoning_tokens as number) : 0
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

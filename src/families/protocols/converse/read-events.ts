@@ -2,10 +2,10 @@
 // piece. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html.
 
 import type { Reading } from '../../../contract/reading'
-import { asObject } from '../../../lib/objects'
+import { asObject, asText } from '../../../lib/objects'
 import type { AnswerItem, AnswerReader, AnswerWriter } from '../../conversation/answer'
 import { readMessage, readMessageEvent } from '../../messages/caller-side'
-import { asReported, converseEnd, reportedUsage, stopOf, textOr } from './read'
+import { asReported, converseEnd, reportedUsage, stopOf } from './read'
 
 type Fields = Record<string, unknown>
 
@@ -44,7 +44,7 @@ export class ConverseReader implements AnswerReader {
     const { toolUse } = asObject(start)
     if (toolUse === undefined) return
     const { toolUseId, name } = asObject(toolUse)
-    const item = { kind: 'call', id: textOr(toolUseId), name: textOr(name), form: 'function' } as const
+    const item = { kind: 'call', id: asText(toolUseId), name: asText(name), form: 'function' } as const
     this.open(place, 'call', item)
   }
 
@@ -121,7 +121,7 @@ export function readConverseEvent(event: unknown): Reading {
     const { toolUse } = asObject(asObject(contentBlockStart).start)
     if (toolUse === undefined) return {}
     const { toolUseId: id, name } = asObject(toolUse)
-    const block = { type: 'tool_use', id: textOr(id), name: textOr(name), input: {} }
+    const block = { type: 'tool_use', id: asText(id), name: asText(name), input: {} }
     return readMessageEvent({ type: 'content_block_start', content_block: block })
   }
   if (contentBlockDelta !== undefined) return readPiece(asObject(asObject(contentBlockDelta).delta))

@@ -1,7 +1,7 @@
 // Reads a whole answer of Converse. It must never throw on blocks of kinds that no answer has a place for: these are left out.
 
 import type { Reading } from '../../../contract/reading'
-import { asObject } from '../../../lib/objects'
+import { asObject, asText } from '../../../lib/objects'
 import type { AnswerEnd, AnswerItem, AnswerStop, AnswerWriter, ThinkingItem } from '../../conversation/answer'
 import { readMessage } from '../../messages/caller-side'
 import type { ThinkingBlock } from '../../sealed-reasoning'
@@ -25,14 +25,14 @@ function readBlock(
   if (typeof text === 'string') write(writer, { kind: 'text' }, text)
   else if (toolUse !== undefined) {
     const { toolUseId, name, input } = asObject(toolUse)
-    const call = { kind: 'call', id: textOr(toolUseId), name: textOr(name), form: 'function' } as const
+    const call = { kind: 'call', id: asText(toolUseId), name: asText(name), form: 'function' } as const
     // An input that is absent was cut off.
     write(writer, call, (input ?? null) === null ? '' : JSON.stringify(input))
   } else if (reasoningContent !== undefined) {
     const { reasoningText, redactedContent: redacted } = asObject(reasoningContent)
     const { text: thinking, signature } = asObject(reasoningText)
     if (typeof redacted === 'string') think(writer, { redacted })
-    else think(writer, { thinking: textOr(thinking), signature: textOr(signature) })
+    else think(writer, { thinking: asText(thinking), signature: asText(signature) })
   } else {
     const { content } = asObject(citationsContent)
     for (const block of Array.isArray(content) ? content : []) {
@@ -77,13 +77,13 @@ function seenBlock({ text, toolUse, reasoningContent, citationsContent }: Fields
   if (typeof text === 'string') return [{ type: 'text', text }]
   if (toolUse !== undefined) {
     const { name, input } = asObject(toolUse)
-    return [{ type: 'tool_use', name: textOr(name), input: input ?? {} }]
+    return [{ type: 'tool_use', name: asText(name), input: input ?? {} }]
   }
   if (reasoningContent !== undefined) {
     const { reasoningText, redactedContent: data } = asObject(reasoningContent)
     if (typeof data === 'string') return [{ type: 'redacted_thinking', data }]
     const { text: thinking, signature } = asObject(reasoningText)
-    return [{ type: 'thinking', thinking: textOr(thinking), signature: textOr(signature) }]
+    return [{ type: 'thinking', thinking: asText(thinking), signature: asText(signature) }]
   }
   const { content } = asObject(citationsContent)
   return Array.isArray(content) ? content.flatMap((each) => seenBlock({ text: asObject(each).text })) : []
@@ -134,8 +134,4 @@ export function converseEnd(reason: unknown): Partial<AnswerEnd> {
 /** Why the answer ended. A malformed end is an end. */
 export function stopOf(reason: unknown): AnswerStop {
   return stops.get(reason) ?? 'stop'
-}
-
-export function textOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -1,7 +1,7 @@
 // Reads the events of generateContent into a writer, and whole replies as one event: texts and thoughts come in pieces, calls whole. It
 // must never throw, and never lose or repeat a piece; parts of unknown kinds, and pictures, are left out.
 
-import { asObject, isObject } from '../../../lib/objects'
+import { asObject, asText, isObject } from '../../../lib/objects'
 import type { AnswerReader, AnswerWriter, CallItem, TextItem, ThinkingItem } from '../../conversation/answer'
 import type { GeminiReasoning } from '../../sealed-reasoning'
 import { blockIn, candidateIn, geminiStop, partsIn, serviceTierIn, thinkingTokensIn } from './read'
@@ -40,13 +40,13 @@ export class GeminiReader implements AnswerReader {
     { text, thought, functionCall: call, thoughtSignature }: Fields,
     logprobs: Fields[],
   ): void {
-    const signature = textOr(thoughtSignature)
+    const signature = asText(thoughtSignature)
     if (isObject(call)) {
       this.call(call, signature)
       return
     }
     if (signature !== '') this.signature = signature
-    const piece = textOr(text)
+    const piece = asText(text)
     if (piece === '') return
     if (thought === true) this.writer.add(this.open('thinking'), piece)
     else {
@@ -61,7 +61,7 @@ export class GeminiReader implements AnswerReader {
   private call({ id, name, args }: Fields, signature: string): void {
     // Pieces of arguments come only if they are asked for.
     if (typeof name !== 'string' || name === '') return
-    const item: CallItem = { kind: 'call', id: textOr(id), name, form: 'function' }
+    const item: CallItem = { kind: 'call', id: asText(id), name, form: 'function' }
     this.writer.nameCall(item)
     this.carry(signature === '' ? {} : { calls: { [item.id]: signature } })
     this.close()
@@ -116,7 +116,7 @@ export class GeminiReader implements AnswerReader {
     const tier = serviceTierIn(event)
     const stop = block ? 'filter' : geminiStop(reason)
     const why =
-      block?.message || textOr(finishMessage) || `The vendor's filter says ${block?.reason ?? reason}.`
+      block?.message || asText(finishMessage) || `The vendor's filter says ${block?.reason ?? reason}.`
     this.writer.end({
       stop,
       thinkingTokens: thinkingTokensIn(event),
@@ -140,7 +140,7 @@ function annotationOf({ uri, title, startIndex, endIndex }: Fields, text: string
   const lengthTo = (index: unknown) =>
     typeof index === 'number' ? bytes.subarray(0, Math.max(0, index)).toString().length : 0
   const place = { start_index: lengthTo(startIndex), end_index: lengthTo(endIndex) }
-  return { type: 'url_citation', url_citation: { url: uri, title: textOr(title), ...place } }
+  return { type: 'url_citation', url_citation: { url: uri, title: asText(title), ...place } }
 }
 
 /** The probabilities of a candidate's tokens, in the words of responses. */
@@ -156,9 +156,5 @@ function probabilitiesIn(candidate: Fields | undefined): Fields[] {
 
 function tokenOf(token: unknown): Fields {
   const { token: text, logProbability } = asObject(token)
-  return { token: textOr(text), logprob: logProbability ?? 0, bytes: [...Buffer.from(textOr(text))] }
-}
-
-function textOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
+  return { token: asText(text), logprob: logProbability ?? 0, bytes: [...Buffer.from(asText(text))] }
 }

@@ -2,7 +2,7 @@
 // unknown kinds are left out.
 
 import type { Model } from '../../../contract/family'
-import { asObject } from '../../../lib/objects'
+import { asObject, asText } from '../../../lib/objects'
 import { demandsReasoning } from '../../chat/returned-reasoning'
 import type {
   AnswerItem,
@@ -46,7 +46,7 @@ export class MessageReader implements AnswerReader {
     const { type, message, index, content_block: block, delta } = asObject(event)
     switch (type) {
       case 'message_start':
-        this.writer.begin(textOr(asObject(message).id))
+        this.writer.begin(asText(asObject(message).id))
         this.readContent(asObject(message).content)
         break
       case 'content_block_start':
@@ -79,7 +79,7 @@ export class MessageReader implements AnswerReader {
     { stop_reason: reason, stop_sequence: sequence, stop_details: details }: Fields,
     usage: Fields,
   ): void {
-    const explanation = textOr(asObject(details).explanation)
+    const explanation = asText(asObject(details).explanation)
     const thinkingTokens = reportedCount(asObject(usage.output_tokens_details).thinking_tokens)
     const tier = usage.speed === 'fast' ? usage.speed : usage.service_tier
     this.writer.end({
@@ -98,7 +98,7 @@ export class MessageReader implements AnswerReader {
       case 'text': {
         const item = { kind: 'text' } as const
         this.open(index, { item })
-        this.writer.add(item, textOr(block.text))
+        this.writer.add(item, asText(block.text))
         break
       }
       case 'thinking': {
@@ -109,7 +109,7 @@ export class MessageReader implements AnswerReader {
         break
       }
       case 'redacted_thinking': {
-        const blocks = [{ redacted: textOr(block.data) }]
+        const blocks = [{ redacted: asText(block.data) }]
         const item: ThinkingItem = { kind: 'thinking', kept: { kind: 'messages', blocks } }
         this.writer.open(item)
         this.writer.close(item)
@@ -118,8 +118,8 @@ export class MessageReader implements AnswerReader {
       case 'tool_use': {
         const item: CallItem = {
           kind: 'call',
-          id: textOr(block.id),
-          name: textOr(block.name),
+          id: asText(block.id),
+          name: asText(block.name),
           form: 'function',
         }
         // Some vendors send the whole input at once.
@@ -138,7 +138,7 @@ export class MessageReader implements AnswerReader {
   /** The block of a piece. Words of one that never began, or has ended, begin a new one. */
   private blockFor(index: unknown, { type, text, thinking }: Fields): Block | undefined {
     const known = this.blocks.get(index)
-    const words = type === 'text_delta' ? textOr(text) : type === 'thinking_delta' ? textOr(thinking) : ''
+    const words = type === 'text_delta' ? asText(text) : type === 'thinking_delta' ? asText(thinking) : ''
     if (known || words === '') return known
     this.start(index, { type: type === 'text_delta' ? 'text' : 'thinking' })
     return this.blocks.get(index)
@@ -147,17 +147,17 @@ export class MessageReader implements AnswerReader {
   private goOn(block: Block | undefined, piece: Fields): void {
     if (!block) return
     if ('signed' in block) {
-      const thinking = piece.type === 'thinking_delta' ? textOr(piece.thinking) : ''
+      const thinking = piece.type === 'thinking_delta' ? asText(piece.thinking) : ''
       block.signed.thinking += thinking
-      if (piece.type === 'signature_delta') block.signed.signature += textOr(piece.signature)
+      if (piece.type === 'signature_delta') block.signed.signature += asText(piece.signature)
       this.keep(block.item, block.signed)
       this.writer.add(block.item, thinking)
     } else if ('whole' in block) {
-      const json = piece.type === 'input_json_delta' ? textOr(piece.partial_json) : ''
+      const json = piece.type === 'input_json_delta' ? asText(piece.partial_json) : ''
       if (json !== '') block.whole = null
       block.json += json
       this.writer.add(block.item, json)
-    } else if (piece.type === 'text_delta') this.writer.add(block.item, textOr(piece.text))
+    } else if (piece.type === 'text_delta') this.writer.add(block.item, asText(piece.text))
   }
 
   /** Ends a block. A call that is not whole may get the rest of its input after its end, until another block begins. */
@@ -186,12 +186,8 @@ export class MessageReader implements AnswerReader {
 export function readMessageAnswer(reply: unknown, writer: AnswerWriter, model: Model): void {
   const message = asObject(reply)
   if (!Array.isArray(message.content)) throw new Error('the vendor sent no content')
-  writer.begin(textOr(message.id))
+  writer.begin(asText(message.id))
   const reader = new MessageReader(writer, model)
   reader.readContent(message.content)
   reader.noteEnd(message, asObject(message.usage))
-}
-
-function textOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -1,7 +1,7 @@
 // Reads the events of a response into a writer. Items may come mixed, and some come whole without pieces. It must never throw, and never
 // lose or repeat a piece; events and items of unknown kinds are left out.
 
-import { asObject, isObject } from '../../../lib/objects'
+import { asObject, asText, isObject } from '../../../lib/objects'
 import type {
   AnswerReader,
   AnswerStop,
@@ -45,10 +45,10 @@ export class ResponseReader implements AnswerReader {
         this.openItem(place, asObject(item))
         break
       case 'response.output_text.delta':
-        this.say({ place, id }, 'text', textOr(delta), listOf(logprobs))
+        this.say({ place, id }, 'text', asText(delta), listOf(logprobs))
         break
       case 'response.refusal.delta':
-        this.say({ place, id }, 'refusal', textOr(delta))
+        this.say({ place, id }, 'refusal', asText(delta))
         break
       case 'response.reasoning_summary_part.added':
         this.beginThought(place)
@@ -57,7 +57,7 @@ export class ResponseReader implements AnswerReader {
       case 'response.reasoning_text.delta':
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        this.add(this.items.get(place), textOr(delta))
+        this.add(this.items.get(place), asText(delta))
         break
       case 'response.output_item.done':
         this.done(place, asObject(item))
@@ -74,7 +74,7 @@ export class ResponseReader implements AnswerReader {
   }
 
   begin({ id }: Fields): void {
-    this.writer.begin(textOr(id))
+    this.writer.begin(asText(id))
   }
 
   /** Takes an item that has ended, with what has not come of it in pieces. */
@@ -126,7 +126,7 @@ export class ResponseReader implements AnswerReader {
       case 'function_call':
       case 'custom_tool_call': {
         const form = type === 'function_call' ? 'function' : 'custom'
-        return this.open(place, id, { kind: 'call', id: textOr(call), name: textOr(name), form })
+        return this.open(place, id, { kind: 'call', id: asText(call), name: asText(name), form })
       }
     }
     return undefined
@@ -184,17 +184,17 @@ export class ResponseReader implements AnswerReader {
   }
 
   private endCall(open: Open, call: CallItem, item: Fields): void {
-    call.name ||= textOr(item.name)
+    call.name ||= asText(item.name)
     if (open.hasPieces) return
-    this.add(open, call.form === 'function' ? argumentsOf(item.arguments) : textOr(item.input))
+    this.add(open, call.form === 'function' ? argumentsOf(item.arguments) : asText(item.input))
   }
 
   private endMessage(place: unknown, { id, hasPieces }: Open, { content }: Fields): void {
     const parts = listOf(content)
     if (!hasPieces) {
       for (const { text, refusal, logprobs } of parts) {
-        this.say({ place, id }, 'text', textOr(text), listOf(logprobs))
-        this.say({ place, id }, 'refusal', textOr(refusal))
+        this.say({ place, id }, 'text', asText(text), listOf(logprobs))
+        this.say({ place, id }, 'refusal', asText(refusal))
       }
     }
     const sources = parts.flatMap(({ annotations }) => listOf(annotations).flatMap(annotationOf))
@@ -228,8 +228,4 @@ function tokensOfThinking({ usage }: Fields): number {
 
 function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-function textOr(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

@@ -9,15 +9,18 @@ import { asObject } from '../lib/objects'
 export function soundParts(type: string, ...data: readonly string[]): FieldRule[] {
   return [
     { field: type, plain: /^(?!.*audio)/i, why: 'audio has a price of its own', price: 'input_audio_token' },
-    ...data.map(
-      (field): FieldRule => ({
-        field,
-        plain: /^(?!data:audio)/i,
-        why: 'audio has a price of its own',
-        price: 'input_audio_token',
-      }),
-    ),
+    ...soundFiles(...data),
   ]
+}
+
+/** Rules for the data of parts that hold files. */
+export function soundFiles(...data: readonly string[]): FieldRule[] {
+  return data.map((field) => ({
+    field,
+    plain: /^(?!data:audio)/i,
+    why: 'audio has a price of its own',
+    price: 'input_audio_token',
+  }))
 }
 
 const KINDS = {

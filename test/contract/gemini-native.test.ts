@@ -28,6 +28,7 @@ beforeAll(async () => {
       searching: native('gemini-3-pro-preview', { price: { ...price, per_1k_web_searches: '14' } }),
       vertex: native('google/gemini-3-flash-preview', { upstream: 'vertex' }),
       drawing: native('gemini-2.5-flash-image', { price: { ...price, per_1m_output_image_tokens: '30' } }),
+      hearing: native('gemini-3-flash-preview', { price: { ...price, per_1m_input_audio_tokens: '4.00' } }),
       compatible: { ...(testModels['test-google'] as ModelConfig), upstreamModel: 'gemini-3-flash-preview' },
     },
   })
@@ -150,6 +151,24 @@ describe('chat completions', () => {
       '/v1/chat/completions',
       { model: 'g3', messages: say('[sandbox finish=MALFORMED_FUNCTION_CALL] Hi') },
       { status: 502 },
+    )
+  })
+
+  test('sound needs a price of its own, in every dialect', async () => {
+    const input_audio = { data: 'UklGRg==', format: 'wav' }
+    const none = { status: 400, vendorCalls: 0, charges: 0 }
+    const messages = [{ role: 'user', content: [{ type: 'input_audio', input_audio }] }]
+    const { json } = await ask('/v1/chat/completions', { model: 'g3', messages }, none)
+    expect(json.error.param).toBe('messages[0].content[0].input_audio')
+    const input = [{ role: 'user', content: [{ type: 'input_audio', input_audio }] }]
+    const { json: other } = await ask('/v1/responses', { model: 'g3', input }, none)
+    expect(other.error.param).toBe('input[0].content[0].type')
+    const { charges } = await ask('/v1/chat/completions', { model: 'hearing', messages })
+    // 50 tokens of the sound at four times the price of text.
+    const usage = JSON.parse(String(charges[0]?.usage))
+    const text = usage.promptTokenCount - 50
+    expect(Number(charges[0]?.amount)).toBe(
+      text * 1_000 + 50 * 4_000 + (usage.totalTokenCount - usage.promptTokenCount) * 2_000,
     )
   })
 

@@ -5,6 +5,7 @@
 import { bridgedFields, type FieldRule } from '../../../contract/family'
 import { type DialectField, meanings } from '../../conversation/concepts'
 import type { ProtocolName } from '../../conversation/conversation'
+import { soundFiles } from '../../media-parts'
 import { longCache, serviceTier } from '../../surcharges'
 import { addresses, fileIds } from '../../vendor-state'
 
@@ -112,6 +113,15 @@ const files = fileIds('messages[].content[].file.file_id')
 
 const publicParts = addresses('messages[].content[].image_url.url', 'messages[].content[].file.file_data')
 
+const sound: readonly FieldRule[] = [
+  {
+    field: 'messages[].content[].input_audio',
+    why: 'audio has a price of its own',
+    price: 'input_audio_token',
+  },
+  ...soundFiles('messages[].content[].file.file_data', 'messages[].content[].image_url.url'),
+]
+
 /** Marks by which vendors of messages keep a cache for longer. */
 const longMarks = [
   longCache('messages[].content[].cache_control.ttl', 'cache_write_1h_token'),
@@ -136,6 +146,8 @@ export function chatRulesOn(protocol: ProtocolName): readonly FieldRule[] {
       return [...paidByResponses, ...files, ...publicParts]
     case 'converse':
       return [...files, ...longMarks]
+    case 'gemini':
+      return [...files, ...publicParts, ...sound]
     default:
       return [...files, ...publicParts, ...longMarks]
   }

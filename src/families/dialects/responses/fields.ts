@@ -153,9 +153,13 @@ function publicParts(...members: readonly string[]): FieldRule[] {
   return addresses(...partPlaces.flatMap((place) => members.map((member) => `${place}.${member}`)))
 }
 
+const sound = partPlaces.flatMap((part) =>
+  soundParts(`${part}.type`, `${part}.file_data`, `${part}.image_url`),
+)
+
 /** Parts and texts by which vendors of chat completions hear sounds and read files that they keep. */
 const chatParts: readonly FieldRule[] = [
-  ...partPlaces.flatMap((part) => soundParts(`${part}.type`, `${part}.file_data`, `${part}.image_url`)),
+  ...sound,
   ...filesInText(
     'instructions',
     'input',
@@ -170,5 +174,6 @@ const chatParts: readonly FieldRule[] = [
 export function responsesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
   if (protocol === 'converse') return []
   if (protocol === 'chat') return [...publicParts('image_url', 'file_data'), ...chatParts]
-  return publicParts('image_url', 'file_url', 'file_data')
+  const addressed = publicParts('image_url', 'file_url', 'file_data')
+  return protocol === 'gemini' ? [...addressed, ...sound] : addressed
 }

@@ -15,7 +15,7 @@ const example = {
   displayName: 'a-chat-model',
   inputTokenLimit: 200_000,
   outputTokenLimit: 64_000,
-  supportedGenerationMethods: ['countTokens'],
+  supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
 }
 export const ContentsModel = named(
   'ContentsModel',

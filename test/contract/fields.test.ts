@@ -181,6 +181,14 @@ describe('a field that a vendor bills apart', () => {
     )
   })
 
+  test('is none that a bridge leaves out', () => {
+    const isWithin = (field: string, holder: string) => field === holder || field.startsWith(`${holder}.`)
+    const left = rules.filter(({ family, rule }) =>
+      family.bridge?.some(({ field, treatment }) => treatment === 'ignored' && isWithin(rule.field, field)),
+    )
+    expect(left.map(({ name }) => name)).toEqual([])
+  })
+
   test('that the vendor counts by itself has a unit, and each such unit has a field', () => {
     const priced = all.flatMap(({ fieldRules = [] }) => fieldRules.map(({ price }) => price))
     for (const unit of callUnits) expect(priced).toContain(unit)

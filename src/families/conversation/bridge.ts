@@ -36,7 +36,8 @@ export interface ConversationDialect<Body extends object = object> {
   errors: Dialect
   body: MadeFamily<Body>['body']
   fields: readonly DialectField[]
-  fieldRules(protocol: ProtocolName): readonly FieldRule[]
+  /** Rules for fields that are sent and cost more, or name another's property. */
+  fieldRules(protocol: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[]
   ignoredFor?(traits: Traits): readonly string[]
   ignoresUnknown?: true
   ignored?(body: Body, model: Model): readonly string[]
@@ -93,13 +94,18 @@ export interface Protocol extends QuoteRules {
   /** The dialect whose bridge is that family. Absent: callers speak the protocol too, and the family passes their requests on. */
   familyDialect?: string
   can: Expressions
-  /** The call for one candidate, fitted to the model by its traits. Throws 400 for what the vendor has no form for. */
+  /**
+   * The call for one candidate, fitted to the model by its traits. Throws 400 for values that the vendor has no form for; requests with
+   * fields that `can` refuses do not come here.
+   */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
   /** The call that is tried once in place of a refused one; undefined if the refusal is final. */
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
   /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
   thinkingTokens?(call: Call): number
+  /** Facts of a whole reply, by which it is charged. Its end is `finished`, or `failed` for what is no answer. */
   read(reply: unknown): Reading
+  /** Facts of one event of a stream. */
   readEvent(event: unknown): Reading
   /** The `data` that closes a stream; null if the event that completes the answer is the last. */
   end: string | null
@@ -206,7 +212,7 @@ function translations<Body extends object>(dialect: ConversationDialect<Body>, p
 
 /** The members that say of a family which requests it takes. */
 function declared<Body extends object>(dialect: ConversationDialect<Body>, protocol: Protocol) {
-  const fieldRules = dialect.fieldRules(protocol.name)
+  const fieldRules = dialect.fieldRules(protocol)
   const isFamily = protocol.familyDialect === dialect.name
   return {
     kind: 'made' as const,

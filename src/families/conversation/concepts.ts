@@ -51,7 +51,10 @@ export type Concept =
   | 'cached_by_key'
   | 'service_tier'
 
-/** How a protocol expresses a concept: in these words, not at all without harm, or not at all. */
+/**
+ * How a protocol expresses a concept. `as`: the words in which it is sent; single values may have none, and `write` refuses them.
+ * `ignored`: why it is left out without harm. `refused`: why a request with it is refused, for which the table of fields is enough.
+ */
 export type Expression = { as: string } | { ignored: string } | { refused: string }
 
 /** All that a protocol can express. A concept that a later protocol brings must be answered by each. */

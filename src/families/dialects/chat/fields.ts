@@ -3,8 +3,8 @@
 // and are left out. Data only.
 
 import { bridgedFields, type FieldRule } from '../../../contract/family'
+import type { Protocol } from '../../conversation/bridge'
 import { type DialectField, meanings } from '../../conversation/concepts'
-import type { ProtocolName } from '../../conversation/conversation'
 import { soundFiles } from '../../media-parts'
 import { longCache, serviceTier } from '../../surcharges'
 import { addresses, fileIds } from '../../vendor-state'
@@ -140,15 +140,12 @@ const paidByResponses: readonly FieldRule[] = [
 ]
 
 /** Rules for translated fields that cost more, or name another's property. Converse is sent no address. */
-export function chatRulesOn(protocol: ProtocolName): readonly FieldRule[] {
-  switch (protocol) {
-    case 'responses':
-      return [...paidByResponses, ...files, ...publicParts]
-    case 'converse':
-      return [...files, ...longMarks]
-    case 'gemini':
-      return [...files, ...publicParts, ...sound]
-    default:
-      return [...files, ...publicParts, ...longMarks]
-  }
+export function chatRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
+  return [
+    ...(name === 'responses' ? paidByResponses : []),
+    ...files,
+    ...(name === 'converse' ? [] : publicParts),
+    ...('as' in can.audio ? sound : []),
+    ...('as' in can.cache_mark ? longMarks : []),
+  ]
 }

@@ -3,8 +3,8 @@
 // vendor and are left out. Data only.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import type { Protocol } from '../../conversation/bridge'
 import { type DialectField, meanings } from '../../conversation/concepts'
-import type { ProtocolName } from '../../conversation/conversation'
 import { messagesAddresses, THREAD_DETAILS } from '../../messages/fields'
 import { longCache } from '../../surcharges'
 import { filesInText } from '../../vendor-state'
@@ -151,7 +151,7 @@ const marks = ['', 'system[].', 'tools[].', 'messages[].content[].'].map((place)
 )
 
 /** Rules for translated fields that cost more, or name another's property. Ids of files are refused as they are read. */
-export function messagesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
-  if (protocol === 'gemini') return messagesAddresses
-  return protocol === 'converse' || protocol === 'messages' ? [...rules, ...marks] : rules
+export function messagesRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
+  if (name === 'gemini') return messagesAddresses
+  return 'as' in can.cache_mark ? [...rules, ...marks] : rules
 }

@@ -3,8 +3,8 @@
 // does not name is refused. Data only.
 
 import { type BridgedField, bridgedFields, type FieldRule } from '../../../contract/family'
+import type { Protocol } from '../../conversation/bridge'
 import { type DialectField, meanings } from '../../conversation/concepts'
-import type { ProtocolName } from '../../conversation/conversation'
 import { soundParts } from '../../media-parts'
 import { OFFERED_TYPES } from '../../unasked'
 import { addresses, filesInText } from '../../vendor-state'
@@ -157,23 +157,23 @@ const sound = partPlaces.flatMap((part) =>
   soundParts(`${part}.type`, `${part}.file_data`, `${part}.image_url`),
 )
 
-/** Parts and texts by which vendors of chat completions hear sounds and read files that they keep. */
-const chatParts: readonly FieldRule[] = [
-  ...sound,
-  ...filesInText(
-    'instructions',
-    'input',
-    'input[].content',
-    'input[].content[].text',
-    'input[].output',
-    'input[].output[].text',
-  ),
-]
+/** Texts in which vendors of chat completions read files that they keep. */
+const texts = filesInText(
+  'instructions',
+  'input',
+  'input[].content',
+  'input[].content[].text',
+  'input[].output',
+  'input[].output[].text',
+)
 
-/** Rules for translated fields that name another's property. Converse is sent no address, and chat completions none of a document. */
-export function responsesRulesOn(protocol: ProtocolName): readonly FieldRule[] {
-  if (protocol === 'converse') return []
-  if (protocol === 'chat') return [...publicParts('image_url', 'file_data'), ...chatParts]
-  const addressed = publicParts('image_url', 'file_url', 'file_data')
-  return protocol === 'gemini' ? [...addressed, ...sound] : addressed
+/** Rules for translated fields that name another's property. Converse is sent no address. */
+export function responsesRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
+  if (name === 'converse') return []
+  const hasAddress = 'as' in can.document_address
+  return [
+    ...publicParts('image_url', ...(hasAddress ? ['file_url'] : []), 'file_data'),
+    ...('as' in can.audio ? sound : []),
+    ...(name === 'chat' ? texts : []),
+  ]
 }

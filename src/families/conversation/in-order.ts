@@ -21,36 +21,37 @@ interface Waiting {
 }
 
 export class InOrder {
-  private readonly queue: Waiting[] = []
+  /** In their order. */
+  private readonly queue = new Map<AnswerItem, Waiting>()
 
   constructor(private readonly row: ItemRow) {}
 
   open(item: AnswerItem): void {
-    this.queue.push({ item, unsent: '', isOpen: false, isClosed: false })
+    this.queue.set(item, { item, unsent: '', isOpen: false, isClosed: false })
     this.advance()
   }
 
   add(item: AnswerItem, piece: string): void {
-    const waiting = this.waitingOf(item)
+    const waiting = this.queue.get(item)
     if (!waiting) return
     waiting.unsent += piece
-    if (waiting === this.queue[0]) this.advance()
+    if (waiting === this.first()) this.advance()
   }
 
   close(item: AnswerItem): void {
-    const waiting = this.waitingOf(item)
+    const waiting = this.queue.get(item)
     if (!waiting) return
     waiting.isClosed = true
-    if (waiting === this.queue[0]) this.advance()
+    if (waiting === this.first()) this.advance()
   }
 
-  private waitingOf(item: AnswerItem): Waiting | undefined {
-    return this.queue.find((waiting) => waiting.item === item)
+  private first(): Waiting | undefined {
+    return this.queue.values().next().value
   }
 
   /** Passes on what can be: everything of the first item, and later ones as far as those before them are closed. */
   private advance(): void {
-    for (let first = this.queue[0]; first; first = this.queue[0]) {
+    for (let first = this.first(); first; first = this.first()) {
       const { item } = first
       if (!first.isOpen) {
         // Nothing is shown of a call before it has its name.
@@ -62,7 +63,7 @@ export class InOrder {
       first.unsent = ''
       if (unsent !== '') this.row.add(item, unsent)
       if (!first.isClosed) return
-      this.queue.shift()
+      this.queue.delete(item)
       this.row.close(item)
     }
   }

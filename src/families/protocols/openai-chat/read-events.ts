@@ -41,6 +41,8 @@ const stops = new Map<string, AnswerStop>([
 
 export class ChatReader implements AnswerReader {
   private readonly calls: StreamedCall[] = []
+  /** The call that nothing follows yet: it may go on though its arguments are whole. */
+  private lastCall: StreamedCall | undefined
   /** The text or the thinking that goes on; undefined once something else has begun. */
   private last: Exclude<AnswerItem, CallItem> | undefined
   private readonly kept: KeptReasoning
@@ -99,7 +101,7 @@ export class ChatReader implements AnswerReader {
     this.say('text', text, logprobsOf(choice.logprobs))
     this.say('refusal', refusal)
     for (const call of pieced) this.send(call)
-    this.closeWhole(this.last === undefined ? this.calls.at(-1) : undefined)
+    for (const call of pieced) if (call !== this.lastCall) this.closeIfWhole(call)
   }
 
   private noteEnd({ finish_reason: reason, stop_reason: matched }: Fields): void {
@@ -125,7 +127,7 @@ export class ChatReader implements AnswerReader {
     const { last } = this
     if (last?.kind === kind) return last
     this.closeLast()
-    this.closeWhole()
+    this.endLastCall()
     const item = { kind } as Exclude<AnswerItem, CallItem>
     this.last = item
     this.keepWithThinking(this.kept.soFar)
@@ -186,7 +188,8 @@ export class ChatReader implements AnswerReader {
     item.name = call.name
     if (call.state === 'waiting') {
       this.closeLast()
-      this.closeWhole()
+      this.endLastCall()
+      this.lastCall = call
       call.state = 'open'
       this.writer.open(item)
     }
@@ -201,11 +204,16 @@ export class ChatReader implements AnswerReader {
     this.writer.close(call.item)
   }
 
-  /** Ends calls that are whole: a later item has begun. `last` is the one that nothing follows yet. */
-  private closeWhole(last?: StreamedCall): void {
-    for (const call of this.calls) {
-      if (call.state === 'open' && call !== last && isWhole(call)) this.close(call)
-    }
+  /** A later item begins. */
+  private endLastCall(): void {
+    const { lastCall } = this
+    this.lastCall = undefined
+    if (lastCall) this.closeIfWhole(lastCall)
+  }
+
+  /** Ends a call that a later item has followed, if its arguments are whole. */
+  private closeIfWhole(call: StreamedCall): void {
+    if (call.state === 'open' && isWhole(call)) this.close(call)
   }
 }
 

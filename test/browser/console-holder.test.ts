@@ -120,7 +120,7 @@ test('models: only those of the key, each with its price in plain words and an e
   expect(rows.map(([id]) => id).sort()).toEqual([...MODELS].sort())
   expect(rows.find(([id]) => id === 'test-chat')).toEqual([
     'test-chat',
-    'chat, messages, responses',
+    'chat, messages, responses, contents',
     '$1.00 / 1M input tokens · $0.10 / 1M cached input tokens · $2.00 / 1M output tokens',
     '1,000 words in and out: about $0.004',
     // It has no announced end.

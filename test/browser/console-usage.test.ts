@@ -98,11 +98,11 @@ test('any two dimensions add up to the same', async () => {
 test('the savings of caches are shown when they are asked for, and add up', async () => {
   const { page, open, settled } = visit
   await open('usage?by=model')
-  await page.getByRole('button', { name: 'Saved by caches' }).click()
+  await page.getByRole('button', { name: 'Saved' }).click()
   await settled()
   const titles = page.locator('main thead th')
-  await waitFor(async () => (await titles.allTextContents()).includes('Saved by caches'))
-  const place = (await titles.allTextContents()).indexOf('Saved by caches') + 1
+  await waitFor(async () => (await titles.allTextContents()).includes('Saved'))
+  const place = (await titles.allTextContents()).indexOf('Saved') + 1
   const shown = await page.locator(`main tbody td:nth-child(${place})`).allTextContents()
   const total = nanoOf(await page.locator(`main tfoot td:nth-child(${place})`).textContent())
   expect(shown.reduce((sum, text) => sum + nanoOf(text), 0)).toBe(total)

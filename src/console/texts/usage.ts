@@ -24,9 +24,9 @@ export const usage = {
   cost: 'Cost',
   margin: 'Margin',
   shortfall: 'Shortfall',
-  saved: 'Saved by caches',
+  saved: 'Saved',
   savedHint:
-    'The price of cached input as plain input, less what was paid for it. It reads all charges of the period.',
+    'Saved by caches of vendors: the price of cached input as plain input, less what was paid for it. It reads all charges of the period.',
   savedUnknown: (count: number) =>
     `What caches saved is not known for ${count} requests, which are not in the sum.`,
   others: 'others',

@@ -2,7 +2,7 @@
 // refuse a part, nor leave one uncounted.
 
 import { asObject, isObject } from '../../lib/objects'
-import type { Conversation, Part } from '../conversation/conversation'
+import type { Conversation, Part, Tool } from '../conversation/conversation'
 import { type GeminiBody, memberOf } from '../dialects/gemini/body'
 
 type Fields = Record<string, unknown>
@@ -15,9 +15,9 @@ export function costOfContents(body: GeminiBody): Conversation {
   const tokens = memberOf(config, 'maxOutputTokens')
   const limit = typeof tokens === 'number' && tokens > 0 ? tokens : undefined
   return {
-    turns: [{ side: 'user', results: [], parts: [...parts, ...toolsIn(body)] }],
+    turns: [{ side: 'user', results: [], parts }],
     instructionsHold: 'everywhere',
-    tools: [],
+    tools: toolsIn(body),
     choice: undefined,
     parallelCalls: undefined,
     settings: {
@@ -86,6 +86,13 @@ function fileOf(part: Fields): Part[] {
   return [{ type: 'document', ...place }]
 }
 
-function toolsIn({ tools }: GeminiBody): Part[] {
-  return tools?.length ? [{ type: 'text', text: JSON.stringify(tools), at: '' }] : []
+/** Tools as texts, which is how they are counted. */
+function toolsIn({ tools }: GeminiBody): Tool[] {
+  return (tools ?? []).map((tool) => ({
+    name: '',
+    description: JSON.stringify(tool),
+    parameters: undefined,
+    isStrict: false,
+    at: '',
+  }))
 }

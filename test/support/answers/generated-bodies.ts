@@ -40,6 +40,14 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'chat-on-converse': (random, model) => eachByItself(chatBody(random, model)),
   'chat-on-responses': (random, model) => eachByItself(atLeast16(chatBody(random, model))),
   'messages-on-responses': (random, model) => atLeast16(messagesBody(random, model)),
+  'chat-on-gemini': (random, model) => eachByItself(chatBody(random, model)),
+  'messages-on-gemini': messagesBody,
+  'responses-on-gemini': responsesBody,
+  'gemini-contents': contentsBody,
+  'gemini-on-chat': contentsBody,
+  'gemini-on-messages': contentsBody,
+  'gemini-on-responses': contentsBody,
+  'gemini-on-converse': contentsBody,
   'openai-embeddings': (random, model) =>
     random.chance(0.3) ? tokenArrays(random, model) : textInputs(random, model),
   'gemini-embeddings': textInputs,
@@ -321,8 +329,10 @@ const TOKENS_PER_PICTURE_BLOCK = 4_784
 
 function messagesBody(random: Random, model: string): GeneratedBody {
   const limit = 1 + random.below(60)
-  const block = () => {
-    const kind = random.pick(['text', 'text', 'image', 'tool_use', 'tool_result', 'document'])
+  const block = (role: string) => {
+    const kind = random.pick(
+      role === 'user' ? ['text', 'text', 'image', 'tool_result', 'document'] : ['text', 'text', 'tool_use'],
+    )
     const cache = random.chance(0.1) ? { cache_control: { type: 'ephemeral' } } : {}
     if (kind === 'text') return { type: kind, text: text(random), ...cache }
     if (kind === 'document')
@@ -338,10 +348,10 @@ function messagesBody(random: Random, model: string): GeneratedBody {
       ? picture
       : { type: kind, tool_use_id: 'toolu_1', content: [{ type: 'text', text: text(random) }, picture] }
   }
-  const messages = many(random, 6, () => ({
-    role: random.pick(['user', 'assistant']),
-    content: random.chance(0.5) ? text(random) : many(random, 4, block),
-  }))
+  const messages = many(random, 6, () => {
+    const role = random.pick(['user', 'assistant'])
+    return { role, content: random.chance(0.5) ? text(random) : many(random, 4, () => block(role)) }
+  })
   const system = random.chance(0.3) ? text(random) : undefined
   const tools = random.chance(0.3)
     ? many(random, 3, () => ({
@@ -370,6 +380,52 @@ function messagesBody(random: Random, model: string): GeneratedBody {
       count(messages, one) +
       count(system, one) +
       (tools.length === 0 ? 0 : TOKENS_BEFORE_TOOLS + one(JSON.stringify(tools))),
+  }
+}
+
+function contentsBody(random: Random, model: string): GeneratedBody {
+  const limit = 16 + random.below(60)
+  const words = () => ({ text: text(random) })
+  const picture = () => ({
+    inlineData: { mimeType: 'image/png', data: 'QUJD'.repeat(1 + random.below(3_000)) },
+  })
+  const exchange = () => {
+    const said = {
+      role: 'user',
+      parts: random.chance(0.7) ? many(random, 4, words) : many(random, 4, picture),
+    }
+    if (random.chance(0.5)) return [said, { role: 'model', parts: [words()] }]
+    const call = { functionCall: { name: 'look_up', args: { query: text(random) } } }
+    const result = { functionResponse: { name: 'look_up', response: { output: text(random) } } }
+    return [said, { role: 'model', parts: [words(), call] }, { role: 'user', parts: [result] }]
+  }
+  const contents = many(random, 3, exchange).flat()
+  const systemInstruction = random.chance(0.3) ? { parts: [words()] } : undefined
+  const functionDeclarations = random.chance(0.3)
+    ? many(random, 3, () => ({ name: `look_up_${random.below(1e9)}`, description: text(random) }))
+    : []
+  const count = (value: unknown, one: Count): number => {
+    if (typeof value === 'string') return one(value)
+    if (typeof value !== 'object' || value === null) return 0
+    if ('inlineData' in value) return TOKENS_PER_PICTURE_BLOCK
+    return Object.values(value).reduce((sum: number, member) => sum + count(member, one), 0)
+  }
+  return {
+    body: {
+      model,
+      contents,
+      generationConfig: { maxOutputTokens: limit },
+      ...(systemInstruction && { systemInstruction }),
+      ...(functionDeclarations.length > 0 && { tools: [{ functionDeclarations }] }),
+    },
+    outputTokens: limit,
+    inputTokens: (one) =>
+      TOKENS_TO_BEGIN +
+      count(contents, one) +
+      count(systemInstruction, one) +
+      (functionDeclarations.length === 0
+        ? 0
+        : TOKENS_BEFORE_TOOLS + one(JSON.stringify(functionDeclarations))),
   }
 }
 

@@ -1,7 +1,7 @@
 // Runs the tests: `bun test/run.ts` all of them, `bun test/run.ts quick` those that need neither PostgreSQL, nor a browser, nor
-// a killed process, nor load. What takes long to make and belongs to no file is made once and named in the environment of all:
-// the executable, a browser, a PostgreSQL server, and one folder for whatever tests leave behind. Further words go to
-// `bun test`.
+// a killed process, nor load, `bun test/run.ts test/cli/commands.test.ts` only the files that are named. What takes long to
+// make and belongs to no file is made once and named in the environment of all: the executable, a browser, a PostgreSQL
+// server, and one folder for whatever tests leave behind. Further words go to `bun test`.
 
 import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { availableParallelism, freemem, tmpdir } from 'node:os'
@@ -29,7 +29,12 @@ const TIMEOUT_MS = 180_000
 
 const words = Bun.argv.slice(2)
 const isQuick = words[0] === 'quick'
-const more = [`--timings=${TIMINGS}`, ...(isQuick ? words.slice(1) : words)]
+/** Files of tests that are named: these alone run. */
+const chosen = words.filter((word) => word.startsWith('test/'))
+const more = [
+  `--timings=${TIMINGS}`,
+  ...words.slice(isQuick ? 1 : 0).filter((word) => !chosen.includes(word)),
+]
 const folder = mkdtempSync(join(inMemory() ? MEMORY : tmpdir(), 'gateway-tests-'))
 // The server of PostgreSQL may run as another user, who must be able to reach its folder.
 chmodSync(folder, 0o755)
@@ -58,7 +63,12 @@ try {
   const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), WORKERS_MOST)
   // A process keeps what it has loaded for all its files: loading the gateway anew for each takes longer than most of them.
   const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
-  if (isQuick) code = await run(flags, QUICK)
+  if (chosen.length > 0)
+    code = await run(
+      more,
+      chosen.map((path) => path.slice('test/'.length)),
+    )
+  else if (isQuick) code = await run(flags, QUICK)
   else {
     const oneByOne = run(more, ONE_BY_ONE)
     const longest = oneByOne.then(() => run(more, [LONGEST]))

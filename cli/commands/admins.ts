@@ -5,7 +5,7 @@ import { defineCommand } from 'citty'
 import { ROLES } from '../../src/admin/admins'
 import { isoTime } from '../../src/db/iso-time'
 import { gatewayCommand } from '../lib/gateway'
-import { parseName, parseWord, unlessNone } from '../lib/values'
+import { parseName, parseNetworks, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
@@ -18,7 +18,7 @@ const create = gatewayCommand({
   description: 'Make a token for the admin API and print it, which is shown only this once.',
   examples: [
     'gateway admins create ada --role owner',
-    'gateway admins create grafana --role viewer --expires none',
+    'gateway admins create grafana --role viewer --expires none --from 10.0.0.0/8',
   ],
   args: {
     name: nameArg,
@@ -33,14 +33,20 @@ const create = gatewayCommand({
       valueHint: '90d',
       description: 'Refuse it after 12h, 30d or 2w (default 90d; none: never)',
     },
+    from: {
+      type: 'string',
+      valueHint: 'NET,NET',
+      description: 'The only addresses and networks it may be used from (default: anywhere)',
+    },
   },
   run(args) {
     const name = parseName(args.name)
     const role = parseWord('role', args.role, ROLES)
     const now = Date.now()
     const expiresAt = unlessNone(args.expires ?? '90d', (text) => now + parseDurationMs('expires', text))
+    const addresses = args.from === undefined ? undefined : parseNetworks(args.from)
     return async (gateway) => {
-      const body = { name, role, expires_at: isoTime(expiresAt) }
+      const body = { name, role, expires_at: isoTime(expiresAt), addresses }
       const made = await gateway.call('createAdmin', { body })
       if (args.json) return printJson(made)
       print(made.token)

@@ -25,6 +25,7 @@ const create = gatewayCommand({
     'gateway keys create alice --balance 5',
     'gateway keys create ci --account team --models pgt-6-luna,text-embedding-v4 --expires 30d',
     'gateway keys create intern --balance 20 --budget 1.50 --per day --rpm 60 --concurrency 4',
+    'gateway keys create office --account team --from 203.0.113.0/24,2001:db8::/48',
   ],
   args: {
     name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },

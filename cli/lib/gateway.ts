@@ -139,6 +139,7 @@ async function onDatabase<Result>(
     name,
     role: 'owner' as const,
     hint: '',
+    addresses: null,
     expiresAt: null,
     revokedAt: null,
     createdAt: 0,

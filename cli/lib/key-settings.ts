@@ -8,10 +8,15 @@ import { noModel } from '../configuration/catalogue'
 import { parseDurationMs } from '../view/times'
 import { WrongUsage } from './errors'
 import type { Gateway } from './gateway'
-import { parseCount, parsePositiveNano, parseWord, unlessNone } from './values'
+import { parseCount, parseNetworks, parsePositiveNano, parseWord, unlessNone } from './values'
 
 export const keySettingArgs = {
   models: { type: 'string', valueHint: 'A,B', description: 'The only models it may use (none: all)' },
+  from: {
+    type: 'string',
+    valueHint: 'NET,NET',
+    description: 'The only addresses and networks it may be used from (none: anywhere)',
+  },
   expires: {
     type: 'string',
     valueHint: '30d',
@@ -46,6 +51,7 @@ export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'l
   }
   return {
     models: read('models', (text) => parseModels(text, local?.config)),
+    addresses: read('from', parseNetworks),
     requests_per_minute: read('rpm', (text) => parseCount('rpm', text)),
     tokens_per_minute: read('tpm', (text) => parseCount('tpm', text)),
     concurrency: read('concurrency', (text) => parseCount('concurrency', text)),

@@ -2,7 +2,9 @@
 // usage.
 
 import { isName, NAME_RULE } from '../../src/accounts/names'
+
 import { MAX_NANO, NANO_PER_USD, parseUsd } from '../../src/lib/money'
+import { networkNamed } from '../../src/lib/network'
 import { WrongUsage } from './errors'
 import { didYouMean } from './near-names'
 
@@ -61,6 +63,14 @@ export function parseWord<Word extends string>(flag: string, text: string, words
 /** The value; null for the word `none`, which removes a setting. */
 export function unlessNone<Value>(text: string, read: (text: string) => Value): Value | null {
   return text === 'none' ? null : read(text)
+}
+
+/** Reads addresses and networks: `203.0.113.7,10.0.0.0/8`. */
+export function parseNetworks(text: string): string[] {
+  const networks = text.split(',').map((network) => network.trim())
+  const wrong = networks.find((network) => networkNamed(network) === undefined)
+  if (wrong === undefined) return networks
+  throw new WrongUsage(`--from takes addresses and networks such as 203.0.113.0/24, not "${wrong}".`)
 }
 
 /** Reads pairs: `a=b,c=d`. `form` says in an error what the flag takes. */

@@ -18,7 +18,7 @@ export const keyColumns: readonly Column[] = [
 type KeyReply = ReplyOf<'pauseKey'>
 
 export function keyRow(key: KeyReply, now: number): string[] {
-  const may = [key.models === null ? 'all models' : key.models.join(', '), ...limitsOf(key)]
+  const may = [key.models === null ? 'all models' : key.models.join(', '), ...limitsOf(key), ...fromOf(key)]
   return [key.name, key.account, key.hint, statusText(key, now), may.join(', ')]
 }
 
@@ -33,6 +33,7 @@ export function keyBlock(key: ReplyOf<'getKey'>, now: number): string {
     ['account', key.account],
     ['balance', `${dollarsOf(key.balance_usd)}, ${dollarsOf(key.available_usd)} of it available`],
     ['models', key.models === null ? 'all' : key.models.join(', ')],
+    ['used from', key.addresses === null ? 'anywhere' : key.addresses.join(', ')],
     ['limits', limits.join(', ') || 'none'],
     ['budget', budgetText(key, now)],
     ['created', moment(key.created_at)],
@@ -55,6 +56,12 @@ function statusText(key: KeyReply, now: number): string {
   if (status !== 'active') return paint(status === 'paused' ? 'yellow' : 'red', status)
   if (accountStatus !== 'open') return paint('red', `account ${accountStatus}`)
   return paint('green', expiresAt === null ? status : `expires ${distance(Date.parse(expiresAt), now)}`)
+}
+
+function fromOf({ addresses }: KeyReply): string[] {
+  return addresses === null
+    ? []
+    : [`from ${addresses.length === 1 ? addresses[0] : `${addresses.length} networks`}`]
 }
 
 function limitsOf(key: KeyReply): string[] {

@@ -5,6 +5,7 @@ import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { conflict, invalidRequest, notFound } from '../lib/errors'
+import { networkNamed } from '../lib/network'
 import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../webhooks/secrets'
 import { assertOpen, findAccount } from './accounts'
 import { createKey, findKey, type Key, type KeySettings, makeSecret, type NewKey, rollKey } from './keys'
@@ -46,6 +47,20 @@ export function checkKeySettings(
       'budget_usd',
       "A budget is more than 0, and needs 'budget_period': day, week or month.",
     )
+}
+
+/** Networks in CIDR form, each once; null for no list. Rejects with 400 for a text that names neither a network nor an address. */
+export function networksOf(texts: readonly string[] | null): string[] | null {
+  if (!texts) return null
+  const networks = texts.map((text) => {
+    const network = networkNamed(text)
+    if (network !== undefined) return network
+    throw invalidRequest(
+      'addresses',
+      `Invalid 'addresses': \`${text.slice(0, 64)}\` is neither an address nor a network such as \`203.0.113.0/24\`.`,
+    )
+  })
+  return [...new Set(networks)]
 }
 
 /** A key to be stored, with new secrets. Rejects with 400 for a name that is none, and with 409 if its account is closed. */

@@ -29,6 +29,10 @@ export const keyView = viewOf<{ key: Key; now: number }>()({
   hint: [text, ({ key }) => key.hint],
   status: [OneOf(['active', 'paused', 'expired', 'revoked']), ({ key, now }) => keyStatusOf(key, now)],
   models: [Nullable(list(text), { description: 'What it may use; null: all.' }), ({ key }) => key.models],
+  addresses: [
+    Nullable(list(text), { description: 'Networks that it may be used from; null: anywhere.' }),
+    ({ key }) => key.addresses,
+  ],
   requests_per_minute: [maybeCount, ({ key }) => key.requestsPerMinute],
   tokens_per_minute: [maybeCount, ({ key }) => key.tokensPerMinute],
   concurrency: [maybeCount, ({ key }) => key.concurrency],

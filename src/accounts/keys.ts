@@ -7,11 +7,9 @@ import type { Plan } from '../config/models/plans'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
-import type { ErrorCode } from '../lib/error-codes'
-import { GatewayError } from '../lib/errors'
 import { webhookSecretPlace } from '../webhooks/secrets'
 import { accountBudgetOfRow } from './accounts'
-import { endSessionsOf, followSecret, SessionToken, useSession } from './sessions'
+import { endSessionsOf, followSecret, type SessionToken } from './sessions'
 
 export interface Key extends KeyLimits {
   name: string
@@ -20,6 +18,8 @@ export interface Key extends KeyLimits {
   hint: string
   /** Ids of the models that the key may use; null means all. */
   models: string[] | null
+  /** Networks (CIDR) that the key may be used from; null means anywhere. */
+  addresses: string[] | null
   expiresAt: number | null
   revokedAt: number | null
   /** Since when it is refused until it is resumed. */
@@ -39,6 +39,7 @@ type AccountState = 'open' | 'frozen' | 'closed'
 export type KeySettings = Pick<
   Key,
   | 'models'
+  | 'addresses'
   | 'requestsPerMinute'
   | 'tokensPerMinute'
   | 'concurrency'
@@ -47,9 +48,10 @@ export type KeySettings = Pick<
   | 'expiresAt'
 >
 
-/** The settings of a key that may use all models, as much as its account pays for. */
+/** The settings of a key that may use all models from anywhere, as much as its account pays for. */
 export const unlimited: KeySettings = {
   models: null,
+  addresses: null,
   requestsPerMinute: null,
   tokensPerMinute: null,
   concurrency: null,
@@ -57,10 +59,6 @@ export const unlimited: KeySettings = {
   budgetPeriod: null,
   expiresAt: null,
 }
-
-/** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
-const CACHE_MS = 500
-const CACHE_ENTRIES = 10_000
 
 const SECRET_LENGTH = 33 // base62 digits: 196 random bits
 const CHECK_LENGTH = 6
@@ -102,176 +100,8 @@ export function hashSecret(secret: string): string {
   return new Bun.CryptoHasher('sha256').update(secret).digest('hex')
 }
 
-/** An Authorization header, or the session of the console that a page asks with. */
-export type Authorization = string | SessionToken | null
-
-export interface Authenticator {
-  /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that rests. */
-  authenticate(authorization: Authorization): Key | Promise<Key>
-  /** The key whose id it is. Rejects with 401 and 403 as `authenticate` does. */
-  authenticateOwner(id: string): Promise<Key>
-  /** The key in an Authorization header, also one that rests: it may see why. Throws or rejects with 401. */
-  identify(authorization: Authorization): Key | Promise<Key>
-}
-
-/** Creates the look-up of keys, with a short-lived cache in front of the database. */
-export function createAuthenticator(
-  db: Db,
-  {
-    now,
-    monotonic,
-    plan = () => undefined,
-  }: { now: () => number; monotonic: () => number; plan?: (name: string) => Plan | undefined },
-): Authenticator {
-  const isImported = importsOf(db, monotonic)
-  // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
-  const cache = new Map<string, { key: Key; readAt: number }>()
-  /** Keys that are being read: of all requests that wait for one, the first asks. */
-  const reading = new Map<string, Promise<Key>>()
-
-  function find(authorization: string | null): Promise<Key> {
-    const header = authorization ?? ''
-    const begun = reading.get(header)
-    if (begun) return begun
-    const read = readKey(authorization).finally(() => reading.delete(header))
-    reading.set(header, read)
-    return read
-  }
-
-  async function readKey(authorization: string | null): Promise<Key> {
-    const secret = secretOf(authorization)
-    // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
-    // check digits, and of foreign ones the hashes are known.
-    if (!isSecret(secret) && !(isImportableSecret(secret) && (await isImported(hashSecret(secret))))) {
-      throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
-    }
-    const readAt = monotonic()
-    const rows = await db.query({
-      sql: `${SELECT_KEYS} where hash = $1`,
-      parameters: [hashSecret(secret)],
-    })
-    if (!rows[0]) throw unauthorized('Incorrect API key.')
-    const key = withPlan(keyOfRow(rows[0]), plan)
-    if (cache.size >= CACHE_ENTRIES) cache.clear()
-    cache.set(authorization ?? '', { key, readAt })
-    return assertValid(key, now())
-  }
-
-  async function findBySession(token: SessionToken): Promise<Key> {
-    const session = await useSession(db, token, 'key', now())
-    if (!session) throw sessionEnded()
-    return findById(session.subject)
-  }
-
-  async function findById(id: string): Promise<Key> {
-    const key = await findKey(db, id)
-    if (!key) throw sessionEnded()
-    return assertValid(withPlan(key, plan), now())
-  }
-
-  function identify(authorization: Authorization): Key | Promise<Key> {
-    if (authorization instanceof SessionToken) return findBySession(authorization)
-    const cached = cache.get(authorization ?? '')
-    if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
-    return find(authorization)
-  }
-
-  return {
-    identify,
-    authenticateOwner: async (id) => assertAwake(await findById(id)),
-    authenticate(authorization) {
-      const key = identify(authorization)
-      return key instanceof Promise ? key.then(assertAwake) : assertAwake(key)
-    },
-  }
-}
-
-/** How often it is looked whether more keys have been imported, in milliseconds. */
-const IMPORTS_MS = 10_000
-
-/** Tells whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
-function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<boolean> {
-  let hashes = new Set<string>()
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let looking: Promise<void> | undefined
-  async function look(): Promise<void> {
-    const [row] = await db.query({ sql: 'select count(*) as count from keys where imported = 1' })
-    if (row?.count !== hashes.size) {
-      const rows = await db.query({ sql: 'select hash from keys where imported = 1' })
-      hashes = new Set(rows.map(({ hash }) => hash as string))
-    }
-    lookedAt = monotonic()
-  }
-  return async (hash) => {
-    if (hashes.has(hash)) return true
-    if (monotonic() - lookedAt < IMPORTS_MS) return false
-    looking ??= look().finally(() => {
-      looking = undefined
-    })
-    await looking
-    return hashes.has(hash)
-  }
-}
-
-/** Throws 403 for a key that is paused, or whose account is frozen or closed. */
-export function assertAwake(key: Key): Key {
-  if (key.accountState === 'closed')
-    throw resting('account_closed', 'The account of this key is closed. Use a key of another account.')
-  if (key.accountState === 'frozen')
-    throw resting(
-      'account_frozen',
-      'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
-    )
-  if (key.planName !== null && !key.plan)
-    throw resting(
-      'plan_missing',
-      'The account of this key has a plan that is not configured. The operator of this gateway must configure it, or give the account another.',
-    )
-  if (key.pausedAt !== null)
-    throw resting(
-      'key_paused',
-      'This API key is paused by the operator of this gateway. Use another key, or ask them to resume it.',
-    )
-  return key
-}
-
-function resting(code: ErrorCode, message: string): GatewayError {
-  return new GatewayError(403, { code, message })
-}
-
-function secretOf(authorization: string | null): string {
-  if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
-  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-  if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
-  return secret
-}
-
-function assertValid(key: Key, now: number): Key {
-  if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
-  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('This API key has expired.')
-  return key
-}
-
 export function mayUse({ models, plan }: Key, modelId: string): boolean {
   return (models === null || models.includes(modelId)) && (plan?.mayUse(modelId) ?? true)
-}
-
-/** The key with what its account's plan allows: of each limit the lower one, and the budget that the account has itself. */
-function withPlan(key: Key, planNamed: (name: string) => Plan | undefined): Key {
-  const plan = key.planName === null ? null : planNamed(key.planName)
-  if (!plan) return { ...key, plan }
-  return {
-    ...key,
-    plan,
-    requestsPerMinute: lower(key.requestsPerMinute, plan.requestsPerMinute),
-    tokensPerMinute: lower(key.tokensPerMinute, plan.tokensPerMinute),
-    concurrency: lower(key.concurrency, plan.concurrency),
-    accountBudget: key.accountBudget ?? plan.budget,
-  }
-}
-
-function lower(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }
 
 /** A key to be stored, with its secrets. */
@@ -301,9 +131,9 @@ interface HashedKey extends Pick<Key, 'id' | 'name' | 'account' | 'hint' | 'paus
 function insertKey(db: Db, key: HashedKey & KeySettings & { isImported: boolean }): Statement[] {
   return [
     {
-      sql: `insert into keys (id, name, account, hash, hint, models, requests_per_minute, tokens_per_minute, concurrency,
-          budget, budget_period, expires_at, created_at, webhook_secret, paused_at, imported)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) on conflict do nothing`,
+      sql: `insert into keys (id, name, account, hash, hint, models, addresses, requests_per_minute, tokens_per_minute,
+          concurrency, budget, budget_period, expires_at, created_at, webhook_secret, paused_at, imported)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) on conflict do nothing`,
       parameters: [
         key.id,
         key.name,
@@ -364,11 +194,17 @@ export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined
   return rows[0] && keyOfRow(rows[0])
 }
 
+/** Finds a key by the hash of its secret. */
+export async function findKeyByHash(db: Db, hash: string): Promise<Key | undefined> {
+  const rows = await db.query({ sql: `${SELECT_KEYS} where hash = $1`, parameters: [hash] })
+  return rows[0] && keyOfRow(rows[0])
+}
+
 export async function updateKey(db: Db, id: string, settings: KeySettings): Promise<void> {
   await apply(db, [
     {
-      sql: `update keys set models = $2, requests_per_minute = $3, tokens_per_minute = $4, concurrency = $5, budget = $6,
-        budget_period = $7, expires_at = $8 where id = $1`,
+      sql: `update keys set models = $2, addresses = $3, requests_per_minute = $4, tokens_per_minute = $5, concurrency = $6,
+        budget = $7, budget_period = $8, expires_at = $9 where id = $1`,
       parameters: [id, ...settingValues(settings)],
     },
   ])
@@ -427,7 +263,8 @@ export async function resumeKey(db: Db, id: string): Promise<boolean> {
 
 function settingValues(settings: KeySettings): Value[] {
   return [
-    settings.models && JSON.stringify(settings.models),
+    listText(settings.models),
+    listText(settings.addresses),
     settings.requestsPerMinute,
     settings.tokensPerMinute,
     settings.concurrency,
@@ -435,6 +272,16 @@ function settingValues(settings: KeySettings): Value[] {
     settings.budgetPeriod,
     settings.expiresAt,
   ]
+}
+
+/** A list as a column keeps it. */
+export function listText(list: readonly string[] | null): string | null {
+  return list && JSON.stringify(list)
+}
+
+/** The list of a column; null where the column is null, or is not there yet in an older database. */
+export function listOfColumn(value: Value | undefined): string[] | null {
+  return typeof value === 'string' ? JSON.parse(value) : null
 }
 
 export function hintOf(secret: string): string {
@@ -447,7 +294,8 @@ function keyOfRow(row: Row): Key {
     name: row.name as string,
     account: row.account as string,
     hint: row.hint as string,
-    models: row.models === null ? null : JSON.parse(row.models as string),
+    models: listOfColumn(row.models),
+    addresses: listOfColumn(row.addresses),
     requestsPerMinute: row.requests_per_minute as number | null,
     tokensPerMinute: row.tokens_per_minute as number | null,
     concurrency: row.concurrency as number | null,
@@ -461,25 +309,6 @@ function keyOfRow(row: Row): Key {
     accountBudget: accountBudgetOfRow(row),
     createdAt: row.created_at as number,
   }
-}
-
-/** 401: no key of this gateway is in the request. */
-export function unauthorized(message: string): GatewayError {
-  return new GatewayError(401, {
-    code: 'invalid_api_key',
-    type: 'invalid_request_error',
-    message,
-    headers: { 'www-authenticate': 'Bearer' },
-  })
-}
-
-/** The error of a session that is over. */
-export function sessionEnded(): GatewayError {
-  return new GatewayError(401, {
-    code: 'session_ended',
-    type: 'invalid_request_error',
-    message: 'This session of the console has ended. Sign in again.',
-  })
 }
 
 function checksum(digits: string): string {

@@ -2,7 +2,8 @@
 // is made. A token must never be looked up or compared by a part of it.
 
 import { timingSafeEqual } from 'node:crypto'
-import { hashSecret, hintOf, isSecret, makeSecret, sessionEnded } from '../accounts/keys'
+import { assertAllowed, sessionEnded } from '../accounts/authenticator'
+import { hashSecret, hintOf, isSecret, listOfColumn, listText, makeSecret } from '../accounts/keys'
 import { isName, NAME_RULE } from '../accounts/names'
 import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../accounts/sessions'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
@@ -19,6 +20,8 @@ export interface Admin {
   role: Role
   /** The first and last characters of the token, for people to recognise it. */
   hint: string
+  /** Networks (CIDR) that the token may be used from; null means anywhere. */
+  addresses: string[] | null
   expiresAt: number | null
   revokedAt: number | null
   createdAt: number
@@ -42,21 +45,26 @@ export function hasRole({ role }: Pick<Admin, 'role'>, wanted: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(wanted)
 }
 
+/** An operator to be stored, with the token; without addresses, it may be used from anywhere. */
+interface NewAdmin
+  extends Pick<Admin, 'id' | 'name' | 'role' | 'expiresAt' | 'createdAt'>,
+    Partial<Pick<Admin, 'addresses'>> {
+  token: string
+}
+
 /** Stores a new operator. False if the name is taken, also by one that was revoked: names are not reused. */
-export async function createAdmin(
-  db: Db,
-  { token, ...admin }: Pick<Admin, 'id' | 'name' | 'role' | 'expiresAt' | 'createdAt'> & { token: string },
-): Promise<boolean> {
+export async function createAdmin(db: Db, { token, addresses = null, ...admin }: NewAdmin): Promise<boolean> {
   return tryApply(db, [
     {
-      sql: `insert into admins (id, name, role, hash, hint, expires_at, created_at)
-        values ($1, $2, $3, $4, $5, $6, $7) on conflict (name) do nothing`,
+      sql: `insert into admins (id, name, role, hash, hint, addresses, expires_at, created_at)
+        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing`,
       parameters: [
         admin.id,
         admin.name,
         admin.role,
         hashSecret(token),
         hintOf(token),
+        listText(addresses),
         admin.expiresAt,
         admin.createdAt,
       ],
@@ -72,10 +80,11 @@ export function draftAdmin(
     randomBytes,
     now,
   }: { newId(prefix: string): string; randomBytes(count: number): Uint8Array; now(): number },
-  { name, role, expiresAt }: Pick<Admin, 'name' | 'role' | 'expiresAt'>,
+  { name, role, expiresAt, addresses }: Pick<Admin, 'name' | 'role' | 'expiresAt' | 'addresses'>,
 ) {
   if (!isName(name)) throw invalidRequest('name', `Invalid 'name': expected ${NAME_RULE}.`)
-  return { id: newId('adm'), name, role, token: makeToken(randomBytes), expiresAt, createdAt: now() }
+  const token = makeToken(randomBytes)
+  return { id: newId('adm'), name, role, token, addresses, expiresAt, createdAt: now() }
 }
 
 /** Stores a drafted operator. Rejects with 409 if the name is taken. */
@@ -117,8 +126,14 @@ export async function revokeAdmin(db: Db, id: string, now: number): Promise<bool
   ])
 }
 
-/** The operator of an Authorization header, as the database has it at this moment. Rejects with 401. */
-export async function authenticateAdmin(db: Db, authorization: string | null, now: number): Promise<Admin> {
+/** When and from where a token is used. The address is null if it is unknown. */
+interface Use {
+  now: number
+  clientAddress: string | null
+}
+
+/** The operator of an Authorization header, as the database has it at this moment. Rejects with 401, and with 403 as `assertActive`. */
+export async function authenticateAdmin(db: Db, authorization: string | null, use: Use): Promise<Admin> {
   const token = /^Bearer +(\S{1,200}) *$/i.exec(authorization ?? '')?.[1]
   if (token === undefined)
     throw unauthorized(
@@ -130,29 +145,31 @@ export async function authenticateAdmin(db: Db, authorization: string | null, no
     : []
   if (!row || !timingSafeEqual(Buffer.from(row.hash as string), Buffer.from(hash)))
     throw unauthorized('This is no token of this gateway, or it was mistyped.')
-  return assertActive(adminOfRow(row), now)
+  return assertActive(adminOfRow(row), use)
 }
 
-/** The operator. Throws 401 for one who was revoked or has expired. */
-export function assertActive(admin: Admin, now: number): Admin {
+/** The operator. Throws 401 if the token was revoked or has expired, and 403 if it may not be used from the address. */
+export function assertActive(admin: Admin, { now, clientAddress }: Use): Admin {
   if (admin.revokedAt !== null) throw unauthorized('This token has been revoked.')
   if (admin.expiresAt !== null && admin.expiresAt <= now) throw unauthorized('This token has expired.')
+  assertAllowed(admin.addresses, clientAddress, 'This token')
   return admin
 }
 
-/** The operator of a session of the console. Rejects with 401. */
-export async function adminOfSession(db: Db, token: SessionToken, now: number): Promise<Admin> {
-  const session = await useSession(db, token, 'admin', now)
+/** The operator of a session of the console. Rejects with 401, and with 403 as `assertActive`. */
+export async function adminOfSession(db: Db, token: SessionToken, use: Use): Promise<Admin> {
+  const session = await useSession(db, token, 'admin', use.now)
   const admin = session && (await adminOfSubject(db, session.subject, session.createdAt))
   if (!admin) throw sessionEnded()
-  return assertActive(admin, now)
+  return assertActive(admin, use)
 }
 
 /** The admin whose id it is; for a link of the command line, one that has its role and is in no table. */
 export async function adminOfSubject(db: Db, subject: string, createdAt: number): Promise<Admin | undefined> {
   const role = ROLES.find((each) => each === roleOfSubject(subject))
   if (!role) return findAdmin(db, subject)
-  return { id: subject, name: LINK_NAME, role, hint: '', expiresAt: null, revokedAt: null, createdAt }
+  const free = { hint: '', addresses: null, expiresAt: null, revokedAt: null }
+  return { id: subject, name: LINK_NAME, role, ...free, createdAt }
 }
 
 export function adminJson(admin: Admin, now: number) {
@@ -162,6 +179,7 @@ export function adminJson(admin: Admin, now: number) {
     name: admin.name,
     role: admin.role,
     hint: admin.hint,
+    addresses: admin.addresses,
     status: admin.revokedAt !== null ? 'revoked' : hasExpired ? 'expired' : 'active',
     expires_at: isoTime(admin.expiresAt),
     revoked_at: isoTime(admin.revokedAt),
@@ -175,6 +193,7 @@ function adminOfRow(row: Row): Admin {
     name: row.name as string,
     role: row.role as Role,
     hint: row.hint as string,
+    addresses: listOfColumn(row.addresses),
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
     createdAt: row.created_at as number,

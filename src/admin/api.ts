@@ -110,9 +110,10 @@ export class AdminApi {
 
   private async login(request: Request, clientAddress: string | null): Promise<Admin> {
     const { db, config, now } = this.world
+    const use = { now: now(), clientAddress }
     const session = sessionTokenOf(request, 'admin', config)
     // A guess would be one of 2^256, and a page whose session has ended may ask often: these are no attempts.
-    if (session) return adminOfSession(db, session, now())
+    if (session) return adminOfSession(db, session, use)
     const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'
     // What a page of another site makes a browser send has no token, and must not close the API to who has one.
@@ -120,7 +121,7 @@ export class AdminApi {
     if (isAttempt && isFromOtherSite(request, config)) throw fromOtherSite()
     if (isAttempt) this.logins.check(address)
     try {
-      return await authenticateAdmin(db, authorization, now())
+      return await authenticateAdmin(db, authorization, use)
     } catch (error) {
       if (isAttempt && error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)

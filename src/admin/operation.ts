@@ -104,6 +104,14 @@ export async function recordOnly(
 }
 
 export const Text = (description: string) => Type.String({ description, minLength: 1, maxLength: 256 })
+/** Networks that a secret may be used from, as callers of the API write them. */
+export const AddressList = Nullable(
+  Type.Array(Text('An address, or a network such as `203.0.113.0/24`.'), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Networks that it may be used from; null: anywhere.',
+  }),
+)
 export const optionalText = (description: string) => Type.Optional(Text(description))
 export const closedBody = { additionalProperties: false }
 

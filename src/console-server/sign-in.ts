@@ -1,8 +1,8 @@
 // Sessions of the console: POST /console/session signs in with a token, a key or a link, GET tells who is signed in, and
 // DELETE signs out. A session must never be made for a page of another origin, nor be known before it is made.
 
-import type { Authenticator } from '../accounts/keys'
-import { sessionEnded } from '../accounts/keys'
+import type { Authenticator } from '../accounts/authenticator'
+import { sessionEnded } from '../accounts/authenticator'
 import {
   csrfTokenOf,
   endSession,
@@ -91,10 +91,10 @@ export class SignIn {
   }
 
   /** Who is signed in, by the cookie of a request. Rejects with 401. */
-  async signedIn(request: Request, { kinds }: ConsolePlace): Promise<SignedIn> {
+  async signedIn(request: Request, { kinds, clientAddress }: ConsolePlace): Promise<SignedIn> {
     for (const kind of kinds) {
       const token = sessionTokenOf(request, kind, this.world.config)
-      const found = token && (await this.ownerOfSession(token, kind))
+      const found = token && (await this.ownerOfSession(token, kind, clientAddress))
       if (found) return found
     }
     throw new GatewayError(401, {
@@ -104,19 +104,23 @@ export class SignIn {
     })
   }
 
-  private async ownerOfSession(token: SessionToken, kind: SessionKind): Promise<SignedIn | undefined> {
+  private async ownerOfSession(
+    token: SessionToken,
+    kind: SessionKind,
+    clientAddress: string | null,
+  ): Promise<SignedIn | undefined> {
     const { db, now, authenticator } = this.world
     const session = await useSession(db, token, kind, now())
     if (!session) return undefined
     try {
       if (kind === 'admin') {
-        const { name, role } = await adminOfSession(db, token, now())
+        const { name, role } = await adminOfSession(db, token, { now: now(), clientAddress })
         return { session, token, name, role }
       }
-      const { name, account } = await authenticator.authenticate(token)
+      const { name, account } = await authenticator.authenticate(token, clientAddress)
       return { session, token, name, account }
     } catch (error) {
-      // The key or the token has expired meanwhile.
+      // The key or the token has expired meanwhile, or may not be used from here.
       if (error instanceof GatewayError && error.status < 500) return undefined
       throw error
     }
@@ -170,7 +174,7 @@ export class SignIn {
     // A link that was used meanwhile signs nobody in, nor does anything of an owner who was revoked meanwhile.
     if ('missed' in (await recording(this.world, actor, change).batch(statements)))
       throw asked.link === undefined ? sessionEnded() : unusableLink()
-    const begun = await this.ownerOfSession(new SessionToken(text), owner.kind)
+    const begun = await this.ownerOfSession(new SessionToken(text), owner.kind, place.clientAddress)
     if (!begun) throw unusableLink()
     const response = answerOf(begun, begun.session.expiresAt)
     const cookie = { kind: owner.kind, base: asked.base, isSecure: isPageSecure(request) }
@@ -183,31 +187,31 @@ export class SignIn {
   /** Whom a token, a key or a link stands for. Rejects with 401 for what is none, and with 403 for who may not here. */
   private async identify(
     { token, link }: SignInRequest,
-    { kinds }: ConsolePlace,
+    { kinds, clientAddress }: ConsolePlace,
   ): Promise<SessionOwner & { name: string }> {
     const { db, authenticator, now } = this.world
     if (link !== undefined) {
       const owner = await ownerOfLink(db, link, now())
       if (!owner) throw unusableLink()
       if (!kinds.includes(owner.kind)) throw notHere(owner.kind)
-      return { ...owner, name: await this.nameOf(owner) }
+      return { ...owner, name: await this.nameOf(owner, clientAddress) }
     }
     const kind = token.startsWith('adm-') ? 'admin' : 'key'
     if (!kinds.includes(kind)) throw notHere(kind)
     const { id, name } =
       kind === 'admin'
-        ? await authenticateAdmin(db, `Bearer ${token}`, now())
-        : await authenticator.authenticate(`Bearer ${token}`)
+        ? await authenticateAdmin(db, `Bearer ${token}`, { now: now(), clientAddress })
+        : await authenticator.authenticate(`Bearer ${token}`, clientAddress)
     return { kind, subject: id, name }
   }
 
   /** The name of the owner of a link. Rejects with 401 and 403 for one who may not sign in. */
-  private async nameOf({ kind, subject }: SessionOwner): Promise<string> {
+  private async nameOf({ kind, subject }: SessionOwner, clientAddress: string | null): Promise<string> {
     const { db, authenticator, now } = this.world
-    if (kind === 'key') return (await authenticator.authenticateOwner(subject)).name
+    if (kind === 'key') return (await authenticator.authenticateOwner(subject, clientAddress)).name
     const admin = await adminOfSubject(db, subject, now())
     if (!admin) throw unusableLink()
-    return assertActive(admin, now()).name
+    return assertActive(admin, { now: now(), clientAddress }).name
   }
 
   private async end(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {

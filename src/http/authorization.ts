@@ -1,7 +1,7 @@
 // Finds a caller's key in a request. It must never be read from an address, which proxies log, unless the operator allows it,
 // nor from a cookie where a header names a key.
 
-import { type Authenticator, type Authorization, unauthorized } from '../accounts/keys'
+import { type Authenticator, type Authorization, unauthorized } from '../accounts/authenticator'
 import type { Config } from '../config/schema'
 import type { Dialect } from '../lib/errors'
 import type { System } from '../lib/system'

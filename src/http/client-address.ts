@@ -3,12 +3,8 @@
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
+import { isInNetworks } from '../lib/network'
 import type { Listener } from './connection'
-
-type Network = ReturnType<typeof ipaddr.parseCIDR>
-
-/** The networks of each list that was read, because a list is the same for many requests. */
-const networksOf = new WeakMap<readonly string[], Network[]>()
 
 /** The client's address; null if it is unknown, as behind a unix socket whose proxy names none. */
 export function clientAddressOf(
@@ -20,13 +16,13 @@ export function clientAddressOf(
   const peer = listener?.requestIP(request)?.address
   if (peer === undefined && unixSocket === undefined) return null
   let client = peer === undefined ? null : peerOf(peer)
-  if (client !== null && !isTrusted(client, trustedProxies)) return client
+  if (client !== null && !isInNetworks(client, trustedProxies)) return client
   // From the last proxy on, each names whom it calls for; the first that is not trusted is the client.
   for (const named of namedBy(request)) {
     const address = addressOf(named)
     if (address === null) break
     client = address
-    if (!isTrusted(address, trustedProxies)) break
+    if (!isInNetworks(address, trustedProxies)) break
   }
   return client
 }
@@ -42,24 +38,6 @@ function peerOf(text: string): string | null {
   const address = addressOf(text)
   peers.set(text, address)
   return address
-}
-
-/** Whether an address is in one of the networks. */
-export function isTrusted(address: string, networks: readonly string[]): boolean {
-  if (networks.length === 0) return false
-  const parsed = ipaddr.process(address)
-  return parsedNetworks(networks).some(
-    ([network, bits]) => parsed.kind() === network.kind() && parsed.match([network, bits] as never),
-  )
-}
-
-function parsedNetworks(networks: readonly string[]): Network[] {
-  let parsed = networksOf.get(networks)
-  if (!parsed) {
-    parsed = networks.map((network) => ipaddr.parseCIDR(network))
-    networksOf.set(networks, parsed)
-  }
-  return parsed
 }
 
 /** The addresses of `x-forwarded-for`, the last first. */

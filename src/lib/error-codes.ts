@@ -180,6 +180,11 @@ export const errorCodes = {
       'Configure the plan, or give the account another with `gateway accounts update ACCOUNT --plan`.',
       'gateway accounts show ACCOUNT',
     ],
+    address_not_allowed: [
+      'The key or the token may not be used from the address of the client.',
+      'Add the address with `gateway keys update KEY --from`, or ask from an allowed one. Behind a proxy, see `server.trustedProxies`.',
+      'gateway keys show KEY',
+    ],
     key_paused: [
       'An operator has paused the key.',
       'Resume it with `gateway keys resume`.',

@@ -1,11 +1,18 @@
-// What an address belongs to: the network of a caller, and whether it is public. It must never give one caller of IPv6
+// What an address belongs to: the network of a caller, networks that somebody lists, and whether it is public. It must never give one caller of IPv6
 // many networks, nor look a name up.
 
 import ipaddr from 'ipaddr.js'
 import { withoutBrackets } from './url-host'
 
+type Network = ReturnType<typeof ipaddr.parseCIDR>
+
+/** The networks of each list that was read, because a list is the same for many requests. */
+const networksOf = new WeakMap<readonly string[], Network[]>()
+
 /** The only part of IPv6 that is assigned to the public; the rest leads to translators or is reserved. */
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
+/** The bits of IPv6 before an IPv4 address that is inside it. */
+const MAPPED_BITS = 96
 /** A public address that serves cloud machines their settings (Azure's agent). */
 const CLOUD_AGENT = '168.63.129.16'
 /** Names that no public name server knows: of this machine, of a local network, of a cloud's metadata. */
@@ -30,6 +37,42 @@ export function networkOf(address: string): string {
         .slice(0, 4)
         .map((part) => part.toString(16))
         .join(':')}::`
+}
+
+/** Whether an address is in one of the networks (CIDR). */
+export function isInNetworks(address: string, networks: readonly string[]): boolean {
+  if (networks.length === 0) return false
+  const parsed = ipaddr.process(address)
+  return parsedNetworks(networks).some(
+    ([network, bits]) => parsed.kind() === network.kind() && parsed.match([network, bits] as never),
+  )
+}
+
+function parsedNetworks(networks: readonly string[]): Network[] {
+  let parsed = networksOf.get(networks)
+  if (!parsed) {
+    parsed = networks.map((network) => ipaddr.parseCIDR(network))
+    networksOf.set(networks, parsed)
+  }
+  return parsed
+}
+
+/**
+ * The network that a text names in CIDR form, without the bits of a host: `10.1.2.3/8` is `10.0.0.0/8`. An address alone is a
+ * network of one. Undefined if the text names neither.
+ */
+export function networkNamed(text: string): string | undefined {
+  // A zone such as `%eth0` means something on one machine only.
+  if (text.includes('%')) return undefined
+  const cidr = ipaddr.isValid(text) ? `${text}/${text.includes(':') ? 128 : 32}` : text
+  if (!ipaddr.isValidCIDR(cidr)) return undefined
+  const [address, bits] = ipaddr.parseCIDR(cidr)
+  if (address.kind() === 'ipv4') return `${ipaddr.IPv4.networkAddressFromCIDR(cidr)}/${bits}`
+  // Addresses of callers are compared as IPv4 where they are IPv4 inside IPv6.
+  const mapped = address as ipaddr.IPv6
+  if (mapped.isIPv4MappedAddress() && bits >= MAPPED_BITS)
+    return networkNamed(`${mapped.toIPv4Address()}/${bits - MAPPED_BITS}`)
+  return `${ipaddr.IPv6.networkAddressFromCIDR(cidr)}/${bits}`
 }
 
 /** Whether an IP address is public. */

@@ -4,8 +4,7 @@
 
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../config/schema'
-import { isTrusted } from '../http/client-address'
-import { networkOf } from '../lib/network'
+import { isInNetworks, networkOf } from '../lib/network'
 import type { Log } from '../lib/system'
 
 /** The files and sockets of this process, as the operating system reports them. */
@@ -221,7 +220,7 @@ class ConnectionGuard {
   }
 
   private isExempt(network: string): boolean {
-    return (!this.isConfigured && isPrivate(network)) || isTrusted(network, this.trusted)
+    return (!this.isConfigured && isPrivate(network)) || isInNetworks(network, this.trusted)
   }
 
   /** Visits every caller, with a pause after each slice of the descriptors. */

@@ -2,7 +2,8 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import { type Authorization, assertAwake, type Key } from '../accounts/keys'
+import { type Authorization, assertAwake } from '../accounts/authenticator'
+import type { Key } from '../accounts/keys'
 import {
   answerAgain,
   type IdempotencyKey,
@@ -50,7 +51,7 @@ import type { RequestWorld } from './world'
 export interface Incoming {
   operation: Operation
   requestId: string
-  /** The caller's address, as the request log has it; absent for a tool. */
+  /** The caller's address, as the request log has it; absent or null if it is unknown. */
   clientAddress?: string | null
   authorization: Authorization
   idempotencyKey: string | null
@@ -218,10 +219,10 @@ async function handle(
 async function authenticate(
   { world }: Line,
   running: RunningRequests,
-  { authorization }: Incoming,
+  { authorization, clientAddress = null }: Incoming,
   logRow: RequestLogRow,
 ): Promise<Key> {
-  const key = await world.authenticator.identify(authorization)
+  const key = await world.authenticator.identify(authorization, clientAddress)
   logRow.keyId = key.id
   logRow.account = key.account
   assertAwake(key)

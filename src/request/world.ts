@@ -1,7 +1,7 @@
 // The outside world of the request line, named part by part: the composition root has more, and tests may have less.
 // Types only; nothing here must hold code.
 
-import type { Authenticator } from '../accounts/keys'
+import type { Authenticator } from '../accounts/authenticator'
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Catalogue } from '../catalogue/models'
 import type { ResponseLimits } from '../config/responses'

@@ -240,6 +240,7 @@ test('a key from its making to its end', async () => {
     account_status: 'open',
     status: 'active',
     models: ['chat', 'embed'],
+    addresses: null,
     requests_per_minute: 60,
     tokens_per_minute: 1000,
     concurrency: 4,
@@ -285,8 +286,17 @@ test('a key from its making to its end', async () => {
     budget_usd: '3.00',
     budget_period: 'day',
   })
-  const freed = await json('keys update alice --budget none --tpm none --concurrency none --expires none')
+  const limited = await json('keys update alice --from 203.0.113.9,10.0.0.0/8')
+  expect(limited.addresses).toEqual(['203.0.113.9/32', '10.0.0.0/8'])
+  expect((await run('keys show alice')).stdout).toMatch(
+    /^ {2}used from +203\.0\.113\.9\/32, 10\.0\.0\.0\/8$/m,
+  )
+  expect((await run('keys update alice --from office')).stderr).toContain('not "office"')
+  const freed = await json(
+    'keys update alice --budget none --tpm none --concurrency none --expires none --from none',
+  )
   expect(freed).toMatchObject({
+    addresses: null,
     tokens_per_minute: null,
     concurrency: null,
     budget_usd: null,

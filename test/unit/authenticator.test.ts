@@ -1,14 +1,8 @@
 // The look-up of keys: requests that wait for the same key ask the database once, and no failure stays.
 
 import { expect, test } from 'bun:test'
-import {
-  createAuthenticator,
-  createKey,
-  hashSecret,
-  importKey,
-  makeSecret,
-  revokeKey,
-} from '../../src/accounts/keys'
+import { createAuthenticator } from '../../src/accounts/authenticator'
+import { createKey, hashSecret, importKey, makeSecret, revokeKey, unlimited } from '../../src/accounts/keys'
 import { DatabaseUnavailable, type Db } from '../../src/db/db'
 import { openTestDatabase } from '../support/databases/databases'
 import { rejection } from '../support/rejection'
@@ -25,13 +19,7 @@ async function start() {
     secret,
     webhookSecret: 'whsec_1',
     createdAt: 1,
-    models: null,
-    requestsPerMinute: null,
-    tokensPerMinute: null,
-    concurrency: null,
-    budgetNano: null,
-    budgetPeriod: null,
-    expiresAt: null,
+    ...unlimited,
   })
   const state = { reads: 0, isDown: false, at: 0 }
   const db: Db = {
@@ -44,7 +32,7 @@ async function start() {
     },
   }
   const authenticator = createAuthenticator(db, { now: () => 2, monotonic: () => state.at })
-  const ask = (header = `Bearer ${secret}`) => Promise.resolve(authenticator.authenticate(header))
+  const ask = (header = `Bearer ${secret}`) => Promise.resolve(authenticator.authenticate(header, null))
   return { inner, state, ask }
 }
 
@@ -100,13 +88,7 @@ test('guesses of imported keys cost no look-up, and one that is imported later w
       webhookSecret: 'whsec_2',
       createdAt: 1,
       pausedAt: null,
-      models: null,
-      requestsPerMinute: null,
-      tokensPerMinute: null,
-      concurrency: null,
-      budgetNano: null,
-      budgetPeriod: null,
-      expiresAt: null,
+      ...unlimited,
     })
   const theirs = (name: string) => `Bearer sk-theirs-${name}-0123456789abcdef0123456789`
   await bring('early')

@@ -2,6 +2,7 @@
 // of the configuration must never be shown.
 
 import { Type } from '@sinclair/typebox'
+import { networksOf } from '../../accounts/key-changes'
 import { NAME_RULE } from '../../accounts/names'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { StorageFailed } from '../../artifacts/s3-store'
@@ -14,6 +15,7 @@ import { GatewayError } from '../../lib/errors'
 import { adminJson, draftAdmin, listAdmins, ROLES, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
 import { auditJson, listAudit } from '../audit-trail'
 import {
+  AddressList,
   changing,
   closedBody,
   limitOf,
@@ -178,21 +180,23 @@ const createOne = operation({
       expires_at: Type.Optional(
         Nullable(Text('Refused from this time in UTC; null: never. Default: in 90 days.')),
       ),
+      addresses: Type.Optional(AddressList),
     },
     closedBody,
   ),
   reply: Type.Object({ token: Type.String(), id: Type.String(), name: Type.String() }, open),
-  async run(asked, _query, { name, role, expires_at: expires }) {
+  async run(asked, _query, { name, role, expires_at: expires, addresses: texts = null }) {
     const { world } = asked
     const expiresAt =
       expires === undefined
         ? world.now() + TOKEN_MS
         : (timeOfQuery('expires_at', expires ?? undefined) ?? null)
-    const drafted = draftAdmin(world, { name, role, expiresAt })
+    const addresses = networksOf(texts)
+    const drafted = draftAdmin(world, { name, role, expiresAt, addresses })
     const db = changing(asked, {
       action: 'admin.create',
       target: `admin:${name}`,
-      after: { role, expires_at: isoTime(expiresAt) },
+      after: { role, expires_at: isoTime(expiresAt), addresses },
     })
     await storeAdmin(db, drafted)
     const { token, id } = drafted

@@ -8,6 +8,7 @@ import {
   draftKey,
   giveNewSecret,
   giveNewWebhookSecret,
+  networksOf,
   requireKey,
   requireUsableKey,
   storeKey,
@@ -34,6 +35,7 @@ import { timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import {
+  AddressList,
   changing,
   closedBody,
   limitOf,
@@ -53,6 +55,7 @@ const settings = {
   models: Type.Optional(
     Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000, description: 'null: all.' })),
   ),
+  addresses: Type.Optional(AddressList),
   requests_per_minute: Limit,
   tokens_per_minute: Limit,
   concurrency: Limit,
@@ -238,7 +241,7 @@ function settingsOf(
   before: KeySettings,
   body: Static<typeof Settings>,
 ): KeySettings {
-  const { models = before.models } = body
+  const { models = before.models, addresses } = body
   const budgetNano =
     body.budget_usd === undefined
       ? before.budgetNano
@@ -251,6 +254,7 @@ function settingsOf(
   checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config)
   return {
     models: models && [...new Set(models)],
+    addresses: addresses === undefined ? before.addresses : networksOf(addresses),
     requestsPerMinute: given(body.requests_per_minute, before.requestsPerMinute),
     tokensPerMinute: given(body.tokens_per_minute, before.tokensPerMinute),
     concurrency: given(body.concurrency, before.concurrency),
@@ -272,6 +276,7 @@ function given(value: number | null | undefined, before: number | null): number 
 function settingsJson(of: KeySettings): object {
   return {
     models: of.models,
+    addresses: of.addresses,
     requests_per_minute: of.requestsPerMinute,
     tokens_per_minute: of.tokensPerMinute,
     concurrency: of.concurrency,

@@ -1,6 +1,7 @@
 // The numbered steps that make the schema: each runs once, in order. A step that was released must never change: append one.
 
 import { ON_POSTGRES, TABLES } from '../schema'
+import { CLIENT_ADDRESSES } from './client-addresses'
 import type { Step } from './step'
 
 /** The steps of builds before 1.0, of which nothing is left: `TABLES` is what they came to with the last one. */
@@ -9,4 +10,9 @@ export const EARLIER_STEPS = 32
 export const EARLIER_COMMIT = '89af6918'
 
 /** The steps; each has its number by its place, from 1. Those of builds before 1.0 are empty, and are not recorded. */
-export const migrations: readonly Step[] = [...Array<Step>(EARLIER_STEPS).fill([]), TABLES, ON_POSTGRES]
+export const migrations: readonly Step[] = [
+  ...Array<Step>(EARLIER_STEPS).fill([]),
+  TABLES,
+  ON_POSTGRES,
+  CLIENT_ADDRESSES,
+]

@@ -9,6 +9,7 @@ import { compaction, operations } from '../../contract/operations'
 import { parseBody, scanBody } from '../../lib/json/body'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
+import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
 import { servedPaths, toleratedPaths } from '../paths'
@@ -93,12 +94,15 @@ async function run(
 async function keyOf(
   { authenticator, config }: CallerWorld,
   { access, mayRest = false }: CallerOperation,
-  { request, dialect }: Pick<CallerContext, 'request' | 'dialect'>,
+  { request, listener, dialect }: Pick<CallerContext, 'request' | 'listener' | 'dialect'>,
 ): Promise<Key | undefined> {
   if (access === 'no key') return undefined
   const authorization = authorizationOf(request, config, dialect)
   if (access === 'optional key' && authorization === null) return undefined
-  return mayRest ? authenticator.identify(authorization) : authenticator.authenticate(authorization)
+  const clientAddress = clientAddressOf(request, listener, config)
+  return mayRest
+    ? authenticator.identify(authorization, clientAddress)
+    : authenticator.authenticate(authorization, clientAddress)
 }
 
 async function readBody(

@@ -13,6 +13,7 @@ import type { CheckModel, Gateway } from '../../request/line'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
+import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { contentsMethods, type ContentsMethod as Method } from '../contents-methods'
 import { errorResponse, withFieldNames } from '../errors'
@@ -91,6 +92,7 @@ class Methods {
     setKeepAliveTimeout(listener, request, config)
     const tokens = await this.count({
       authorization: authorizationOf(request, config, 'gemini'),
+      clientAddress: clientAddressOf(request, listener, config),
       headers: {},
       body: async (check) => {
         checkNamed(check, model)

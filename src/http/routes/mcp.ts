@@ -72,13 +72,13 @@ export function mcpRoutes(
     if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: 'POST' } })
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = keyHeaderOf(request.headers, world.config, 'openai')
-    const key = await world.authenticator.authenticate(authorization)
+    const caller = callerOf(request, listener, world.config)
+    const key = await world.authenticator.authenticate(authorization, caller.clientAddress)
     const bytes = await bodies.read(request, 'mcp', () => disableTimeout(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)
     if (refused) return refused
-    const caller = callerOf(request, listener, world.config)
     return answerMessage({ request, value, caller: { ...caller, key, authorization, requestId } })
   }
 

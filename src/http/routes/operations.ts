@@ -1,7 +1,7 @@
 // A route for each operation of the table. All of them must lead into the one request line.
 
 import { Elysia } from 'elysia'
-import type { Authorization } from '../../accounts/keys'
+import type { Authorization } from '../../accounts/authenticator'
 import { type Catalogue, formsBehind, idOfName } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import type { Model } from '../../contract/family'

@@ -6,6 +6,7 @@ import { type Operation, operationOf } from '../../contract/operations'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
+import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
 import { servedPaths } from '../paths'
@@ -46,6 +47,7 @@ export function tokenCountRoutes(
       try {
         const tokens = await countTokens({
           authorization: authorizationOf(request, world.config, dialect),
+          clientAddress: clientAddressOf(request, listener, world.config),
           headers: forwardedOf(operation, request.headers),
           body: (check) =>
             bodies.read(request, operation.name, () => disableTimeout(listener, request), check),

@@ -12,6 +12,7 @@ import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
 import { freshAddressOf, type VideoWorld } from '../callers/video-content'
 import { type TaskDocument, videoOf } from '../callers/video-object'
+import { clientAddressOf } from '../client-address'
 import type { Listener } from '../connection'
 import { errorResponse } from '../errors'
 import { HttpIncoming, type IncomingWorld } from './operations'
@@ -98,7 +99,8 @@ export function videoRoutes(
   const remix = (request: Request, id: string, listener: Listener | null) =>
     submit(request, listener, async (parts) => {
       const asked = authorizationOf(request, world.config, operation.dialect)
-      const { account } = await world.authenticator.authenticate(asked)
+      const from = clientAddressOf(request, listener, world.config)
+      const { account } = await world.authenticator.authenticate(asked, from)
       const task = await requireTask(world.db, account, id)
       return new RemixIncoming({ task, url: freshAddressOf(task, world.now()) }, ...parts)
     })

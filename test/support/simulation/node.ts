@@ -2,7 +2,7 @@
 // that can fail at any moment. A crash takes all that the process knew: nothing that it awaits ever comes, and nothing of it
 // goes out.
 
-import { createAuthenticator } from '../../../src/accounts/keys'
+import { createAuthenticator } from '../../../src/accounts/authenticator'
 import { followDatabase, openClock } from '../../../src/app/clock'
 import { putInForce } from '../../../src/app/in-force'
 import { makePendingEnd, takeOver } from '../../../src/app/takeover'

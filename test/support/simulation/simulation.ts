@@ -3,7 +3,7 @@
 // its store of results are the real ones over a real SQLite; time, network and chance are the simulation's, so that a seed
 // always gives the same run.
 
-import { createKey, makeSecret, revokeKey } from '../../../src/accounts/keys'
+import { createKey, makeSecret, revokeKey, unlimited } from '../../../src/accounts/keys'
 import { gatewayTime } from '../../../src/app/clock'
 import { balanceOf } from '../../../src/billing/ledger/balances'
 import { addCredit, adjust } from '../../../src/billing/ledger/ledger'
@@ -312,13 +312,13 @@ async function fund({ random, customers, database: { db }, time, newId }: Simula
       secret,
       webhookSecret: makeWebhookSecret(bytes),
       createdAt: time.wall(),
+      ...unlimited,
       models: models && [...models],
       requestsPerMinute: random.pick([null, 30]),
       tokensPerMinute: random.pick([null, null, 20_000]),
       concurrency,
       budgetNano: random.pick([null, DOLLAR]),
       budgetPeriod: 'day',
-      expiresAt: null,
     })
     const amountNano = Math.round(dollars * DOLLAR)
     await addCredit(db, { id: newId('tr'), account, amountNano, now: time.wall(), note: null })

@@ -1,0 +1,229 @@
+// Authenticates callers: finds the key of an Authorization header or of a console session, and says why it is refused. Keys are
+// cached for half a second, and a wrong secret costs no look-up. It must never compare a secret by a part of it.
+
+import type { Plan } from '../config/models/plans'
+import type { Db } from '../db/db'
+import type { ErrorCode } from '../lib/error-codes'
+import { GatewayError } from '../lib/errors'
+import { isInNetworks } from '../lib/network'
+import { findKey, findKeyByHash, hashSecret, isImportableSecret, isSecret, type Key } from './keys'
+import { SessionToken, useSession } from './sessions'
+
+/** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
+const CACHE_MS = 500
+const CACHE_ENTRIES = 10_000
+
+/** An Authorization header, or the session of the console that a page asks with. */
+export type Authorization = string | SessionToken | null
+
+/** Each takes the address of the client, null if it is unknown, and refuses a key that may not be used from there with 403. */
+export interface Authenticator {
+  /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that is paused or whose account is. */
+  authenticate(authorization: Authorization, clientAddress: string | null): Key | Promise<Key>
+  /** The key with an id. Rejects with 401 and 403 as `authenticate` does. */
+  authenticateOwner(id: string, clientAddress: string | null): Promise<Key>
+  /** The key in an Authorization header, also if it is paused: it may see why. Throws or rejects with 401. */
+  identify(authorization: Authorization, clientAddress: string | null): Key | Promise<Key>
+}
+
+interface Source {
+  now: () => number
+  monotonic: () => number
+  plan?: (name: string) => Plan | undefined
+}
+
+/** Creates the look-up of keys, with a short-lived cache in front of the database. */
+export function createAuthenticator(db: Db, source: Source): Authenticator {
+  const { now, plan = () => undefined } = source
+  const findByHeader = createHeaderLookUp(db, source)
+
+  async function findBySession(token: SessionToken): Promise<Key> {
+    const session = await useSession(db, token, 'key', now())
+    if (!session) throw sessionEnded()
+    return findById(session.subject)
+  }
+
+  async function findById(id: string): Promise<Key> {
+    const key = await findKey(db, id)
+    if (!key) throw sessionEnded()
+    return assertValid(withPlan(key, plan), now())
+  }
+
+  function identify(authorization: Authorization, clientAddress: string | null): Key | Promise<Key> {
+    const found =
+      authorization instanceof SessionToken ? findBySession(authorization) : findByHeader(authorization)
+    return found instanceof Promise
+      ? found.then((key) => assertAllowedFrom(key, clientAddress))
+      : assertAllowedFrom(found, clientAddress)
+  }
+
+  return {
+    identify,
+    authenticateOwner: async (id, clientAddress) =>
+      assertAwake(assertAllowedFrom(await findById(id), clientAddress)),
+    authenticate(authorization, clientAddress) {
+      const key = identify(authorization, clientAddress)
+      return key instanceof Promise ? key.then(assertAwake) : assertAwake(key)
+    },
+  }
+}
+
+/** Finds keys by Authorization headers. Throws or rejects with 401. */
+function createHeaderLookUp(
+  db: Db,
+  { now, monotonic, plan = () => undefined }: Source,
+): (header: string | null) => Key | Promise<Key> {
+  const isImported = importsOf(db, monotonic)
+  // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
+  const cache = new Map<string, { key: Key; readAt: number }>()
+  /** Keys that are being read: of all requests that wait for one, the first asks. */
+  const reading = new Map<string, Promise<Key>>()
+
+  async function read(authorization: string | null): Promise<Key> {
+    const secret = secretOf(authorization)
+    // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
+    // check digits, and of foreign ones the hashes are known.
+    if (!isSecret(secret) && !(isImportableSecret(secret) && (await isImported(hashSecret(secret))))) {
+      throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
+    }
+    const readAt = monotonic()
+    const found = await findKeyByHash(db, hashSecret(secret))
+    if (!found) throw unauthorized('Incorrect API key.')
+    const key = withPlan(found, plan)
+    if (cache.size >= CACHE_ENTRIES) cache.clear()
+    cache.set(authorization ?? '', { key, readAt })
+    return assertValid(key, now())
+  }
+
+  return (authorization) => {
+    const header = authorization ?? ''
+    const cached = cache.get(header)
+    if (cached && monotonic() - cached.readAt < CACHE_MS) return assertValid(cached.key, now())
+    const begun = reading.get(header)
+    if (begun) return begun
+    const found = read(authorization).finally(() => reading.delete(header))
+    reading.set(header, found)
+    return found
+  }
+}
+
+/** How often it is looked whether more keys have been imported, in milliseconds. */
+const IMPORTS_MS = 10_000
+
+/** Tells whether a hash is that of an imported key. However many are asked for, the database is asked rarely. */
+function importsOf(db: Db, monotonic: () => number): (hash: string) => Promise<boolean> {
+  let hashes = new Set<string>()
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let looking: Promise<void> | undefined
+  async function look(): Promise<void> {
+    const [row] = await db.query({ sql: 'select count(*) as count from keys where imported = 1' })
+    if (row?.count !== hashes.size) {
+      const rows = await db.query({ sql: 'select hash from keys where imported = 1' })
+      hashes = new Set(rows.map(({ hash }) => hash as string))
+    }
+    lookedAt = monotonic()
+  }
+  return async (hash) => {
+    if (hashes.has(hash)) return true
+    if (monotonic() - lookedAt < IMPORTS_MS) return false
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    await looking
+    return hashes.has(hash)
+  }
+}
+
+/** Throws 403 for a key that is paused, or whose account is frozen or closed. */
+export function assertAwake(key: Key): Key {
+  if (key.accountState === 'closed')
+    throw resting('account_closed', 'The account of this key is closed. Use a key of another account.')
+  if (key.accountState === 'frozen')
+    throw resting(
+      'account_frozen',
+      'The account of this key is frozen by the operator of this gateway. Ask them why; a repeat does not help until then.',
+    )
+  if (key.planName !== null && !key.plan)
+    throw resting(
+      'plan_missing',
+      'The account of this key has a plan that is not configured. The operator of this gateway must configure it, or give the account another.',
+    )
+  if (key.pausedAt !== null)
+    throw resting(
+      'key_paused',
+      'This API key is paused by the operator of this gateway. Use another key, or ask them to resume it.',
+    )
+  return key
+}
+
+function assertAllowedFrom(key: Key, clientAddress: string | null): Key {
+  assertAllowed(key.addresses, clientAddress, 'This API key')
+  return key
+}
+
+/** Throws 403 if a secret may not be used from an address. An unknown address is in no network. */
+export function assertAllowed(
+  networks: readonly string[] | null,
+  clientAddress: string | null,
+  what: string,
+): void {
+  if (networks === null || (clientAddress !== null && isInNetworks(clientAddress, networks))) return
+  throw resting(
+    'address_not_allowed',
+    `${what} may not be used from ${clientAddress ?? 'an unknown address'}. Ask the operator of this gateway to add the address; a repeat does not help until then.`,
+  )
+}
+
+function resting(code: ErrorCode, message: string): GatewayError {
+  return new GatewayError(403, { code, message })
+}
+
+function secretOf(authorization: string | null): string {
+  if (!authorization) throw unauthorized('No API key: send the header `Authorization: Bearer <API_KEY>`.')
+  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+  if (!secret) throw unauthorized('The Authorization header must read `Bearer <API_KEY>`.')
+  return secret
+}
+
+function assertValid(key: Key, now: number): Key {
+  if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
+  if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('This API key has expired.')
+  return key
+}
+
+/** The key with what its account's plan allows: of each limit the lower one, and the budget that the account has itself. */
+function withPlan(key: Key, planNamed: (name: string) => Plan | undefined): Key {
+  const plan = key.planName === null ? null : planNamed(key.planName)
+  if (!plan) return { ...key, plan }
+  return {
+    ...key,
+    plan,
+    requestsPerMinute: lower(key.requestsPerMinute, plan.requestsPerMinute),
+    tokensPerMinute: lower(key.tokensPerMinute, plan.tokensPerMinute),
+    concurrency: lower(key.concurrency, plan.concurrency),
+    accountBudget: key.accountBudget ?? plan.budget,
+  }
+}
+
+function lower(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
+}
+
+/** 401: no key of this gateway is in the request. */
+export function unauthorized(message: string): GatewayError {
+  return new GatewayError(401, {
+    code: 'invalid_api_key',
+    type: 'invalid_request_error',
+    message,
+    headers: { 'www-authenticate': 'Bearer' },
+  })
+}
+
+/** The error of a session that is over. */
+export function sessionEnded(): GatewayError {
+  return new GatewayError(401, {
+    code: 'session_ended',
+    type: 'invalid_request_error',
+    message: 'This session of the console has ended. Sign in again.',
+  })
+}

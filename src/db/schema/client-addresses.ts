@@ -1,0 +1,8 @@
+// Where a key or the token of an operator may be used from: networks as a list in JSON, or null for anywhere.
+
+import type { Step } from './step'
+
+export const CLIENT_ADDRESSES: Step = [
+  'alter table keys add column addresses text',
+  'alter table admins add column addresses text',
+]

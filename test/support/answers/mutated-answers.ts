@@ -45,7 +45,8 @@ const MUTATIONS: readonly Mutation[] = [
   // A list with one more.
   (value, random) =>
     changed(value, random, (old) =>
-      Array.isArray(old) ? [random.pick(VALUES)(random), ...old] : [old, null],
+      // A list of JSON has no place for undefined.
+      Array.isArray(old) ? [random.pick(VALUES)(random) ?? null, ...old] : [old, null],
     ),
   // A list twice, or in another order.
   (value, random) =>

@@ -537,6 +537,23 @@ describe('a vendor that does not keep the limit of a request', () => {
     expect({ balanceNano, heldNano }).toEqual({ balanceNano: 0.05 * NANO_PER_USD - paidNano, heldNano: 0 })
   })
 
+  // When the first count is due, one token a word is within the limit, and two are not.
+  test.each([' word', ' qword'])(
+    'brings no more than two tokens by our count for each that is held, where the account has no more: %p',
+    async (word) => {
+      const limit = 50
+      vendor.answer = endless(2_000, () => chunk(word))
+      const account = `twice ${word}`
+      const body = JSON.stringify({ model: 'odd', stream: true, messages: say('Hi'), max_tokens: limit })
+      const { secret } = await gateway.makeKey(account, formatUsd(body.length * INPUT + limit * dearNano))
+      const response = await gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${secret}` })
+      const { tokens } = await counter.count(saidIn(await response.text()))
+      expect(tokens).toBeGreaterThanOrEqual(limit)
+      expect(tokens).toBeLessThanOrEqual(2 * limit)
+      expect(await chargesOf(account)).toMatchObject([{ state: 'settled', ended_by: 'balance' }])
+    },
+  )
+
   test('is not found in an honest answer of as many tokens as its limit, however another tokenizer counts them', async () => {
     const words = Array.from({ length: 50 }, (_, index) => (index % 3 ? ' word' : ' zqxj'))
     const { tokens } = await counter.count(words.join(''))

@@ -179,8 +179,11 @@ export class StreamHold {
 
   private async holdOrCount(meter: StreamMeter): Promise<boolean> {
     if ((await this.running) === 'failed') return false
-    // An answer that keeps to its limit needs no more than that.
-    if (this.isAtLimit() && (await this.recount(meter, this.limitTokens()))) return true
+    // An answer that keeps to its limit needs no more than that. From the count on, bytes pass no more in its place.
+    if (this.isAtLimit()) {
+      if (await this.recount(meter, this.limitTokens())) return true
+      this.heldTokens = Math.min(this.heldTokens, this.ownTokens())
+    }
     for (; ; this.step = Math.floor(this.step / 2)) {
       if (meter.neededTokens() <= this.heldTokens) return true
       const answer = await this.extend(meter.neededTokens(), this.step)

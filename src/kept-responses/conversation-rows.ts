@@ -1,7 +1,7 @@
 // The rows of conversations and of their items. The bytes of an account must be counted exactly while several requests
 // append: every change locks the row of the account's total first, and the statements after it see what others did.
 
-import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { type BatchOptions, type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
 /** A conversation without its items. */
@@ -130,6 +130,9 @@ export async function findConversation(
   return row && headOf(db, row)
 }
 
+/** Changes that a repeat makes no worse: a database that hangs is not waited for. */
+const REPEATABLE: BatchOptions = { mayBeLate: true }
+
 /** Replaces the metadata. False if the conversation is gone. */
 export function updateMetadata(
   db: Db,
@@ -137,20 +140,24 @@ export function updateMetadata(
   expiresAt: number,
 ): Promise<boolean> {
   const bytes = Buffer.byteLength(metadata)
-  return tryApply(db, [
-    addBytes(account, bytes),
-    {
-      sql: `update response_totals set bytes = bytes - coalesce(
+  return tryApply(
+    db,
+    [
+      addBytes(account, bytes),
+      {
+        sql: `update response_totals set bytes = bytes - coalesce(
         (select metadata_bytes from conversations where id = $2 and account = $1), 0) where account = $1`,
-      parameters: [account, id],
-    },
-    {
-      sql: `update conversations set bytes = bytes - metadata_bytes + $3, metadata_bytes = $3, metadata = $4,
+        parameters: [account, id],
+      },
+      {
+        sql: `update conversations set bytes = bytes - metadata_bytes + $3, metadata_bytes = $3, metadata = $4,
         expires_at = $5 where id = $1 and account = $2`,
-      parameters: [id, account, bytes, db.codec.encode(metadata, metadataPlace(id)), expiresAt],
-      guard: true,
-    },
-  ])
+        parameters: [id, account, bytes, db.codec.encode(metadata, metadataPlace(id)), expiresAt],
+        guard: true,
+      },
+    ],
+    REPEATABLE,
+  )
 }
 
 /** Deletes a conversation with its items. False if it was gone. */
@@ -158,20 +165,24 @@ export function deleteConversation(
   db: Db,
   { id, account }: Pick<ConversationHead, 'id' | 'account'>,
 ): Promise<boolean> {
-  return tryApply(db, [
-    addBytes(account, 0),
-    {
-      sql: `update response_totals set bytes = bytes - coalesce(
+  return tryApply(
+    db,
+    [
+      addBytes(account, 0),
+      {
+        sql: `update response_totals set bytes = bytes - coalesce(
         (select bytes from conversations where id = $2 and account = $1), 0) where account = $1`,
-      parameters: [account, id],
-    },
-    {
-      sql: 'delete from conversations where id = $1 and account = $2',
-      parameters: [id, account],
-      guard: true,
-    },
-    { sql: 'delete from conversation_items where conversation = $1', parameters: [id] },
-  ])
+        parameters: [account, id],
+      },
+      {
+        sql: 'delete from conversations where id = $1 and account = $2',
+        parameters: [id, account],
+        guard: true,
+      },
+      { sql: 'delete from conversation_items where conversation = $1', parameters: [id] },
+    ],
+    REPEATABLE,
+  )
 }
 
 /** Deletes the item with an id, as often as it is there. False if it was gone. */
@@ -182,24 +193,28 @@ export function deleteItem(
 ): Promise<boolean> {
   const removed = 'from conversation_items where conversation = $2 and id = $3'
   const parameters = [account, id, itemId]
-  return tryApply(db, [
-    addBytes(account, 0),
-    {
-      sql: `update response_totals set bytes = bytes - (select coalesce(sum(bytes), 0) ${removed})
+  return tryApply(
+    db,
+    [
+      addBytes(account, 0),
+      {
+        sql: `update response_totals set bytes = bytes - (select coalesce(sum(bytes), 0) ${removed})
         where account = $1`,
-      parameters,
-    },
-    {
-      sql: `update conversations set bytes = bytes - (select coalesce(sum(bytes), 0) ${removed}),
+        parameters,
+      },
+      {
+        sql: `update conversations set bytes = bytes - (select coalesce(sum(bytes), 0) ${removed}),
         items = items - (select count(*) ${removed}) where id = $2 and account = $1`,
-      parameters,
-    },
-    {
-      sql: 'delete from conversation_items where conversation = $1 and id = $2',
-      parameters: [id, itemId],
-      guard: true,
-    },
-  ])
+        parameters,
+      },
+      {
+        sql: 'delete from conversation_items where conversation = $1 and id = $2',
+        parameters: [id, itemId],
+        guard: true,
+      },
+    ],
+    REPEATABLE,
+  )
 }
 
 /** All items of a conversation in their order, as text. */

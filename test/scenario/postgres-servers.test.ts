@@ -206,7 +206,15 @@ group('an address with one server', () => {
 
   const ofOtherPrice = { price: { per_1m_input_tokens: '1.25', per_1m_output_tokens: '2.50' } }
   const chatOf = (model: string) => ['/v1/chat/completions', { model, messages: say('Hi') }] as const
-  const seen: [string, { needsFunction?: boolean; request: readonly [path: string, body: object] }][] = [
+  interface Seen {
+    request: readonly [path: string, body: object]
+    needsFunction?: boolean
+    /** Whether the request is counted by the key, which is written first. */
+    isCounted?: boolean
+    /** The status once the server answers again. */
+    status?: number
+  }
+  const seen: [string, Seen][] = [
     ['a price list for the first time', { request: chatOf('test-local') }],
     [
       'metadata for the first time',
@@ -217,8 +225,13 @@ group('an address with one server', () => {
       { request: ['/v1/messages/count_tokens', { model: 'test-chat', messages: say('Hi') }] },
     ],
     ['a hold, without the function of the database', { needsFunction: false, request: chatOf('test-chat') }],
+    ['a conversation', { isCounted: false, request: ['/v1/conversations', {}] }],
+    [
+      'an attempt at a code',
+      { isCounted: false, request: ['/v1/codes/redeem', { code: 'UMG-AAAA' }], status: 404 },
+    ],
   ]
-  for (const [what, { needsFunction = true, request }] of seen) {
+  for (const [what, { request, needsFunction = true, isCounted = true, status = 200 }] of seen) {
     test(`that hangs while it writes ${what}: the request is refused in two seconds`, async () => {
       const { gateway, door } = await startBehindDoor(
         { 'test-local': ofOtherPrice },
@@ -226,7 +239,7 @@ group('an address with one server', () => {
       )
       const { db } = gateway.server.world
       if (!needsFunction) await db.batch([{ sql: `drop function ${MOVE_MONEY}` }])
-      const { secret } = await gateway.makeKey('alice', '0', { requestsPerMinute: 1_000 })
+      const { secret } = await gateway.makeKey('alice', '0', isCounted ? { requestsPerMinute: 1_000 } : {})
       const ask = ([path, body] = request) => gateway.post(path, body, { authorization: `Bearer ${secret}` })
       expect((await ask(chatOf('test-chat'))).status).toBe(200)
       await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
@@ -247,7 +260,7 @@ group('an address with one server', () => {
       const refused = await Promise.race([ask(), timePasses(2_000)])
       expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([503, '1'])
       door.hush(false)
-      await waitFor(async () => (await ask()).status === 200)
+      await waitFor(async () => (await ask()).status === status)
       await waitFor(async () => (await gateway.balance()).heldNano === 0)
       await gateway.close()
     })

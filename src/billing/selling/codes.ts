@@ -167,6 +167,7 @@ export async function countCodeAttempt(db: Db, keyId: string, now: number): Prom
       parameters: [name, minute, most],
       guard: true,
     })),
+    { mayBeLate: true },
   )
 }
 

@@ -119,7 +119,7 @@ export function examineUpstreams(config: Config, flags: SettingsFlags): Promise<
         isKeyShown(config, name) ? KEY_NOT_MASKED : undefined,
         adviceOn(config.upstreams[name]),
       ]
-      if (state !== 'failed') return ok(check, found.filter(Boolean).join('; '))
+      if (state !== 'failed') return ok(check, found.filter(Boolean).join('; ').replaceAll('.; ', '; '))
       return broken(check, reason ?? 'cannot be used', advice ?? 'Try again later.')
     }),
   )

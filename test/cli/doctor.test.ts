@@ -119,7 +119,7 @@ describe('gateway doctor', () => {
     }
     expect(await found({})).toMatchObject({
       state: 'ok',
-      found: expect.stringContaining('a host that all workspaces share'),
+      found: expect.stringContaining('not proved; a host that all workspaces share'),
     })
     expect((await found({ project: 'llm-abc1' })).found).not.toContain('share')
   })

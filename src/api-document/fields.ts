@@ -129,10 +129,11 @@ function effectOf(rule: FieldRule): string {
   return [alwaysTaken(rule), cell(rule.why), priceOf(rule)].join(' | ')
 }
 
-function priceOf({ price, always, state }: FieldRule): string {
+function priceOf({ price, orPrice, always, state }: FieldRule): string {
   if (state) return '`sharedAccount: false`'
   if (price === 'service_tier') return 'that of the tier'
-  if (price !== undefined) return `\`${rowOf(price).key}\``
+  const keys = [price, orPrice].flatMap((unit) => (unit === undefined ? [] : [`\`${rowOf(unit).key}\``]))
+  if (keys.length > 0) return keys.join(' or ')
   return always ? 'none' : '`free`'
 }
 

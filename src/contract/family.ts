@@ -107,6 +107,8 @@ export interface FieldRule {
   instead?: string
   /** Price that a model needs to accept the field. */
   price?: Unit | 'service_tier'
+  /** Another price that suffices, where vendors of the contract bill the same by one of two units. */
+  orPrice?: Unit
   /** True for a rule about more than money: a model that is free does not accept the field either. */
   always?: true
   /**

@@ -183,6 +183,15 @@ export const unitTable = {
     most: AS_CALLED,
     call: true,
   },
+  /** A request for which the vendor searched the web, however often. */
+  grounded_prompt: {
+    key: 'per_1k_grounded_prompts',
+    of: 'requests for which the vendor has searched, however often, where it bills those',
+    per: 1_000,
+    flat: true,
+    most: AS_QUOTED,
+    call: true,
+  },
   /** Documents that a web search has used, if the vendor bills them. */
   search_source: {
     key: 'per_1k_search_sources',

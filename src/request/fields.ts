@@ -174,19 +174,26 @@ function isPlain(value: unknown, { plain, state }: FieldRule): boolean {
   return plain?.includes(typeof value === 'object' ? JSON.stringify(value) : value) === true
 }
 
-function isAllowed({ price, always, state, unless }: FieldRule, value: unknown, model: Model): boolean {
+function isAllowed(
+  { price, orPrice, always, state, unless }: FieldRule,
+  value: unknown,
+  model: Model,
+): boolean {
   const { priceList, upstream } = model
   if (state) return !upstream.sharedAccount || unless?.(model) === true
   if (unless?.(model) || (!always && priceList.isFree)) return true
   if (price === 'service_tier') return typeof value === 'string' && hasServiceTier(priceList, value)
-  return price !== undefined && hasPrice(priceList, price)
+  return [price, orPrice].some((unit) => unit !== undefined && hasPrice(priceList, unit))
 }
 
 function refusal(rule: FieldRule, place: string, value: unknown, model: Model): GatewayError {
   const { why, instead = 'Leave it out, or choose another model.', price, always, state, details } = rule
   const { code = rule.plain === undefined ? 'unsupported_parameter' : 'unsupported_value' } = rule
   const shown = typeof value === 'string' ? ` is '${value.slice(0, MAX_SHOWN_LENGTH)}'` : ' is set'
-  const key = price === undefined || price === 'service_tier' ? '' : ` (${rowOf(price).key})`
+  const keys = [price, rule.orPrice].flatMap((unit) =>
+    unit === undefined || unit === 'service_tier' ? [] : [rowOf(unit).key],
+  )
+  const key = keys.length > 0 ? ` (${keys.join(' or ')})` : ''
   const unpriced =
     price === undefined ? 'a price list has no price for it' : `${model.id} has no price for it${key}`
   const lacking = always || state ? '' : `, and ${unpriced}`

@@ -190,7 +190,9 @@ describe('a field that a vendor bills apart', () => {
   })
 
   test('that the vendor counts by itself has a unit, and each such unit has a field', () => {
-    const priced = all.flatMap(({ fieldRules = [] }) => fieldRules.map(({ price }) => price))
+    const priced = all.flatMap(({ fieldRules = [] }) =>
+      fieldRules.flatMap(({ price, orPrice }) => [price, orPrice]),
+    )
     for (const unit of callUnits) expect(priced).toContain(unit)
   })
 

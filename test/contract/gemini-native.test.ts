@@ -26,6 +26,7 @@ beforeAll(async () => {
       g3: native('gemini-3-flash-preview'),
       'g2.5': native('gemini-2.5-flash'),
       searching: native('gemini-3-pro-preview', { price: { ...price, per_1k_web_searches: '14' } }),
+      grounding: native('gemini-2.5-flash', { price: { ...price, per_1k_grounded_prompts: '35' } }),
       vertex: native('google/gemini-3-flash-preview', { upstream: 'vertex' }),
       drawing: native('gemini-2.5-flash-image', { price: { ...price, per_1m_output_image_tokens: '30' } }),
       hearing: native('gemini-3-flash-preview', { price: { ...price, per_1m_input_audio_tokens: '4.00' } }),
@@ -274,7 +275,7 @@ describe('contents', () => {
   const refused: [name: string, body: object, field: string][] = [
     ['a search without a price', { tools: [{ googleSearch: {} }] }, 'tools[0].googleSearch'],
     ['in the other spelling', { tools: [{ google_search: {} }] }, 'tools[0].google_search'],
-    ['code', { tools: [{ codeExecution: {} }] }, 'tools[0].codeExecution'],
+    ['a map', { tools: [{ googleMaps: {} }] }, 'tools[0].googleMaps'],
     ['what is cached', { cached_content: 'cachedContents/1' }, 'cached_content'],
     ['a tier', { serviceTier: 'flex' }, 'serviceTier'],
     [
@@ -364,6 +365,32 @@ describe('what it costs', () => {
     expect(usage.toolUsePromptTokenCount).toBe(200)
     expect(Number(charges[0]?.amount)).toBe(300 * 1_000 + 10 * 2_000 + 2 * 14_000_000)
   })
+
+  test.each([0, 1, 7])(
+    'a prompt for which an earlier model searches, once for %p searches',
+    async (searches) => {
+      const { charges } = await ask(contentsPath('grounding'), {
+        ...said(`[sandbox searches=${searches} prompt_tokens=100 tokens=10 reasoning=0] Hi`),
+        tools: [{ google_search: {} }],
+      })
+      const billed = searches > 0 ? 35_000_000 : 0
+      expect(Number(charges[0]?.amount)).toBe((100 + 100 * searches) * 1_000 + 10 * 2_000 + billed)
+      expect(Number(charges[0]?.held)).toBeGreaterThanOrEqual(Number(charges[0]?.amount))
+    },
+  )
+
+  test.each(['urlContext', 'codeExecution'])(
+    'what %s reads, which is held as all that a model can read',
+    async (tool) => {
+      const { charges } = await ask(contentsPath('g3'), {
+        ...said('[sandbox prompt_tokens=100 tokens=10 reasoning=0] Hi'),
+        tools: [{ [tool]: {} }],
+      })
+      const { held, amount } = charges[0] as { held: unknown; amount: unknown }
+      expect(Number(amount)).toBe(100 * 1_000 + 10 * 2_000)
+      expect(Number(held)).toBeGreaterThan(65_536 * 1_000)
+    },
+  )
 
   for (const stream of [false, true]) {
     test(`pictures by their tokens${stream ? ', streamed' : ''}`, async () => {

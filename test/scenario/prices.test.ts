@@ -254,6 +254,7 @@ describe('the prices of a request', () => {
         output_audio_token: most.output,
         ...(list.per_request && { request: 1 }),
         ...(list.per_1k_web_searches && { web_search: 5 }),
+        ...(list.per_1k_grounded_prompts && { grounded_prompt: 1 }),
         ...(list.per_1k_search_sources && { search_source: 5 }),
       }
       const tariff = random.chance(0.5) ? stored : tariffOfJson(stored.json)
@@ -298,6 +299,7 @@ function randomUsage(list: PriceConfig, most: { input: number; output: number },
     output_audio_token: spoken,
     ...(list.per_request && { request: 1 }),
     ...(list.per_1k_web_searches && { web_search: random.below(6) }),
+    ...(list.per_1k_grounded_prompts && { grounded_prompt: random.below(2) }),
     ...(list.per_1k_search_sources && { search_source: random.below(6) }),
   }
 }

@@ -50,13 +50,14 @@ export const contentsFieldRules: readonly FieldRule[] = [
     field: 'tools[].googleSearch',
     why: 'it searches the web, which is billed by the search',
     price: 'web_search',
+    orPrice: 'grounded_prompt',
   }),
+  // `urlContext` and `codeExecution` cost the tokens of what they find, which the usage reports
+  // (ai.google.dev/gemini-api/docs/url-context and …/code-execution, 2026-11).
   ...[
     'googleSearchRetrieval',
     'enterpriseWebSearch',
     'googleMaps',
-    'urlContext',
-    'codeExecution',
     'computerUse',
     'mcpServers',
     'parallelAiSearch',

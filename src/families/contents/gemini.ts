@@ -31,9 +31,11 @@ type Request = ParsedRequest<GeminiBody>
 
 const costOf = translatedOnce((body: GeminiBody, _model) => costOfContents(body))
 const RULES: QuoteRules = { watchesFilms: true, drawsPictures: true }
-/** Tokens and searches that are held where the model searches. */
+/** Tokens and searches that are held where the vendor runs a tool: it has no setting for the most searches of a request. */
 const OPEN_TOKENS = 65_536
 const OPEN_SEARCHES = 10
+/** Tools of the vendor whose results the model reads, and that cost no more than those tokens. */
+const OPEN_TOOLS = ['urlContext', 'codeExecution']
 /** Members that the address says. */
 const IN_ADDRESS = ['model', 'stream']
 
@@ -60,10 +62,12 @@ export const geminiContents: MadeFamily<GeminiBody> = {
 
   quote(parsed, model) {
     const quantities = quoteConversation(costOf(parsed.body, model), parsed, model, RULES)
-    if (!searches(parsed.body)) return quantities
+    const searches = hasTool(parsed.body, 'googleSearch')
+    if (!searches && !OPEN_TOOLS.some((name) => hasTool(parsed.body, name))) return quantities
     // What the vendor finds is read by the model too, and may fill all that it can read.
     const most = model.contextTokens ?? (quantities.input_token ?? 0) + OPEN_TOKENS
-    return { ...quantities, input_token: most, web_search: OPEN_SEARCHES }
+    const held = { ...quantities, input_token: most }
+    return searches ? { ...held, web_search: OPEN_SEARCHES, grounded_prompt: 1 } : held
   },
 
   output(body, model) {
@@ -109,8 +113,8 @@ export const geminiContents: MadeFamily<GeminiBody> = {
   plain: plainGemini,
 }
 
-function searches({ tools }: GeminiBody): boolean {
-  return tools?.some((tool) => memberOf(tool, 'googleSearch') !== undefined) === true
+function hasTool({ tools }: GeminiBody, name: string): boolean {
+  return tools?.some((tool) => memberOf(tool, name) !== undefined) === true
 }
 
 /** The body for the vendor: an edit of the caller's text or, if its names are in the other spelling, the whole of it. */

@@ -41,6 +41,7 @@ const rows: Record<string, { key: string; per: bigint; instead?: string; input?:
   output_token: { key: 'per_1m_output_tokens', per: 1_000_000n },
   output_audio_token: { key: 'per_1m_output_audio_tokens', per: 1_000_000n, instead: 'output_token' },
   web_search: { key: 'per_1k_web_searches', per: 1_000n, flat: true },
+  grounded_prompt: { key: 'per_1k_grounded_prompts', per: 1_000n, flat: true },
   search_source: { key: 'per_1k_search_sources', per: 1_000n, flat: true },
 }
 
@@ -54,7 +55,7 @@ export function randomPrice(random: Random): PriceConfig {
     'per_1m_output_audio_tokens',
     ...(random.chance(0.5) ? ['per_1m_cached_input_audio_tokens'] : []),
   ]
-  const flat = ['per_request', 'per_1k_web_searches', 'per_1k_search_sources']
+  const flat = ['per_request', 'per_1k_web_searches', 'per_1k_grounded_prompts', 'per_1k_search_sources']
   const tokens = [
     'per_1m_input_tokens',
     'per_1m_output_tokens',

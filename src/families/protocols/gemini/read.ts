@@ -75,11 +75,14 @@ export function serviceTierIn(reply: unknown): string | undefined {
   return typeof tier === 'string' ? tier : undefined
 }
 
-/** Searches of the vendor, which it tells of where the answer ends. https://ai.google.dev/gemini-api/docs/google-search */
+/**
+ * Searches of the vendor, which it reports where the answer ends. Empty and repeated queries are not billed
+ * (ai.google.dev/gemini-api/docs/google-search, quoted in discuss.ai.google.dev/t/168136).
+ */
 function searchesIn(reply: unknown): number {
   return candidatesIn(reply).reduce((sum, { groundingMetadata }) => {
     const { webSearchQueries: queries } = asObject(groundingMetadata)
-    return sum + (Array.isArray(queries) ? queries.length : 0)
+    return sum + (Array.isArray(queries) ? new Set(queries.filter((query) => query !== '')).size : 0)
   }, 0)
 }
 
@@ -135,7 +138,8 @@ function isShown(part: Fields): boolean {
 function factsOf(reply: unknown, isEnd: boolean): Pick<Reading, 'usage' | 'serviceTier' | 'calls'> {
   const { usageMetadata: reported } = asObject(reply)
   const searches = isEnd ? searchesIn(reply) : 0
-  const calls = searches > 0 ? { web_search: searches } : undefined
+  // Gemini 3 bills each search, earlier models the request: the price list of the model has one of them.
+  const calls = searches > 0 ? { web_search: searches, grounded_prompt: 1 } : undefined
   const tokens = geminiFigures(reported)
   const figures = calls && tokens && tokens !== 'invalid' ? { ...tokens, ...calls } : tokens
   const isMeasured = figures === 'invalid' || (figures?.output_token ?? 0) > 0

@@ -23,7 +23,8 @@ const tokens = (input: string, cached: string, written: string, output: string) 
   per_1m_cache_write_tokens: written,
   per_1m_output_tokens: output,
 })
-// The vendor's own searches of the web, at every one of its models.
+// A thousand searches of the web that the vendor runs. OpenAI: developers.openai.com/api/docs/pricing, "Web search (all models)";
+// Anthropic: platform.claude.com/docs/en/about-claude/pricing; both 2026-11.
 const searches = { per_1k_web_searches: '10.00' }
 // Chat completions and responses, both of the vendor itself.
 const pgt = { family: ['openai-chat', 'openai-responses'], upstream: 'openai', ownedBy: 'openai' }
@@ -132,6 +133,7 @@ export default {
       inputModalities: ['image'],
       price: {
         ...openai,
+        ...searches,
         per_1m_input_tokens: '0.25',
         per_1m_cached_input_tokens: '0.025',
         per_1m_output_tokens: '2.00',
@@ -152,6 +154,7 @@ export default {
       inputModalities: ['image'],
       price: {
         ...openai,
+        ...searches,
         per_1m_input_tokens: '0.75',
         per_1m_cached_input_tokens: '0.075',
         per_1m_output_tokens: '4.50',
@@ -165,6 +168,7 @@ export default {
       inputModalities: ['image'],
       price: {
         ...openai,
+        ...searches,
         ...tokens('0.10', '0.01', '0.125', '0.50'),
         above_272k: tokens('0.20', '0.02', '0.25', '0.75'),
         service_tiers: { flex: '0.5', priority: '2', fast: '2' },
@@ -177,6 +181,8 @@ export default {
       inputModalities: ['image'],
       price: {
         ...openai,
+        // The older `web_search_preview` costs this much at models that do not reason; `web_search` costs less.
+        per_1k_web_searches: '25.00',
         per_1m_input_tokens: '0.40',
         per_1m_cached_input_tokens: '0.10',
         per_1m_output_tokens: '1.60',
@@ -227,6 +233,7 @@ export default {
       inputModalities: ['image', 'audio'],
       price: {
         ...google,
+        per_1k_web_searches: '14.00',
         per_1m_input_tokens: '0.30',
         per_1m_cached_input_tokens: '0.03',
         per_1m_input_audio_tokens: '0.30',
@@ -243,6 +250,8 @@ export default {
       inputModalities: ['image', 'audio'],
       price: {
         ...google,
+        // Earlier models than Gemini 3 bill the prompt, however often they search.
+        per_1k_grounded_prompts: '35.00',
         per_1m_input_tokens: '0.10',
         per_1m_cached_input_tokens: '0.01',
         per_1m_input_audio_tokens: '0.30',

@@ -82,12 +82,14 @@ export class Unbillable extends Error {}
 interface PriceOptions {
   /** Prices that the list must have even if they are zero. */
   needed: readonly string[]
-  /** True if web searches are billed at the price of the entry. */
-  searches?: boolean
+  /** How web searches are billed, of a vendor that counts them. */
+  searches?: 'each' | 'as_listed'
+  /** Price of a thousand searches where the entry has none. */
+  searchPrice?: string | undefined
 }
 
 /** The price list of an entry. Throws `Unbillable`. */
-export function priceOf(entry: Entry, { needed, searches }: PriceOptions): Price {
+export function priceOf(entry: Entry, { needed, searches, searchPrice }: PriceOptions): Price {
   const tables = new Map<string, Amounts>()
   for (const [field, value] of Object.entries(entry)) {
     if (!/cost|pric/.test(field) || value === null || STRUCTURED.includes(field)) continue
@@ -103,7 +105,7 @@ export function priceOf(entry: Entry, { needed, searches }: PriceOptions): Price
   }
   readRanges(entry.tiered_pricing, tables)
   const kept = new Map([...tables].map(([name, amounts]) => [name, readable(amounts, needed)]))
-  return assembled(kept, searches ? searchesOf(entry) : undefined)
+  return assembled(kept, searches ? searchesOf(entry, searches, searchPrice) : {})
 }
 
 /** The price with the least that a request costs: that of so many seconds of audio, if it is billed by these. */
@@ -142,14 +144,14 @@ function add(tables: Map<string, Amounts>, name: string, row: Row, field: string
 }
 
 /** The tables as one price list. A tier that has not every price of the usual list is not sold. */
-function assembled(tables: ReadonlyMap<string, Amounts>, searches: string | undefined): Price {
+function assembled(tables: ReadonlyMap<string, Amounts>, searches: Amounts): Price {
   const usual = withRanges(tables, '')
   if (Object.keys(usual).length === 0) throw new Unbillable('the source has no price')
   const tiers = TIERS.flatMap((tier) => {
     const prices = withRanges(tables, tier)
     return isLike(prices, usual) ? [[tier, factorBetween(usual, prices) ?? prices] as const] : []
   })
-  const first = searches === undefined ? usual : { ...usual, per_1k_web_searches: searches }
+  const first = { ...usual, ...searches }
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
 }
 
@@ -193,11 +195,18 @@ function isLike(prices: object, other: object): boolean {
   return Object.keys(prices).sort().join() === Object.keys(other).sort().join()
 }
 
-/** The price of a thousand searches, if it does not depend on how much is searched. */
-function searchesOf({ search_context_cost_per_query: costs }: Entry): string | undefined {
-  if (!isObject(costs)) return undefined
+/** The price of a thousand searches or prompts, if it does not depend on how much is searched; empty if there is none. */
+function searchesOf(
+  { search_context_cost_per_query: costs, web_search_billing_unit: unit }: Entry,
+  searches: NonNullable<PriceOptions['searches']>,
+  searchPrice: string | undefined,
+): Amounts {
+  if (!isObject(costs)) return searchPrice === undefined ? {} : { per_1k_web_searches: searchPrice }
   const [cost, ...others] = new Set(Object.values(costs))
-  return others.length > 0 ? undefined : amountOf('search_context_cost_per_query', cost, 1_000)
+  if (others.length > 0) return {}
+  const amount = amountOf('search_context_cost_per_query', cost, 1_000)
+  const isEach = searches === 'each' || unit === 'per_query'
+  return { [isEach ? 'per_1k_web_searches' : 'per_1k_grounded_prompts']: amount }
 }
 
 /** An amount of the source times a number, as a decimal: `1.25e-07` for a million is `0.125`. Exact. */

@@ -38,6 +38,8 @@ export interface VendorList {
 const BY_HAND = 'kept by hand in gateway.config.ts'
 /** Names that a vendor's model can have. */
 const NAME = /^[a-z0-9][\w.:@/-]{0,127}$/i
+/** Families in whose answers the vendor counts its searches. */
+const COUNTS_SEARCHES: ReadonlySet<string> = new Set(['openai-responses', 'anthropic-messages'])
 const TRANSCRIPTIONS = '/v1/audio/transcriptions'
 /** Modes by the paths of the vendor's API. */
 const ENDPOINTS = { '/v1/chat/completions': 'chat', '/v1/responses': 'responses' }
@@ -95,7 +97,10 @@ function modelOf(vendor: Vendor, id: string, entry: Entry): ListedModel {
   const read = entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
-  const price = priceOf(read, { needed, ...vendor.bills })
+  const searchPrice = families.some((name) => COUNTS_SEARCHES.has(name))
+    ? vendor.bills?.searchPrice
+    : undefined
+  const price = priceOf(read, { needed, ...vendor.bills, searchPrice })
   const [fault] = priceFaults(price, serving)
   if (fault !== undefined) throw new Unbillable(`its price${fault}`)
   const context = countOf(entry.max_input_tokens)

@@ -10,8 +10,13 @@ export interface Vendor {
   second?: string
   /** Families for each mode of the first list. A model of another mode is left out. */
   families: Readonly<Record<string, readonly string[]>>
-  /** True if the vendor counts and bills the web searches that its models run, at the price of the list. */
-  bills?: { searches: true }
+  /** Set if the vendor counts and bills the web searches that its models run. */
+  bills?: {
+    /** Whether it bills each search, or what the first list names: a search, or without a name a prompt for which it searched. */
+    searches: 'each' | 'as_listed'
+    /** Price of a thousand searches by the vendor's page, for models that search and that have no such price in the list. */
+    searchPrice?: string
+  }
   /** Ends of models of which the first list has none, by name: the vendor's page says so. */
   ended?: Readonly<Record<string, { retires: string; successor: string }>>
   /** Seconds of audio that a request is billed for at least. */
@@ -55,7 +60,9 @@ export const vendors: readonly Vendor[] = [
       audio_speech: ['openai-speech'],
       audio_transcription: ['openai-transcriptions'],
     },
-    bills: { searches: true },
+    // developers.openai.com/api/docs/pricing, 2026-11: "Web search (all models)". The list has the dearer price of the older
+    // `web_search_preview` for models that do not reason.
+    bills: { searches: 'each', searchPrice: '10.00' },
     // developers.openai.com/api/docs/guides/tools-web-search: over chat completions they always search before they answer.
     unserved: [
       [/-search-(preview|api)/, 'it searches for every request, and chat completions do not count searches'],
@@ -68,13 +75,16 @@ export const vendors: readonly Vendor[] = [
     prefix: '',
     second: 'anthropic',
     families: { chat: ['anthropic-messages'] },
-    bills: { searches: true },
+    // platform.claude.com/docs/en/about-claude/pricing, 2026-11
+    bills: { searches: 'each', searchPrice: '10.00' },
   },
   {
     kind: 'google',
     providers: ['gemini'],
     prefix: 'gemini/',
     second: 'google',
+    // ai.google.dev/gemini-api/docs/pricing, 2026-11: queries of Gemini 3 and later, prompts of earlier models.
+    bills: { searches: 'as_listed' },
     families: { ...chat, embedding: ['gemini-embeddings'] },
     // ai.google.dev/gemini-api/docs/deep-research
     unserved: [[/^deep-research-/, 'it is an agent, which only the Interactions API runs']],

@@ -806,5 +806,5 @@ test('settings of the request are echoed in full, and secrets are not', () => {
     reasoning: { effort: 'low', summary: null },
     metadata: { a: 'b' },
   })
-  expect(JSON.stringify(responseObject(responsesRequest(body), 'm'))).not.toContain('secret')
+  expect(JSON.stringify(responseObject(responsesRequest(body), model))).not.toContain('secret')
 })

@@ -2,7 +2,7 @@
 // one id everywhere and a sequence number on each event. It must never throw, nor leave an item open at the end of a
 // whole answer, nor end a call in a way that makes clients run half of it.
 
-import type { ParsedRequest } from '../../contract/family'
+import type { Model, ParsedRequest } from '../../contract/family'
 import type { ToolOrigin } from '../dialects/responses/tools'
 import type { ResponsesBody } from './caller-side'
 import { callPrefix, cutStatusOf, emptyCall, fillCall, hasPieces } from './calls'
@@ -124,7 +124,7 @@ export class ResponseEvents {
 
   constructor(
     private readonly parsed: ParsedRequest<ResponsesBody>,
-    private readonly model: string,
+    private readonly model: Model,
     /** Seals the reasoning of an item that ends, for the caller to keep. */
     private readonly seal: () => string | undefined,
     /** True if only the response is wanted, and no events. */

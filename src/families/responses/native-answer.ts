@@ -109,7 +109,7 @@ export function renamedResponse(
   parsed: ParsedRequest<ResponsesBody>,
   model: Model,
 ): Fields {
-  const own = responseObject(parsed, model.id, output as OutputItem[])
+  const own = responseObject(parsed, model, output as OutputItem[])
   const { id, object, model: name, store, background, previous_response_id: previous, metadata } = own
   const { conversation } = own
   const told = Object.fromEntries(

@@ -2,20 +2,16 @@
 // another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
 
 import type { Call, Model, ParsedRequest } from '../../contract/family'
-import { hasPrice } from '../../contract/prices'
 import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
 import { SEALED_PREFIX } from '../../lib/sealing'
 import { edited } from '../traits/edit'
 import { responsesEdit } from '../traits/responses'
-import { translatedOnce } from '../translation'
-import { OFFERED_TYPES, offeredIn } from '../unasked'
 import type { ResponsesBody } from './caller-side'
+import { searchesIn, servedBody } from './sent-tools'
 
 type Fields = Record<string, unknown>
 
-/** Searches that are allowed and held if the caller sets no limit. */
-const OPEN_SEARCHES = 10
 /** The word in `include` for reasoning in a form that can be sent back. */
 const SEALED_REASONING = 'reasoning.encrypted_content'
 
@@ -103,68 +99,6 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
   const sent: Fields = { model: model.upstreamModel, input: readableInput(body.input) }
   for (const name of COUNTED_FIELDS) if (name in fields) sent[name] = fields[name]
   return { path: '/responses/input_tokens', protocol: 'openai', body: { json: sent }, stream: false }
-}
-
-/**
- * The request without tools that clients offer unasked and that have no price, and without a choice between tools of which
- * none is left. The same request if there is nothing to leave out.
- */
-export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
-  if (!allTools(body).some((tool) => isLeftOut(tool, model))) return body
-  const { tools, tool_choice: choice, input, ...rest } = body
-  const left = withoutOffered(tools, model)
-  return {
-    ...rest,
-    ...(Array.isArray(input) && { input: input.map((item) => withoutAdded(item, model)) }),
-    ...(typeof input === 'string' && { input }),
-    ...(left.length > 0 && { tools: left, ...(choice !== undefined && { tool_choice: choice }) }),
-  }
-})
-
-function withoutAdded(item: object, model: Model): object {
-  return 'tools' in item && Array.isArray(item.tools)
-    ? { ...item, tools: withoutOffered(item.tools, model) }
-    : item
-}
-
-/** The tools that the vendor is sent, those in namespaces too. */
-function withoutOffered(tools: unknown, model: Model): NonNullable<ResponsesBody['tools']> {
-  return toolsIn(tools)
-    .filter((tool) => !isLeftOut(tool, model))
-    .map((tool) =>
-      Array.isArray(tool.tools) ? { ...tool, tools: withoutOffered(tool.tools, model) } : tool,
-    ) as NonNullable<ResponsesBody['tools']>
-}
-
-/** Whether a tool is one that clients offer unasked, and the model has no price for it. */
-function isLeftOut({ type }: Fields, { priceList }: Model): boolean {
-  if (typeof type !== 'string' || !OFFERED_TYPES.test(type)) return false
-  return isSearch(type) ? !hasPrice(priceList, 'web_search') : !priceList.isFree
-}
-
-/** Names of the tools that a request offers and the vendor is not sent. */
-export function unsentTools(body: ResponsesBody, model: Model): string[] {
-  return offeredIn(allTools(body).filter((tool) => isLeftOut(tool, model)))
-}
-
-function isSearch(type: unknown): boolean {
-  return typeof type === 'string' && type.startsWith('web_search')
-}
-
-/** The most searches of a request that lets the vendor search; undefined for any other. */
-export function searchesIn(body: ResponsesBody): number | undefined {
-  const searches = allTools(body).some(({ type }) => isSearch(type))
-  return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
-}
-
-/** All tools of a request: those of its items and of namespaces too. */
-export function allTools({ tools, input }: ResponsesBody): Fields[] {
-  const added = Array.isArray(input) ? input.filter(isObject).flatMap(({ tools }) => toolsIn(tools)) : []
-  return [...toolsIn(tools), ...added].flatMap((tool) => [tool, ...toolsIn(tool.tools)])
-}
-
-function toolsIn(tools: unknown): Fields[] {
-  return Array.isArray(tools) ? tools.filter(isObject) : []
 }
 
 /**

@@ -17,16 +17,9 @@ import {
 import { responsesFieldRules, responsesFields } from './fields'
 import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
-import {
-  allTools,
-  callWithoutReasoning,
-  countCall,
-  responsesCall,
-  searchesIn,
-  servedBody,
-  unsentTools,
-} from './native-request'
+import { callWithoutReasoning, countCall, responsesCall } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
+import { allTools, searchesIn, servedBody, unsentTools } from './sent-tools'
 import { needsResponses, needsResponsesForSome } from './tools-beside-effort'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {

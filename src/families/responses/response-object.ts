@@ -1,10 +1,11 @@
 // The response object: the settings of the request, and the output with its usage. Bridges and streams make theirs
 // here, so that all have every member that clients require. It must never repeat a secret of the request.
 
-import type { ParsedRequest, Quantities } from '../../contract/family'
+import type { Model, ParsedRequest, Quantities } from '../../contract/family'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
 import { asObject, isObject } from '../../lib/objects'
 import type { ResponsesBody } from './caller-side'
+import { servedBody } from './sent-tools'
 
 export type Fields = Record<string, unknown>
 
@@ -53,12 +54,12 @@ export function responseUsage(usage: Quantities, reasoningTokens: number): Respo
 }
 
 /**
- * The response with its output. `model` is the id that callers know; without an end the answer is still being made.
+ * The response with its output; without an end the answer is still being made. Tools that the model did not get are not in it.
  * `begun` is the same response at its beginning, if it was made.
  */
 export function responseObject(
   parsed: ParsedRequest<ResponsesBody>,
-  model: string,
+  model: Model,
   output: readonly OutputItem[] = [],
   end?: ResponseEnd,
   begun?: Fields,
@@ -73,10 +74,10 @@ export function responseObject(
     status: 'in_progress',
     error: null,
     incomplete_details: null,
-    model,
+    model: model.id,
     output,
     ...(answer?.conversationId !== undefined && { conversation: { id: answer.conversationId } }),
-    ...settingsOf(body, answer?.isKept ?? false, answer?.isInBackground ?? false),
+    ...settingsOf(servedBody(body, model), answer?.isKept ?? false, answer?.isInBackground ?? false),
     usage: null,
   }
   if (!end) return response

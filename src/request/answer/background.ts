@@ -23,7 +23,7 @@ interface BackgroundAnswer {
 
 /** The response before anything of it has come, as its row has it from the hold on. */
 export function initialResponse({ parsed, model }: Pick<CheckedRequest, 'parsed' | 'model'>) {
-  return responseObject(parsed as ParsedRequest<ResponsesBody>, model.id)
+  return responseObject(parsed as ParsedRequest<ResponsesBody>, model)
 }
 
 /** Reads the stream on in the background. */

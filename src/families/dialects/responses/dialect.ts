@@ -4,12 +4,11 @@ import { asObject } from '../../../lib/objects'
 import type { ConversationDialect } from '../../conversation/bridge'
 import { checkParts } from '../../media-parts'
 import { plainResponses, ResponsesBody } from '../../responses/caller-side'
-import { allTools } from '../../responses/native-request'
+import { allTools, unsentTools } from '../../responses/sent-tools'
 import { ignoredInResponses } from '../../traits/ignored'
 import { responsesDialectFields, responsesRulesOn } from './fields'
 import { readResponses } from './read'
 import { addedBytes } from './settings'
-import { ignoredTools } from './tools'
 import { streamedResponse, wholeResponse } from './write'
 
 export const responsesDialect: ConversationDialect<ResponsesBody> = {
@@ -21,7 +20,7 @@ export const responsesDialect: ConversationDialect<ResponsesBody> = {
   fieldRules: responsesRulesOn,
   ignoredFor: ignoredInResponses,
   ignoresUnknown: true,
-  ignored: ignoredTools,
+  ignored: unsentTools,
   wishes: (body) => ({
     tools: allTools(body as ResponsesBody),
     effort: asObject(body.reasoning).effort,

@@ -8,7 +8,8 @@ import type { Tool, ToolChoice } from '../../conversation/conversation'
 import { withoutKeywords } from '../../json-schema'
 import type { ResponsesBody } from '../../responses/caller-side'
 import { missingField, repeated, unsupportedField, wrongType, wrongValue } from '../../responses/refusals'
-import { OFFERED_TYPES, offeredIn } from '../../unasked'
+import { isNeverBridged } from '../../responses/sent-tools'
+import { OFFERED_TYPES } from '../../unasked'
 
 /** A tool as the model behind a bridge sees it: a function of this name. */
 export interface FlatTool extends Tool {
@@ -155,19 +156,11 @@ function addTool(tools: ToolList, tool: Fields, at: string): void {
   if (typeof type !== 'string') throw missingField(`${at}.type`)
   if (type === 'function' || type === 'custom') tools.add(calledTool(tool, at))
   else if (type === 'namespace') addNamespace(tools, tool, at)
-  else if (!isLeftOut(type, tool)) {
+  else if (!isNeverBridged(tool)) {
     const builtIn = builtInTool(type, tool, at)
     if (!builtIn) throw unsupportedTool(type, `${at}.type`)
     tools.add(builtIn)
   }
-}
-
-/**
- * Whether a tool is left out: one that clients offer unasked, which no answer depends on unless it is forced, or a search of
- * the vendor among tools, because all tools are sent at once.
- */
-function isLeftOut(type: string, { execution }: Fields): boolean {
-  return OFFERED_TYPES.test(type) || (type === 'tool_search' && execution !== 'client')
 }
 
 /** Adds the tools of a namespace. What is said of all of them is said with the first. */
@@ -278,12 +271,6 @@ const SEARCH: Fields = {
   type: 'object',
   properties: { query: { type: 'string' } },
   required: ['query'],
-}
-
-/** Names of the tools that a request offers and the model behind a bridge does not get. */
-export function ignoredTools({ tools, input }: ResponsesBody): string[] {
-  const added = Array.isArray(input) ? input.flatMap((item) => (item as Fields).tools ?? []) : []
-  return offeredIn([...(tools ?? []), ...added].map(asObject))
 }
 
 /** A tool that the caller runs, and whose shape the API names; undefined for one that the vendor runs. */

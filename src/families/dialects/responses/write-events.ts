@@ -40,7 +40,7 @@ export class ResponseWriter implements AnswerWriter {
     isSilent: boolean,
   ) {
     this.showsLogprobs = parsed.body.include?.includes(PROBABILITIES) === true
-    this.events = new ResponseEvents(parsed, model.id, () => this.seal(), isSilent)
+    this.events = new ResponseEvents(parsed, model, () => this.seal(), isSilent)
   }
 
   begin(): void {

@@ -34,7 +34,7 @@ class Answer implements StreamedAnswer {
     const isCompaction = asksCompaction(parsed.body)
     const writer = new ResponseWriter(parsed, model, isWhole || isCompaction)
     this.writers = [writer]
-    this.shown = isCompaction ? new ResponseEvents(parsed, model.id, () => undefined, isWhole) : writer.events
+    this.shown = isCompaction ? new ResponseEvents(parsed, model, () => undefined, isWhole) : writer.events
   }
 
   take(): string {

@@ -1,0 +1,91 @@
+// Which tools of a response the model gets. A tool that the vendor runs is sent where it has a price; without one it is left out if
+// clients offer it unasked, and a header of the answer names it. It must never leave out a tool that the answer depends on.
+
+import type { Model } from '../../contract/family'
+import { hasPrice } from '../../contract/prices'
+import { isObject } from '../../lib/objects'
+import { translatedOnce } from '../translation'
+import { OFFERED_TYPES, offeredIn } from '../unasked'
+import type { ResponsesBody } from './caller-side'
+
+type Fields = Record<string, unknown>
+
+/** Searches that are allowed and held if the caller sets no limit. */
+const OPEN_SEARCHES = 10
+const TOOL_SEARCH = 'tool_search'
+
+/**
+ * The request without the tools that the model does not get, and without a choice between tools of which none is left. The same
+ * request if there is nothing to leave out.
+ */
+export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
+  if (!allTools(body).some((tool) => isLeftOut(tool, model))) return body
+  const { tools, tool_choice: choice, input, ...rest } = body
+  const left = sentTools(tools, model)
+  return {
+    ...rest,
+    ...(Array.isArray(input) && { input: input.map((item) => withoutAdded(item, model)) }),
+    ...(typeof input === 'string' && { input }),
+    ...(left.length > 0 && { tools: left, ...(choice !== undefined && { tool_choice: choice }) }),
+  }
+})
+
+function withoutAdded(item: object, model: Model): object {
+  return 'tools' in item && Array.isArray(item.tools)
+    ? { ...item, tools: sentTools(item.tools, model) }
+    : item
+}
+
+/** The tools that the model gets, those in namespaces too. */
+function sentTools(tools: unknown, model: Model): NonNullable<ResponsesBody['tools']> {
+  return toolsIn(tools)
+    .filter((tool) => !isLeftOut(tool, model))
+    .map((tool) =>
+      Array.isArray(tool.tools) ? { ...tool, tools: sentTools(tool.tools, model) } : tool,
+    ) as NonNullable<ResponsesBody['tools']>
+}
+
+function isLeftOut(tool: Fields, { priceList, family }: Model): boolean {
+  if (family.bridge) return isNeverBridged(tool)
+  if (!isOffered(tool)) return false
+  return isSearch(tool.type) ? !hasPrice(priceList, 'web_search') : !priceList.isFree
+}
+
+/**
+ * Whether a tool is left out for a model whose vendor speaks another protocol: one that clients offer unasked, or a search of the
+ * vendor among tools, because all tools are sent at once.
+ */
+export function isNeverBridged(tool: Fields): boolean {
+  return isOffered(tool) || (tool.type === TOOL_SEARCH && tool.execution !== 'client')
+}
+
+function isOffered({ type }: Fields): boolean {
+  return typeof type === 'string' && OFFERED_TYPES.test(type)
+}
+
+/** Names of the tools that a request offers and the model does not get. */
+export function unsentTools(body: ResponsesBody, model: Model): string[] {
+  const unsent = allTools(body).filter((tool) => isLeftOut(tool, model))
+  const searchesTools = unsent.some(({ type }) => type === TOOL_SEARCH)
+  return [...offeredIn(unsent), ...(searchesTools ? [TOOL_SEARCH] : [])]
+}
+
+function isSearch(type: unknown): boolean {
+  return typeof type === 'string' && type.startsWith('web_search')
+}
+
+/** The most searches of a request that lets the vendor search; undefined for any other. */
+export function searchesIn(body: ResponsesBody): number | undefined {
+  const searches = allTools(body).some(({ type }) => isSearch(type))
+  return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
+}
+
+/** All tools of a request: those of its items and of namespaces too. */
+export function allTools({ tools, input }: ResponsesBody): Fields[] {
+  const added = Array.isArray(input) ? input.filter(isObject).flatMap(({ tools }) => toolsIn(tools)) : []
+  return [...toolsIn(tools), ...added].flatMap((tool) => [tool, ...toolsIn(tool.tools)])
+}
+
+function toolsIn(tools: unknown): Fields[] {
+  return Array.isArray(tools) ? tools.filter(isObject) : []
+}

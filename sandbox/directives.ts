@@ -367,7 +367,8 @@ const rules: readonly Rule[] = [
   },
   {
     name: 'searches=2',
-    meaning: 'how many searches of the web to report (responses)',
+    meaning:
+      'how many searches of the web to make, if a tool allows them, and to report (responses, messages, contents)',
     read: number(countMax, (into, value) => {
       into.searches = value
     }),

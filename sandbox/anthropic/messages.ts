@@ -40,6 +40,7 @@ export function messageReply(request: VendorRequest, headers: Record<string, str
     directives.refusal || !choice ? silence : choice,
     { input: Math.max(counted, cached + written), cached, written, isLong: asksForAnHour(body) },
     directives,
+    searchesIn(body, directives),
   )
   const report = (usage: JsonObject) => reportUsage(usage, directives.usage)
   if (body.stream !== true) return jsonReply(200, message.whole(report), headers)
@@ -132,8 +133,13 @@ class Message {
     readonly choice: Choice,
     readonly counts: { input: number; cached: number; written: number; isLong: boolean },
     readonly directives: Directives,
+    readonly searches: number,
   ) {
-    this.#blocks = [...blocksOf(choice), ...(directives.unknown ? [unknownBlock] : [])]
+    this.#blocks = [
+      ...searchBlocks(searches),
+      ...blocksOf(choice),
+      ...(directives.unknown ? [unknownBlock] : []),
+    ]
     this.#base = { model, id: `msg_${hexId(24)}`, type: 'message', role: 'assistant' }
   }
 
@@ -183,6 +189,9 @@ class Message {
       cache_creation_input_tokens: written,
       cache_read_input_tokens: cached,
       output_tokens: this.#output(),
+      ...(this.searches > 0 && {
+        server_tool_use: { web_search_requests: this.searches, web_fetch_requests: 0 },
+      }),
     }
   }
 
@@ -199,6 +208,34 @@ class Message {
       inference_geo: 'not_available',
     }
   }
+}
+
+/** The searches that the request asks the sandbox for, at most as many as its tool allows. */
+function searchesIn(body: JsonObject, { searches = 0 }: Directives): number {
+  const tool = asObjects(body.tools).find(({ type }) => asString(type)?.startsWith('web_search_'))
+  return tool ? Math.min(searches, asNumber(tool.max_uses) ?? searches) : 0
+}
+
+/** Searches and what they found: `ServerToolUseBlock` and `WebSearchToolResultBlock` of the SDK @anthropic-ai/sdk. */
+function searchBlocks(searches: number): Block[] {
+  return Array.from({ length: searches }, (_none, place) => {
+    const id = `srvtoolu_${hexId(24)}`
+    const query = `query ${place + 1}`
+    const use = { type: 'server_tool_use', id, name: 'web_search' }
+    const found = {
+      type: 'web_search_result',
+      url: 'https://example.com/',
+      title: 'Example Domain',
+      encrypted_content: signature,
+      page_age: null,
+    }
+    const result = { type: 'web_search_tool_result', tool_use_id: id, content: [found] }
+    const delta = { type: 'input_json_delta', partial_json: JSON.stringify({ query }) }
+    return [
+      { start: { ...use, input: {} }, deltas: [delta], whole: { ...use, input: { query } } },
+      { start: result, deltas: [], whole: result },
+    ]
+  }).flat()
 }
 
 function blocksOf(choice: Choice): Block[] {

@@ -9,7 +9,7 @@ import type { AskedResponse } from './responses'
 
 /** An item of the output, and the pieces in which its text comes. */
 export interface BuiltItem {
-  kind: 'reasoning' | 'message' | 'function' | 'custom'
+  kind: 'reasoning' | 'message' | 'function' | 'custom' | 'search'
   pieces: readonly string[]
   whole: JsonObject
 }
@@ -99,6 +99,11 @@ function* itemSteps({ kind, pieces, whole }: BuiltItem, place: number): Generato
   yield { type: 'response.output_item.added', output_index: place, item: added(kind, whole) }
   const text = pieces.join('')
   if (kind === 'reasoning' && pieces.length > 0) yield* summarySteps(pieces, at)
+  if (kind === 'search') {
+    for (const state of ['in_progress', 'searching', 'completed']) {
+      yield { type: `response.web_search_call.${state}`, ...at }
+    }
+  }
   if (kind === 'message') {
     const part = { ...at, content_index: 0 }
     const empty = { type: 'output_text', annotations: [], logprobs: [], text: '' }
@@ -145,5 +150,7 @@ function added(
       return { ...whole, status: 'in_progress', arguments: '' }
     case 'custom':
       return { ...whole, status: 'in_progress', input: '' }
+    case 'search':
+      return { ...whole, status: 'in_progress' }
   }
 }

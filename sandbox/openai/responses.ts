@@ -2,7 +2,7 @@
 // order. It must never keep anything: an answer is known only to who received it.
 
 import { answerTo, type Choice, countOutput, type Question, type Tool, type ToolChoice } from '../answers'
-import { asObject, asObjects, asString, type JsonObject } from '../json'
+import { asNumber, asObject, asObjects, asString, type JsonObject } from '../json'
 import { countTokens, cutIntoPieces } from '../pieces'
 import { hexId, jsonReply } from '../replies'
 import type { Reply, VendorRequest } from '../simulator'
@@ -162,6 +162,7 @@ export class AskedResponse {
     const { reasoning, pieces, calls } = this.#choice
     const items: BuiltItem[] = []
     if (reasoning.length > 0) items.push(this.#reasoning(reasoning))
+    items.push(...searchItems(this.body, this.request.directives.searches ?? 0))
     if (
       pieces.length > 0 ||
       (calls.length === 0 && reasoning.length === 0 && !this.request.directives.empty)
@@ -194,6 +195,17 @@ export class AskedResponse {
   }
 }
 
+/** The searches of an answer, as far as the request allows them: `ResponseFunctionWebSearch` of the SDK openai 6. */
+function searchItems(body: JsonObject, searches: number): BuiltItem[] {
+  const offers = toolsIn(body).some(({ type }) => asString(type)?.startsWith('web_search'))
+  const count = offers ? Math.min(searches, asNumber(body.max_tool_calls) ?? searches) : 0
+  return Array.from({ length: count }, (_none, place) => {
+    const action = { type: 'search', query: `query ${place + 1}` }
+    const whole = { id: `ws_${hexId()}`, type: 'web_search_call', status: 'completed', action }
+    return { kind: 'search', pieces: [], whole }
+  })
+}
+
 function callItem({ type, own, namespace }: KnownTool, made: string[]): BuiltItem {
   const common = {
     status: 'completed',
@@ -212,14 +224,19 @@ function callItem({ type, own, namespace }: KnownTool, made: string[]): BuiltIte
 
 /** All tools of a request, those of namespaces and of items too. */
 function knownTools(body: JsonObject): KnownTool[] {
-  const added = inputItems(body.input).flatMap(({ type, tools }) =>
-    type === 'additional_tools' ? asObjects(tools) : [],
-  )
-  return [...asObjects(body.tools), ...added].flatMap((tool) =>
+  return toolsIn(body).flatMap((tool) =>
     tool.type === 'namespace'
       ? asObjects(tool.tools).flatMap((inner) => knownTool(inner, asString(tool.name)))
       : knownTool(tool),
   )
+}
+
+/** The tools of a request, and those that items add. */
+function toolsIn(body: JsonObject): JsonObject[] {
+  const added = inputItems(body.input).flatMap(({ type, tools }) =>
+    type === 'additional_tools' ? asObjects(tools) : [],
+  )
+  return [...asObjects(body.tools), ...added]
 }
 
 function knownTool(tool: JsonObject, namespace?: string): KnownTool[] {

@@ -278,7 +278,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     "`gateway requests show ID`; compare with the vendor's invoice.",
   ),
   usage_above_quote: warn(
-    'A vendor counted more than a request could use by its size and its limit: hidden prompts, what its tools found, or its mistake. It was paid.',
+    'A vendor counted more than a request could use by its size and its limit: hidden prompts, what its tools found, or its mistake. Tokens were paid; calls of its tools up to the hold.',
     "`gateway requests show ID`; compare with the vendor's invoice.",
   ),
   video_cut: warn('A video was cut off on its way to a caller.', 'Its caller loads it again.'),

@@ -98,10 +98,10 @@ function notePrice(
 function noteAboveQuote(
   { log }: RequestWorld,
   { request: { parsed, model }, charge }: Reservation,
-  { quantities, source }: Measure,
+  { quantities, source, reported = quantities }: Measure,
 ): typeof ABOVE_QUOTE | undefined {
   if (source !== 'upstream') return undefined
-  const { request: _, ...counted } = quantities
+  const { request: _, ...counted } = reported
   const above = aboveQuote(counted, parsed, model)
   if (!above) return undefined
   log('usage_above_quote', {

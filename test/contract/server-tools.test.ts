@@ -7,6 +7,7 @@ import { type Sandbox, startSandbox } from '../../sandbox'
 import type { ModelConfig } from '../../src/config/schema'
 import type { UpstreamConfig } from '../../src/upstreams/settings'
 import { say, startTestGateway, type TestGateway } from '../support/gateway'
+import { startVendor } from '../support/vendors/vendor'
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies are read by path
 type Json = any
@@ -363,3 +364,119 @@ test.each(['gmx-3.5-flash-lite', 'claude-haiku-4-5', 'gkx-4.3', 'qnx3.8-flash', 
     }
   },
 )
+
+describe('of calls that a vendor reports', () => {
+  const vendor = startVendor()
+  const price = { ...tokens, per_1k_web_searches: '10', per_1k_grounded_prompts: '35' }
+  const families = {
+    messages: 'anthropic-messages',
+    responses: 'openai-responses',
+    contents: 'gemini-contents',
+  }
+  type Name = keyof typeof families
+  let own: TestGateway
+
+  beforeAll(async () => {
+    own = await startTestGateway({
+      balance: '1000000',
+      upstreams: {
+        odd: vendor.upstream,
+        'odd-google': { ...vendor.upstream, kind: 'google' } as UpstreamConfig,
+      },
+      models: Object.fromEntries(
+        Object.entries(families).map(([name, family]): [string, ModelConfig] => [
+          name,
+          { family, upstream: name === 'contents' ? 'odd-google' : 'odd', upstreamModel: 'm', price },
+        ]),
+      ),
+    })
+  })
+  afterAll(async () => {
+    await own.close()
+    await vendor.stop()
+  })
+
+  const said = { type: 'message', id: 'm', role: 'assistant' }
+  /** Answers with so many searches, which cost nothing else. */
+  const answers: Record<Name, (searches: number) => object> = {
+    messages: (searches) => ({
+      ...said,
+      content: [{ type: 'text', text: 'Found.' }],
+      usage: { input_tokens: 1, output_tokens: 1, server_tool_use: { web_search_requests: searches } },
+    }),
+    responses: (searches) => ({
+      id: 'r',
+      status: 'completed',
+      output: [{ ...said, content: [{ type: 'output_text', text: 'Found.' }] }],
+      usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      tool_usage: { web_search: { num_requests: searches } },
+    }),
+    contents: (searches) => ({
+      candidates: [
+        {
+          content: { parts: [{ text: 'Found.' }] },
+          finishReason: 'STOP',
+          groundingMetadata: {
+            // Empty and repeated queries are not billed.
+            webSearchQueries: [
+              '',
+              ...Array.from({ length: searches }, (_none, place) => `q${place}`),
+              'q0',
+            ].slice(searches === 0 ? 2 : 0),
+          },
+        },
+      ],
+      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
+    }),
+  }
+  const requests: Record<Name, (most: number | undefined) => [path: string, body: object]> = {
+    messages: (most) => [
+      '/v1/messages',
+      {
+        messages: say('Hi'),
+        max_tokens: 10,
+        tools: [
+          { type: 'web_search_20250305', name: 'web_search', ...(most !== undefined && { max_uses: most }) },
+        ],
+      },
+    ],
+    responses: (most) => [
+      '/v1/responses',
+      { input: 'Hi', tools: [{ type: 'web_search' }], ...(most !== undefined && { max_tool_calls: most }) },
+    ],
+    contents: () => [
+      contentsAt('contents'),
+      { contents: [{ parts: [{ text: 'Hi' }] }], tools: [{ googleSearch: {} }] },
+    ],
+  }
+
+  /** Searches that are held where the request does not bound them. */
+  const OPEN = 10
+  const numbers = [0, 1, 2, 5, 10, 11, 50]
+  const rows = (Object.keys(families) as Name[]).flatMap((name) =>
+    (name === 'contents' ? [undefined] : [undefined, 1, 3]).flatMap((most) =>
+      numbers.map((searches) => [name, most, searches] as const),
+    ),
+  )
+  test.each(rows)(
+    'by %s, bound %p, %p are paid up to the hold, and more is logged',
+    async (name, most, searches) => {
+      vendor.answer = () => Response.json(answers[name](searches))
+      const [path, body] = requests[name](most)
+      const before = own.log.filter(({ event }) => event === 'usage_above_quote').length
+      const response = await own.post(path, { model: name, ...body })
+      expect({ status: response.status, text: response.status === 200 || (await response.text()) }).toEqual({
+        status: 200,
+        text: true,
+      })
+      await response.text()
+      const { held, amount } = (await own.newestCharge()) as Json
+      const bound = most ?? OPEN
+      const prompt = name === 'contents' && searches > 0 ? 35_000_000 : 0
+      expect(Number(amount)).toBe(1_000 + 2_000 + Math.min(searches, bound) * 10_000_000 + prompt)
+      expect(Number(amount)).toBeLessThanOrEqual(Number(held))
+      const logged = own.log.filter(({ event }) => event === 'usage_above_quote').length - before
+      expect(logged).toBe(searches > bound ? 1 : 0)
+    },
+  )
+})

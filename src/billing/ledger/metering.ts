@@ -73,6 +73,8 @@ export interface Outcome {
 export interface Measure {
   quantities: Quantities
   source: UsageSource
+  /** The vendor's figures where it reports more calls of its tools than are held and paid; absent: the quantities. */
+  reported?: Quantities
 }
 
 /**
@@ -111,7 +113,21 @@ export function measure(
     const texts = model.family.texts?.(parsed.body, model)
     if (texts) return count(outcome, texts, parsed, model, counter)
   }
-  return { quantities: withRequest(usage, model), source: 'upstream' }
+  const held = withHeldCalls(usage, parsed, model)
+  const quantities = withRequest(held, model)
+  return { quantities, source: 'upstream', ...(held !== usage && { reported: usage }) }
+}
+
+/**
+ * The figures with no more calls of the vendor's tools than are held: the request bounds them, and a vendor that makes more must not
+ * charge an account beyond that. The same figures if none is above.
+ */
+function withHeldCalls(usage: Quantities, parsed: ParsedRequest, model: Model): Quantities {
+  if (callUnits.every((unit) => !usage[unit])) return usage
+  const quote = model.family.quote(parsed, model)
+  const above = callUnits.filter((unit) => (usage[unit] ?? 0) > (quote[unit] ?? 0))
+  if (above.length === 0) return usage
+  return { ...usage, ...Object.fromEntries(above.map((unit) => [unit, quote[unit] ?? 0])) }
 }
 
 /**
@@ -145,7 +161,7 @@ async function count(
   counter: TokenCounter,
 ): Promise<Measure> {
   const { usage, text, textOmitted } = outcome
-  const reported = usage === 'invalid' ? {} : { ...usage }
+  const reported = usage === 'invalid' ? {} : { ...withHeldCalls(usage ?? {}, parsed, model) }
   const input = reported.input_token === undefined ? await counter.count(texts.join('\n')) : undefined
   const output = await counter.count(text)
   const scale = text === '' ? 1 : (text.length + textOmitted) / text.length

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { readResponse } from '../support/answers/response-events'
 import { startTestGateway, type TestGateway } from '../support/gateway'
-import { type Played, play, type Scenario } from '../support/scenario'
+import { type Json, type Played, play, type Scenario } from '../support/scenario'
 import { eventStream, startVendor } from '../support/vendors/vendor'
 
 const tokens = { per_1m_input_tokens: '1', per_1m_cached_input_tokens: '0.1', per_1m_output_tokens: '3' }
@@ -50,13 +50,15 @@ test.each([
   ['nothing of its searches', {}, 2],
   ['that none of them was made', { tool_usage: { web_search: { num_requests: 0 } } }, 0],
   ['how many were made', { tool_usage: { web_search: { num_requests: 1 } } }, 1],
-])('a stream that tells %s at its end is paid by that', async (_, facts, searches) => {
+  ['by the names of xAI how many were made', { calls: { web_search_calls: 1, x_search_calls: 0 } }, 1],
+])('a stream that tells %s at its end is paid by that', async (_, { calls, ...facts }: Json, searches) => {
   const items = [
     { type: 'web_search_call', id: 'ws_1', status: 'completed' },
     { type: 'web_search_call', id: 'ws_2', status: 'completed' },
     { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Found.' }] },
   ]
-  const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+  const counts = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+  const usage = { ...counts, ...(calls && { server_side_tool_usage_details: calls }) }
   const events = [
     { type: 'response.created', response: { id: 'resp_1', status: 'in_progress', output: [] } },
     ...items.flatMap((item, output_index) => [

@@ -118,9 +118,13 @@ export function responseFigures(response: Fields): Quantities | 'invalid' | unde
   return quantities
 }
 
-/** The searches that the vendor reports, else those among the items. */
-function searchesOf({ tool_usage: used, output }: Fields): { searches: number; isReported: boolean } {
-  const reported = asObject(asObject(used).web_search).num_requests
+/**
+ * The searches that the vendor reports, else those among the items. xAI has its own place for them: calls that have succeeded, which
+ * are the billed ones (docs.x.ai/developers/tools/tool-usage-details, 2026-11).
+ */
+function searchesOf({ tool_usage: used, usage, output }: Fields): { searches: number; isReported: boolean } {
+  const { web_search_calls: ofXai } = asObject(asObject(usage).server_side_tool_usage_details)
+  const reported = asObject(asObject(used).web_search).num_requests ?? ofXai
   if (reported !== undefined && reported !== null) {
     return { searches: reportedCount(reported), isReported: true }
   }

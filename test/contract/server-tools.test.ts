@@ -480,3 +480,14 @@ describe('of calls that a vendor reports', () => {
     },
   )
 })
+
+test('a search without a limit is sent with the one that is held', async () => {
+  const model = 'claude-haiku-4-5'
+  const look = { name: 'look', input_schema: { type: 'object' } }
+  const search = { type: 'web_search_20250305', name: 'web_search' }
+  const body = { messages: say('[sandbox searches=30] Hi'), max_tokens: 50, tools: [look, search] }
+  const { sent, charge } = await played({ path: () => '/v1/messages', body }, model)
+  expect(JSON.parse(sent[0] as string).tools).toEqual([look, { ...search, max_uses: 10 }])
+  expect(Number(charge.amount)).toBeWithin(100_000_000, 110_000_000)
+  expect(Number(charge.held)).toBeGreaterThan(Number(charge.amount))
+})

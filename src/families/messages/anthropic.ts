@@ -8,8 +8,10 @@ import { addEdit, edited, openEdit } from '../traits/edit'
 import { ignoredInMessages } from '../traits/ignored'
 import { messagesEdit } from '../traits/messages'
 import {
+  isSearch,
   MessagesBody,
   mediaTokensOfMessages,
+  OPEN_SEARCHES,
   outputOfMessages,
   plainMessages,
   quoteMessages,
@@ -91,8 +93,10 @@ function callOf(
   if (limit < body.max_tokens) edit.set.max_tokens = String(limit)
   const messages = withOwnThinking(body.messages, model)
   if (messages !== body.messages) edit.set.messages = JSON.stringify(messages)
+  const tools = boundedTools(body.tools)
+  if (tools !== body.tools) edit.set.tools = JSON.stringify(tools)
   edit.drop.push(...drop)
-  addEdit(edit, messagesEdit({ ...body, messages, max_tokens: limit }, model))
+  addEdit(edit, messagesEdit({ ...body, messages, tools, max_tokens: limit }, model))
   return {
     path,
     protocol: 'native',
@@ -100,4 +104,14 @@ function callOf(
     body: { edit },
     stream: false,
   }
+}
+
+/** The tools with a limit on searches, of which no more than that are held and charged. The same list if each has one. */
+function boundedTools(tools: MessagesBody['tools']): MessagesBody['tools'] {
+  const isOpen = (tool: object) => {
+    const { type, max_uses: most } = tool as { type?: unknown; max_uses?: unknown }
+    return isSearch(type) && (most === undefined || most === null)
+  }
+  if (!tools?.some(isOpen)) return tools
+  return tools.map((tool) => (isOpen(tool) ? { ...tool, max_uses: OPEN_SEARCHES } : tool))
 }

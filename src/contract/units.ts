@@ -188,6 +188,7 @@ export const unitTable = {
     key: 'per_1k_grounded_prompts',
     of: 'requests for which the vendor has searched, however often, where it bills those',
     per: 1_000,
+    pricing: 'grounded_prompt',
     flat: true,
     most: AS_QUOTED,
     call: true,

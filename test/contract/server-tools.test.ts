@@ -491,3 +491,25 @@ test('a search without a limit is sent with the one that is held', async () => {
   expect(Number(charge.amount)).toBeWithin(100_000_000, 110_000_000)
   expect(Number(charge.held)).toBeGreaterThan(Number(charge.amount))
 })
+
+test('lists of models and quotes have the prices of searches', async () => {
+  const authorization = `Bearer ${gateway.secret}`
+  const listed = await fetch(`${gateway.url}/v1/models`, { headers: { authorization } })
+  const { data } = (await listed.json()) as Json
+  const pricing = (id: string) => data.find((model: Json) => model.id === id).pricing
+  expect(pricing('pgt-5-mini').web_search).toBe('0.01')
+  expect(pricing('pgt-4.1-mini').web_search).toBe('0.025')
+  expect(pricing('gmx-3.5-flash-lite').web_search).toBe('0.014')
+  expect(pricing('own-prompts').grounded_prompt).toBe('0.035')
+  const held = async (more: object) => {
+    const body = { model: 'claude-haiku-4-5', max_tokens: 50, messages: say('Hi'), ...more }
+    const response = await gateway.post('/v1/quotes', { path: '/v1/messages', body })
+    return Number(((await response.json()) as Json).most_usd)
+  }
+  const search = { type: 'web_search_20250305', name: 'web_search' }
+  const [one, three] = [
+    await held({ tools: [{ ...search, max_uses: 1 }] }),
+    await held({ tools: [{ ...search, max_uses: 3 }] }),
+  ]
+  expect(three - one).toBeCloseTo(0.02, 6)
+})

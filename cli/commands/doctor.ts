@@ -142,7 +142,7 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
   const pending = examinePendingEnds(dataDir)
   return [
     finding,
-    ...(database ? [database.finding] : []),
+    ...(database?.findings ?? []),
     ...server,
     ...(server.some(({ check }) => check === 'versions') ? [] : [examineVersions()]),
     ...upstreams,

@@ -22,6 +22,7 @@ import { askHealth } from '../process/ask-health'
 import { askServer } from '../process/control'
 import type { Status } from '../process/control-channel'
 import { callable, listeningAddress } from '../process/server-address'
+import { judgeEngine } from './engine'
 import { broken, type Finding, ok, warning } from './findings'
 import type { OtherClock } from './machine'
 
@@ -78,32 +79,31 @@ function endedText(ended: readonly ListedModel[]): string {
   return `; ${ended.map(({ model }) => model.id).join(', ')} ${ended.length === 1 ? 'has' : 'have'} ended at the vendor`
 }
 
+/** A finding for the database, one for the engine of a server, and the server's clock. */
 export async function examineDatabase(
   config: Config,
   dataDir: string,
-): Promise<{ finding: Finding; clock: OtherClock | undefined }> {
+): Promise<{ findings: Finding[]; clock: OtherClock | undefined }> {
   const name = nameOfDatabase(config, dataDir)
   const at = performance.now()
   try {
     const state = await inspectDatabase(config, dataDir)
     const milliseconds = Math.round(performance.now() - at)
-    if (!state) return { finding: ok('database', `${name}: made at the first start`), clock: undefined }
-    const { schema, timeMs } = state
+    if (!state) return { findings: [ok('database', `${name}: made at the first start`)], clock: undefined }
+    const { schema, timeMs, engine } = state
     const clock =
       timeMs === undefined ? undefined : { name: 'the database', oursMs: Date.now(), theirsMs: timeMs }
     const verdict = verdictOn(state, 'upgrade')
     const change = verdict === 'upgrade' ? `; gateway upgrade brings it to ${program().schema}` : ''
-    return {
-      finding: ok('database', `${name} answers in ${milliseconds} ms, schema ${schema}${change}`),
-      clock,
-    }
+    const answers = ok('database', `${name} answers in ${milliseconds} ms, schema ${schema}${change}`)
+    return { findings: engine === undefined ? [answers] : [answers, judgeEngine(engine)], clock }
   } catch (error) {
     if (error instanceof SchemaRefused)
-      return { finding: broken('database', error.message, 'Nothing was changed.'), clock: undefined }
+      return { findings: [broken('database', error.message, 'Nothing was changed.')], clock: undefined }
     const cure = config.database
       ? 'Start PostgreSQL, or correct the address and password in database or GATEWAY_DATABASE_URL.'
       : 'See who owns the file, and whether its disk works; gateway restore brings a backup back.'
-    return { finding: broken('database', `${name}: ${lineOf(error)}`, cure), clock: undefined }
+    return { findings: [broken('database', `${name}: ${lineOf(error)}`, cure)], clock: undefined }
   }
 }
 

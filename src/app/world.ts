@@ -231,16 +231,25 @@ interface DatabaseState extends FoundSchema {
   kind: Db['kind']
   /** Time of the server in milliseconds since 1970; undefined for a file. */
   timeMs: number | undefined
+  /** `version()` of the server, such as `PostgreSQL 18.1 on x86_64 …`; undefined for a file. */
+  engine: string | undefined
 }
 
 /** The state of the database of a configuration, without a change to it; undefined while there is none. */
 export function inspectDatabase(config: Config, dataDir: string): Promise<DatabaseState | undefined> {
   return readDatabase(config, dataDir, async (db) => {
     const found = await findSchema(db)
-    const timeMs = db.kind === 'postgres' ? await outside.databaseTime(db) : undefined
+    const isServer = db.kind === 'postgres'
+    const timeMs = isServer ? await outside.databaseTime(db) : undefined
+    const engine = isServer ? await engineOf(db) : undefined
     await requireWholeCopy(db)
-    return { kind: db.kind, ...found, timeMs }
+    return { kind: db.kind, ...found, timeMs, engine }
   })
+}
+
+async function engineOf(db: Db): Promise<string> {
+  const [row] = await db.query({ sql: 'select version() as version' })
+  return String(row?.version)
 }
 
 /** Reads a database that may be in use, and never changes it. Undefined if there is none. Throws if it cannot be opened. */

@@ -621,6 +621,9 @@ test('the same commands on PostgreSQL', async () => {
   expect(await at('keys show alice')).toMatchObject({ budget_used_usd: '0.00' })
   expect(await at('usage --by key')).toMatchObject({ rows: [], total: { requests: 0 } })
   expect(await at('balance verify')).toMatchObject({ ok: true, books: { accounts_usd: '3.50' } })
+  const examined = await call(['doctor', '--json', '--data-dir', dataDir], { env })
+  const engine = JSON.parse(examined.stdout).findings.find((each: Json) => each.check === 'database engine')
+  expect(engine).toMatchObject({ state: 'ok', found: expect.stringMatching(/^PostgreSQL \d+/) })
 })
 
 test('output for people: a terminal gets colour and lines that fit, others neither', async () => {

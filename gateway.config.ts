@@ -225,7 +225,7 @@ export default {
       },
     },
     'gmx-3.5-flash-lite': {
-      family: 'openai-chat',
+      family: 'gemini-contents',
       upstream: 'google',
       upstreamModel: 'gemini-3.5-flash-lite',
       ownedBy: 'google',
@@ -242,7 +242,7 @@ export default {
       },
     },
     'gmx-2.5-flash-lite': {
-      family: 'openai-chat',
+      family: 'gemini-contents',
       upstream: 'google',
       upstreamModel: 'gemini-2.5-flash-lite',
       ownedBy: 'google',

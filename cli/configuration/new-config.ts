@@ -2,7 +2,7 @@
 // of a vendor.
 
 import catalogue from '../../gateway.config'
-import { upstreamKinds } from '../../src/upstreams/kinds'
+import { chatFamilyOf, upstreamKinds } from '../../src/upstreams/kinds'
 
 export interface NewUpstream {
   /** One of `choosableKinds`. */
@@ -162,7 +162,7 @@ function modelLines(kind: string): string[] {
   }
   return [
     `    // '${kind}-model': {`,
-    `    //   family: 'openai-chat',`,
+    `    //   family: '${chatFamilyOf(kind)}',`,
     `    //   upstream: '${kind}',`,
     `    //   upstreamModel: "the vendor's name for it",`,
     "    //   price: { per_1m_input_tokens: '0.50', per_1m_output_tokens: '1.50' },",

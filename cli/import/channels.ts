@@ -2,6 +2,8 @@
 // relay/channeltype/define.go and url.go (One API) and of constant/channel.go (New API). Up to 25 both
 // have the same numbers except for 2, 4 and 5.
 
+import { chatFamilyOf } from '../../src/upstreams/kinds'
+
 export interface ChannelKind {
   kind: string
   /** Their address for it where the channel names none. */
@@ -79,7 +81,7 @@ const EMBEDDING = /embed|(^|[-_/])(bge|m3e|gte|e5|tao-8k)([-_.]|$)/i
 /** The family of a model by its name and the kind of its upstream; undefined for what is neither chat nor embedding. */
 export function familyOf(name: string, kind: string): string | undefined {
   if (OTHER_WORK.test(name)) return undefined
-  if (!EMBEDDING.test(name)) return kind === 'anthropic' ? 'anthropic-messages' : 'openai-chat'
+  if (!EMBEDDING.test(name)) return chatFamilyOf(kind)
   if (kind === 'voyage') return 'voyage-embeddings'
   if (kind === 'anthropic' || kind === 'cohere') return undefined
   return kind === 'google' ? 'gemini-embeddings' : 'openai-embeddings'

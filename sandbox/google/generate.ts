@@ -38,6 +38,8 @@ interface Asked {
   /** Prompt tokens by modality. */
   prompt: Record<string, number>
   showsThoughts: boolean
+  /** The member of the usage that names the tier. */
+  tier: JsonObject
 }
 
 /** Answers a request to a model that is known to answer. */
@@ -102,7 +104,21 @@ function readAsked(request: VendorRequest, body: JsonObject, model: string): Ask
     directives,
   }
   const showsThoughts = asObject(config.thinkingConfig)?.includeThoughts === true
-  return { request, model, question, prompt: promptOf(body, request), showsThoughts }
+  return {
+    request,
+    model,
+    question,
+    prompt: promptOf(body, request),
+    showsThoughts,
+    tier: tierOf(request, body),
+  }
+}
+
+/** Google names the tier of the request, and Vertex AI the kind of traffic that its header asked for. */
+function tierOf({ path, headers }: VendorRequest, { serviceTier }: JsonObject): JsonObject {
+  if (!path.includes('/publishers/')) return { serviceTier: asString(serviceTier) ?? 'standard' }
+  const kind = headers['x-vertex-ai-llm-shared-request-type']
+  return { trafficType: kind === undefined ? 'ON_DEMAND' : `ON_DEMAND_${kind.toUpperCase()}` }
 }
 
 /** A schema of a declaration or of the answer: JSON schema, or Google's own with types in capitals. */
@@ -276,7 +292,7 @@ function* stepsOf(asked: Asked, choice: Choice, index: number): Generator<Step> 
 }
 
 function usageOf(
-  { question: { directives }, prompt }: Asked,
+  { question: { directives }, prompt, tier }: Asked,
   { output, thoughts, pictures }: Pick<Step, 'output' | 'thoughts' | 'pictures'>,
 ): JsonObject {
   const { cached = 0, searches = 0 } = directives
@@ -296,6 +312,7 @@ function usageOf(
   if (!usage) return {}
   const usageMetadata = {
     ...usage,
+    ...tier,
     promptTokensDetails: details(prompt),
     ...(cached > 0 && { cacheTokensDetails: [{ modality: 'TEXT', tokenCount: cached }] }),
     ...(pictures > 0 && { candidatesTokensDetails: details(made) }),

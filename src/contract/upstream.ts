@@ -60,6 +60,8 @@ export interface UpstreamKind {
   exchange?: TokenExchange
   /** How a stream that is not server-sent events becomes one. Absent: every stream is one. */
   framing?: StreamFraming
+  /** Family by which the vendor's conversations are usually served. Absent: the one of its OpenAI-compatible API. */
+  chatFamily?: string
   /** A call that costs nothing and proves the key; absent: the list of models of its OpenAI-compatible API. */
   probe?: Call
   /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */

@@ -20,6 +20,7 @@ beforeAll(async () => {
     models: {
       'gmx-2.5-flash-lite': catalogue['gmx-2.5-flash-lite'] as ModelConfig,
       'gmx-3.5-flash-lite': catalogue['gmx-3.5-flash-lite'] as ModelConfig,
+      compatible: { ...(catalogue['gmx-2.5-flash-lite'] as ModelConfig), family: 'openai-chat' },
       deaf: { ...local, price: { ...price, per_1m_input_audio_tokens: '9' }, inputModalities: ['image'] },
       'free-deaf': { ...local, free: true, inputModalities: ['image'] },
       unpriced: { ...local, price, inputModalities: ['audio', 'video'] },
@@ -30,6 +31,8 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const data = Buffer.alloc(3_200).toString('base64')
+/** Tokens that the sandbox counts for a sound. */
+const HEARD = 50
 const sound = { type: 'input_audio', input_audio: { data, format: 'wav' } }
 const film = { type: 'video_url', video_url: { url: 'https://example.com/a.mp4' } }
 
@@ -49,11 +52,25 @@ describe.each([
     const response = await ask(model, sound)
     expect(response.status).toBe(200)
     const body = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '{}') as Json
+    expect(body.contents.at(-1).parts.at(-1)).toEqual({ inlineData: { mimeType: 'audio/wav', data } })
+  })
+
+  test('what was sound costs as much as sound, where the vendor says how much was', async () => {
+    const { usage } = (await (await ask('gmx-2.5-flash-lite', sound)).json()) as Json
+    const { prompt_tokens: input = usage.input_tokens, completion_tokens: output = usage.output_tokens } =
+      usage
+    const { state, amount } = (await gateway.newestCharge()) as Json
+    expect([state, Number(amount)]).toEqual(['settled', (input - HEARD) * 100 + HEARD * 300 + output * 400])
+  })
+
+  test('the OpenAI-compatible endpoint gets sound as it was sent', async () => {
+    expect((await ask('compatible', sound)).status).toBe(200)
+    const body = JSON.parse(gateway.sandbox.calls.at(-1)?.body ?? '{}') as Json
     expect(body.messages.at(-1).content.at(-1)).toEqual(sound)
   })
 
   test('what may be sound costs as much as sound, where a vendor does not say how much was', async () => {
-    const answer = (await (await ask('gmx-2.5-flash-lite', sound)).json()) as Json
+    const answer = (await (await ask('compatible', sound)).json()) as Json
     const {
       prompt_tokens: input = answer.usage.input_tokens,
       completion_tokens: output = answer.usage.output_tokens,

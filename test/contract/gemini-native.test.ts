@@ -11,6 +11,7 @@ const price = {
   per_1m_cached_input_tokens: '0.10',
   per_1m_output_tokens: '2.00',
 }
+const tiered = { ...price, service_tiers: { flex: '0.5', priority: '2' } }
 const native = (upstreamModel: string, more: Partial<ModelConfig> = {}): ModelConfig => ({
   family: 'gemini-contents',
   upstream: 'google',
@@ -28,6 +29,8 @@ beforeAll(async () => {
       searching: native('gemini-3-pro-preview', { price: { ...price, per_1k_web_searches: '14' } }),
       grounding: native('gemini-2.5-flash', { price: { ...price, per_1k_grounded_prompts: '35' } }),
       vertex: native('google/gemini-3-flash-preview', { upstream: 'vertex' }),
+      tiers: native('gemini-2.5-flash', { price: tiered }),
+      'vertex-tiers': native('google/gemini-2.5-flash', { upstream: 'vertex', price: tiered }),
       drawing: native('gemini-2.5-flash-image', { price: { ...price, per_1m_output_image_tokens: '30' } }),
       hearing: native('gemini-3-flash-preview', { price: { ...price, per_1m_input_audio_tokens: '4.00' } }),
       compatible: { ...(testModels['test-google'] as ModelConfig), upstreamModel: 'gemini-3-flash-preview' },
@@ -245,6 +248,60 @@ test('responses keep sealed reasoning and calls of a function', async () => {
   expect(lastBody().contents[1].parts[0].thoughtSignature).not.toContain('skip')
 })
 
+describe('service tiers', () => {
+  /** The price of a chat by its usage, in nano-dollars, at the usual tier. */
+  const usual = ({ prompt_tokens: input, completion_tokens: output }: Json) => input * 1_000 + output * 2_000
+
+  for (const stream of [false, true]) {
+    test(`one with a price is asked for and paid${stream ? ', streamed' : ''}`, async () => {
+      const body = { messages: say('Hi'), stream, ...(stream && { stream_options: { include_usage: true } }) }
+      for (const [tier, factor] of [
+        ['flex', 0.5],
+        ['priority', 2],
+        ['default', 1],
+      ] as const) {
+        const { text, charges } = await ask('/v1/chat/completions', {
+          ...body,
+          model: 'tiers',
+          service_tier: tier,
+        })
+        expect(lastBody().serviceTier).toBe(tier === 'default' ? undefined : tier)
+        const [, input, output] = text.match(/"prompt_tokens":(\d+),"completion_tokens":(\d+)/) ?? []
+        const usage = { prompt_tokens: Number(input), completion_tokens: Number(output) }
+        expect(Number(charges[0]?.amount)).toBe(usual(usage) * factor)
+      }
+    })
+  }
+
+  test('Vertex AI is asked by a header, and its kind of traffic is the tier', async () => {
+    const { json, charges } = await ask('/v1/chat/completions', {
+      model: 'vertex-tiers',
+      messages: say('Hi'),
+      service_tier: 'flex',
+    })
+    expect(lastBody()).not.toHaveProperty('serviceTier')
+    expect(lastCall()?.headers['x-vertex-ai-llm-shared-request-type']).toBe('flex')
+    expect(json.service_tier).toBe('flex')
+    expect(Number(charges[0]?.amount)).toBe(usual(json.usage) / 2)
+  })
+
+  test('one without a price is refused to callers of chat, and left out for those of responses', async () => {
+    const asked = { model: 'g3', service_tier: 'flex' }
+    const free = { status: 400, vendorCalls: 0, charges: 0 }
+    const { json } = await ask('/v1/chat/completions', { ...asked, messages: say('Hi') }, free)
+    expect(json.error.param).toBe('service_tier')
+    await ask('/v1/responses', { ...asked, input: 'Hi' })
+    expect(lastBody()).not.toHaveProperty('serviceTier')
+  })
+
+  test('callers of Google name it in their own field', async () => {
+    const { json, charges } = await ask(contentsPath('tiers'), { ...said('Hi'), serviceTier: 'flex' })
+    expect(lastBody().serviceTier).toBe('flex')
+    const { promptTokenCount: input, totalTokenCount: total } = json.usageMetadata
+    expect(Number(charges[0]?.amount)).toBe((input * 1_000 + (total - input) * 2_000) / 2)
+  })
+})
+
 describe('contents', () => {
   test('pass as they were written, in both spellings, without the names of the address', async () => {
     const text =
@@ -277,7 +334,8 @@ describe('contents', () => {
     ['in the other spelling', { tools: [{ google_search: {} }] }, 'tools[0].google_search'],
     ['a map', { tools: [{ googleMaps: {} }] }, 'tools[0].googleMaps'],
     ['what is cached', { cached_content: 'cachedContents/1' }, 'cached_content'],
-    ['a tier', { serviceTier: 'flex' }, 'serviceTier'],
+    ['a tier without a price', { serviceTier: 'flex' }, 'serviceTier'],
+    ['a tier in both spellings', { service_tier: 'standard', serviceTier: 'standard' }, 'service_tier'],
     [
       'pictures, in mixed spelling',
       { generation_config: { responseModalities: ['IMAGE'] } },

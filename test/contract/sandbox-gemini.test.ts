@@ -55,7 +55,8 @@ describe('answers', () => {
       { content: { parts: [{ text: SAID }], role: 'model' }, finishReason: 'STOP' as never, index: 0 },
     ])
     const { promptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount } = answer.usageMetadata ?? {}
-    expect(answer.usageMetadata).toEqual({
+    expect(answer.usageMetadata as object).toEqual({
+      serviceTier: 'standard',
       promptTokenCount,
       candidatesTokenCount,
       thoughtsTokenCount: 16,

@@ -85,7 +85,7 @@ export const vendors: readonly Vendor[] = [
     second: 'google',
     // ai.google.dev/gemini-api/docs/pricing, 2026-11: queries of Gemini 3 and later, prompts of earlier models.
     bills: { searches: 'as_listed' },
-    families: { ...chat, embedding: ['gemini-embeddings'] },
+    families: { chat: ['gemini-contents'], embedding: ['gemini-embeddings'] },
     // ai.google.dev/gemini-api/docs/deep-research
     unserved: [[/^deep-research-/, 'it is an agent, which only the Interactions API runs']],
   },

@@ -376,7 +376,7 @@ function tableOfParts(
 
 /** The service tier that a request asks for; undefined leaves it to the vendor. A faster mode is a tier of its own. */
 export function askedTier({ body }: ParsedRequest): string | undefined {
-  const { service_tier: tier, speed } = body as { service_tier?: unknown; speed?: unknown }
+  const { serviceTier, service_tier: tier = serviceTier, speed } = body as Readonly<Record<string, unknown>>
   if (typeof speed === 'string' && !isBaseTier(speed)) return speed
   return typeof tier === 'string' ? tier : undefined
 }

@@ -3,7 +3,7 @@
 
 import type { FieldRule } from '../../contract/family'
 import { spellings } from '../dialects/gemini/body'
-import { geminiRules, PLAIN_TIERS, soundIn } from '../dialects/gemini/fields'
+import { geminiRules, soundIn, tierRules } from '../dialects/gemini/fields'
 import { ANOTHER_MODEL } from '../surcharges'
 import { documentStores, earlierAnswers, namedCaches } from '../vendor-state'
 
@@ -21,12 +21,7 @@ export const contentsFieldRules: readonly FieldRule[] = [
     'contents[].parts[].functionResponse.parts[].inlineData',
     'contents[].parts[].functionResponse.parts[].fileData',
   ),
-  ...spelled({
-    field: 'serviceTier',
-    plain: PLAIN_TIERS,
-    why: 'a service tier has prices of its own',
-    always: true,
-  }),
+  ...tierRules,
   ...namedCaches(...spellings('cachedContent')),
   ...documentStores(...spellings('tools[].fileSearch'), 'tools[].retrieval'),
   ...earlierAnswers(...spellings('continuationToken')),

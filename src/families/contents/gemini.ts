@@ -15,6 +15,7 @@ import {
   textsOfConversation,
 } from '../conversation/quote'
 import { GeminiBody, memberOf, plainGemini } from '../dialects/gemini/body'
+import { tierOf } from '../dialects/gemini/read'
 import { cutGemini, eventOf, usageInContents } from '../dialects/gemini/write'
 import { geminiFigures, readGeminiEvent, readGeminiReply, thinkingTokensIn } from '../protocols/gemini/read'
 import { geminiPath } from '../protocols/gemini/write'
@@ -50,6 +51,7 @@ export const geminiContents: MadeFamily<GeminiBody> = {
   fieldRules: contentsFieldRules,
 
   check(body, model) {
+    tierOf(body)
     geminiEdit(inCamelCase(body), model)
     const config = asObject(memberOf(body, 'generationConfig'))
     if (body.stream !== true || candidatesIn(config) === 1) return

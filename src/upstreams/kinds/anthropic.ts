@@ -11,6 +11,7 @@ const CALLERS_ID = /\b(file|container|skill)_/
 export const anthropic: UpstreamKind = {
   kind: 'anthropic',
   baseUrl: 'https://api.anthropic.com/v1',
+  chatFamily: 'anthropic-messages',
   secretVariable: 'ANTHROPIC_API_KEY',
   prefix: { openai: '', native: '' },
   fileHosts: [],

@@ -48,6 +48,7 @@ const CONVERSE_EVENTS: ReadonlySet<string> = new Set([
 export const bedrock: UpstreamKind = {
   kind: 'bedrock',
   baseUrl: `https://bedrock-runtime.${DEFAULT_REGION}.amazonaws.com`,
+  chatFamily: 'bedrock-converse',
   secretVariable: 'AWS_BEARER_TOKEN_BEDROCK',
   prefix: { openai: '/openai/v1', native: '' },
   fileHosts: [],

@@ -6,6 +6,7 @@ import { readErrorShape } from '../../lib/error-shapes'
 export const google: UpstreamKind = {
   kind: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  chatFamily: 'gemini-contents',
   secretVariable: 'GEMINI_API_KEY',
   prefix: { openai: '/openai', native: '' },
   fileHosts: [],

@@ -46,3 +46,8 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     minimax,
   ].map((kind) => [kind.kind, kind]),
 )
+
+/** The family by which conversations of a kind are usually served. */
+export function chatFamilyOf(kind: string): string {
+  return upstreamKinds.get(kind)?.chatFamily ?? 'openai-chat'
+}

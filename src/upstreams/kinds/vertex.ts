@@ -24,6 +24,7 @@ const PROBE = '/probe'
 export const vertex: UpstreamKind = {
   kind: 'vertex',
   baseUrl: 'https://aiplatform.googleapis.com/v1',
+  chatFamily: 'gemini-contents',
   secretVariable: 'GOOGLE_SERVICE_ACCOUNT',
   prefix: { openai: '', native: '' },
   fileHosts: [],

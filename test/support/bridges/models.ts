@@ -98,7 +98,8 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
   ],
   'gemini-contents': [
     ['google', 'gemini-3-flash-preview', { price: cached }],
-    ['google', 'gemini-2.5-flash'],
+    ['google', 'gemini-2.5-flash', { price: tiers }],
+    ['vertex', 'google/gemini-2.5-flash', { price: tiers }],
     ['google', 'gemma-local'],
   ],
   'bedrock-converse': [

@@ -128,9 +128,8 @@ const longMarks = [
   longCache('tools[].cache_control.ttl', 'cache_write_1h_token'),
 ]
 
-/** The vendor of responses has a tier, and a cache that costs more the longer it is kept. */
-const paidByResponses: readonly FieldRule[] = [
-  serviceTier,
+/** The vendor of responses has a cache that costs more the longer it is kept. */
+const longCaches: readonly FieldRule[] = [
   {
     field: 'prompt_cache_options.ttl',
     plain: ['30m'],
@@ -142,7 +141,8 @@ const paidByResponses: readonly FieldRule[] = [
 /** Rules for translated fields that cost more, or name another's property. Converse is sent no address. */
 export function chatRulesOn({ name, can }: Pick<Protocol, 'name' | 'can'>): readonly FieldRule[] {
   return [
-    ...(name === 'responses' ? paidByResponses : []),
+    ...('as' in can.service_tier ? [serviceTier] : []),
+    ...(name === 'responses' ? longCaches : []),
     ...files,
     ...(name === 'converse' ? [] : publicParts),
     ...('as' in can.audio ? sound : []),

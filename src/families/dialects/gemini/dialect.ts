@@ -3,7 +3,7 @@
 import { asObject } from '../../../lib/objects'
 import type { ConversationDialect } from '../../conversation/bridge'
 import { GeminiBody, memberOf, plainGemini } from './body'
-import { geminiDialectFields, geminiRules } from './fields'
+import { geminiDialectFields, geminiRules, tierRules } from './fields'
 import { readGemini, toolsOf } from './read'
 import { streamedGemini, wholeGemini } from './write'
 
@@ -13,7 +13,7 @@ export const geminiDialect: ConversationDialect<GeminiBody> = {
   errors: 'gemini',
   body: GeminiBody,
   fields: geminiDialectFields,
-  fieldRules: () => geminiRules,
+  fieldRules: ({ can }) => ('as' in can.service_tier ? [...tierRules, ...geminiRules] : geminiRules),
   seals: true,
   wishes: (body) => ({
     tools: toolsOf(body as GeminiBody),

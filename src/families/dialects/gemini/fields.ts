@@ -4,6 +4,7 @@
 
 import { bridgedFields, type FieldRule } from '../../../contract/family'
 import { type DialectField, meanings } from '../../conversation/concepts'
+import { serviceTier } from '../../surcharges'
 import { addresses } from '../../vendor-state'
 import { spellings } from './body'
 
@@ -40,6 +41,7 @@ const rows: readonly DialectField[] = [
     [`${CONFIG}.thinkingConfig.includeThoughts`, 'shows_thinking'],
     [`${CONFIG}.responseLogprobs`, 'logprobs', [false]],
     [`${CONFIG}.logprobs`, 'logprobs', [0]],
+    ['serviceTier', 'service_tier', PLAIN_TIERS],
   ),
   ...bridgedFields(
     'translated',
@@ -70,7 +72,6 @@ const rows: readonly DialectField[] = [
   ...bridgedFields(
     'refused',
     ['cachedContent', "it names what is kept in the vendor's account; send the contents"],
-    ['serviceTier', 'tiers are of another vendor', PLAIN_TIERS],
     ['continuationToken', "it names an earlier answer in the vendor's account"],
     ['contents[].parts[].videoMetadata', 'this model sees whole films'],
     ['contents[].parts[].mediaProcessing', 'this model reads files as they are'],
@@ -115,6 +116,13 @@ const rows: readonly DialectField[] = [
 export const geminiDialectFields: readonly DialectField[] = rows.flatMap((row) =>
   spellings(row.field).map((field) => ({ ...row, field })),
 )
+
+/** A tier, where it is sent. */
+export const tierRules: readonly FieldRule[] = spellings('serviceTier').map((field) => ({
+  ...serviceTier,
+  field,
+  plain: PLAIN_TIERS,
+}))
 
 /** Rules for translated fields that cost more, or name another's property. */
 export const geminiRules: readonly FieldRule[] = [

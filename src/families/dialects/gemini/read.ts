@@ -13,6 +13,7 @@ import type {
   ToolChoice,
 } from '../../conversation/conversation'
 import { type GeminiBody, memberOf } from './body'
+import { PLAIN_TIERS } from './fields'
 import { jsonSchemaOf } from './schemas'
 import { turnsOfContents } from './turns'
 
@@ -110,8 +111,24 @@ function settingsOf(body: GeminiBody, config: Fields): Settings {
     logprobs: memberOf(config, 'responseLogprobs') === true ? (number('logprobs') ?? 0) : undefined,
     user: undefined,
     cacheKey: undefined,
-    serviceTier: undefined,
+    serviceTier: tierOf(body),
   }
+}
+
+/**
+ * The service tier, if it is not the usual one. Throws 400 for one in both spellings: which of two is read, and paid, must not be
+ * the vendor's choice.
+ */
+export function tierOf(body: GeminiBody): string | undefined {
+  const { serviceTier, service_tier: other } = body as Fields
+  if (serviceTier !== undefined && other !== undefined) {
+    throw invalidRequest(
+      'service_tier',
+      "Invalid 'service_tier': 'serviceTier' is the same field. Send one of them.",
+    )
+  }
+  const tier = serviceTier ?? other
+  return typeof tier === 'string' && !PLAIN_TIERS.test(tier) ? tier : undefined
 }
 
 function numberAt(config: Fields, name: string): number | undefined {

@@ -6,12 +6,12 @@ import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
 import { leadingOf } from '../../conversation/sides'
+import { outputLimit, systemPrompt } from '../../conversation/writing'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { nameOf } from '../../sealed-reasoning'
 import { converseEdit } from '../../traits/converse'
 import { edited } from '../../traits/edit'
 import { checkEffort, effortOfBudget } from '../../traits/efforts'
-import { outputLimit, systemPrompt } from '../messages/write'
 import { cachePoint, converseMessages } from './messages'
 
 type Fields = Record<string, unknown>

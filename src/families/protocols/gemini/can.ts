@@ -66,5 +66,5 @@ export const geminiCan: Expressions = {
   user: { ignored: 'the vendor does not learn who the caller is' },
   cache_key: CACHED_ANYWAY,
   cached_by_key: CACHED_ANYWAY,
-  service_tier: { refused: 'there are no such tiers behind this model' },
+  service_tier: { as: '`serviceTier`, if the tier has a price; else it is left out' },
 }

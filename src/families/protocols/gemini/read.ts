@@ -36,6 +36,13 @@ const FAILURES: ReadonlySet<unknown> = new Set([
   'MALFORMED_RESPONSE',
 ])
 
+/** Kinds of traffic on Vertex AI that are tiers. */
+const TRAFFIC: ReadonlyMap<unknown, string> = new Map([
+  ['ON_DEMAND', 'standard'],
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['ON_DEMAND_FLEX', 'flex'],
+])
+
 /** The first candidate: each is a call of its own. */
 export function candidateIn(reply: unknown): Fields | undefined {
   return candidatesIn(reply).find(({ index }) => (index ?? 0) === 0)
@@ -70,9 +77,11 @@ export function thinkingTokensIn(reply: unknown): number {
   return reportedCount(tokens) || 0
 }
 
+/** The tier that served the request: Vertex AI has another member for it (`TrafficType` of @google/genai 3.3). */
 export function serviceTierIn(reply: unknown): string | undefined {
-  const { serviceTier: tier } = asObject(asObject(reply).usageMetadata)
-  return typeof tier === 'string' ? tier : undefined
+  const { serviceTier: tier, trafficType: traffic } = asObject(asObject(reply).usageMetadata)
+  if (typeof tier === 'string') return tier.toLowerCase()
+  return TRAFFIC.get(traffic)
 }
 
 /**

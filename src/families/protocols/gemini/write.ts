@@ -6,6 +6,7 @@ import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
 import { leadingOf } from '../../conversation/sides'
+import { pricedTier, withoutGaps } from '../../conversation/writing'
 import { edited } from '../../traits/edit'
 import { checkEffort } from '../../traits/efforts'
 import { geminiEdit } from '../../traits/gemini'
@@ -15,21 +16,30 @@ type Fields = Record<string, unknown>
 
 /** Seeds are numbers of 32 bits here. */
 const SEEDS = 2 ** 31
+/**
+ * The header that asks Vertex AI for a tier, which has no field for it (`sharedRequestType` of @ai-sdk/google):
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo.
+ */
+const VERTEX_TIER = 'x-vertex-ai-llm-shared-request-type'
 
 /** The call. Throws 400 for what cannot be said, with the field named. */
 export function writeGemini(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, extra } = conversation
+  const isVertex = model.upstream.kind === 'vertex'
+  const tier = pricedTier(settings, model)
   const system = leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => ({ text })))
   const request = withoutGaps({
     systemInstruction: system.length > 0 ? { parts: system } : undefined,
     contents: writtenContents(conversation, model, options),
     ...toolsOf(conversation),
+    serviceTier: isVertex ? undefined : tier,
     generationConfig: filled(configOf(settings, model, options)),
     ...extra?.gemini,
   })
   return {
     path: geminiPath(model, settings.stream ? 'streamGenerateContent?alt=sse' : 'generateContent'),
     protocol: 'native',
+    ...(isVertex && tier !== undefined && { headers: { [VERTEX_TIER]: tier } }),
     body: { json: edited(request, geminiEdit(request, model)) },
     stream: settings.stream,
   }
@@ -118,8 +128,4 @@ export function thinkingBudgetOf({ body }: Call): number {
 function filled(fields: Fields): Fields | undefined {
   const rest = withoutGaps(fields)
   return Object.keys(rest).length > 0 ? rest : undefined
-}
-
-function withoutGaps(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

@@ -6,7 +6,7 @@ import { invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
-import { leadingOf } from '../../conversation/sides'
+import { outputLimit, systemPrompt } from '../../conversation/writing'
 import type { MessagesBody } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
@@ -15,13 +15,6 @@ import { messagesEdit } from '../../traits/messages'
 import { marked, messagesOf, UNREAD } from './turns'
 
 type Fields = Record<string, unknown>
-
-const JSON_ONLY = 'Answer with one JSON object and nothing else.'
-const VERBOSITIES = {
-  low: 'Keep the answer short.',
-  medium: '',
-  high: 'Answer at length, with all details.',
-} as const
 
 export function writeMessages(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, cache, extra } = conversation
@@ -51,12 +44,6 @@ export function writeMessages(conversation: Conversation, model: Model, options:
   }
 }
 
-/** This vendor requires a limit. Without the caller's, it is the model's own, so that the answer is not cut. */
-export function outputLimit({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
-  const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
-  return Math.min(most, outputTokens ?? most)
-}
-
 /** The request without thinking that is not opened. Earlier thinking is of no use to an answer without any. */
 function withReadThinking(request: MessagesBody, { settings }: Conversation): MessagesBody {
   const isOff = settings.reasoning.isCarried && request.thinking?.type === 'disabled'
@@ -67,16 +54,6 @@ function withReadThinking(request: MessagesBody, { settings }: Conversation): Me
     content: Array.isArray(content) ? content.filter(isKept) : content,
   }))
   return { ...request, messages }
-}
-
-export function systemPrompt(conversation: Conversation): string {
-  const { format, verbosity = 'medium', isVerbosityUnasked } = conversation.settings
-  const texts = [
-    ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),
-    format?.type === 'json_object' ? JSON_ONLY : '',
-    isVerbosityUnasked ? '' : VERBOSITIES[verbosity],
-  ]
-  return texts.filter((text) => text !== '').join('\n\n')
 }
 
 /** Sampling fields. Models refuse both at once: a value without effect is left out. */

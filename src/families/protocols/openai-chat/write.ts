@@ -6,6 +6,7 @@ import { invalidRequest } from '../../../lib/errors'
 import { withReturned } from '../../chat/returned-reasoning'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { pricedTier, withoutGaps } from '../../conversation/writing'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { chatEdit } from '../../traits/chat'
 import { edited } from '../../traits/edit'
@@ -31,7 +32,7 @@ export function writeChat(conversation: Conversation, model: Model, options: Wri
     response_format: formatOf(settings),
     user: settings.user,
     prompt_cache_key: isOpenai ? settings.cacheKey : undefined,
-    service_tier: tierOf(settings, model),
+    service_tier: pricedTier(settings, model),
     stream: settings.stream ? true : undefined,
     stream_options: settings.stream && model.upstream.streamUsage ? { include_usage: true } : undefined,
     ...extra?.chat,
@@ -78,11 +79,6 @@ function effortOf({ reasoning }: Settings, model: Model): string | undefined {
   return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
 }
 
-/** A tier only if it has a price: the answer is the same without. */
-function tierOf({ serviceTier }: Settings, { priceList }: Model): string | undefined {
-  return priceList.tables.some(({ tier }) => tier === serviceTier) ? serviceTier : undefined
-}
-
 function toolsOf({ tools, choice, parallelCalls }: Conversation, isOpenai: boolean): Fields {
   const { mode, allowed } = choice ?? {}
   const forced = mode === 'required' && allowed?.length === 1 ? allowed[0] : undefined
@@ -119,11 +115,4 @@ function formatOf({ format }: Settings): Fields | undefined {
   if (format?.type !== 'json_schema') return format
   const { type, name, description, schema, isStrict } = format
   return { type, json_schema: withoutGaps({ name, description, schema, strict: isStrict || undefined }) }
-}
-
-/** The fields without null, which means the same as no value. */
-function withoutGaps(fields: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  )
 }

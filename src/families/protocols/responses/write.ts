@@ -6,6 +6,7 @@ import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
+import { withoutGaps } from '../../conversation/writing'
 import { withoutReasoning } from '../../responses/native-request'
 import { edited } from '../../traits/edit'
 import { checkEffort, effortOfBudget } from '../../traits/efforts'
@@ -147,11 +148,4 @@ function withoutSummary({ status, param }: GatewayError, request: Fields): Field
   if (status !== 400 || param !== 'reasoning.summary') return undefined
   const { summary, ...reasoning } = asObject(request.reasoning)
   return summary === undefined ? undefined : { ...request, reasoning }
-}
-
-/** The fields without null, which means the same as no value. */
-function withoutGaps(fields: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  )
 }

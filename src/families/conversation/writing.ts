@@ -1,0 +1,44 @@
+// Parts of a request that several protocols write alike. Nothing here must know a protocol.
+
+import type { Model } from '../../contract/family'
+import type { WriteOptions } from './bridge'
+import type { Conversation, Settings } from './conversation'
+import { leadingOf } from './sides'
+
+type Fields = Record<string, unknown>
+
+const JSON_ONLY = 'Answer with one JSON object and nothing else.'
+const VERBOSITIES = {
+  low: 'Keep the answer short.',
+  medium: '',
+  high: 'Answer at length, with all details.',
+} as const
+
+/** The instructions as one text, with settings that the protocol has no field for. */
+export function systemPrompt(conversation: Conversation): string {
+  const { format, verbosity = 'medium', isVerbosityUnasked } = conversation.settings
+  const texts = [
+    ...leadingOf(conversation).flatMap(({ parts }) => parts.map(({ text }) => text)),
+    format?.type === 'json_object' ? JSON_ONLY : '',
+    isVerbosityUnasked ? '' : VERBOSITIES[verbosity],
+  ]
+  return texts.filter((text) => text !== '').join('\n\n')
+}
+
+/** A limit in output tokens for vendors that require one: without the caller's it is the model's, so that the answer is not cut. */
+export function outputLimit({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
+  const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
+  return Math.min(most, outputTokens ?? most)
+}
+
+/** The service tier, if it has a price: the answer is the same without. */
+export function pricedTier({ serviceTier }: Settings, { priceList }: Model): string | undefined {
+  return priceList.tables.some(({ tier }) => tier === serviceTier) ? serviceTier : undefined
+}
+
+/** The fields without null and undefined, which mean the same as no value. */
+export function withoutGaps(fields: Fields): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  )
+}

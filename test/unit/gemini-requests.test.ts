@@ -10,6 +10,7 @@ import { responsesDialect } from '../../src/families/dialects/responses/dialect'
 import { geminiProtocol } from '../../src/families/protocols/gemini/protocol'
 import { sealReasoning } from '../../src/families/sealed-reasoning'
 import { knownModel, traitsOf } from '../../src/families/traits/known-models'
+import { refusedPrefill, refusedSchema, refusedToolChoice } from '../../src/families/traits/refusals'
 import { GatewayError } from '../../src/lib/errors'
 import { openContext } from '../support/bridges/sealed'
 import type { Json } from '../support/scenario'
@@ -220,6 +221,25 @@ describe('tools', () => {
     const named = { ...body, tool_choice: { type: 'function', function: { name: 'look' } } }
     expect(refusal(named, { traits: { forcedToolChoice: 'unnamed' } }).param).toBe('tool_choice')
     expect(sent(body, { traits: { forcedToolChoice: 'unnamed' } }).toolConfig).toBeDefined()
+  })
+
+  test('of earlier turns may have their arguments parsed, and nothing else than an object', () => {
+    const asked = (given: unknown) => ({
+      messages: [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'assistant',
+          tool_calls: [{ id: 'a', type: 'function', function: { name: 'look', arguments: given } }],
+        },
+        { role: 'tool', tool_call_id: 'a', content: 'seen' },
+      ],
+    })
+    const argsOf = (given: unknown) => sent(asked(given)).contents[1]?.parts[0].functionCall.args
+    expect(argsOf({ at: 1 })).toEqual({ at: 1 })
+    expect(argsOf(null)).toEqual({})
+    for (const given of [7, ['a'], true]) {
+      expect(refusal(asked(given), {}).param).toBe('messages[1].tool_calls[0].function.arguments')
+    }
   })
 
   test('have results behind their calls, in one content', () => {
@@ -451,4 +471,16 @@ describe('signatures', () => {
       ['Hm', undefined],
     ])
   })
+})
+
+test('a wish for thinking that is no object is refused', () => {
+  for (const thinking of ['x', 7, []]) expect(refusal({ thinking }, {}).param).toBe('thinking')
+})
+
+test('what a model refuses is named in the words of the caller of Google', () => {
+  const model = { id: 'm', family: { operation: 'contents' } } as unknown as Model
+  expect(refusedToolChoice(model)).toMatchObject({ param: 'toolConfig.functionCallingConfig.mode' })
+  expect(refusedToolChoice(model).message).toContain("Use 'AUTO'")
+  expect(refusedSchema(model)).toMatchObject({ param: 'generationConfig.responseJsonSchema' })
+  expect(refusedPrefill(model, 2)).toMatchObject({ param: 'contents[2]' })
 })

@@ -5,10 +5,12 @@ import type { Model } from '../../contract/family'
 import { type GatewayError, invalidRequest } from '../../lib/errors'
 
 /** A forced call of a tool, which the model cannot be asked for. */
-export function refusedToolChoice({ id }: Model): GatewayError {
+export function refusedToolChoice({ id, family }: Model): GatewayError {
+  const isContents = family.operation === 'contents'
+  const field = isContents ? 'toolConfig.functionCallingConfig.mode' : 'tool_choice'
   return invalidRequest(
-    'tool_choice',
-    `Unsupported value: 'tool_choice' cannot force a call of a tool with ${id}. Use 'auto', and say in the prompt which tool to call.`,
+    field,
+    `Unsupported value: '${field}' cannot force a call of a tool with ${id}. Use '${isContents ? 'AUTO' : 'auto'}', and say in the prompt which tool to call.`,
     'unsupported_value',
   )
 }
@@ -17,31 +19,39 @@ export function refusedToolChoice({ id }: Model): GatewayError {
 const FORMATS: Readonly<Record<string, string>> = {
   messages: 'output_config.format',
   responses: 'text.format',
+  contents: 'generationConfig.responseJsonSchema',
+}
+
+/** Other fields that mean the same, within a sentence. */
+const OTHER_FORMATS: Readonly<Record<string, string>> = {
+  messages: ", or 'output_format',",
+  contents: ", or 'responseSchema',",
 }
 
 /** An answer by a JSON schema, which the model does not make. */
 export function refusedSchema({ id, family }: Model): GatewayError {
   const field = FORMATS[family.operation] ?? 'response_format'
-  const older = family.operation === 'messages' ? ", or 'output_format'," : ''
+  const other = OTHER_FORMATS[family.operation] ?? ''
   return invalidRequest(
     field,
-    `Unsupported value: '${field}'${older} has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
-    'unsupported_value',
-  )
-}
-
-/** A last message that is the beginning of the answer. `index` counts the messages. */
-export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
-  const field = family.operation === 'responses' ? 'input' : `messages[${index}]`
-  return invalidRequest(
-    field,
-    `Unsupported value: '${field}' ends with a message of the assistant, which ${id} cannot continue. End with a message of the user.`,
+    `Unsupported value: '${field}'${other} has a JSON schema, and ${id} does not answer by one. Leave it out, and describe the answer in the prompt.`,
     'unsupported_value',
   )
 }
 
 /** The fields of conversations by the operation. */
 const TURNS: Readonly<Record<string, string>> = { responses: 'input', contents: 'contents' }
+
+/** A last message that is the beginning of the answer. `index` counts the messages. */
+export function refusedPrefill({ id, family }: Model, index: number): GatewayError {
+  const turns = TURNS[family.operation] ?? 'messages'
+  const field = turns === 'input' ? turns : `${turns}[${index}]`
+  return invalidRequest(
+    field,
+    `Unsupported value: '${field}' ends with a message of the assistant, which ${id} cannot continue. End with a message of the user.`,
+    'unsupported_value',
+  )
+}
 
 /** A conversation in which nobody says anything. */
 export function nothingToAnswer({ family }: Model): GatewayError {

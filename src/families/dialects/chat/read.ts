@@ -157,6 +157,7 @@ function formatOf({ response_format: format }: ChatBody): AnswerFormat | undefin
 function reasoningOf(body: ChatBody): ReasoningWish {
   const { reasoning_effort: effort } = body
   const { thinking, include_reasoning: isShown } = body as Extras
+  if (isGiven(thinking) && !isObject(thinking)) throw wrongType('thinking', 'an object')
   const { type, budget_tokens: budget } = asObject(thinking)
   return {
     effort: effort ?? (type === 'disabled' ? 'none' : undefined),

@@ -2,7 +2,7 @@
 // joined to their calls.
 
 import { invalidRequest } from '../../../lib/errors'
-import { asObject } from '../../../lib/objects'
+import { asObject, asText, isObject } from '../../../lib/objects'
 import type { ChatBody } from '../../chat/caller-side'
 import type { AssistantStep, Part, ToolCall, ToolResult, Turn } from '../../conversation/conversation'
 import { chatTexts, partsOfMessage } from './parts'
@@ -102,7 +102,15 @@ function callOf({ id, type, function: called, custom: own }: Fields, at: string)
   if (typeof id !== 'string' || typeof name !== 'string') {
     throw invalidRequest(at, `Invalid '${at}': expected an 'id', and a 'function' with its 'name'.`)
   }
-  const given = form === 'custom' ? input : text
-  const none = form === 'custom' ? '' : '{}'
-  return { id, name, input: typeof given === 'string' ? given : none, form, at }
+  if (form === 'custom') return { id, name, input: asText(input), form, at }
+  const given = text ?? '{}'
+  // Some clients send arguments parsed.
+  const sent = isObject(given) ? JSON.stringify(given) : given
+  if (typeof sent === 'string') return { id, name, input: sent, form, at }
+  const place = `${at}.function.arguments`
+  throw invalidRequest(
+    place,
+    `Invalid type for '${place}': expected a text with a JSON object.`,
+    'invalid_type',
+  )
 }

@@ -34,6 +34,22 @@ const FAILED_REASONS: ReadonlyMap<unknown, { status: number; code: string; messa
   ],
 ])
 
+/**
+ * Reasons for the end of a candidate of Gemini that are failures of the model, such as a call that nobody can make
+ * (NousResearch/hermes-agent#83882, 2026-08-11): https://ai.google.dev/api/generate-content#FinishReason.
+ */
+const FAILED_CANDIDATES: ReadonlySet<unknown> = new Set([
+  'MALFORMED_FUNCTION_CALL',
+  'UNEXPECTED_TOOL_CALL',
+  'TOO_MANY_TOOL_CALLS',
+  'MISSING_THOUGHT_SIGNATURE',
+  'MALFORMED_RESPONSE',
+])
+
+export function isFailedCandidate({ finishReason }: Readonly<Record<string, unknown>>): boolean {
+  return FAILED_CANDIDATES.has(finishReason)
+}
+
 /** The failure that a completion names as the reason for its end; undefined if it names none. */
 export function failureByReason(choices: unknown) {
   if (!Array.isArray(choices)) return undefined
@@ -63,7 +79,19 @@ export function readErrorShape(body: unknown): ErrorShape {
   const detail = asObject(outer.detail)
   if (textOf(detail.message)) return shape({ ...detail, code: detail.code ?? detail.status })
   const failure = failureByReason(outer.choices)
-  return shape(failure ? { code: failure.code, message: failure.message } : outer)
+  if (failure) return shape({ code: failure.code, message: failure.message })
+  const candidate = failedCandidateIn(outer)
+  return shape(candidate ? candidateFailure(candidate) : outer)
+}
+
+function failedCandidateIn({ candidates }: Record<string, unknown>): Record<string, unknown> | undefined {
+  return (Array.isArray(candidates) ? candidates.map(asObject) : []).find(isFailedCandidate)
+}
+
+/** The failure of a candidate: Google says in its message which call it was. */
+function candidateFailure({ finishReason, finishMessage }: Record<string, unknown>): Record<string, unknown> {
+  const message = textOf(finishMessage) || 'The model failed while it made the answer. A repeat can help.'
+  return { code: finishReason, message }
 }
 
 /** Whether a body reports an error, in any of the known forms. */
@@ -90,6 +118,7 @@ export function statedStatus(body: unknown): number | undefined {
   }
   const failure = failureByReason(outer.choices)
   if (failure) return failure.status
+  if (failedCandidateIn(outer)) return 502
   const { code, type } = readErrorShape(body)
   return statusByWord.get(code ?? '') ?? statusByWord.get(type ?? '')
 }

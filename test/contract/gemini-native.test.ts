@@ -151,11 +151,10 @@ describe('chat completions', () => {
       })
       expect(json.choices[0].finish_reason).toBe('content_filter')
     }
-    await ask(
-      '/v1/chat/completions',
-      { model: 'g3', messages: say('[sandbox finish=MALFORMED_FUNCTION_CALL] Hi') },
-      { status: 502 },
-    )
+    const failing = { model: 'g3', messages: say('[sandbox finish=MALFORMED_FUNCTION_CALL] Hi') }
+    const words = ['Ended by MALFORMED_FUNCTION_CALL.']
+    await ask('/v1/chat/completions', failing, { status: 502, words })
+    await ask('/v1/chat/completions', { ...failing, stream: true }, { words, reported: 'upstream_error' })
   })
 
   test('sound needs a price of its own, in every dialect', async () => {

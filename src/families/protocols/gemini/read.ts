@@ -3,7 +3,7 @@
 
 import { HIDDEN, type Made, type Reading, SHOWN, shownText } from '../../../contract/reading'
 import type { Quantities } from '../../../contract/units'
-import { isErrorShape } from '../../../lib/error-shapes'
+import { isErrorShape, isFailedCandidate } from '../../../lib/error-shapes'
 import { asObject, isObject } from '../../../lib/objects'
 import type { AnswerStop } from '../../conversation/answer'
 import { ABSURD_FIGURE, reportedCount } from '../../shared-schemas'
@@ -27,15 +27,6 @@ const STOPS: ReadonlyMap<unknown, AnswerStop> = new Map<unknown, AnswerStop>([
     'IMAGE_RECITATION',
   ].map((reason): [string, AnswerStop] => [reason, 'filter']),
 ])
-/** Reasons that are failures of the model: a call that nobody can make (NousResearch/hermes-agent#83882, 2026-08-11). */
-const FAILURES: ReadonlySet<unknown> = new Set([
-  'MALFORMED_FUNCTION_CALL',
-  'UNEXPECTED_TOOL_CALL',
-  'TOO_MANY_TOOL_CALLS',
-  'MISSING_THOUGHT_SIGNATURE',
-  'MALFORMED_RESPONSE',
-])
-
 /** Kinds of traffic on Vertex AI that are tiers. */
 const TRAFFIC: ReadonlyMap<unknown, string> = new Map([
   ['ON_DEMAND', 'standard'],
@@ -98,7 +89,7 @@ function searchesIn(reply: unknown): number {
 /** Reads a whole reply. */
 export function readGeminiReply(reply: unknown): Reading {
   const candidate = candidateIn(reply)
-  const isAnswer = candidate ? !FAILURES.has(candidate.finishReason) : blockIn(reply) !== undefined
+  const isAnswer = candidate ? !isFailedCandidate(candidate) : blockIn(reply) !== undefined
   return {
     output: madeIn(reply),
     ...factsOf(reply, true),
@@ -118,7 +109,7 @@ export function readGeminiEvent(event: unknown): Reading {
   return {
     output: madeIn(event),
     ...factsOf(event, isEnd),
-    ...(isEnd && { end: FAILURES.has(reason) ? 'finished-failed' : 'finished' }),
+    ...(isEnd && { end: candidate && isFailedCandidate(candidate) ? 'finished-failed' : 'finished' }),
   }
 }
 

@@ -12,7 +12,7 @@ import { messagesAnswers } from '../bridges/messages-answers'
 import { responsesAnswers } from '../bridges/responses-answers'
 import { createRandom, type Random } from '../random'
 import type { Json } from '../scenario'
-import { geminiStream } from './gemini-answers'
+import { geminiStream, oddGeminiStreams } from './gemini-answers'
 import { figuresIn, grammarFaults, stopTold, tokensTold } from './grammars'
 import { askedOf, type Meeting } from './pairs'
 import { wordsInEvents, wordsInReply } from './told-words'
@@ -44,7 +44,9 @@ export function streamsOf(protocol: string, seed: number, count: number): Stream
 
 /** Streams of a protocol with an event lost, doubled, moved, changed or added: one of many places. */
 export const oddStreamsOf = (protocol: string, seed: number): StreamSample[] =>
-  protocol === 'gemini' ? [] : streamCases(protocol as VendorProtocol, { seed, step: 20, generated: 0 })
+  protocol === 'gemini'
+    ? [...oddGeminiStreams]
+    : streamCases(protocol as VendorProtocol, { seed, step: 20, generated: 0 })
 
 /** Recorded replies of a protocol. */
 export function repliesOf(protocol: string): { label: string; reply: Json }[] {
@@ -90,7 +92,8 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
 /** Faults against the grammar where a vendor's stream is odd and its words cannot be known. A failure may come anywhere. */
 export function oddStreamFaults(meeting: Meeting, model: Model, { label, events }: StreamSample): string[] {
   const outcome = streamOutcome(model, askedOf(meeting, model, true), [events], { ending: 'finish' })
-  if (outcome.readings.some(({ end = '' }: Json) => end?.startsWith('failed'))) return []
+  if (outcome.readings.some(({ end = '' }: Json) => end?.endsWith('failed') || end?.startsWith('failed')))
+    return []
   return grammarFaults(meeting.dialect, outcome.events, 'whole').map(
     (fault) => `${meeting.name}, ${model.id}, ${label}: ${fault}`,
   )

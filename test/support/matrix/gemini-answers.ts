@@ -46,3 +46,35 @@ const eventOf = (parts: readonly Json[], finishReason?: string): Json => ({
   usageMetadata,
   responseId: 'r1',
 })
+
+const piece = (parts: Json[] | undefined, more: Json = {}): Json => ({
+  candidates: [{ index: 0, ...(parts && { content: { role: 'model', parts } }), ...more }],
+})
+const end: Json = { finishReason: 'STOP' }
+const figures: Json = { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 }
+
+/** Streams that are allowed and rare. */
+export const oddGeminiStreams: readonly StreamSample[] = Object.entries<Json[]>({
+  'no candidates at first': [{ candidates: [] }, piece([{ text: 'Hi' }], end)],
+  'an end without parts': [piece([{ text: 'Hi' }]), piece(undefined, end)],
+  'nothing but an end': [piece(undefined, end)],
+  'a call that nobody can make': [
+    piece([{ text: 'Hi' }]),
+    piece(undefined, { finishReason: 'MALFORMED_FUNCTION_CALL' }),
+  ],
+  'a blocked prompt': [{ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: figures }],
+  'figures after the end': [piece([{ text: 'Hi' }], end), { usageMetadata: figures }],
+  'a signature alone': [
+    piece([{ text: 'Hi' }]),
+    piece([{ text: '', thoughtSignature: 'c2ln' }]),
+    piece(undefined, end),
+  ],
+  'two candidates in a chunk': [
+    {
+      candidates: [
+        ...piece([{ text: 'Hi' }], end).candidates,
+        { ...piece([{ text: 'Ho' }], end).candidates[0], index: 1 },
+      ],
+    },
+  ],
+}).map(([label, events]) => ({ label, events }))

@@ -40,7 +40,8 @@ export interface Scheduler {
 const KEEP_HOLDS = 'release expired holds'
 const END_LATE = 'end charges late'
 const FOLLOW_TIME = 'follow the time'
-const STAYING = new Set([KEEP_HOLDS, END_LATE, FOLLOW_TIME])
+const KEEP_TASKS = 'keep the leases of tasks'
+const STAYING = new Set([KEEP_HOLDS, END_LATE, KEEP_TASKS, FOLLOW_TIME])
 
 const MINUTE_MS = 60_000
 /** When rare jobs run first: processes that are replaced often must not put them off forever. */
@@ -143,8 +144,9 @@ function jobsOf(
   return [
     { name: KEEP_HOLDS, everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
     { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater() },
+    { name: KEEP_TASKS, everyMs: 10_000, run: () => gateway.renewTasks() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
-    { name: 'sweep tasks', everyMs: 30_000, run: () => poller.sweep() },
+    { name: 'sweep tasks', everyMs: 30_000, run: () => gateway.renewTasks().then(() => poller.sweep()) },
     { name: 'deliver webhooks', everyMs: BEAT_MS, run: () => webhooks.beat() },
     { name: 'remove artifacts', everyMs: MINUTE_MS, run: async () => world.artifacts?.sweep() },
     { name: 'remove kept responses', everyMs: MINUTE_MS, run: () => sweepResponses(world) },

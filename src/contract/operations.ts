@@ -21,6 +21,8 @@ interface OperationRow {
   keepsAnswers?: true
   /** True if the answer is a compaction of the conversation, which is never kept. */
   compacts?: true
+  /** True if a caller may have the answer made while nobody waits, as a task. */
+  canBeDeferred?: true
   /** Headers of the caller that go to the vendor. */
   forwards?: readonly string[]
   summary: string
@@ -53,6 +55,7 @@ const TRANSCRIPTS = ['text/plain', 'application/x-subrip', 'text/vtt'] as const
 const table = [
   {
     name: 'chat',
+    canBeDeferred: true,
     path: '/v1/chat/completions',
     body: 'json',
     dialect: 'openai',
@@ -65,6 +68,7 @@ const table = [
   },
   {
     name: 'messages',
+    canBeDeferred: true,
     path: '/v1/messages',
     // The Anthropic SDK adds /v1/messages to its base address, the AI SDK only /messages, and both read ANTHROPIC_BASE_URL.
     aliases: ['/messages'],
@@ -80,6 +84,7 @@ const table = [
   },
   {
     name: 'completions',
+    canBeDeferred: true,
     path: '/v1/completions',
     body: 'json',
     dialect: 'openai',
@@ -142,6 +147,7 @@ const table = [
   },
   {
     name: 'speech',
+    canBeDeferred: true,
     path: '/v1/audio/speech',
     body: 'json',
     dialect: 'openai',
@@ -153,6 +159,7 @@ const table = [
   },
   {
     name: 'image',
+    canBeDeferred: true,
     path: '/v1/images/generations',
     body: 'json',
     // Another form exists too, and callers of every family read their own.
@@ -165,6 +172,7 @@ const table = [
   },
   {
     name: 'image-edit',
+    canBeDeferred: true,
     path: '/v1/images/edits',
     body: 'form',
     asJson: 'image',
@@ -190,6 +198,7 @@ const table = [
   },
   {
     name: 'transcription',
+    canBeDeferred: true,
     path: '/v1/audio/transcriptions',
     body: 'form',
     dialect: 'openai',
@@ -208,6 +217,7 @@ const table = [
   },
   {
     name: 'translation',
+    canBeDeferred: true,
     path: '/v1/audio/translations',
     body: 'form',
     dialect: 'openai',

@@ -4,6 +4,7 @@
 import type { ResponseLimits } from '../config/responses'
 import { DatabaseUnavailable, type Db } from '../db/db'
 import { isObject } from '../lib/objects'
+import { isResultId } from './results'
 import { findChain, findItems, type KeptHead, readContents } from './rows'
 
 /** An item of an input or output, as callers send it and get it back. */
@@ -43,6 +44,7 @@ export async function chainOf(
   account: string,
   id: string,
 ): Promise<KeptHead[]> {
+  if (isResultId(id)) return []
   const chain = await findChain(db, account, id, now())
   if (chain.length === 0 && pendingEnds.count > 0)
     throw new DatabaseUnavailable('responses wait for the database')

@@ -1,4 +1,4 @@
-// Reads how long a caller wants to wait for a task: `wait=true` or `wait=30` in the address or the body, or the header
+// Reads whether a caller wants the answer later, and how long it wants to wait for a task: `wait=true` or `wait=30` in the address or the body, or the header
 // `Prefer: wait=30` (RFC 7240). It must never fail a request: unreadable values mean no wait.
 
 /** Longest wait: proxies cut connections that are silent for longer. */
@@ -18,4 +18,9 @@ export function waitOfRequest(url: string, prefer: string | null): number {
   const inAddress = query === -1 ? 0 : waitOf(new URLSearchParams(url.slice(query)).get('wait'))
   const preferred = /(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])/.exec(prefer ?? '')?.[1]
   return Math.max(inAddress, waitOf(preferred))
+}
+
+/** Whether a `Prefer` header asks for an answer that comes later: `respond-async` (RFC 7240, section 4.1). */
+export function prefersLater(prefer: string): boolean {
+  return /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(prefer)
 }

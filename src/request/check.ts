@@ -17,6 +17,7 @@ import { editObject } from '../lib/json/json'
 import type { System } from '../lib/system'
 import { createValidator } from '../lib/validate'
 import type { RequestLogRow } from '../request-log/row'
+import type { Deferral } from './deferral'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
 import type { RequestSession } from './session'
@@ -40,6 +41,8 @@ export interface CheckedRequest {
   toKeep?: ResponseToKeep | undefined
   /** The session that its calls belong to; absent for none, or where there is no choice of keys and upstreams. */
   session?: RequestSession | undefined
+  /** Absent unless the answer is made later, as a task. */
+  deferral?: Deferral | undefined
   /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
   background?: { isFollowed: boolean } | undefined
 }
@@ -296,6 +299,21 @@ function formFor(model: Model, form: Form): Record<string, unknown> {
 
 function parseJson(json: JsonBody, byteLength: number): Parsed {
   return { body: parseBody(json), byteLength, source: json, fingerprint: json.text }
+}
+
+/** Takes fields of the gateway out of a request that has been read. */
+export function withoutFields(read: ReadRequest, names: readonly string[]): void {
+  const { given, form } = read
+  if (form) {
+    const fields = new Map([...form.fields].filter(([name]) => !names.includes(name)))
+    read.form = { ...form, fields }
+    read.given = parseForm(read.form)
+    return
+  }
+  if (!given.source) return
+  const { text, scanned } = given.source
+  const bytes = Buffer.from(editObject(text, scanned, { drop: names }))
+  read.given = { ...parseJson(scanBody(bytes), bytes.byteLength), fingerprint: given.fingerprint }
 }
 
 function parseForm(form: Form): Parsed {

@@ -35,6 +35,8 @@ export interface Line {
   priceDrifts: PriceDrifts
 }
 
+const NOTHING_USED: Measure = { quantities: {}, source: 'counted' }
+
 /** Ends of answers that callers are told of as errors, though their status was that of a success. */
 const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdown'])
 
@@ -49,15 +51,14 @@ async function endAnswered(
   saved: SavedAnswer,
   known?: Measure,
 ): Promise<number> {
-  const {
-    request: { parsed, model },
-    logRow,
-    charge,
-  } = reservation
+  const { request, logRow, charge } = reservation
+  const { parsed, model } = request
   noteUpstreamEnd(logRow, world.monotonic())
   const measured = known ?? (await measure(outcome, parsed, model, world.tokenCounter))
+  // An answer without output is delivered all the same: as the end of a task it is paid with nothing.
+  const paid = measured ?? (request.deferral && outcome.endedBy === 'done' ? NOTHING_USED : undefined)
   let paidNano = 0
-  if (measured) paidNano = await reservations.settle(reservation, outcome, measured, saved)
+  if (paid) paidNano = await reservations.settle(reservation, outcome, paid, saved)
   else await reservations.release(reservation, outcome.endedBy, outcome)
   if (outcome.usage === 'invalid') {
     world.log('upstream_usage_invalid', {
@@ -139,6 +140,7 @@ export async function endWhole(
   const { message: reason } = refusal
   world.log('answer_not_delivered', { request: charge.id, upstream: model.upstream.name, reason })
   logRow.endedBy = 'balance'
+  reservation.failure = refusal
   await reservations.release(reservation, 'balance', outcome)
   throw refusal
 }
@@ -202,6 +204,8 @@ export async function endFailed(
   if (reservation && !reservation.isEnded) {
     const endedBy = endedByOf(error)
     logRow.endedBy = endedBy
+    const known = knownError(error)
+    if (known instanceof GatewayError) reservation.failure = known
     try {
       await reservations.release(reservation, endedBy)
     } catch (fault) {

@@ -25,6 +25,7 @@ import { formatUsd } from '../lib/money'
 import { createSemaphore } from '../lib/semaphore'
 import type { CallerTrace } from '../lib/trace-context'
 import { newLogRow, type RequestLogRow } from '../request-log/row'
+import { markSent } from '../tasks/rows'
 import {
   type Answered,
   answer,
@@ -35,10 +36,12 @@ import {
   type WholeAnswer,
 } from './answer/answer'
 import { answerInBackground, DETACHED_CALLER, initialResponse } from './answer/background'
+import { acceptedAnswer, acceptedHeaders } from './answer/deferred'
 import { keepResults } from './answer/kept'
 import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
 import { type CheckedRequest, inDialect, type Reword } from './check'
+import type { DeferralWish } from './deferral'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
 import { prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
@@ -74,6 +77,8 @@ export interface Incoming {
   metadata?(): string | null
   /** A header of the request, by its lower-case name; absent for a tool. Read only where there is a choice of keys or upstreams. */
   header?(name: string): string | null
+  /** Whether the answer may come later, by the path or a header; undefined if neither says so. */
+  deferral?(): DeferralWish | undefined
   /** Called when the answer, or its last bytes, is ready: a silent connection may be closed from here on. */
   rest?(): void
   /** Called instead when the answer is a stream of events that are made in the background. */
@@ -106,6 +111,8 @@ export interface Gateway {
   runningRequests(): number
   /** Tries again to end charges that the database could not end. */
   endLater(): Promise<void>
+  /** Renews the leases of the tasks that this process makes. */
+  renewTasks(): Promise<void>
 }
 
 /** Texts that are counted at a time for the holds of requests. */
@@ -136,6 +143,7 @@ export function createGateway(world: RequestWorld): Gateway {
     isSilent: (charge) => reservations.isSilent(charge),
     runningRequests: () => reservations.size,
     endLater: () => reservations.endLater(),
+    renewTasks: () => reservations.renewTasks(),
   }
 }
 
@@ -194,6 +202,11 @@ async function handle(
     reservation = reserved
     reservation.record = record
     reservations.add(reservation)
+    if (request.deferral) {
+      const owned = content
+      content = undefined
+      return await answerLater(line, reservation, incoming, () => makeLater(line, reserved, owned))
+    }
     // 6, 7. Call the vendor and read its answer, one model of a route after the other. 502, 504.
     const answered = await answerOfAny(
       line,
@@ -207,11 +220,45 @@ async function handle(
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
-    if (reservation && !reservation.isEnded && !reservation.request.background) reservation.caller = incoming
+    if (reservation && isAnswered(reservation)) reservation.caller = incoming
     else if (reservation?.request.background?.isFollowed) incoming.follow?.()
     else incoming.rest?.()
     // The vendor has received the files, or does not need them any more.
     if (content && !(content instanceof Uint8Array)) await content.dispose()
+  }
+}
+
+/** Whether the answer of a handled request still goes to its caller. */
+function isAnswered({ isEnded, request: { background, deferral } }: Reservation): boolean {
+  return !isEnded && !background && !deferral
+}
+
+/** Makes the answer of a deferred request while nobody waits, and ends its task. Never throws. */
+async function makeLater(line: Line, reservation: Reservation, content: Uint8Array | Form): Promise<void> {
+  const { world } = line
+  const { task, logRow, charge } = reservation
+  try {
+    if (!task) throw new Error('a deferred request always has a task')
+    await markSent(world.db, task.id, world.now())
+    const answered = await answerOfAny(line, reservation, DETACHED_CALLER)
+    const from = { ...DETACHED_CALLER, waitMs: 0, gatewayUrl: () => task.gatewayUrl }
+    const response = await ended(line, reservation, answered, from)
+    // A file that grows ends its request itself, when it is read to its end.
+    if (answered.kind === 'stream') await readAll(response)
+  } catch (error) {
+    await endFailed(line, logRow, reservation, error).catch((fault) =>
+      world.log('charge_not_ended', { request: charge.id, error: String(fault) }),
+    )
+  } finally {
+    if (!(content instanceof Uint8Array)) await content.dispose()
+  }
+}
+
+async function readAll({ body }: Response): Promise<void> {
+  try {
+    for await (const _ of body ?? []);
+  } catch {
+    // Its request has ended with the reason.
   }
 }
 
@@ -271,12 +318,33 @@ function isOthersChance(
   return error.code !== 'hold_expired' && (error.status === 429 || error.status >= 500)
 }
 
+/** The facts about a caller that the end of a request needs. */
+type Waiting = Pick<Incoming, 'gatewayUrl' | 'signal' | 'waitMs'>
+
+/** Answers with the task of a request that `make` begins to make: as it begins, or as it has ended if the caller waits. */
+async function answerLater(
+  line: Line,
+  reservation: Reservation,
+  incoming: Waiting,
+  make: () => Promise<void>,
+): Promise<Response> {
+  const {
+    task,
+    request: { deferral },
+  } = reservation
+  if (!task || !deferral) throw new Error('a deferred request always has a task')
+  void make()
+  const headers = withIds(acceptedHeaders(task, deferral), reservation)
+  const ended = await endOfTask(line, reservation, incoming)
+  return new Response(ended?.body ?? acceptedAnswer(task).body, { status: ended?.status ?? 202, headers })
+}
+
 /** Ends an answered request, and answers its caller. */
 function ended(
   line: Line,
   reservation: Reservation,
   answered: Answered,
-  incoming: Incoming,
+  incoming: Waiting,
 ): Response | Promise<Response> {
   switch (answered.kind) {
     case 'whole':
@@ -296,7 +364,7 @@ async function endedWhole(
   line: Line,
   reservation: Reservation,
   { contentType, outcome, measured, body, replies }: WholeAnswer,
-  incoming: Incoming,
+  incoming: Pick<Incoming, 'gatewayUrl'>,
 ): Promise<Response> {
   const { world } = line
   const {
@@ -354,7 +422,7 @@ async function endedTask(
   line: Line,
   reservation: Reservation,
   submitted: TaskBegun,
-  incoming: Incoming,
+  incoming: Waiting,
 ): Promise<Response> {
   endHandedOver(line, reservation, submitted.status)
   const { status, body } = (await endOfTask(line, reservation, incoming)) ?? submitted

@@ -9,6 +9,7 @@ import { checkWebhook } from '../webhooks/address'
 import { findEarlierTasks } from './answer/submit-task'
 import { beginAnswer, beginSealing } from './answer-context'
 import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
+import { fingerprintOf, takeDeferral } from './deferral'
 import type { Incoming } from './line'
 import { metadataOf } from './metadata'
 import { checkSealed } from './sealed-items'
@@ -24,6 +25,7 @@ export async function prepareRequest(
   logRow: RequestLogRow,
 ): Promise<CheckedRequest> {
   const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
+  const deferral = await takeDeferral(world, read, incoming.deferral?.())
   const kept = incoming.operation.keepsAnswers
     ? await beginAnswer(world, read, incoming.idempotencyKey)
     : checkCallers(world, read)
@@ -32,6 +34,10 @@ export async function prepareRequest(
   logRow.metadata = metadata ?? null
   const request = checkRequest(read, incoming, logRow.at)
   request.metadata = metadata
+  if (deferral) {
+    request.deferral = deferral
+    request.fingerprint = fingerprintOf(request)
+  }
   if (kept) Object.assign(request, kept)
   if (!read.answer) beginSealing(world, request)
   if (request.family.kind === 'task') await checkTask(world, request, logRow)

@@ -12,11 +12,11 @@ import {
 } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { billOf, type Measure, type Outcome } from '../billing/ledger/metering'
-import { type EndedBy, endsAtHold, shuttingDown, timedOut } from '../contract/failures'
+import { cutError, type EndedBy, endsAtHold, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { tokensOf } from '../contract/units'
-import { DatabaseUnavailable, type Statement } from '../db/db'
+import { apply, DatabaseUnavailable, type Statement } from '../db/db'
 import { endStatements } from '../kept-responses/keep'
 import { CancelToken } from '../lib/cancel-token'
 import type { ErrorCode } from '../lib/error-codes'
@@ -25,8 +25,10 @@ import { IndexedSet, type Member } from '../lib/indexed-set'
 import { watchWhileNeeded } from '../lib/ticker'
 import { noteFailure } from '../request-log/failure'
 import { noteFailedAttempt, noteRefusal, type RequestLogRow } from '../request-log/row'
+import { DEFERRED_LEASE_MS, renewTaskLease } from '../tasks/deferred'
 import { deleteTask, type NewTask } from '../tasks/rows'
 import { releaseInBackground, settlementInBackground } from './answer/background'
+import { releaseOfDeferred, settlementOfDeferred } from './answer/deferred'
 import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
 import type { RunningRequests } from './running-requests'
@@ -46,6 +48,8 @@ export interface Reservation extends Member {
   isEnded: boolean
   /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
+  /** The error that the request ends with, for the task that readers see; absent: it follows from the end. */
+  failure?: GatewayError | undefined
   /** Notes what is delivered; absent unless bodies are kept. */
   record?: BodyRecord | undefined
   /** The caller to notify of the end, if the answer continues after the request was handled. */
@@ -62,6 +66,8 @@ interface PendingEnd {
   work(): Promise<unknown>
   /** Where it is on the disk; absent if it is in memory only. */
   place?: number | undefined
+  /** Whether a deferred task ends with it. */
+  isOfTask?: boolean
   /** Present where the hold may just as well expire: a process that stops does not wait for this end. */
   canExpire?: true
 }
@@ -175,6 +181,23 @@ export class Reservations {
       this.repeat({ charge: charge.id, work, place: this.keep({ charge, also: also() }) }, error)
       return false
     }
+  }
+
+  /** Renews the leases of the deferred tasks that this process makes, or whose end it has yet to store. */
+  async renewTasks(): Promise<void> {
+    const { db, now } = this.world
+    const running = [...this.open.all()].filter(({ request }) => request.deferral)
+    const charges = [...running.map(({ charge }) => charge.id), ...this.pendingTasks]
+    if (charges.length === 0) return
+    const leaseUntil = now() + DEFERRED_LEASE_MS
+    await apply(
+      db,
+      charges.map((charge) => renewTaskLease(charge, leaseUntil)),
+    )
+  }
+
+  private get pendingTasks(): string[] {
+    return this.pending.flatMap(({ charge, isOfTask }) => (isOfTask ? [charge] : []))
   }
 
   /** Whether this process still works on a charge, if only on its end. */
@@ -313,8 +336,9 @@ export class Reservations {
       this.giveBackLater(charge, [freeKey(charge.id)])
       throw error
     }
+    const isOfTask = reservation.task !== undefined
     this.repeat(
-      { charge: charge.id, work: () => this.make(reservation, end, this.world.now()), place },
+      { charge: charge.id, work: () => this.make(reservation, end, this.world.now()), place, isOfTask },
       error,
     )
     return end.settlement?.priceNano ?? 0
@@ -353,6 +377,7 @@ export class Reservations {
       request: { parsed, model, toKeep, background },
       charge,
       idempotencyKey,
+      task,
     } = reservation
     const { db, now } = this.world
     const { endedBy, usageJson, failed } = outcome
@@ -370,10 +395,16 @@ export class Reservations {
     }
     // Only a whole answer may be replayed.
     const isWhole = (endedBy === 'done' || endedBy === 'balance') && !failed
-    const also = idempotencyKey ? [isWhole ? saveAnswer(db, charge.id, saved) : freeKey(charge.id)] : []
+    const also =
+      idempotencyKey && !task ? [isWhole ? saveAnswer(db, charge.id, saved) : freeKey(charge.id)] : []
+    if (task && !isWhole) return this.releaseOf(reservation, endedBy, outcome)
     if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
-    const again = idempotencyKey && isWhole ? [retakeKey(idempotencyKey, charge)] : []
+    const again = idempotencyKey && isWhole && !task ? [retakeKey(idempotencyKey, charge)] : []
     const end = { charge: asBilled(charge, model, json), settlement, also, again }
+    if (task) {
+      const release = this.releaseFor(reservation, 'expired', outcome)
+      return settlementOfDeferred(this.world, task, end, saved, release)
+    }
     if (!background || !toKeep) return end
     return settlementInBackground(this.world, toKeep, end, this.releaseFor(reservation, 'expired', outcome))
   }
@@ -383,18 +414,21 @@ export class Reservations {
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd | Promise<ChargeEnd> {
-    const { background, toKeep } = reservation.request
+    const { background, toKeep, deferral } = reservation.request
     const end = this.releaseFor(reservation, endedBy, outcome)
+    if (deferral && reservation.task)
+      return releaseOfDeferred(this.world, reservation.task, end, reservation.failure ?? cutError(endedBy))
     return background && toKeep ? releaseInBackground(this.world, toKeep, end) : end
   }
 
   private releaseFor(
-    { request: { parsed, model }, charge, idempotencyKey, task }: Reservation,
+    { request: { parsed, model, deferral }, charge, idempotencyKey, task }: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd {
-    const also: Statement[] = idempotencyKey ? [freeKey(charge.id)] : []
-    if (task) also.push(deleteTask(task.id))
+    // A deferred request has its answer, the task, whatever becomes of that.
+    const also: Statement[] = idempotencyKey && !deferral ? [freeKey(charge.id)] : []
+    if (task && !deferral) also.push(deleteTask(task.id))
     const released = { endedBy, endedAt: this.world.now() }
     // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
     const usage = outcome?.usage

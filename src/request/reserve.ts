@@ -2,7 +2,13 @@
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
 import { balanceOf } from '../billing/ledger/balances'
-import { answerAgain, claimKey, type IdempotencyKey, type SavedAnswer } from '../billing/ledger/idempotency'
+import {
+  answerAgain,
+  claimKey,
+  type IdempotencyKey,
+  type SavedAnswer,
+  saveAnswer,
+} from '../billing/ledger/idempotency'
 import { type Charge, hold } from '../billing/ledger/ledger'
 import {
   accountPeriodOf,
@@ -26,8 +32,10 @@ import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { lastCutOf } from '../request-log/last-cut'
 import type { RequestLogRow } from '../request-log/row'
+import { guardOpenTasks, MOST_OPEN_TASKS, OPEN_TASKS } from '../tasks/deferred'
 import { insertTask, type NewTask } from '../tasks/rows'
 import { initialResponse } from './answer/background'
+import { acceptedAnswer, deferredTask } from './answer/deferred'
 import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import { availableNanoOf, leanerHold } from './lean-hold'
@@ -64,7 +72,7 @@ export async function reserve(
 ): Promise<Reservation | SavedAnswer> {
   const { world } = line
   const { db } = world
-  const { key, family } = request
+  const { key } = request
   const now = world.now()
   const charge = chargeOf(request, logRow.id, now, world.process)
   if (request.metadata !== undefined) {
@@ -76,9 +84,8 @@ export async function reserve(
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
   if (idempotencyKey) conditions.push(claimKey(idempotencyKey, charge.id, now))
-  const task =
-    family.kind === 'task' ? newTask(request, family, charge, from, world.newId('video')) : undefined
-  const rows = task ? [insertTask(task)] : backgroundRows(world, request, charge)
+  const task = taskOf(request, charge, from, world.newId)
+  const rows = task ? taskRows(world, request, task, idempotencyKey) : backgroundRows(world, request, charge)
   const result = await hold(db, charge, conditions, rows).catch((error) => {
     line.reservations.takeBack(charge, task, error)
     throw error
@@ -98,6 +105,7 @@ export async function reserve(
     }
   }
   const isStep = firstTokens(request.parsed, request.model) !== undefined
+  if ((refusedBy as string) === OPEN_TASKS) throw tooManyOpen()
   if (refusedBy === 'balance') {
     const refusal = notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
     throw await afterCut(world, refusal, key.id, now)
@@ -108,6 +116,38 @@ export async function reserve(
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(line, request, idempotencyKey, logRow, from)
+}
+
+/** The task of a request whose answer comes later; undefined for others. */
+function taskOf(
+  request: CheckedRequest,
+  charge: Charge,
+  from: ReserveOptions,
+  newId: (prefix: string) => string,
+): NewTask | undefined {
+  const { family, deferral } = request
+  if (family.kind === 'task') return newTask(request, family, charge, from, newId('video'))
+  return deferral && deferredTask(request, deferral, charge, from, newId('task'))
+}
+
+/** The rows of a task. A deferred one is answered at once, so that its answer is saved with the hold. */
+function taskRows(
+  { db }: RequestWorld,
+  { deferral, key }: CheckedRequest,
+  task: NewTask,
+  idempotencyKey: IdempotencyKey | null,
+): Statement[] {
+  if (!deferral) return [insertTask(task)]
+  const saved = idempotencyKey ? [saveAnswer(db, task.charge, acceptedAnswer(task))] : []
+  return [guardOpenTasks(key.account), insertTask(task), ...saved]
+}
+
+function tooManyOpen(): GatewayError {
+  return new GatewayError(429, {
+    code: 'Throttling.ConcurrencyQuota',
+    message: `The account may have ${MOST_OPEN_TASKS} requests at a time that are answered later. Wait for one to end.`,
+    headers: { 'retry-after': '3' },
+  })
 }
 
 /** The row of a response in the background. Its lease is as long as the vendor may take to begin. */
@@ -297,11 +337,13 @@ function newTask(
   const { webhook_url: webhookUrl } = parsed.body as { webhook_url?: string | null }
   return {
     id,
+    operation: 'video',
     account: key.account,
     keyId: key.id,
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,
+    leaseUntil: 0,
     pollContext: {
       ...family.task.pollContext(parsed.body, model),
       ...(parsed.remixOf && { remixOf: parsed.remixOf.id }),

@@ -1,16 +1,18 @@
-// Deletes a video task for its account, with the results that are kept of it. What still runs is stopped first, as far
+// Deletes a task for its account, with the results that are kept of it. What still runs is stopped first, as far
 // as its vendor can; a task must never be deleted while its charge is open.
 
 import type { Artifacts } from '../artifacts/artifacts'
 import type { Db } from '../db/db'
+import { deleteResult } from '../kept-responses/results'
 import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
+import { begunAlready, stopDeferred } from './deferred'
 import { findTask } from './find'
 import { requestCancel } from './leases'
 import { deleteEnded } from './rows'
-import type { Task } from './task'
+import { isDeferred, type Task } from './task'
 
-export interface DeleteWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'log'> {
+export interface DeleteWorld extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'log'> {
   /** Null if results are not kept. */
   artifacts: Artifacts | null
   db: Db
@@ -24,11 +26,12 @@ const LATE = /:late$/
 
 /** Deletes a task. Throws 409 for one that goes on, and 503 if its results cannot be deleted now. */
 export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<void> {
-  const ended = task.state === 'submitted' ? await stopped(world, task, leaves) : task
+  const ended = task.state === 'submitted' ? await stopAny(world, task, leaves) : task
   // Another request may have deleted it meanwhile, which is what was asked for.
   if (!ended) return
   if (ended.state === 'submitted') throw goesOn(ended)
   try {
+    if (isDeferred(ended)) await deleteResult(world.db, ended, world.now())
     for (const charge of new Set([ended.charge, ended.charge.replace(LATE, '')]))
       await world.artifacts?.removeOf(charge)
   } catch (error) {
@@ -38,6 +41,14 @@ export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () =>
   if (await deleteEnded(world.db, task.id)) return
   const left = await findTask(world.db, task.account, task.id)
   if (left) throw goesOn(left)
+}
+
+/** The task after it was asked to stop. A deferred one stops at once, or not at all. */
+async function stopAny(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<Task | undefined> {
+  if (!isDeferred(task)) return stopped(world, task, leaves)
+  const { db, now, newId } = world
+  await stopDeferred(db, task, { now: now(), webhookId: newId('msg') })
+  return findTask(db, task.account, task.id)
 }
 
 /** The task after its vendor was asked to stop it; undefined if it is gone. */
@@ -56,7 +67,9 @@ async function stopped(
   }
 }
 
-function goesOn({ id, upstreamId, cancelAnswer }: Task): GatewayError {
+function goesOn(task: Task): GatewayError {
+  const { id, upstreamId, cancelAnswer } = task
+  if (isDeferred(task)) return begunAlready(task)
   const why =
     upstreamId === null ? 'it is not known yet whether its vendor has begun it' : (cancelAnswer ?? 'it runs')
   return new GatewayError(409, {

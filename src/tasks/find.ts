@@ -1,5 +1,6 @@
 // Finds tasks: for callers, for commands, and for the job that handles abandoned ones. It must never write.
 
+import type { OperationName } from '../contract/operations'
 import { Conditions } from '../db/conditions'
 import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
@@ -36,6 +37,7 @@ export function taskNotFound(id: string): GatewayError {
 
 export interface TaskFilter {
   state?: TaskState | typeof UNKNOWN
+  operation?: OperationName
   model?: string
   account?: string
   keyId?: string
@@ -54,6 +56,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
   const list = new Conditions(...(state === UNKNOWN ? [`state = 'submitted'`] : []))
     .where('error_code = ?', state === UNKNOWN ? UNKNOWN : undefined)
     .where('state = ?', state === UNKNOWN ? undefined : state)
+    .where('operation = ?', filter.operation)
     .where('model = ?', filter.model)
     .where('account = ?', filter.account)
     .where('key_id = ?', filter.keyId)
@@ -83,7 +86,7 @@ export async function findStranded(
   const others = `and charge not in (select id from open_charges where process in (${places}))`
   const rows = await db.query({
     sql: `select * from tasks where state = 'submitted' and upstream_id is null and error_code is null
-      and created_at <= $1 ${liveProcesses.length > 0 ? others : ''} limit 1000`,
+      and operation = 'video' and created_at <= $1 ${liveProcesses.length > 0 ? others : ''} limit 1000`,
     parameters: [before, ...liveProcesses],
   })
   return rows.map((row) => taskOfRow(db, row))
@@ -94,7 +97,7 @@ export async function findOverdue(db: Db, now: number, upstreams: readonly strin
   // No upstream has an empty name, and no database takes an empty list.
   const known = ["''", ...upstreams.map((_name, index) => `$${index + 2}`)].join(', ')
   const rows = await db.query({
-    sql: `select * from tasks where state = 'submitted' and deadline_at <= $1 and lease_until <= $1
+    sql: `select * from tasks where state = 'submitted' and operation = 'video' and deadline_at <= $1 and lease_until <= $1
       and (upstream_id is null or upstream not in (${known})) limit 1000`,
     parameters: [now, ...upstreams],
   })

@@ -1,4 +1,4 @@
-// The end of a video task: with its charge and its webhook, in one transaction. A task must never end twice, and never
+// The end of a task: with its charge and its webhook, in one transaction. A task must never end twice, and never
 // without its charge, whoever tries to end it at the same time.
 
 import {
@@ -15,7 +15,7 @@ import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { insertWebhook } from '../webhooks/rows'
-import { documentOf, type Task, taskTextPlace } from './task'
+import { documentOf, isDeferred, type Task, taskTextPlace } from './task'
 import { CANCELED } from './transitions'
 
 export interface Success {
@@ -58,6 +58,11 @@ export const LOST = {
 export const STOPPED = {
   code: CANCELED,
   message: 'The task was canceled. Nothing was charged.',
+} satisfies Reason
+export const INTERRUPTED = {
+  code: 'task_interrupted',
+  message:
+    'The gateway process that made this task has stopped. It is not sent again, because the upstream may have begun it. Nothing was charged: send the request again.',
 } satisfies Reason
 const NOT_BEGUN = {
   code: 'not_begun',
@@ -156,7 +161,7 @@ function endStatements(
   const made = ending.state === 'succeeded' ? ending : undefined
   // Every task that has ended has a seed: the vendor's, else the requested one.
   const seed = ending.document === NOTHING_READ ? null : (task.pollContext.seed ?? null)
-  const shown = { seed, ...ending.document }
+  const shown = isDeferred(task) ? ending.document : { seed, ...ending.document }
   const document = documentOf(task, shown, ending.state, error)
   const stored = (text: string | undefined, column: string) =>
     text === undefined ? null : db.codec.encode(text, taskTextPlace(task.id, column))

@@ -4,12 +4,13 @@
 import type { Db } from '../db/db'
 import { conflict, notFound } from '../lib/errors'
 import { redeliver } from '../webhooks/rows'
+import { begunAlready, stopDeferred } from './deferred'
 import { findTask } from './find'
 import { failUnsubmitted } from './finish'
 import { askAgain } from './late-success'
 import { requestCancel } from './leases'
 import { acceptTask } from './rows'
-import type { Task } from './task'
+import { isDeferred, type Task } from './task'
 import { taskStateOf } from './task-json'
 
 /** Findings of an operator about a task at its vendor. */
@@ -23,14 +24,26 @@ export async function requireTaskOfAny(db: Db, id: string): Promise<Task> {
   return task
 }
 
+interface OrderTime {
+  now: number
+  newId(prefix: string): string
+}
+
 function assertRunning(task: Task): void {
   if (task.state !== 'submitted')
     throw conflict('task_ended', `${task.id} has ended: it ${taskStateOf(task)}.`)
 }
 
-/** Has the vendor asked to stop a task. No effect on one that ends meanwhile. Rejects with 409. */
-export async function orderCancel(db: Db, task: Task, now: number): Promise<void> {
+/**
+ * Stops a deferred task whose call has not begun, or has the vendor asked to stop a video. No effect on a video that ends
+ * meanwhile. Rejects with 409.
+ */
+export async function orderCancel(db: Db, task: Task, { now, newId }: OrderTime): Promise<void> {
   assertRunning(task)
+  if (isDeferred(task)) {
+    if (await stopDeferred(db, task, { now, webhookId: newId('msg') })) return
+    throw begunAlready(task)
+  }
   if (task.upstreamId === null)
     throw conflict(
       'task_unknown',
@@ -44,8 +57,13 @@ export async function reconcileTask(
   db: Db,
   task: Task,
   { finding, upstreamId }: { finding: Finding; upstreamId: string | undefined },
-  { now, newId }: { now: number; newId(prefix: string): string },
+  { now, newId }: OrderTime,
 ): Promise<void> {
+  if (isDeferred(task))
+    throw conflict(
+      'task_not_changed',
+      `${task.id} is a request that the gateway answers itself, so no vendor has a task of it: it ends by itself.`,
+    )
   if ((finding === 'found') !== (upstreamId !== undefined))
     throw conflict('upstream_id_missing', "'upstream_id' goes with the finding `found`, and only with that.")
   if (finding === 'ask_again') {

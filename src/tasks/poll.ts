@@ -9,6 +9,7 @@ import type { System } from '../lib/system'
 import { askUpstream, modelOf, stopAtUpstream } from './ask-upstream'
 import {
   type EndOptions,
+  type INTERRUPTED,
   NOTHING_READ,
   type SettledTask,
   STOPPED,
@@ -20,7 +21,7 @@ import { type KeepVideoWorld, keepVideo } from './keep-video'
 import { succeedLate } from './late-success'
 import { postpone } from './leases'
 import { endingOf, type PollAnswer, postponementAfterFault, postponementOf } from './poll-answer'
-import { lastDocumentOf, type Task } from './task'
+import { isDeferred, lastDocumentOf, type Task } from './task'
 
 export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId' | 'log'> {
   catalogue: Pick<Catalogue, 'models' | 'upstreams'>
@@ -52,12 +53,12 @@ export class TaskPolls {
     }
   }
 
-  /** Ends a task past its deadline that nobody polls. Never throws. */
-  async timeOut(task: Task): Promise<void> {
+  /** Ends a task that nobody polls: past its deadline, or left by the process that made it. Never throws. */
+  async giveUpOn(task: Task, error: typeof TIMED_OUT | typeof INTERRUPTED): Promise<void> {
     try {
-      await this.end(task, { state: 'failed', document: lastDocumentOf(task), error: TIMED_OUT })
-    } catch (error) {
-      await this.giveUp(task, this.world.now(), error)
+      await this.end(task, { state: 'failed', document: lastDocumentOf(task), error })
+    } catch (fault) {
+      await this.giveUp(task, this.world.now(), fault)
     }
   }
 
@@ -131,7 +132,7 @@ export class TaskPolls {
   /** Counts the payment in the metrics, and compares the price with the vendor's. */
   private noteEnd(task: Task, ending: TaskEnding, { paidNano, amounts }: SettledTask): void {
     const { catalogue, metrics } = this.world
-    metrics?.addVideo(task, paidNano)
+    if (!isDeferred(task)) metrics?.addVideo(task, paidNano)
     const model = amounts && modelOf(catalogue, task)
     if (!model || ending.state !== 'succeeded') return
     this.priceDrifts.note({ request: task.charge, model, usageJson: ending.usageJson }, () => amounts)

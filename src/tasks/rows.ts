@@ -1,4 +1,4 @@
-// The rows of video tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A
+// The rows of tasks from the hold to the vendor's id. Each change names the state that it expects of the row. A
 // task must never be sent to a vendor twice, and its hold must never come or go without it.
 
 import { freeKey } from '../billing/ledger/idempotency'
@@ -12,6 +12,7 @@ export type NewTask = Pick<
   Task,
   | 'id'
   | 'account'
+  | 'operation'
   | 'keyId'
   | 'model'
   | 'upstream'
@@ -24,6 +25,7 @@ export type NewTask = Pick<
   | 'size'
   | 'createdAt'
   | 'deadlineAt'
+  | 'leaseUntil'
 >
 
 const UNKNOWN_MESSAGE =
@@ -33,8 +35,8 @@ const UNKNOWN_MESSAGE =
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
-        deadline_at, gateway_url, size, cost, poll_at, polls, misses, missing, lease_until, fence)
-      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $14, $10, 0, 0, 0, 0, 0)`,
+        deadline_at, gateway_url, size, cost, operation, lease_until, poll_at, polls, misses, missing, fence)
+      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $10, 0, 0, 0, 0)`,
     parameters: [
       task.id,
       task.account,
@@ -50,6 +52,8 @@ export function insertTask(task: NewTask): Statement {
       task.gatewayUrl,
       task.size,
       task.costNano,
+      task.operation,
+      task.leaseUntil,
     ],
   }
 }
@@ -58,7 +62,9 @@ export function insertTask(task: NewTask): Statement {
 export async function markSent(db: Db, id: string, now: number): Promise<void> {
   const isFirst = await tryApply(db, [
     {
-      sql: `update tasks set sent_at = $2 where id = $1 and sent_at is null and state = 'submitted'`,
+      // The fence moves on because a process that has read the task as not sent must not stop it as such.
+      sql: `update tasks set sent_at = $2, fence = fence + 1
+        where id = $1 and sent_at is null and state = 'submitted'`,
       parameters: [id, now],
       guard: true,
     },

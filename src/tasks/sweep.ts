@@ -1,11 +1,12 @@
-// Handles tasks that nobody submits or polls any more: those of a process that died around its submit, and those past
-// their deadline. A task that may have reached its vendor must never be sent again.
+// Handles tasks that nobody submits, makes or polls any more: those of a process that died, and those past their deadline. A task that may have reached its vendor must never be sent again.
 
 import { saveAnswer } from '../billing/ledger/idempotency'
 import { taskOf } from '../contract/family'
 import { apply, DatabaseUnavailable } from '../db/db'
 import { modelOf } from './ask-upstream'
+import { findSilent } from './deferred'
 import { findOverdue, findStranded } from './find'
+import { INTERRUPTED, TIMED_OUT } from './finish'
 import type { PollWorld, TaskPolls } from './poll'
 import { markUnknown, voidTask } from './rows'
 import { documentOf, type Task } from './task'
@@ -22,7 +23,7 @@ const MAX_REASON_LENGTH = 500
  */
 export async function sweepTasks(
   world: SweepWorld,
-  polls: Pick<TaskPolls, 'timeOut'>,
+  polls: Pick<TaskPolls, 'giveUpOn'>,
   { alone = false, liveProcesses = [] }: { alone?: boolean; liveProcesses?: readonly string[] },
 ): Promise<void> {
   const { db, now, catalogue } = world
@@ -37,8 +38,9 @@ export async function sweepTasks(
     // A short deadline may come before its process counts as dead: its Idempotency-Key has no answer then.
     const isStranded = stage === 'held' || stage === 'sent'
     const isRecovered = isStranded && (await tryRecover(world, task))
-    if (stage !== 'held' || !isRecovered) await polls.timeOut(task)
+    if (stage !== 'held' || !isRecovered) await polls.giveUpOn(task, TIMED_OUT)
   }
+  for (const task of await findSilent(db, now())) await polls.giveUpOn(task, INTERRUPTED)
 }
 
 async function tryRecover(world: SweepWorld, task: Task): Promise<boolean> {

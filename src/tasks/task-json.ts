@@ -19,6 +19,7 @@ export function taskStateOf(task: Task): string {
 export function taskJson(task: Task) {
   return {
     id: task.id,
+    operation: task.operation,
     state: taskStateOf(task),
     model: task.model,
     account: task.account,

@@ -1,6 +1,7 @@
-// A video task in memory, and the form that callers see. Nothing here must read or change a row.
+// A task in memory, a video or a deferred request, and the form that callers see. Nothing here must read or change a row.
 
 import type { PollContext, Quantities } from '../contract/family'
+import type { OperationName } from '../contract/operations'
 import type { Db, Row } from '../db/db'
 import { callerView } from '../upstreams/caller-view'
 import type { TaskState } from './transitions'
@@ -9,6 +10,8 @@ export interface Task {
   id: string
   account: string
   keyId: string
+  /** `video`, or the operation of a request that is answered later: then the process that holds its lease makes it. */
+  operation: OperationName
   model: string
   upstream: string
   charge: string
@@ -65,6 +68,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
     id: row.id as string,
     account: row.account as string,
     keyId: row.key_id as string,
+    operation: row.operation as OperationName,
     model: row.model as string,
     upstream: row.upstream as string,
     charge: row.charge as string,
@@ -106,9 +110,21 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
   }
 }
 
+/** Whether a task is a request that is answered later: it has no task at the vendor. */
+export function isDeferred({ operation }: Pick<Task, 'operation'>): boolean {
+  return operation !== 'video'
+}
+
+/** The address at which the answer of a deferred request is read with a key of its account. */
+function resultUrlOf({ id, gatewayUrl }: Pick<Task, 'id' | 'gatewayUrl'>): string {
+  return `${gatewayUrl}/v1/tasks/${id}/result`
+}
+
 /** The document for readers and webhooks: the vendor's own fields with ours over them, as JSON. */
 export function documentOf(
-  task: Pick<Task, 'id' | 'model' | 'createdAt'> & { upstreamId?: string | null },
+  task: Pick<Task, 'id' | 'operation' | 'model' | 'gatewayUrl' | 'createdAt'> & {
+    upstreamId?: string | null
+  },
   vendor: object,
   status: TaskState,
   error?: { code: string; message: string },
@@ -119,6 +135,7 @@ export function documentOf(
     model: task.model,
     status,
     created_at: Math.floor(task.createdAt / 1000),
+    ...(isDeferred(task) && { operation: task.operation, result_url: resultUrlOf(task) }),
     // Some requests name an earlier task, and the vendor knows it by no other id.
     ...(task.upstreamId && { upstream_id: task.upstreamId }),
     ...(error && { error: { code: error.code, message: error.message } }),

@@ -1,4 +1,4 @@
-// The life of a video task as one table: from which stage to which, who may change it, and what happens to its money.
+// The life of tasks as two tables, of videos and of deferred requests: from which stage to which, who may change it, and what happens to its money.
 // Pure data. Every change must name in its SQL the state that it expects of the row; a test brings a task into each
 // stage, tries every change on real databases, and compares.
 
@@ -40,13 +40,15 @@ export type Stage =
 type Actor =
   /** The request that begins the task. */
   | 'submitter'
+  /** The process that makes the answer of a deferred request. */
+  | 'maker'
   /** A node that holds the task's lease. */
   | 'poller'
   /** The job that sees to tasks that nobody submits or polls any more. */
   | 'sweeper'
   /** The account of the task, which may delete what has ended. */
   | 'owner'
-  /** The party that requests a stop; the poller then stops the task at the vendor. */
+  /** The party that requests a stop; the poller then stops a video at the vendor. */
   | 'cancel request'
   /** The command that settles what only a human can find out. */
   | 'operator'
@@ -112,6 +114,33 @@ export const transitions: readonly Transition[] = [
   { by: 'operator', change: 'ask again', from: ['failed'], to: 'followed', money: 'reopened' },
 
   { by: 'late success', change: 'succeed', from: ['failed'], to: 'succeeded', money: 'settled late' },
+]
+
+/**
+ * The life of a deferred request, which has no task at its vendor: the process that took it makes the call and renews a lease.
+ * Nobody sends it again, because its vendor may have been paid.
+ */
+export const deferredTransitions: readonly Transition[] = [
+  { by: 'submitter', change: 'insert', from: ['new'], to: 'held', money: 'held' },
+  { by: 'submitter', change: 'mark sent', from: ['held'], to: 'sent', money: 'kept' },
+  // A hold whose answer was lost with the database is taken back.
+  { by: 'submitter', change: 'refuse', from: ['held', 'sent'], to: 'removed', money: 'released' },
+
+  { by: 'maker', change: 'renew the lease', from: ['held'], to: 'held', money: 'kept' },
+  { by: 'maker', change: 'renew the lease', from: ['sent'], to: 'sent', money: 'kept' },
+  { by: 'maker', change: 'succeed', from: ['held', 'sent'], to: 'succeeded', money: 'settled' },
+  { by: 'maker', change: 'fail', from: ['held', 'sent'], to: 'abandoned', money: 'released' },
+
+  // Its process was silent for longer than the lease.
+  { by: 'sweeper', change: 'give up', from: ['held', 'sent'], to: 'abandoned', money: 'released' },
+  { by: 'cancel request', change: 'stop', from: ['held'], to: 'canceled', money: 'released' },
+  {
+    by: 'owner',
+    change: 'delete',
+    from: ['succeeded', 'canceled', 'abandoned'],
+    to: 'removed',
+    money: 'kept',
+  },
 ]
 
 interface Standing {

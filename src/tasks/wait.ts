@@ -4,9 +4,9 @@
 import { DatabaseUnavailable, type Db } from '../db/db'
 import type { System } from '../lib/system'
 import { findTask } from './find'
-import { showTask } from './task'
+import { showWithResult } from './result'
 
-export interface WaitWorld extends Pick<System, 'monotonic' | 'after'> {
+export interface WaitWorld extends Pick<System, 'now' | 'monotonic' | 'after'> {
   db: Db
 }
 
@@ -29,7 +29,7 @@ export async function waitForTask(
 ): Promise<TaskAnswer | undefined> {
   for (;;) {
     const task = await findTask(world.db, account, id).catch(unknownWhileAway)
-    if (task && task.state !== 'submitted') return { status: 200, body: showTask(task) }
+    if (task && task.state !== 'submitted') return { status: 200, body: await showWithResult(world, task) }
     if (world.monotonic() >= until || leaves()) return undefined
     await new Promise<void>((resolve) => world.after(LOOK_MS, resolve))
   }

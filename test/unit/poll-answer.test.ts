@@ -18,6 +18,7 @@ const VIDEO_URL = 'https://files.example.com/1.mp4'
 
 const task: Task = {
   id: 'video_1',
+  operation: 'video',
   account: 'alice',
   keyId: 'key-1',
   model: 'vidw2.6-t2v',

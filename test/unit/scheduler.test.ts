@@ -180,6 +180,8 @@ async function addTask(): Promise<void> {
   const now = world.now()
   const task = insertTask({
     id: 'video_1',
+    operation: 'video',
+    leaseUntil: 0,
     account: 'alice',
     keyId: 'key_1',
     model: 'a-video',

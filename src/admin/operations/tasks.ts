@@ -102,7 +102,8 @@ const cancel = operation({
   async run(asked) {
     const task = await taskOf(asked)
     const db = changing(asked, { action: 'task.cancel', target: `task:${task.id}`, before: stateJson(task) })
-    await orderCancel(db, task, asked.world.now())
+    const { world } = asked
+    await orderCancel(db, task, { now: world.now(), newId: world.newId })
     return withDelivery(asked, await taskOf(asked))
   },
 })

@@ -61,9 +61,10 @@ export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended>
   }
   // The answer of the database to an extension was lost.
   if (await refreshHold(db, charge)) return endCharge(db, end, now)
-  const paid = settlement ? await payOtherwise(db, end, settlement, now) : MISSED
+  const paid = settlement && (await payOtherwise(db, end, settlement, now))
   if (paid) return paid
   if (end.orElse) return endCharge(db, end.orElse, now)
+  if (!settlement) return MISSED
   throw new Error(`charge ${charge.id} can be settled neither in time nor late`)
 }
 

@@ -9,10 +9,14 @@ export const EARLIER_STEPS = 32
 /** A commit with all of them. */
 export const EARLIER_COMMIT = '89af6918'
 
+/** Requests that are answered later are tasks too. Those of before are videos. */
+const DEFERRED_TASKS: Step = [`alter table tasks add column operation text not null default 'video'`]
+
 /** The steps; each has its number by its place, from 1. Those of builds before 1.0 are empty, and are not recorded. */
 export const migrations: readonly Step[] = [
   ...Array<Step>(EARLIER_STEPS).fill([]),
   TABLES,
   ON_POSTGRES,
   CLIENT_ADDRESSES,
+  DEFERRED_TASKS,
 ]

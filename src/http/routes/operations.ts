@@ -17,10 +17,13 @@ import { GatewayError, invalidRequest } from '../../lib/errors'
 import { fieldOf, scanBody } from '../../lib/json/body'
 import type { System } from '../../lib/system'
 import { type CallerTrace, callerTraceOf } from '../../lib/trace-context'
-import { waitOfRequest } from '../../lib/waiting'
+import { prefersLater, waitOfRequest } from '../../lib/waiting'
+import type { DeferralWish } from '../../request/deferral'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
+import { imageTaskOf } from '../callers/image-task'
+import type { TaskDocument } from '../callers/video-object'
 import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout, setStreamTimeout } from '../connection'
 import { errorResponse } from '../errors'
@@ -51,9 +54,17 @@ export function operationRoutes(
   }
   const app = new Elysia({ name: 'operations' })
   const routes = [...operations, compaction].flatMap((operation) =>
-    operation.inAddress ? [] : servedPaths(operation).map((path) => ({ operation, path })),
+    operation.inAddress
+      ? []
+      : servedPaths(operation).map((path) => ({ operation, path, answers: asIs, wish: undefined })),
   )
-  for (const { operation, path } of routes) {
+  // The paths of other gateways, with their form of a task.
+  const laterRoutes = (['image', 'image-edit'] as const).flatMap((name) =>
+    servedPaths(operationOf(name), '/async').map((path) => {
+      return { operation: operationOf(name), path, answers: asImageTask, wish: 'demanded' as const }
+    }),
+  )
+  for (const { operation, path, answers, wish } of [...routes, ...laterRoutes]) {
     app.post(
       path,
       async ({ request }) => {
@@ -61,9 +72,9 @@ export function operationRoutes(
         const inJson = operation.asJson && jsonFormOf(operation.asJson, request)
         try {
           const incoming = inJson
-            ? new JsonEditIncoming(takesJson, world, bodies, inJson, request, listener(), requestId)
-            : new HttpIncoming(world, bodies, operation, request, listener(), requestId)
-          const response = await gateway.handle(incoming)
+            ? new JsonEditIncoming(takesJson, world, bodies, inJson, request, listener(), requestId, wish)
+            : new HttpIncoming(world, bodies, operation, request, listener(), requestId, wish)
+          const response = await answers(await gateway.handle(incoming))
           for (const name in mark) response.headers.set(name, mark[name] as string)
           return response
         } catch (error) {
@@ -77,6 +88,27 @@ export function operationRoutes(
   return app
 }
 
+const asIs = (response: Response) => response
+
+/** The answer of a task as clients of other gateways read it. */
+async function asImageTask(response: Response): Promise<Response> {
+  const {
+    id,
+    status: state,
+    created_at,
+    error,
+    result,
+  } = (await response.json()) as TaskDocument & {
+    result?: unknown
+  }
+  const createdAt = created_at * 1000
+  const { code: errorCode = null, message: errorMessage = null } = error ?? {}
+  const task = { id, state, createdAt, endedAt: null, errorCode, errorMessage }
+  const headers = new Headers(response.headers)
+  headers.set('location', `/v1/images/tasks/${id}`)
+  return Response.json(imageTaskOf(task, result), { status: response.status, headers })
+}
+
 /**
  * A request over HTTP, as the request line takes it. A class, because new functions for each request would cost more.
  */
@@ -86,7 +118,6 @@ export class HttpIncoming implements Incoming {
   readonly clientAddress: string | null
   readonly authorization: Authorization
   readonly idempotencyKey: string | null
-  readonly waitMs: number
   readonly headers: Readonly<Record<string, string>>
   protected readonly world: IncomingWorld
   protected readonly bodies: BodyReader
@@ -100,6 +131,7 @@ export class HttpIncoming implements Incoming {
     request: Request,
     listener: Listener | null,
     requestId: string,
+    private readonly wish?: DeferralWish,
   ) {
     const { headers } = request
     this.operation = operation
@@ -107,7 +139,6 @@ export class HttpIncoming implements Incoming {
     this.clientAddress = clientAddressOf(request, listener, world.config)
     this.authorization = authorizationOf(request, world.config, operation.dialect)
     this.idempotencyKey = headers.get('idempotency-key')
-    this.waitMs = operation.name === 'video' ? waitOfRequest(request.url, headers.get('prefer')) : 0
     this.headers = forwardedOf(operation, headers)
     this.world = world
     this.bodies = bodies
@@ -127,6 +158,16 @@ export class HttpIncoming implements Incoming {
 
   signal(): AbortSignal {
     return this.request.signal
+  }
+
+  get waitMs(): number {
+    return waitOfRequest(this.request.url, this.request.headers.get('prefer'))
+  }
+
+  deferral(): DeferralWish | undefined {
+    if (this.wish) return this.wish
+    const prefer = this.request.headers.get('prefer')
+    return prefer !== null && prefersLater(prefer) ? 'preferred' : undefined
   }
 
   trace(): CallerTrace {

@@ -30,6 +30,8 @@ const STALL_MS = 300_000
 const FLUSH_MS = 50
 /** How long audio is read on after its caller left, in milliseconds. */
 const DRAIN_MS = 120_000
+/** Largest file that is kept as the result of a task. */
+const MAX_RESULT_BYTES = 64 * 1024 * 1024
 const NOTHING = new Uint8Array()
 
 export class SpeechStream {
@@ -122,9 +124,21 @@ export class SpeechStream {
   }
 
   private keep(bytes: Uint8Array): void {
-    if (this.reservation.idempotencyKey === null || this.keptBytes > MAX_SAVED_LENGTH) return
+    const { idempotencyKey, task } = this.reservation
+    if (task) this.checkLength(bytes.length)
+    else if (idempotencyKey === null || this.keptBytes > MAX_SAVED_LENGTH) return
     this.kept.push(bytes)
     this.keptBytes += bytes.length
+  }
+
+  /** Throws for a file that is too large to be kept as the result of a task: it must not be cut. */
+  private checkLength(more: number): void {
+    if (this.keptBytes + more <= MAX_RESULT_BYTES) return
+    throw new GatewayError(502, {
+      code: 'sound_too_long',
+      message: `The upstream made more sound than is kept for a task (${MAX_RESULT_BYTES} bytes). Send a shorter text.`,
+      headers: { 'x-should-retry': 'false' },
+    })
   }
 
   /** Settles, once. */

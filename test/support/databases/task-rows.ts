@@ -18,6 +18,7 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
   const number = ++tasks
   return {
     id: `video_${number}`,
+    operation: 'video',
     account: 'alice',
     keyId: 'key-1',
     model: 'vidw2.6-t2v',
@@ -30,6 +31,7 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
     gatewayUrl: 'https://gateway.example.com',
     size: null,
     deadlineAt: fields.createdAt + DAY_MS,
+    leaseUntil: 0,
     ...fields,
   }
 }

@@ -12,6 +12,7 @@ import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
 import { quoteOperations } from './quotes'
 import { responseOperations } from './responses'
+import { taskOperations } from './tasks'
 import { videoTaskOperations } from './video-task'
 import { videoOperations } from './videos'
 
@@ -26,6 +27,7 @@ const operations = [
   ...redeemOperations,
   ...ownKeyOperations,
   ...ownRecordOperations,
+  ...taskOperations,
   ...quoteOperations,
   ...ownSecretOperations,
   ...otherGatewayOperations,

@@ -1,4 +1,4 @@
-// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, with one of each by its id, /v1/holds, and /v1/artifacts for
+// What a key has done, for who holds it: GET /v1/requests and /v1/tasks, /v1/holds, and /v1/artifacts for
 // the results that are kept. It must never write, nor show another key, an upstream, or what the operator pays.
 
 import { Type } from '@sinclair/typebox'
@@ -27,7 +27,7 @@ import { isStatusWord, type RequestFilter, UnknownCursor } from '../../../reques
 import { findRequest, listRequests } from '../../../request-log/look-up'
 import { parsedJson, usdOf } from '../../../request-log/request-json'
 import type { LoggedRequest } from '../../../request-log/row'
-import { findTask, listTasks, type TaskFilter } from '../../../tasks/find'
+import { listTasks, type TaskFilter } from '../../../tasks/find'
 import type { Task } from '../../../tasks/task'
 import { progressOf, taskStateOf } from '../../../tasks/task-json'
 import { gatewayUrlOf } from '../../gateway-url'
@@ -76,8 +76,9 @@ const ownCharge = viewOf<ChargeView>()({
   ended_at: [maybeText, ({ endedAt }) => isoTime(endedAt)],
 })
 const isRunning = ({ state }: Task) => state === 'submitted'
-const ownTask = viewOf<Task>()({
+export const ownTask = viewOf<Task>()({
   id: [text, ({ id }) => id],
+  operation: [text, ({ operation }) => operation],
   state: [text, taskStateOf],
   model: [text, ({ model }) => model],
   progress: [Nullable(Type.Number()), progressOf],
@@ -177,7 +178,7 @@ const tasks = callerOperation(CursorPage(ownTask.schema))({
   ...ownKey,
   id: 'listOwnTasks',
   endpoint: 'GET /v1/tasks',
-  summary: 'Video tasks of this key, newest first',
+  summary: 'Tasks of this key, newest first: videos, and requests that are answered later',
   query: Type.Object(
     {
       state: Type.Optional(OneOf(['submitted', 'succeeded', 'failed'], 'Only tasks in this state.')),
@@ -200,20 +201,6 @@ const tasks = callerOperation(CursorPage(ownTask.schema))({
     const last = shown.at(-1)
     const next = rows.length > limit && last ? `${last.createdAt}.${last.id}` : null
     return { object: 'list', data: shown.map(ownTask.show), next }
-  },
-})
-
-const task = callerOperation(ownTask.schema)({
-  ...ownKey,
-  id: 'getOwnTask',
-  endpoint: 'GET /v1/tasks/{id}',
-  params: { id: 'The id of the task, or that of the vendor.' },
-  summary: 'A video task of this key, with what is held or paid for it',
-  missing: notOfKey('task', 'video_1'),
-  async run({ world: { db }, key, params: { id = '' } }) {
-    const task = await findTask(db, key.account, knownId(id))
-    if (task?.keyId === key.id) return ownTask.show(task)
-    throw notOfKey('task', id)
   },
 })
 
@@ -264,11 +251,11 @@ const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
 })
 
 /** An id as a database may keep it: without a NUL. */
-function knownId(id: string): string {
+export function knownId(id: string): string {
   return id.slice(0, 200).replaceAll('\0', '')
 }
 
-function notOfKey(what: 'request' | 'task', id: string): GatewayError {
+export function notOfKey(what: 'request' | 'task', id: string): GatewayError {
   return new GatewayError(404, {
     code: `${what}_not_found`,
     type: 'invalid_request_error',
@@ -280,4 +267,4 @@ function unknownPage(): GatewayError {
   return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
 }
 
-export const ownRecordOperations = [requests, request, tasks, task, holds, artifacts]
+export const ownRecordOperations = [requests, request, tasks, holds, artifacts]

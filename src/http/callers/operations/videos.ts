@@ -48,7 +48,13 @@ const listVideos = callerOperation(VideoList)({
     if (afterId && !after)
       throw invalidRequest('after', `Invalid 'after': there is no such task on this account.`)
     // One more than requested shows whether there are more.
-    const page = { account, oldestFirst: order === 'asc', limit: limit + 1, ...(after && { after }) }
+    const page = {
+      account,
+      operation: 'video' as const,
+      oldestFirst: order === 'asc',
+      limit: limit + 1,
+      ...(after && { after }),
+    }
     const tasks = await listTasks(db, page)
     const data = tasks.slice(0, limit).map(videoOfTask)
     const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null]

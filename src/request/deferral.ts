@@ -1,0 +1,109 @@
+// Decides whether a request is answered later, as a task: `"async": true` in the body, a path that ends with /async, or the
+// header `Prefer: respond-async` (RFC 7240). What a caller demands and cannot have is refused; a preference is ignored then.
+// The vendor must never see the fields of the gateway.
+
+import { invalidRequest } from '../lib/errors'
+import { type AddressRules, checkWebhook } from '../webhooks/address'
+import { type CheckedRequest, inDialect, type ReadRequest, withoutFields } from './check'
+
+/** How a caller says that the answer may come later: as a preference, or by asking a path that has no other answers. */
+export type DeferralWish = 'preferred' | 'demanded'
+
+/** A request that is answered later. */
+export interface Deferral {
+  wish: DeferralWish
+  /** Told of the end; null if the caller looks itself. */
+  webhookUrl: string | null
+}
+
+interface DeferralWorld {
+  keptResponses: { keepMs: number | undefined }
+  addressRules: AddressRules
+}
+
+/** Fields of the gateway in a request that is answered later. */
+const FIELDS = ['async', 'webhook_url'] as const
+
+/**
+ * The deferral of a request, whose fields are taken out of its body; undefined if it is answered at once. Throws 400 for a
+ * deferral that is demanded and impossible, and for a webhook that cannot be delivered.
+ */
+export async function takeDeferral(
+  world: DeferralWorld,
+  read: ReadRequest,
+  wish: DeferralWish | undefined,
+): Promise<Deferral | undefined> {
+  if (wish === undefined && !('async' in read.given.body)) return undefined
+  try {
+    return await taken(world, read, wish)
+  } catch (error) {
+    throw inDialect(error, read.candidates[0].family.dialect)
+  }
+}
+
+async function taken(
+  { keptResponses, addressRules }: DeferralWorld,
+  read: ReadRequest,
+  wish: DeferralWish | undefined,
+): Promise<Deferral | undefined> {
+  const { operation, given, form } = read
+  const { webhook_url: webhookUrl = null } = given.body
+  const asked = form ? booleanOf(given.body.async) : given.body.async
+  if (!operation.canBeDeferred) {
+    if (asked === true) throw notDeferred(instead(operation.name))
+    return undefined
+  }
+  if (asked !== undefined && asked !== null && typeof asked !== 'boolean')
+    throw invalidRequest('async', "Invalid 'async': expected true or false.", 'invalid_type')
+  const isDemanded = asked === true || wish === 'demanded'
+  const canKeep = keptResponses.keepMs !== undefined
+  if (isDemanded && !canKeep)
+    throw notDeferred("This gateway keeps no answers ('responses.keep' is off), so none can be read later")
+  const isDeferred = isDemanded || (wish === 'preferred' && canKeep && !streams(given.body))
+  if (isDeferred && streams(given.body)) throw notStreamed(given.body.stream)
+  if (!isDeferred) {
+    if ('async' in given.body) withoutFields(read, ['async'])
+    return undefined
+  }
+  if (webhookUrl !== null && typeof webhookUrl !== 'string')
+    throw invalidRequest('webhook_url', "Invalid 'webhook_url': expected an address.", 'invalid_type')
+  await checkWebhook({ webhook_url: webhookUrl }, addressRules)
+  withoutFields(read, FIELDS)
+  return { wish: isDemanded ? 'demanded' : 'preferred', webhookUrl }
+}
+
+/** A text of a form as the boolean that it stands for. */
+function booleanOf(text: unknown): unknown {
+  if (text === 'true' || text === '1') return true
+  return text === 'false' || text === '0' ? false : text
+}
+
+/** Whether the answer would come in events: those have no body that can be read as a whole. */
+function streams({ stream, stream_format: format }: Record<string, unknown>): boolean {
+  return booleanOf(stream) === true || format === 'sse'
+}
+
+function notStreamed(stream: unknown) {
+  const field = booleanOf(stream) === true ? 'stream' : 'stream_format'
+  return invalidRequest(
+    field,
+    `An answer that is made later is read whole, so it has no events: leave out '${field}', or 'async'.`,
+    'unsupported_parameter',
+  )
+}
+
+function notDeferred(why: string) {
+  return invalidRequest('async', `${why}: leave out 'async'.`, 'unsupported_parameter')
+}
+
+/** Why an operation is answered at once, and what does the same where something does. */
+function instead(operation: ReadRequest['operation']['name']): string {
+  if (operation === 'responses') return "Responses are made later with 'background': true"
+  if (operation === 'video') return 'A video is always a task'
+  return 'This operation answers at once'
+}
+
+/** The request as another one than the same request that is answered at once, for its Idempotency-Key. */
+export function fingerprintOf({ fingerprint }: Pick<CheckedRequest, 'fingerprint'>): string {
+  return `async\n${fingerprint}`
+}

@@ -1,0 +1,108 @@
+// The rows of deferred requests: tasks whose answer is made by the process that took the request, which renews a lease
+// meanwhile. Such a task must end once, in the batch that ends its charge, and is never sent again by another process.
+
+import type { Db, Statement } from '../db/db'
+import { conflict, type GatewayError } from '../lib/errors'
+import { insertWebhook } from '../webhooks/rows'
+import { endTask, STOPPED } from './finish'
+import type { NewTask } from './rows'
+import { documentOf, type Task, taskOfRow, taskTextPlace } from './task'
+import { stageOf } from './transitions'
+
+/** How long a deferred task counts as being made after its process has been heard of, in milliseconds. */
+export const DEFERRED_LEASE_MS = 45_000
+/** Name of the guard that misses when an account has too many deferred tasks. */
+export const OPEN_TASKS = 'open tasks'
+/** Deferred tasks that an account may have at a time: each holds a request in memory. */
+export const MOST_OPEN_TASKS = 100
+
+/** A guard for the batch of the hold: misses if the account has as many deferred tasks as it may have. */
+export function guardOpenTasks(account: string): Statement {
+  return {
+    sql: `select 1 as free where (select count(*) from tasks
+      where account = $1 and state = 'submitted' and operation <> 'video') < $2`,
+    parameters: [account, MOST_OPEN_TASKS],
+    guard: OPEN_TASKS,
+  }
+}
+
+/** The end of a deferred task. `shown` are members of its document; `result` is the answer, if it is small. */
+export type DeferredEnding =
+  | { state: 'succeeded'; shown: object; result?: unknown; priceNano: number }
+  | { state: 'failed'; error: { code: string; message: string } }
+
+/**
+ * The statements that end a deferred task, with its webhook. They must be in the batch that ends its charge. The first is a
+ * guard, which misses if another process has ended the task.
+ */
+export function endDeferred(
+  { codec }: Pick<Db, 'codec'>,
+  task: NewTask,
+  ending: DeferredEnding,
+  { now, webhookId }: { now: number; webhookId: string },
+): Statement[] {
+  const { id, account, keyId, webhookUrl } = task
+  const { state } = ending
+  const error = state === 'failed' ? ending.error : undefined
+  const made = state === 'succeeded' ? ending : undefined
+  const document = documentOf(task, made?.shown ?? {}, state, error)
+  const stored = (text: string | undefined, column: string) =>
+    text === undefined ? null : codec.encode(text, taskTextPlace(id, column))
+  const statements: Statement[] = [
+    {
+      sql: `update tasks set state = $2, document = $3, error_code = $4, error_message = $5, ended_at = $6, cost = $7,
+        lease_until = 0 where id = $1 and state = 'submitted' and operation <> 'video'`,
+      parameters: [
+        id,
+        state,
+        stored(document, 'document'),
+        error?.code ?? null,
+        stored(error?.message, 'error_message'),
+        now,
+        made?.priceNano ?? 0,
+      ],
+      guard: true,
+    },
+  ]
+  if (webhookUrl === null) return statements
+  const told =
+    made?.result === undefined ? document : documentOf(task, { ...made.shown, result: made.result }, state)
+  statements.push(insertWebhook({ codec }, webhookId, { id, account, keyId, webhookUrl }, state, told, now))
+  return statements
+}
+
+/** The statement that renews the lease of a task that is being made. The fence moves on, so that nobody who saw the lease end ends it. */
+export function renewTaskLease(charge: string, leaseUntil: number): Statement {
+  return {
+    sql: `update tasks set lease_until = $2, fence = fence + 1
+      where charge = $1 and state = 'submitted' and operation <> 'video'`,
+    parameters: [charge, leaseUntil],
+  }
+}
+
+/** Deferred tasks whose process is gone. */
+export async function findSilent(db: Db, now: number): Promise<Task[]> {
+  const rows = await db.query({
+    sql: `select * from tasks where state = 'submitted' and operation <> 'video' and lease_until <= $1 limit 1000`,
+    parameters: [now],
+  })
+  return rows.map((row) => taskOfRow(db, row))
+}
+
+/** Stops a deferred task whose call has not begun. False if it has, or the task has ended. */
+export async function stopDeferred(
+  db: Db,
+  task: Task,
+  options: { now: number; webhookId: string },
+): Promise<boolean> {
+  if (stageOf(task) !== 'held') return false
+  return endTask(db, task, { state: 'failed', document: {}, error: STOPPED }, options)
+}
+
+/** The 409 for a deferred task that cannot be stopped any more. */
+export function begunAlready({ id }: Pick<Task, 'id'>): GatewayError {
+  return conflict(
+    'task_begun',
+    `The upstream has been asked for the answer of ${id}, which cannot be taken back: the task ends with it, and it is charged. Delete the task when it has ended.`,
+  )
+}

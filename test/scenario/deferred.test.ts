@@ -1,0 +1,343 @@
+// Requests that are answered later: the task that a caller gets, its result, wait and webhook, what is paid, and what the
+// vendor is asked. Each on both databases, with a vendor that a test holds.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { databaseKinds } from '../support/databases/databases'
+import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { startNodes } from '../support/nodes'
+import type { Json } from '../support/scenario'
+import { RECEIVER_NETWORK, startReceiver, type WebhookReceiver } from '../support/servers/webhook-receiver'
+import { completion, type OddVendor, startVendor } from '../support/vendors/vendor'
+
+setDefaultTimeout(60_000)
+
+const IMAGES = '/v1/images/generations'
+const IMAGE_NANO = 20_000_000
+const LATER = { prefer: 'respond-async' }
+const image = { model: 'odd-image', prompt: 'a red fox' }
+const tokens = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
+
+for (const database of databaseKinds) {
+  describe(`requests that are answered later on ${database}`, () => {
+    let vendor: OddVendor
+    let receiver: WebhookReceiver & Disposable
+    let gateway: TestGateway
+    /** Lets the vendor answer; it holds every request until then. */
+    let letGo: () => void
+    let answers: () => Response
+
+    beforeAll(async () => {
+      vendor = startVendor()
+      receiver = startReceiver()
+      gateway = await startTestGateway({
+        database,
+        upstreams: { odd: vendor.upstream },
+        models: {
+          'odd-image': { ...imageModel, upstream: 'odd' },
+          'odd-chat': { family: 'openai-chat', upstream: 'odd', upstreamModel: 'odd', price: tokens },
+          'odd-speech': {
+            family: 'openai-speech',
+            upstream: 'odd',
+            upstreamModel: 'tts',
+            price: { per_1m_characters: '15.00' },
+          },
+        },
+        config: { webhooks: { allow: [RECEIVER_NETWORK] } },
+      })
+    })
+    afterAll(async () => {
+      await gateway.close()
+      await vendor.stop()
+      receiver[Symbol.dispose]()
+    })
+
+    const picture = () => ({ created: 1, data: [{ url: `${vendor.url}/fox.png` }] })
+
+    /** The vendor keeps the next requests waiting. */
+    function hold(answer: () => Response = () => Response.json(picture())): void {
+      const gate = Promise.withResolvers<void>()
+      letGo = gate.resolve
+      answers = answer
+      vendor.answer = async () => {
+        await gate.promise
+        return answers()
+      }
+    }
+
+    async function read(path: string): Promise<Response> {
+      return fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${gateway.secret}` } })
+    }
+    const taskOf = async (id: string): Promise<Json> => (await read(`/v1/tasks/${id}?wait=30`)).json()
+
+    /** What a request cost and how often the vendor was asked, from here on. */
+    async function books() {
+      const [before, requests, end] = [await gateway.balance(), vendor.requests, await gateway.newest()]
+      return async () => {
+        const after = await gateway.balance()
+        const charges = await gateway.charges(end.charge)
+        return {
+          paid: before.balanceNano - after.balanceNano,
+          held: after.heldNano,
+          calls: vendor.requests - requests,
+          charges: charges.map(({ state }) => state),
+        }
+      }
+    }
+
+    test('an image: the task at once, then its result, its webhook and one payment', async () => {
+      hold()
+      const spent = await books()
+      const delivered = receiver.deliveries.length
+      const response = await gateway.post(IMAGES, { ...image, webhook_url: receiver.url }, LATER)
+      const task = (await response.json()) as Json
+      expect(response.status).toBe(202)
+      expect(response.headers.get('preference-applied')).toBe('respond-async')
+      expect(response.headers.get('location')).toBe(`/v1/tasks/${task.id}`)
+      expect(response.headers.get('retry-after')).toBe('3')
+      expect(task).toEqual({
+        id: expect.stringMatching(/^task_/),
+        model: 'odd-image',
+        status: 'submitted',
+        created_at: expect.any(Number),
+        operation: 'image',
+        result_url: `${gateway.url}/v1/tasks/${task.id}/result`,
+      })
+      await waitFor(async () => (await spent()).calls === 1)
+      expect(await spent()).toEqual({ paid: 0, held: IMAGE_NANO, calls: 1, charges: ['held'] })
+      const early = await read(`/v1/tasks/${task.id}/result`)
+      expect(early.status).toBe(202)
+      expect(await early.json()).toEqual(task)
+      letGo()
+      expect(await taskOf(task.id)).toMatchObject({
+        id: task.id,
+        operation: 'image',
+        state: 'succeeded',
+        result: picture(),
+      })
+      const result = await read(`/v1/tasks/${task.id}/result`)
+      expect(result.headers.get('content-type')).toBe('application/json')
+      expect(await result.json()).toEqual(picture())
+      expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
+      await waitFor(() => receiver.deliveries.length > delivered)
+      const told = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
+      expect(told.data ?? told).toMatchObject({ id: task.id, status: 'succeeded', result: picture() })
+      expect(receiver.deliveries).toHaveLength(delivered + 1)
+      expect(await gateway.newestLogged()).toMatchObject({
+        operation: 'image',
+        status: 200,
+        amount: IMAGE_NANO,
+      })
+    })
+
+    test('the vendor sees neither the field nor the address of the webhook', async () => {
+      let sent: unknown
+      vendor.answer = () => Response.json(completion('Hello!', 10, 20))
+      const watched = startVendor({
+        async answer(request) {
+          sent = await request.json()
+          return Response.json(completion('Hello!', 10, 20))
+        },
+      })
+      const own = await startTestGateway({
+        upstreams: { odd: watched.upstream },
+        models: {
+          'odd-chat': { family: 'openai-chat', upstream: 'odd', upstreamModel: 'odd', price: tokens },
+        },
+        config: { webhooks: { allow: [RECEIVER_NETWORK] } },
+      })
+      const messages = [{ role: 'user', content: 'Hi' }]
+      const body = { async: true, model: 'odd-chat', messages, webhook_url: receiver.url }
+      const response = await own.post('/v1/chat/completions', body)
+      expect(response.status).toBe(202)
+      expect(response.headers.get('preference-applied')).toBeNull()
+      await waitFor(() => sent !== undefined)
+      expect(sent).toEqual({ model: 'odd', messages })
+      await own.close()
+      await watched.stop()
+    })
+
+    test('a caller that waits gets the task as it has ended', async () => {
+      hold()
+      letGo()
+      const response = await gateway.post(IMAGES, image, { prefer: 'respond-async, wait=30' })
+      expect(response.status).toBe(200)
+      expect(await response.json()).toMatchObject({ status: 'succeeded', result: picture() })
+    })
+
+    test('speech is read as the bytes that it is', async () => {
+      const sound = Buffer.from('ID3 the sound itself')
+      hold(() => new Response(sound, { headers: { 'content-type': 'audio/mpeg' } }))
+      letGo()
+      const spent = await books()
+      const body = { model: 'odd-speech', input: 'Hello', voice: 'alloy', async: true }
+      const task = (await (await gateway.post('/v1/audio/speech', body)).json()) as Json
+      expect(await taskOf(task.id)).toMatchObject({ state: 'succeeded', content_type: 'audio/mpeg' })
+      const result = await read(`/v1/tasks/${task.id}/result`)
+      expect(result.headers.get('content-type')).toBe('audio/mpeg')
+      expect(Buffer.from(await result.arrayBuffer())).toEqual(sound)
+      expect(await spent()).toEqual({ paid: 75_000, held: 0, calls: 1, charges: ['settled'] })
+    })
+
+    test('an error of the vendor is the end of the task, and costs nothing', async () => {
+      hold(() => Response.json({ error: { message: 'no such size' } }, { status: 400 }))
+      letGo()
+      const spent = await books()
+      const delivered = receiver.deliveries.length
+      const task = (await (
+        await gateway.post(IMAGES, { ...image, async: true, webhook_url: receiver.url })
+      ).json()) as Json
+      const ended = await taskOf(task.id)
+      expect(ended).toMatchObject({
+        state: 'failed',
+        error: { message: expect.stringContaining('no such size') },
+      })
+      const result = await read(`/v1/tasks/${task.id}/result`)
+      expect(result.status).toBe(404)
+      expect(await result.json()).toMatchObject({ error: { code: 'task_failed' } })
+      expect(await spent()).toEqual({ paid: 0, held: 0, calls: 1, charges: ['released'] })
+      await waitFor(() => receiver.deliveries.length > delivered)
+      expect(receiver.deliveries.at(-1)?.body).toContain('"status":"failed"')
+    })
+
+    test('the same Idempotency-Key is the same task, and another request is refused', async () => {
+      hold()
+      const spent = await books()
+      const headers = { 'idempotency-key': `order-${database}` }
+      const ask = (more: Json = {}) => gateway.post(IMAGES, { ...image, async: true, ...more }, headers)
+      const first = (await (await ask()).json()) as Json
+      const again = await ask()
+      expect(again.status).toBe(202)
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+      expect(await again.json()).toEqual(first)
+      expect((await ask({ prompt: 'a blue fox' })).status).toBe(422)
+      letGo()
+      await taskOf(first.id)
+      expect(await (await ask()).json()).toEqual(first)
+      expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
+    })
+
+    test('other gateways clients find their paths and words', async () => {
+      hold()
+      const response = await gateway.post(`${IMAGES}/async`, image)
+      const task = (await response.json()) as Json
+      expect(response.status).toBe(202)
+      expect(task).toMatchObject({
+        id: task.task_id,
+        object: 'image.generation.task',
+        status: 'processing',
+        poll_url: `/v1/images/tasks/${task.id}`,
+      })
+      expect(response.headers.get('location')).toBe(task.poll_url)
+      expect(await (await read(task.poll_url)).json()).toMatchObject({ status: 'processing' })
+      letGo()
+      const ended = await read(`${task.poll_url}?wait=30`)
+      expect(await ended.json()).toMatchObject({
+        status: 'completed',
+        http_status: 200,
+        image_url: picture().data[0]?.url,
+        result: picture(),
+      })
+    })
+
+    test('what cannot be answered later is refused, or answered at once where it was a preference', async () => {
+      const spent = await books()
+      hold()
+      letGo()
+      const refused = async (path: string, body: Json) => {
+        const response = await gateway.post(path, body)
+        const { error } = (await response.json()) as Json
+        return { status: response.status, param: error.param, message: error.message }
+      }
+      expect(await refused(IMAGES, { ...image, async: true, stream: true })).toMatchObject({
+        status: 400,
+        param: 'stream',
+        message: expect.stringContaining("leave out 'stream'"),
+      })
+      expect(await refused(IMAGES, { ...image, async: 'yes' })).toMatchObject({ status: 400, param: 'async' })
+      expect(
+        await refused('/v1/embeddings', { model: 'test-embedding', input: 'x', async: true }),
+      ).toMatchObject({ status: 400, param: 'async' })
+      expect(
+        await refused(IMAGES, { ...image, async: true, webhook_url: 'http://10.0.0.1/x' }),
+      ).toMatchObject({
+        status: 400,
+        param: 'webhook_url',
+      })
+      expect(await spent()).toEqual({ paid: 0, held: 0, calls: 0, charges: [] })
+      const embedded = await gateway.post('/v1/embeddings', { model: 'test-embedding', input: 'x' }, LATER)
+      expect([embedded.status, embedded.headers.get('preference-applied')]).toEqual([200, null])
+      const atOnce = await gateway.post(IMAGES, { ...image, async: false })
+      expect(atOnce.status).toBe(200)
+      expect(await atOnce.json()).toEqual(picture())
+    })
+
+    test('an account without money gets 402 at once', async () => {
+      const { secret } = await gateway.makeKey(`poor-${database}`, '0.01')
+      const response = await gateway.post(
+        IMAGES,
+        { ...image, async: true },
+        { authorization: `Bearer ${secret}` },
+      )
+      expect(response.status).toBe(402)
+    })
+
+    test('a task whose call has begun is neither stopped nor deleted; one that has ended is deleted', async () => {
+      hold()
+      const spent = await books()
+      const task = (await (await gateway.post(IMAGES, { ...image, async: true })).json()) as Json
+      await waitFor(async () => (await spent()).calls === 1)
+      const stop = await gateway.post(`/v1/tasks/${task.id}/cancel`, {})
+      expect(stop.status).toBe(409)
+      expect(await stop.json()).toMatchObject({ error: { code: 'task_begun' } })
+      const remove = () =>
+        fetch(`${gateway.url}/v1/tasks/${task.id}`, {
+          method: 'DELETE',
+          headers: { authorization: `Bearer ${gateway.secret}` },
+        })
+      expect((await remove()).status).toBe(409)
+      letGo()
+      await taskOf(task.id)
+      expect((await remove()).status).toBe(200)
+      expect((await read(`/v1/tasks/${task.id}/result`)).status).toBe(404)
+      expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
+    })
+
+    test('another account does not see a task, and videos do not list it', async () => {
+      hold()
+      letGo()
+      const task = (await (await gateway.post(IMAGES, { ...image, async: true })).json()) as Json
+      await taskOf(task.id)
+      const { secret } = await gateway.makeKey(`other-${database}`, '1')
+      for (const path of ['', '/result']) {
+        const response = await fetch(`${gateway.url}/v1/tasks/${task.id}${path}`, {
+          headers: { authorization: `Bearer ${secret}` },
+        })
+        expect(response.status).toBe(404)
+      }
+      expect(((await (await read('/v1/videos')).json()) as Json).data).toEqual([])
+    })
+  })
+}
+
+test.skipIf(!databaseKinds.includes('postgres'))(
+  'a node that stops while it makes the answer: nothing is paid, and another node tells the end',
+  async () => {
+    const vendor = startVendor()
+    vendor.answer = () => new Promise(() => {})
+    const [first, second] = await startNodes('postgres', 2, {
+      upstreams: { odd: vendor.upstream },
+      models: { 'odd-image': { ...imageModel, upstream: 'odd' } },
+    })
+    if (!second) throw new Error('there is one node')
+    const task = (await (await first.post(IMAGES, { ...image, async: true })).json()) as Json
+    await waitFor(() => vendor.requests === 1)
+    await first.server.stop(0)
+    const response = await fetch(`${second.url}/v1/tasks/${task.id}?wait=20`, {
+      headers: { authorization: `Bearer ${first.secret}` },
+    })
+    expect(await response.json()).toMatchObject({ state: 'failed', error: { code: 'shutting_down' } })
+    expect((await second.balance()).balanceNano).toBe(100_000_000_000)
+    await second.close()
+    await vendor.stop()
+  },
+)

@@ -239,10 +239,6 @@ export const errorCodes = {
     recipient_not_found: ['No such recipient of events.', 'Mend the name: it stands in `events.to`.'],
     request_not_found: ['No such request, or its row is too old.', 'Mend the id.', 'gateway requests list'],
     response_not_found: ['A response was not kept, was deleted, or is too old.', 'Ask again.'],
-    result_expired: [
-      'The answer of a task is kept no more.',
-      'Ask again, or keep longer with `responses.keep`.',
-    ],
     task_failed: ['The task has failed: there is no result.', 'Read its error.', 'gateway tasks show ID'],
     video_expired: ['The vendor no longer has the video.', 'Keep results with `artifacts`.'],
     video_failed: ['The task has failed: there is no video.', 'Read its error.', 'gateway tasks show ID'],
@@ -319,12 +315,7 @@ export const errorCodes = {
       'gateway balance show ACCOUNT',
       'no',
     ],
-    task_begun: [
-      'The upstream has been asked for the answer of this task.',
-      'Wait for its end, then delete it.',
-      'gateway tasks show ID',
-      'no',
-    ],
+    task_begun: ['The upstream was asked already.', 'Delete it when it has ended.', undefined, 'no'],
     task_ended: ['The task has ended.', 'Nothing is left to do.', 'gateway tasks show ID', 'no'],
     task_known: ["The vendor's id of the task is known.", 'It is polled.', 'gateway tasks show ID', 'no'],
     task_not_changed: [
@@ -490,12 +481,7 @@ export const errorCodes = {
       'yes',
     ],
     server_error: ['A response in the background ended with its process.', 'Ask again.', undefined, 'yes'],
-    task_interrupted: [
-      'The process that made the answer has stopped.',
-      'Ask again; nothing was charged.',
-      'gateway tasks show ID',
-      'yes',
-    ],
+    task_interrupted: ['The process that made the answer stopped.', 'Ask again.', undefined, 'yes'],
     task_lost: ['The vendor does not know the task any more.', 'Ask again.', 'gateway tasks show ID', 'yes'],
     timed_out: [
       'The vendor did not finish the task in time.',

@@ -6,7 +6,7 @@ import { conflict, type GatewayError } from '../lib/errors'
 import { insertWebhook } from '../webhooks/rows'
 import { endTask, STOPPED } from './finish'
 import type { NewTask } from './rows'
-import { documentOf, type Task, taskOfRow, taskTextPlace } from './task'
+import { documentOf, isDeferred, type Task, taskOfRow, taskTextPlace } from './task'
 import { stageOf } from './transitions'
 
 /** How long a deferred task counts as being made after its process has been heard of, in milliseconds. */
@@ -95,7 +95,7 @@ export async function stopDeferred(
   task: Task,
   options: { now: number; webhookId: string },
 ): Promise<boolean> {
-  if (stageOf(task) !== 'held') return false
+  if (!isDeferred(task) || stageOf(task) !== 'held') return false
   return endTask(db, task, { state: 'failed', document: {}, error: STOPPED }, options)
 }
 

@@ -107,7 +107,7 @@ export async function settleTask(
 
 /** Ends a task that never reached the vendor, as an operator found out. False if the vendor's id is known. */
 export async function failUnsubmitted(db: Db, task: Task, options: EndOptions): Promise<boolean> {
-  if (task.upstreamId !== null) return false
+  if (task.upstreamId !== null || isDeferred(task)) return false
   return endTask(db, task, { state: 'failed', document: {}, error: NOT_BEGUN }, options)
 }
 

@@ -88,7 +88,7 @@ export function acceptance(id: string, upstreamId: string, pollAt: number): Stat
   return {
     // The fence moves on because a process that read the task before must not end it as one that nobody can follow.
     sql: `update tasks set upstream_id = $2, poll_at = $3, error_code = null, error_message = null, fence = fence + 1
-      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'
+      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted' and operation = 'video'
         and not exists (select 1 from tasks as other where other.upstream_id = $2 and other.upstream = tasks.upstream)`,
     parameters: [id, upstreamId, pollAt],
     guard: true,
@@ -143,7 +143,7 @@ export const taskTexts: EncodedTable = {
 export function markUnknown(id: string): Statement {
   return {
     sql: `update tasks set error_code = $2, error_message = $3
-      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted'`,
+      where id = $1 and sent_at is not null and upstream_id is null and state = 'submitted' and operation = 'video'`,
     parameters: [id, UNKNOWN, UNKNOWN_MESSAGE],
   }
 }

@@ -95,6 +95,19 @@ for (const database of databaseKinds) {
   })
 }
 
+function submit({ url }: Running, secret: string, receiver: WebhookReceiver): Promise<Response> {
+  return fetch(`${url}/v1/images/generations`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${secret}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'order-1',
+      prefer: 'respond-async',
+    },
+    body: JSON.stringify({ model: 'odd-image', prompt: 'a red fox', webhook_url: receiver.url }),
+  })
+}
+
 async function killAt(point: Point, isShared: boolean): Promise<void> {
   const vendor = startVendor()
   vendor.answer = () => new Promise(() => {})
@@ -111,18 +124,7 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
   const first = await installation.serve()
   const stall = point.stall === undefined ? undefined : stallAt(installation.dataDir, point.stall)
   point.arrange?.(place)
-  const submit = ({ url }: Running) =>
-    fetch(`${url}/v1/images/generations`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${secret}`,
-        'content-type': 'application/json',
-        'idempotency-key': 'order-1',
-        prefer: 'respond-async',
-      },
-      body: JSON.stringify({ model: 'odd-image', prompt: 'a red fox', webhook_url: receiver.url }),
-    })
-  const answered = await submit(first)
+  const answered = await submit(first, secret, receiver)
   expect(answered.status).toBe(202)
   const { id } = (await answered.json()) as { id: string }
   await waitFor(() => point.reached(place, stall))
@@ -150,7 +152,7 @@ async function killAt(point: Point, isShared: boolean): Promise<void> {
     error_code: isPaid ? null : 'task_interrupted',
   })
   // The repeat of the request is the same task.
-  const again = await submit(second)
+  const again = await submit(second, secret, receiver)
   expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([202, 'true'])
   expect(((await again.json()) as { id: string }).id).toBe(id)
   expect(vendor.requests).toBe(calls)

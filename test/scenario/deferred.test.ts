@@ -69,7 +69,7 @@ for (const database of databaseKinds) {
     }
     const taskOf = async (id: string): Promise<Json> => (await read(`/v1/tasks/${id}?wait=30`)).json()
 
-    /** What a request cost and how often the vendor was asked, from here on. */
+    /** Watches the books from here on: the price of requests, and how often the vendor was asked. */
     async function books() {
       const [before, requests, end] = [await gateway.balance(), vendor.requests, await gateway.newest()]
       return async () => {

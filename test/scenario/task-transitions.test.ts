@@ -1,4 +1,4 @@
-// The table of transitions beside the SQL: a task is brought into each stage in every way that leads there, and then
+// The tables of transitions beside the SQL: a task of each kind is brought into each stage in every way that leads there, and then
 // everybody tries every change. What the table lists must happen, with the charge as it says; nothing else may, and what
 // is not listed must leave the row and the money as they were.
 
@@ -6,9 +6,10 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join, resolve } from 'node:path'
 import { Glob } from 'bun'
 import { balanceOf } from '../../src/billing/ledger/balances'
-import { hold, release } from '../../src/billing/ledger/ledger'
+import { hold, release, settle } from '../../src/billing/ledger/ledger'
 import { audit } from '../../src/billing/proofs/audit'
 import { batchOf, type Db, type Row } from '../../src/db/db'
+import { endDeferred, findSilent, renewTaskLease, stopDeferred } from '../../src/tasks/deferred'
 import { findOverdue, findStranded, findTask } from '../../src/tasks/find'
 import { endTask, failUnsubmitted, type TaskEnding } from '../../src/tasks/finish'
 import { askAgain, succeedLate } from '../../src/tasks/late-success'
@@ -24,7 +25,14 @@ import {
   voidTask,
 } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
-import { type Effect, type Stage, stageOf, type Transition, transitions } from '../../src/tasks/transitions'
+import {
+  deferredTransitions,
+  type Effect,
+  type Stage,
+  stageOf,
+  type Transition,
+  transitions,
+} from '../../src/tasks/transitions'
 import { databaseKinds, openTestDatabase } from '../support/databases/databases'
 import { chargeOf, fund, makeTask } from '../support/databases/task-rows'
 import { VIDEO_NANO } from '../support/vendors/task'
@@ -40,11 +48,24 @@ const BALANCE_NANO = 10 * VIDEO_NANO
 /** A task of an account and an upstream of its own, so that many are tried side by side. */
 interface Trial {
   db: Db
+  life: Life
   task: NewTask
   stage: Stage
   /** As it was last read. */
   seen: Task
 }
+
+/** A kind of task with its table. */
+interface Life {
+  name: string
+  operation: 'video' | 'image'
+  table: readonly Transition[]
+}
+
+const lives: Life[] = [
+  { name: 'videos', operation: 'video', table: transitions },
+  { name: 'deferred requests', operation: 'image', table: deferredTransitions },
+]
 
 const success = {
   state: 'succeeded',
@@ -88,6 +109,37 @@ const changes: Record<string, (trial: Trial) => Promise<unknown>> = {
   'operator: give the id': ({ db, task }) => acceptTask(db, task.id, `ds-${++ids}`, NOW),
   'operator: declare not begun': ({ db, seen }) => failUnsubmitted(db, seen, options()),
   'operator: ask again': ({ db, seen }) => askAgain(db, seen, NOW),
+  'maker: renew the lease': ({ db, task }) => db.batch([renewTaskLease(task.charge, NOW)]),
+  'maker: succeed': ({ db, task }) =>
+    settle(
+      db,
+      chargeOf(task),
+      {
+        priceNano: VIDEO_NANO,
+        usageSource: 'counted',
+        usageJson: null,
+        endedBy: 'done',
+        endedAt: NOW,
+        tokens: 0,
+      },
+      endDeferred(db, task, { state: 'succeeded', shown: {}, priceNano: VIDEO_NANO }, options()),
+    ),
+  'maker: fail': ({ db, task }) =>
+    release(
+      db,
+      chargeOf(task),
+      { endedBy: 'upstream', endedAt: NOW },
+      endDeferred(
+        db,
+        task,
+        { state: 'failed', error: { code: 'bad', message: 'It has failed.' } },
+        options(),
+      ),
+    ),
+  'sweeper: give up': swept(findSilent, (db, task) =>
+    endTask(db, task, failure('task_interrupted'), options()),
+  ),
+  'cancel request: stop': ({ db, seen }) => stopDeferred(db, seen, options()),
   'late success: succeed': ({ db, seen }) => succeedLate(db, seen, success, options()),
 }
 
@@ -148,9 +200,12 @@ function ended(before: Books, charge: string, state: string, amount: number): Bo
 
 describe('the table of transitions', () => {
   test('lists each change of each stage once, and each change can be tried', () => {
-    const listed = transitions.flatMap((each) => each.from.map((from) => `${nameOf(each)} of ${from}`))
-    expect(new Set(listed).size).toBe(listed.length)
-    expect([...new Set(transitions.map(nameOf))].sort()).toEqual(Object.keys(changes).sort())
+    for (const { table } of lives) {
+      const listed = table.flatMap((each) => each.from.map((from) => `${nameOf(each)} of ${from}`))
+      expect(new Set(listed).size).toBe(listed.length)
+    }
+    const names = lives.flatMap(({ table }) => table.map(nameOf))
+    expect([...new Set(names)].sort()).toEqual(Object.keys(changes).sort())
   })
 
   for (const kind of databaseKinds) {
@@ -171,20 +226,23 @@ describe('the table of transitions', () => {
       }
       const faults: string[] = []
       const tried = new Set<string>()
-      for (const way of waysToAllStages()) {
-        const stage = way.at(-1)?.to ?? 'new'
-        await Promise.all(
-          Object.keys(changes).map(async (name) => {
-            // An id is never used again.
-            if (stage === 'removed' && name === 'submitter: insert') return
-            tried.add(`${name} of ${stage}`)
-            faults.push(...(await tryChange(await bring(db, way), name)))
-          }),
-        )
+      let stages = 0
+      for (const life of lives) {
+        for (const way of waysToAllStages(life.table)) {
+          const stage = way.at(-1)?.to ?? 'new'
+          await Promise.all(
+            Object.keys(changes).map(async (name) => {
+              // An id is never used again.
+              if (stage === 'removed' && name === 'submitter: insert') return
+              tried.add(`${name} of ${stage} of ${life.name}`)
+              faults.push(...(await tryChange(await bring(db, life, way), name)))
+            }),
+          )
+        }
+        stages += new Set(life.table.flatMap(({ from, to }) => [...from, to])).size
       }
       expect(faults).toEqual([])
-      const stages = new Set(transitions.flatMap(({ from, to }) => [...from, to]))
-      expect(tried.size).toBe(Object.keys(changes).length * stages.size - 1)
+      expect(tried.size).toBe(Object.keys(changes).length * stages - lives.length)
       expect((await audit(db, NOW)).problems).toEqual([])
       await db.close()
       // Whoever writes a statement that changes tasks finds that it has to be listed.
@@ -214,10 +272,10 @@ async function statementsOfSource(): Promise<string[]> {
 }
 
 /** The shortest way to each stage, and for each line of the table one that ends with it. */
-function waysToAllStages(): Transition[][] {
+function waysToAllStages(table: readonly Transition[]): Transition[][] {
   const shortest = new Map<Stage, Transition[]>([['new', []]])
   const others: Transition[][] = []
-  const open = transitions.flatMap((each) => each.from.map((from) => ({ ...each, from: [from] })))
+  const open = table.flatMap((each) => each.from.map((from) => ({ ...each, from: [from] })))
   while (open.length > 0) {
     const next = open.findIndex(({ from }) => shortest.has(from[0] as Stage))
     const [step] = open.splice(next, 1)
@@ -230,11 +288,17 @@ function waysToAllStages(): Transition[][] {
 }
 
 /** A task that has gone a way of the table. */
-async function bring(db: Db, way: readonly Transition[]): Promise<Trial> {
+async function bring(db: Db, life: Life, way: readonly Transition[]): Promise<Trial> {
   const number = ++ids
-  const task = makeTask({ account: `account-${number}`, upstream: `vendor-${number}`, createdAt: NOW })
+  const { operation } = life
+  const task = makeTask({
+    operation,
+    account: `account-${number}`,
+    upstream: `vendor-${number}`,
+    createdAt: NOW,
+  })
   await fund(db, task.account, BALANCE_NANO, NOW)
-  const trial: Trial = { db, task, stage: 'new', seen: unwritten(task) }
+  const trial: Trial = { db, life, task, stage: 'new', seen: unwritten(task) }
   for (const step of way) {
     await changes[nameOf(step)]?.(trial)
     await look(trial)
@@ -245,12 +309,12 @@ async function bring(db: Db, way: readonly Transition[]): Promise<Trial> {
 
 /** Faults of one change of a task in one stage. */
 async function tryChange(trial: Trial, name: string): Promise<string[]> {
-  const { stage, seen } = trial
-  const listed = transitions.find((each) => nameOf(each) === name && each.from.includes(stage))
+  const { stage, seen, life } = trial
+  const listed = life.table.find((each) => nameOf(each) === name && each.from.includes(stage))
   const [row, books] = [await rowOf(trial), await booksOf(trial)]
   await changes[name]?.(trial).catch(() => {})
   await look(trial)
-  const about = `${name} of ${stage}`
+  const about = `${name} of ${stage} of ${life.name}`
   const [after, booksAfter] = [await rowOf(trial), await booksOf(trial)]
   if (!listed) {
     const isSame = Bun.deepEquals(after, row) && Bun.deepEquals(booksAfter, books)

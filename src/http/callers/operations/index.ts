@@ -12,7 +12,7 @@ import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
 import { quoteOperations } from './quotes'
 import { responseOperations } from './responses'
-import { taskOperations } from './tasks'
+import { ownTaskOperations } from './tasks'
 import { videoTaskOperations } from './video-task'
 import { videoOperations } from './videos'
 
@@ -27,7 +27,7 @@ const operations = [
   ...redeemOperations,
   ...ownKeyOperations,
   ...ownRecordOperations,
-  ...taskOperations,
+  ...ownTaskOperations,
   ...quoteOperations,
   ...ownSecretOperations,
   ...otherGatewayOperations,

@@ -165,9 +165,9 @@ function failed({ id, errorCode, errorMessage }: Task): GatewayError {
 
 function expired({ id }: Task): GatewayError {
   return new GatewayError(404, {
-    code: 'result_expired',
+    code: 'response_not_found',
     message: `The result of ${id} is kept no more. It was charged: send the request again to have another one made.`,
   })
 }
 
-export const taskOperations = [show, result, cancel, remove, image]
+export const ownTaskOperations = [show, result, cancel, remove, image]

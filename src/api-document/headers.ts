@@ -82,6 +82,15 @@ export const usageMetadata: Parameter = {
   schema: { type: 'string', maxLength: 4096 },
 }
 
+/** The header by which a caller asks for an answer that comes later. */
+export const respondingLater: Parameter = {
+  name: 'Prefer',
+  in: 'header',
+  description:
+    '`respond-async` answers 202 with a task at once (RFC 7240); `respond-async, wait=10` waits for its end so many seconds before. Ignored where it cannot be.',
+  schema: { type: 'string' },
+}
+
 export const waiting: readonly Parameter[] = [
   {
     name: 'wait',

@@ -7,8 +7,8 @@ import { type Operation, operationOf } from '../contract/operations'
 import type { Dialect } from '../lib/errors'
 import { contentsMissing, contentsModel } from './described'
 import { errorAnswers, rateLimitHeaders } from './error-pages'
-import { idempotencyKey, usageMetadata, waiting } from './headers'
-import { repliesOf } from './replies'
+import { idempotencyKey, respondingLater, usageMetadata, waiting } from './headers'
+import { jsonMedia, repliesOf } from './replies'
 import { samplesOf } from './samples'
 import {
   type DescribedAnswer,
@@ -141,6 +141,7 @@ export function pathOfOperation(operation: Operation, forms: readonly PayloadFor
           schema: { type: 'string' },
         })),
         ...(operation.name === 'video' ? waiting : []),
+        ...(operation.canBeDeferred ? [respondingLater] : []),
       ],
       requestBody: { required: true, content: { [type]: { schema, examples }, ...jsonOf(operation) } },
       ...(first && { 'x-codeSamples': samplesOf(operation, first.value as Schema, address) }),
@@ -214,6 +215,14 @@ function dialectsOf(operation: Operation, forms: readonly PayloadForm[]): Dialec
   return [...new Set([operation.dialect, ...forms.map(({ family }) => family.dialect)])]
 }
 
+/** The answer to a request that is to be answered later. */
+function later({ canBeDeferred }: Operation): Record<string, DescribedAnswer> {
+  if (!canBeDeferred) return {}
+  const description =
+    'The task, where the body has `"async": true` (and, if wanted, a `webhook_url`) or `Prefer: respond-async` was applied. Its end is read at `GET /v1/tasks/{id}`.'
+  return { '202': { description, content: jsonMedia('DeferredTask') } }
+}
+
 function successes(operation: Operation): Record<string, DescribedAnswer> {
   const { dialect } = operation
   const ids = dialect === 'messages' ? ['x-request-id', 'request-id'] : ['x-request-id']
@@ -229,6 +238,9 @@ function successes(operation: Operation): Record<string, DescribedAnswer> {
   ]
   const headers = headersOf(...names)
   return Object.fromEntries(
-    Object.entries(repliesOf(operation)).map(([status, answer]) => [status, { ...answer, headers }]),
+    Object.entries({ ...repliesOf(operation), ...later(operation) }).map(([status, answer]) => [
+      status,
+      { ...answer, headers },
+    ]),
   )
 }

@@ -38,6 +38,34 @@ const payments = {
   },
 }
 
+/** A path of other gateways that answers with a task. */
+function imagesLater(path: string, operationId: string, type: string) {
+  return {
+    [`${path}/async`]: {
+      post: {
+        operationId,
+        tags: ['Images'],
+        summary: `The same as POST ${path} with \`"async": true\`, for clients of other gateways`,
+        parameters: [idempotencyKey, ...waiting],
+        requestBody: {
+          required: true,
+          content: { [type]: { schema: { type: 'object', description: `The body of POST ${path}.` } } },
+        },
+        responses: {
+          '202': { description: 'The task.', content: jsonMedia('ImageTask') },
+          ...ok('The task as it has ended, where the request waited for it.', 'ImageTask'),
+          ...errorAnswers(['always', 'withBody', 'paid', 'vendor'], ['openai']),
+        },
+      },
+    },
+  }
+}
+
+const laterImages = {
+  ...imagesLater('/v1/images/generations', 'createImageTask', 'application/json'),
+  ...imagesLater('/v1/images/edits', 'editImageTask', 'multipart/form-data'),
+}
+
 const videoFields: Schema = {
   type: 'object',
   required: ['model', 'prompt'],
@@ -349,6 +377,7 @@ const gateway = {
 
 export const furtherPaths = {
   ...payments,
+  ...laterImages,
   ...videos,
   ...contentsPaths,
   ...others,

@@ -136,6 +136,27 @@ export const replySchemas: Record<string, Schema> = {
     },
     { video_url: text, progress: { type: 'number' }, error: fault, content: {}, usage: {}, seed: {} },
   ),
+  DeferredTask: object(
+    {
+      id: text,
+      model: text,
+      status: { enum: ['submitted', 'succeeded', 'failed'] },
+      created_at: count,
+      operation: text,
+      result_url: text,
+    },
+    { content_type: text, bytes: count, result: {}, error: fault },
+  ),
+  ImageTask: object(
+    {
+      id: text,
+      task_id: text,
+      object: { const: 'image.generation.task' },
+      status: { enum: ['processing', 'completed', 'failed'] },
+      created_at: count,
+    },
+    { completed_at: count, poll_url: text, http_status: count, image_url: text, result: {}, error: {} },
+  ),
   Video: object(
     {
       id: text,
@@ -237,6 +258,22 @@ export const replyExamples = {
   },
   Interaction: { id: 'v1_abc', status: 'completed' },
   VideoTask: { ...task, status: 'submitted' },
+  DeferredTask: {
+    id: 'task_01a1b2c3d47e8f',
+    model: 'an-image-model',
+    status: 'submitted',
+    created_at: AT,
+    operation: 'image',
+    result_url: 'https://ai.example.com/v1/tasks/task_01a1b2c3d47e8f/result',
+  },
+  ImageTask: {
+    id: 'task_01a1b2c3d47e8f',
+    task_id: 'task_01a1b2c3d47e8f',
+    object: 'image.generation.task',
+    status: 'processing',
+    created_at: AT,
+    poll_url: '/v1/images/tasks/task_01a1b2c3d47e8f',
+  },
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
   PaymentReport: { received: true, result: 'credited' },
   Health: { status: 'ok', version: '1.0.0', commit: '1f3a5b7c9d11', schema: 1 },

@@ -99,4 +99,5 @@ export const openOperation = exactOperationsFor<CallerOperation, OpenContext>()
 export type OpenContext = Omit<CallerContext, 'key'> & { key: Key | undefined }
 
 /** The answer of a paid operation, which the document names. */
-export const shared = (name: 'Response' | 'Video' | 'VideoTask') => Type.Unsafe<object>(schemaOf(name))
+export const shared = (name: 'ImageTask' | 'Response' | 'Video' | 'VideoTask') =>
+  Type.Unsafe<object>(schemaOf(name))

@@ -123,6 +123,7 @@ export class TaskBookkeeper {
     const line = this.sheet(account).lines.get(id)
     if (line?.state !== 'submitted' || line.sent) return false
     line.sent = true
+    line.fence++
     return true
   }
 

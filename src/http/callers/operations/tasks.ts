@@ -17,7 +17,7 @@ import { waitForTask } from '../../../tasks/wait'
 import { disableTimeout } from '../../connection'
 import { sendArtifact } from '../../kept-files'
 import { imageTaskOf } from '../image-task'
-import { type CallerContext, type CallerWorld, callerOperation } from '../operation'
+import { type CallerContext, type CallerWorld, callerOperation, shared } from '../operation'
 import { range } from './files'
 import { ownKey } from './own-key'
 import { knownId, notOfKey, ownTask } from './own-records'
@@ -58,6 +58,7 @@ const show = callerOperation(ownTask.schema)({
   endpoint: 'GET /v1/tasks/{id}',
   summary: 'A task of this key, with its result and what is held or paid for it',
   params: { id: 'The id of the task, or that of the vendor.' },
+  missing: notOfKey('task', 'video_1'),
   parameters: waiting,
   async run(asked) {
     const task = await waitedFor(asked)
@@ -140,7 +141,7 @@ const remove = callerOperation(
   },
 })
 
-const image = callerOperation(Type.Object({ id: text, status: text }, { additionalProperties: true }))({
+const image = callerOperation(shared('ImageTask'))({
   ...ofTask,
   tag: 'Images',
   id: 'getImageTask',
@@ -152,7 +153,7 @@ const image = callerOperation(Type.Object({ id: text, status: text }, { addition
     const json = jsonOf(await resultOf(asked.world, task))
     const body = imageTaskOf(task, json === undefined ? undefined : JSON.parse(json))
     const headers = task.state === 'submitted' ? { ...LOOK_AGAIN, ...NOT_STORED } : NOT_STORED
-    return Response.json(body, { headers }) as never
+    return Response.json(body, { headers })
   },
 })
 

@@ -4,7 +4,7 @@
 import type { Db, Statement } from '../db/db'
 import { conflict, type GatewayError } from '../lib/errors'
 import { insertWebhook } from '../webhooks/rows'
-import { endTask, STOPPED } from './finish'
+import { DEFERRED_EVENT, endTask, STOPPED } from './finish'
 import type { NewTask } from './rows'
 import { documentOf, isDeferred, type Task, taskOfRow, taskTextPlace } from './task'
 import { stageOf } from './transitions'
@@ -67,7 +67,8 @@ export function endDeferred(
   if (webhookUrl === null) return statements
   const told =
     made?.result === undefined ? document : documentOf(task, { ...made.shown, result: made.result }, state)
-  statements.push(insertWebhook({ codec }, webhookId, { id, account, keyId, webhookUrl }, state, told, now))
+  const about = { id, account, keyId, webhookUrl, event: DEFERRED_EVENT }
+  statements.push(insertWebhook({ codec }, webhookId, about, state, told, now))
   return statements
 }
 

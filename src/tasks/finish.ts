@@ -37,6 +37,9 @@ interface Failure {
   error: { code: string; message: string }
 }
 
+/** The beginning of the event's name in webhooks of deferred requests. */
+export const DEFERRED_EVENT = 'task'
+
 /** The document of an end that reads nothing that was stored before, because that may have made other ends throw. */
 export const NOTHING_READ: object = {}
 
@@ -189,9 +192,10 @@ function endStatements(
     },
   ]
   const { id, account, keyId, webhookUrl } = task
+  const event = isDeferred(task) ? { event: DEFERRED_EVENT } : {}
   if (webhookUrl !== null)
     statements.push(
-      insertWebhook(db, webhookId, { id, account, keyId, webhookUrl }, ending.state, document, now),
+      insertWebhook(db, webhookId, { id, account, keyId, webhookUrl, ...event }, ending.state, document, now),
     )
   return statements
 }

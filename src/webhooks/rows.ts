@@ -44,11 +44,15 @@ export interface Attempt {
   durationMs: number
 }
 
+const VIDEO_EVENT = 'video.generation'
+
 interface EndedTask {
   id: string
   account: string
   keyId: string
   webhookUrl: string
+  /** The beginning of the name of its event, before the state. Default `video.generation`. */
+  event?: string
 }
 
 /**
@@ -76,7 +80,7 @@ export function insertWebhook(
       // Checked at the submit. If it is no address after all, the task still ends, and the delivery reports what is
       // wrong.
       URL.parse(task.webhookUrl)?.host ?? '',
-      codec.encode(bodyOf(state, document, now), placeOf(id)),
+      codec.encode(bodyOf(`${task.event ?? VIDEO_EVENT}.${state}`, document, now), placeOf(id)),
       now,
     ],
   }
@@ -117,8 +121,8 @@ export const webhookTexts: EncodedTable = {
  * The body: the task under `data`, byte for byte, and its fields once more at the top for receivers that expect a bare
  * task.
  */
-function bodyOf(state: 'succeeded' | 'failed', document: string, now: number): string {
-  const type = JSON.stringify(`video.generation.${state}`)
+function bodyOf(event: string, document: string, now: number): string {
+  const type = JSON.stringify(event)
   const timestamp = JSON.stringify(new Date(now).toISOString())
   const { type: _type, timestamp: _timestamp, data: _data, ...fields } = JSON.parse(document)
   const rest = JSON.stringify(fields).slice(1, -1)

@@ -60,8 +60,17 @@ const HAPPENINGS = [
     'artifact kept',
     'artifact_not_kept',
   ],
+  ...[
+    'later succeeded',
+    'later task_interrupted',
+    'later shutting_down',
+    'chat-later 202',
+    'image-later 402',
+  ],
   ...['video 200', 'video 202', 'video 402', 'video 409', 'chat 401', 'chat 429', 'chat 502', 'chat 504'],
-  ...Object.keys(kinds).flatMap((kind) => (kind === 'video' ? [] : [`${kind} 200`, `${kind} lost`])),
+  ...Object.keys(kinds).flatMap((kind) =>
+    kind === 'video' || kind.endsWith('-later') ? [] : [`${kind} 200`, `${kind} lost`],
+  ),
 ]
 /** Seeds that have failed, and the fault that each has found. */
 const PAST_FAILURES = [

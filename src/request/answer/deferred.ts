@@ -19,7 +19,7 @@ import type { RequestWorld } from '../world'
 type EndingWorld = Pick<RequestWorld, 'db' | 'now' | 'newId' | 'keptResponses' | 'artifacts' | 'log'>
 
 /** Length of an answer that is in the task's webhook itself, in characters; others are read at their address. */
-const MAX_TOLD_LENGTH = 256 * 1024
+const MAX_TOLD_LENGTH = 64 * 1024
 /** Longest time that an answer waits for the copy of its file, in milliseconds. */
 const COPY_TIMEOUT_MS = 60_000
 /** Seconds after which a caller should look at a task that runs. */

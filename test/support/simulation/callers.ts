@@ -34,6 +34,26 @@ const speech = (format: string) => ({
   body: (input: string) => ({ model: 'test-speech', input, response_format: format }),
 })
 
+const image = {
+  operation: 'image' as const,
+  model: 'test-image',
+  body: (text: string) => ({
+    model: 'test-image',
+    input: { messages: [{ role: 'user', content: [{ text }] }] },
+  }),
+}
+
+/** The request of a kind as one that is answered later. */
+const later = (kind: Kind) => ({
+  ...kind,
+  body: (text: string, mark: string) => ({ ...kind.body(text, mark), async: true, ...webhookOf(mark) }),
+})
+
+/** Every other request has a webhook. */
+function webhookOf(mark: string): object {
+  return Number(mark.slice(5)) % 2 === 0 ? { webhook_url: 'http://10.0.0.1/ended' } : {}
+}
+
 /** Everything that can be asked for, in each form in which the line goes another way. */
 export const kinds = {
   chat: chat('test-chat'),
@@ -57,28 +77,40 @@ export const kinds = {
   },
   speech: speech('mp3'),
   wav: speech('wav'),
-  image: {
-    operation: 'image',
-    model: 'test-image',
-    body: (text) => ({ model: 'test-image', input: { messages: [{ role: 'user', content: [{ text }] }] } }),
-  },
+  image,
   edit: { operation: 'image-edit', model: 'test-edit', body: (prompt) => ({ model: 'test-edit', prompt }) },
   video: {
     operation: 'video',
     model: 'vidw2.6-t2v',
-    body: (text, mark) => {
-      const hasWebhook = Number(mark.slice(5)) % 2 === 0
-      return videoBody(text, hasWebhook ? { webhook_url: 'http://10.0.0.1/ended' } : {})
-    },
+    body: (text, mark) => videoBody(text, webhookOf(mark)),
   },
+  'chat-later': later(chat('test-chat')),
+  'route-later': later(chat('either')),
+  'wav-later': later(speech('wav')),
+  'image-later': later(image),
 } satisfies Record<string, Kind>
 
 type KindName = keyof typeof kinds
 /** As likely as each other, but for videos, which have the longest way. */
-const DRAWN = [...Object.keys(kinds), ...Array(6).fill('video')] as KindName[]
+const DRAWN = [
+  ...Object.keys(kinds).filter((kind) => !kind.endsWith('-later')),
+  ...Array(6).fill('video'),
+] as KindName[]
+/** One in so many of a kind that can be answered later is. */
+const LATER_EACH = 3
 
 export function isStream(kind: KindName): boolean {
   return kind.endsWith('stream')
+}
+
+/** Whether the answer is a task that the gateway makes itself. */
+export function isLater(kind: KindName): boolean {
+  return kind.endsWith('-later')
+}
+
+function laterOf(kind: KindName): KindName {
+  const name = `${kind}-later`
+  return name in kinds ? (name as KindName) : kind
 }
 
 export function partsOf(kind: KindName): number {
@@ -162,7 +194,9 @@ function draw(
   { life }: SimulatedNode,
   newId: (prefix: string) => string,
 ) {
-  const kind = random.pick(DRAWN)
+  const drawnKind = random.pick(DRAWN)
+  // Without chance, so that a seed goes on as it did before.
+  const kind = asked.length % LATER_EACH === 0 ? laterOf(drawnKind) : drawnKind
   // A key comes with the same request each time, from the same customer.
   const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null
   const known = asked.find((one) => idempotencyKey !== null && one.idempotencyKey === idempotencyKey)
@@ -178,7 +212,7 @@ function draw(
     keyId: owner.keyId,
     idempotencyKey,
     startedAt: time.monotonic(),
-    waits: kind === 'video' && random.chance(0.3),
+    waits: kind === 'video' ? random.chance(0.3) : isLater(kind) && asked.length % 2 === 0,
     text: '',
     isWhole: false,
     hasLeft: false,

@@ -8,7 +8,7 @@ import type { Row } from '../../../src/db/db'
 import { recordedQuantities } from '../../../src/request-log/recorded-quantities'
 import { VIDEO_NANO } from '../vendors/task'
 import { fileAt } from './answers'
-import { type Asked, isStream, partsOf } from './callers'
+import { type Asked, isLater, isStream, partsOf } from './callers'
 import { config, FILE_HOST, SECRET_WORD, VENDOR_SECRET } from './config'
 import { must } from './invariants'
 import type { Simulation } from './simulation'
@@ -30,7 +30,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
   for (const row of ended) charges.set(row.id as string, [...(charges.get(row.id as string) ?? []), row])
   checkIntegers([...ended, ...tasks])
   for (const one of asked) {
-    if (one.kind === 'video') checkVideo(one, tasks)
+    if (one.kind === 'video' || isLater(one.kind)) checkVideo(one, tasks)
     else checkAnswer(simulation, one, charges.get(one.id) ?? [], charges.get(`${one.id}:late`) ?? [])
     checkRevoked(simulation, one)
     must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
@@ -110,7 +110,7 @@ function upstreamModelOf(id: string): string | undefined {
 }
 
 function checkVideo(one: Asked, tasks: Row[]): void {
-  const about = `video ${one.id} (${one.status} ${one.code ?? ''})`
+  const about = `${one.kind} ${one.id} (${one.status} ${one.code ?? ''})`
   const own = tasks.filter(({ charge }) => String(charge).split(':')[0] === one.id)
   if (one.status !== undefined && one.status >= 400) {
     // A stop may answer 503 for what has been sent; anything else that is refused leaves nothing.
@@ -125,12 +125,17 @@ function checkVideo(one: Asked, tasks: Row[]): void {
   )
 }
 
-function checkTask({ vendor, time }: Simulation, task: Row, ended: Row[]): void {
+function checkTask(simulation: Simulation, task: Row, ended: Row[]): void {
+  const { vendor, time } = simulation
   const about = `task ${task.id} (${task.state} ${task.error_code})`
   must(task.state !== 'submitted', `${about} is still open`)
   const charges = ended.filter(({ id }) => id === task.charge)
   const [charge] = charges
   must(charges.length === 1, `${about} has ${charges.length} charges`)
+  if (task.operation !== 'video') {
+    checkLater(simulation, task, charge)
+    return
+  }
   if (task.upstream_id === null) {
     must(task.state === 'failed', `${about} has no id of the vendor's`)
     return
@@ -148,6 +153,24 @@ function checkTask({ vendor, time }: Simulation, task: Row, ended: Row[]): void 
   if (time.wasSet || String(task.charge).endsWith(':late')) return
   const isDone = truth !== undefined && isMade(truth)
   must(!isDone || task.error_code !== 'timed_out', `${about} succeeded at the vendor`)
+}
+
+/** A deferred request is paid for what its vendor has made, which was asked for once, or has failed for nothing. */
+function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row | undefined): void {
+  const about = `task ${task.id} (${task.state} ${task.error_code})`
+  const one = asked.find(({ id }) => id === task.charge)
+  must(one !== undefined, `${about} is of no request`)
+  const made = vendor.works.get(one.mark)?.made ?? []
+  must(made.length <= 1, `${about} was made ${made.length} times`)
+  if (task.state === 'failed') {
+    must(charge?.state === 'released', `${about} is ${charge?.state}`)
+    count(`later ${task.error_code}`)
+    return
+  }
+  const paid = (charge?.amount as number) + (charge?.shortfall as number)
+  must(charge?.state === 'settled' && task.cost === charge.amount, `${about} is ${JSON.stringify(charge)}`)
+  must(made.length === 0 || made[0]?.nano === paid, `${about} paid ${paid}: ${JSON.stringify(made)}`)
+  count('later succeeded')
 }
 
 /** The vendor makes it in the end, whatever it said before. */
@@ -193,8 +216,16 @@ async function checkResults(
     const isLogged = log.some((line) => line.includes('_not_kept') && line.includes(id))
     must(isKept || isLogged || isReplay, `image ${id} is not kept, and nobody knows why: ${text}`)
   }
-  for (const { id, document, account, upstream_id: upstreamId, state } of tasks) {
+  for (const { id, operation, document, account, upstream_id: upstreamId, state } of tasks) {
     if (state !== 'succeeded') continue
+    if (operation !== 'video') {
+      const [kept] = await database.db.query({
+        sql: 'select answer from responses where id = $1',
+        parameters: [id as string],
+      })
+      must(typeof kept?.answer === 'string' && kept.answer !== '', `task ${id} has no result`)
+      continue
+    }
     const path = new RegExp(`^${fileAt(`/${upstreamId}.mp4`)}$`)
     checkKept(`task ${id}`, document as string, account, path)
     must(KEPT.test(document as string) || String(document).includes(FILE_HOST), `task ${id} has no video`)
@@ -292,7 +323,9 @@ async function checkWebhooks(
     if (task.webhook_url === null) continue
     const last = own.at(-1)
     must(
-      String(last?.body).includes(`video.generation.${task.state}`),
+      String(last?.body).includes(
+        `${task.operation === 'video' ? 'video.generation' : 'task'}.${task.state}`,
+      ),
       `the last webhook of ${task.id} is ${last?.body}`,
     )
   }

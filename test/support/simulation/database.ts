@@ -48,11 +48,11 @@ interface Parts {
 /** Statements are in so many classes, each as likely to end a process as any other: most statements are rare. */
 export const STATEMENT_CLASSES = 61
 
-/** Rows whose fence stood still while what it guards was written. */
+/** Rows whose fence stood still while what it guards was written. A deferred request is never taken over, only ended. */
 const WATCH = [
   'create table simulated_writes (id text not null, fence bigint not null)',
   `create trigger watch_tasks after update of state, document, poll_at, misses, missing, polls, lease_until, ended_at,
-    video_url on tasks when new.fence = old.fence begin insert into simulated_writes values (new.id, old.fence); end`,
+    video_url on tasks when new.fence = old.fence and new.operation = 'video' begin insert into simulated_writes values (new.id, old.fence); end`,
   `create trigger watch_webhooks after update of state, attempts, step, next_at, lease_until, ended_at on webhooks
     when new.fence = old.fence begin insert into simulated_writes values (new.id, old.fence); end`,
 ]
@@ -66,7 +66,7 @@ const WATCH_POSTGRES = [
   `create function note_write() returns trigger language plpgsql as
     $$ begin insert into simulated_writes values (new.id, old.fence); return null; end $$`,
   `create trigger watch_tasks after update of state, document, poll_at, misses, missing, polls, lease_until, ended_at,
-    video_url on tasks for each row when (new.fence = old.fence) execute function note_write()`,
+    video_url on tasks for each row when (new.fence = old.fence and new.operation = 'video') execute function note_write()`,
   `create trigger watch_webhooks after update of state, attempts, step, next_at, lease_until, ended_at on webhooks
     for each row when (new.fence = old.fence) execute function note_write()`,
 ]

@@ -210,7 +210,8 @@ export async function startNode(parts: NodeParts): Promise<SimulatedNode> {
     [2_000, () => gateway.endLater()],
     [5_000, () => releaseExpired(world.db, world.now(), gateway)],
     [15_000, () => world.followTime()],
-    [30_000, () => poller.sweep()],
+    [10_000, () => gateway.renewTasks()],
+    [30_000, () => gateway.renewTasks().then(() => poller.sweep())],
     [60_000, async () => world.artifacts?.sweep()],
   ]
   const lastAt = jobs.map(() => 0)

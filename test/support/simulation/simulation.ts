@@ -11,6 +11,7 @@ import type { Db } from '../../../src/db/db'
 import { openPostgres } from '../../../src/db/drivers/postgres'
 import { openSqlite } from '../../../src/db/drivers/sqlite'
 import { migrate } from '../../../src/db/migrations'
+import { stopDeferred } from '../../../src/tasks/deferred'
 import { findTask } from '../../../src/tasks/find'
 import { askAgain } from '../../../src/tasks/late-success'
 import { requestCancel } from '../../../src/tasks/leases'
@@ -384,7 +385,10 @@ function operate(simulation: Simulation): string {
   const works: Record<string, () => Promise<unknown>> = {
     credit: () => addCredit(db, { id, account, amountNano: DOLLAR / 10, now, note: null }),
     adjust: async () => void (account !== 'rich' && (await takeAll(db, { id, account, now }))),
-    cancel: toTask((task) => requestCancel(db, task.id, now)),
+    cancel: async () => {
+      await toTask((task) => requestCancel(db, task.id, now))()
+      await stopLater(db, { now, webhookId: newId('msg') })
+    },
     redeliver: toTask((task) => sendTask(simulation, task.id)),
     'ask again': toTask(async (task) => {
       // By the time that the nodes have noted.
@@ -404,6 +408,15 @@ function operate(simulation: Simulation): string {
     .track((works[what] as () => Promise<unknown>)())
     .catch((error) => log.push(`operator failed: ${error}`))
   return 'operate'
+}
+
+/** Stops the oldest request that is to be answered later, unless its vendor was asked. */
+async function stopLater(db: Db, options: { now: number; webhookId: string }): Promise<void> {
+  const [row] = await db.query({
+    sql: `select id from tasks where operation <> 'video' and state = 'submitted' order by id limit 1`,
+  })
+  const task = row && (await findTask(db, null, row.id as string))
+  if (task) await stopDeferred(db, task, options)
 }
 
 /** Takes all that an account has left, so that later ends find less than they cost. */

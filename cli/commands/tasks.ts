@@ -1,4 +1,4 @@
-// gateway tasks: shows video tasks and lets an operator stop and settle them. It must never call a vendor: a running
+// gateway tasks: shows tasks and lets an operator stop and settle them. It must never call a vendor: a running
 // server does that, and finds its orders in the database.
 
 import { defineCommand } from 'citty'
@@ -83,12 +83,13 @@ const watch = gatewayCommand({
 const cancel = gatewayCommand({
   name: 'cancel',
   description:
-    'Ask the vendor to stop a task, and release its hold. Vendors stop only tasks that have not begun.',
+    'Stop a task and release its hold, unless its vendor has begun: few vendors stop a video, and none a request that it was sent.',
   examples: ['gateway tasks cancel video_01a1…'],
   args: { id: idArg },
   run: (args) => async (gateway) => {
     // No effect on a task that has ended meanwhile; the check below finds that.
-    const { id } = await gateway.call('cancelTask', { params: { task: args.id } })
+    const { id, operation } = await gateway.call('cancelTask', { params: { task: args.id } })
+    if (operation !== 'video') return showOne(await taskOf(gateway, id), args.json === true)
     if (isIdle(gateway)) throw new CommandFailed(notYet(id))
     const until = Date.now() + ANSWER_MS
     const task = await follow(
@@ -161,7 +162,10 @@ const reconcile = gatewayCommand({
 })
 
 export const tasks = defineCommand({
-  meta: { name: 'tasks', description: 'Video tasks: follow, stop and settle them.' },
+  meta: {
+    name: 'tasks',
+    description: 'Videos, and requests that are answered later: follow, stop and settle them.',
+  },
   subCommands: { list, show, watch, cancel, redeliver, reconcile },
 })
 

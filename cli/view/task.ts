@@ -18,6 +18,7 @@ export function taskTable(tasks: readonly TaskRow[], now: number): string {
   const columns: Column[] = [
     { title: 'TASK' },
     { title: 'STATE' },
+    { title: 'FOR', optional: true },
     { title: 'MODEL', flexible: true },
     { title: 'ACCOUNT', flexible: true },
     { title: 'AGE', align: 'right' },
@@ -28,6 +29,7 @@ export function taskTable(tasks: readonly TaskRow[], now: number): string {
     tasks.map((task) => [
       task.id,
       paintState(task),
+      task.operation,
       task.model,
       task.account,
       shortAge(Date.parse(task.created_at), now),
@@ -41,9 +43,10 @@ export function taskBlock(task: TaskReply, now: number): string {
   const moment = (time: string) => `${utcTime(Date.parse(time))} (${distance(Date.parse(time), now)})`
   const entries: Entry[] = [
     ['state', `${paintState(task)}${progress === null ? '' : ` (${progress} %)`}`],
+    ['operation', task.operation],
     ['model', task.model],
     ['account', task.account],
-    ['upstream', `${task.upstream}, id ${task.upstream_id ?? 'not known'}`, 'whole'],
+    ['upstream', upstreamText(task), 'whole'],
     ['created', moment(created)],
   ]
   if (task.ended_at !== null) entries.push(['ended', utcTime(Date.parse(task.ended_at))])
@@ -54,10 +57,16 @@ export function taskBlock(task: TaskReply, now: number): string {
   }
   entries.push(['money', moneyText(task)])
   if (error !== null) entries.push(['error', `${error.code}: ${error.message ?? ''}`])
-  const video = (task.document as { video_url?: unknown } | null)?.video_url
+  const { video_url: video, result_url: result } = (task.document ?? {}) as Record<string, unknown>
   if (typeof video === 'string') entries.push(['video', video, 'whole'])
+  if (typeof result === 'string' && task.state === 'succeeded') entries.push(['result', result, 'whole'])
   if (webhook) entries.push(['webhook', webhookLine(webhook, now)])
   return renderBlock(entries)
+}
+
+/** A request that is answered later has no task at its vendor. */
+function upstreamText({ upstream, upstream_id: id, operation }: TaskRow): string {
+  return operation === 'video' ? `${upstream}, id ${id ?? 'not known'}` : upstream
 }
 
 /** The amount that is held, or was paid. */
@@ -71,7 +80,13 @@ function moneyText(task: TaskRow): string {
 }
 
 /** The state of a task in a few words. */
-export function taskLine({ state, progress, polls }: Pick<TaskRow, 'state' | 'progress' | 'polls'>): string {
+export function taskLine({
+  state,
+  operation,
+  progress,
+  polls,
+}: Pick<TaskRow, 'state' | 'operation' | 'progress' | 'polls'>): string {
+  if (operation !== 'video') return state
   return `${state}${progress === null ? '' : ` ${progress} %`}, ${counted(polls, 'poll')}`
 }
 

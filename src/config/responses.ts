@@ -13,7 +13,7 @@ export const ResponsesEntry = Type.Object(
       Type.String(),
     ),
     maxBytes: optionalSetting(
-      'How much of one account is kept in all, such as `1GB`; the oldest go first. Default 256MB.',
+      'How much of one account is kept in all, with the results of requests that are answered later, such as `1GB`; the oldest go first. Default 256MB.',
       Type.String(),
     ),
     maxResponseBytes: optionalSetting(

@@ -318,12 +318,7 @@ export const errorCodes = {
     task_begun: ['The upstream was asked already.', 'Delete it when it has ended.', undefined, 'no'],
     task_ended: ['The task has ended.', 'Nothing is left to do.', 'gateway tasks show ID', 'no'],
     task_known: ["The vendor's id of the task is known.", 'It is polled.', 'gateway tasks show ID', 'no'],
-    task_not_changed: [
-      'The task has changed in this moment.',
-      'Look at it again.',
-      'gateway tasks show ID',
-      'no',
-    ],
+    task_not_changed: ['It has changed meanwhile.', 'Look at it again.', 'gateway tasks show ID', 'no'],
     task_not_failed: ['The task has not failed.', 'Wait for its end.', 'gateway tasks show ID', 'no'],
     task_unknown: [
       'Whether the vendor has begun the task is not known.',

@@ -5,6 +5,7 @@ import { Type } from '@sinclair/typebox'
 import { operationOf } from '../contract/operations'
 import { formatUsd } from '../lib/money'
 import { findTask, requireTask } from '../tasks/find'
+import { showWithResult } from '../tasks/result'
 import { showTask, type Task } from '../tasks/task'
 import { waitForTask } from '../tasks/wait'
 import { modelField, optionsField, paidFields, plainFieldsOf, rewordPlain } from './fields'
@@ -24,6 +25,9 @@ const taskOutput = Type.Object({
   status: Type.String({ description: 'submitted, succeeded or failed.' }),
   created_at: Type.Optional(Type.Integer()),
   progress: Type.Optional(Type.Number({ description: 'Percent.' })),
+  operation: Type.Optional(Type.String({ description: 'Present for a request that is answered later.' })),
+  result: Type.Optional(Type.Unknown({ description: 'Its answer, if that is JSON.' })),
+  result_url: Type.Optional(Type.String({ description: 'Where its answer is read with a key.' })),
   video_url: Type.Optional(Type.String({ description: 'Where the video lies for a while.' })),
   error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
   held_usd: Type.Optional(Type.String({ description: 'Dollars that are held until the task has ended.' })),
@@ -61,11 +65,11 @@ export const generateVideo: PaidTool = {
 
 export const getVideo: FreeTool = {
   name: 'get_video',
-  title: 'Look after a video',
+  title: 'Look after a task',
   description:
-    'Tells how the task of a video stands, with the address of the video when it is made. Waits for the end up to wait_seconds; ask again while the status is submitted.',
+    'Tells how the task of a video, or of a request that is answered later, stands: with the address of the video, or the answer. Waits for the end up to wait_seconds; ask again while the status is submitted.',
   input: Type.Object({
-    id: Type.String({ minLength: 1, description: 'As generate_video returned it.' }),
+    id: Type.String({ minLength: 1, description: 'As generate_video, or a request over HTTP, returned it.' }),
     wait_seconds: optionalArgument(
       Type.Integer({
         minimum: 0,
@@ -82,11 +86,20 @@ export const getVideo: FreeTool = {
     const leaves = () => call.signal().aborted
     for (;;) {
       const task = await requireTask(world.db, account, id)
-      if (task.state !== 'submitted' || world.monotonic() >= until || leaves()) return describe(task, call)
+      if (task.state !== 'submitted' || world.monotonic() >= until || leaves())
+        return withResult(await showWithResult(world, task), describe(task, call))
       call.report(wordsOf(task))
       await waitForTask(world, task.id, account, Math.min(until, world.monotonic() + REPORT_MS), leaves)
     }
   },
+}
+
+/** The description of a task with what its JSON says of a request that is answered later. */
+function withResult(text: string, described: McpResult): McpResult {
+  const { operation, result_url, result } = JSON.parse(text)
+  if (operation === undefined) return described
+  const more = { operation, result_url, ...(result !== undefined && { result }) }
+  return { ...described, structured: { ...described.structured, ...more } }
 }
 
 interface TaskDocument {
@@ -126,5 +139,5 @@ function documentOf(task: Task): TaskDocument {
 
 function wordsOf(task: Task): string {
   const { progress } = documentOf(task)
-  return typeof progress === 'number' ? `The video is at ${progress} %.` : 'The video is being made.'
+  return typeof progress === 'number' ? `It is at ${progress} %.` : 'It is being made.'
 }

@@ -81,7 +81,7 @@ export async function findRequest(
   const begin = row?.at ?? beginOf(id)
   const closing = charges.length === 0 && begin > 0 ? await closingAt(db, begin) : undefined
   if (!row && charges.length === 0 && !closing) return undefined
-  const task = charges.some(({ operation }) => operation === 'video') ? await taskOfCharge(db, id) : undefined
+  const task = charges.length > 0 ? await taskOfCharge(db, id) : undefined
   return {
     row,
     attempts: typeof row?.attempts === 'string' ? (JSON.parse(row.attempts) as FailedAttempt[]) : [],

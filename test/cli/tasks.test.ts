@@ -125,12 +125,12 @@ describe('looking', () => {
     const [narrow, piped] = await Promise.all([onTerminal(['tasks', 'list']), line.run('tasks list')])
     for (const row of narrow.split(/\r?\n/)) expect(row.length).toBeLessThanOrEqual(80)
     expect(narrow).toContain(vendors)
-    expect(piped.stdout).toMatch(/^TASK +STATE +MODEL +ACCOUNT +AGE +USD$/m)
+    expect(piped.stdout).toMatch(/^TASK +STATE +FOR +MODEL +ACCOUNT +AGE +USD$/m)
     expect(piped.stdout).toMatch(
-      new RegExp(`^${vendors} +submitted +vidw2.6-t2v +alice +\\d+[sm] +0.05$`, 'm'),
+      new RegExp(`^${vendors} +submitted +video +vidw2.6-t2v +alice +\\d+[sm] +0.05$`, 'm'),
     )
     expect(piped.stdout).toMatch(
-      new RegExp(`^${failing} +failed +test-seedance +alice +\\d+[sm] +0.00$`, 'm'),
+      new RegExp(`^${failing} +failed +video +test-seedance +alice +\\d+[sm] +0.00$`, 'm'),
     )
   })
 

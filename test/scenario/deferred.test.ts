@@ -2,6 +2,12 @@
 // vendor is asked. Each on both databases, with a vendor that a test holds.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import shipped from '../../gateway.config'
+import { picture as drawn } from '../../sandbox/pictures'
+import type { ModelConfig } from '../../src/config/schema'
+import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds } from '../support/databases/databases'
 import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { startNodes } from '../support/nodes'
@@ -178,6 +184,102 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: 75_000, held: 0, calls: 1, charges: ['settled'] })
     })
 
+    test('a chat, its task by the log, and a result that is larger than a webhook tells', async () => {
+      const long = completion('x'.repeat(100_000), 10, 20)
+      hold(() => Response.json(long))
+      letGo()
+      const delivered = receiver.deliveries.length
+      const body = {
+        model: 'odd-chat',
+        messages: [{ role: 'user', content: 'Hi' }],
+        webhook_url: receiver.url,
+      }
+      const response = await gateway.post('/v1/chat/completions', body, LATER)
+      const task = (await response.json()) as Json
+      const ended = await taskOf(task.id)
+      expect(ended).toMatchObject({ operation: 'chat', state: 'succeeded', amount_usd: '0.00005' })
+      const atOnce = await gateway.post('/v1/chat/completions', {
+        model: body.model,
+        messages: body.messages,
+      })
+      const text = await (await read(`/v1/tasks/${task.id}/result`)).text()
+      expect(text).toBe(await atOnce.text())
+      expect(ended.result).toEqual(JSON.parse(text))
+      await waitFor(() => receiver.deliveries.length > delivered)
+      const told = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
+      expect(told.type).toBe('task.succeeded')
+      expect(told.data).toMatchObject({ id: task.id, bytes: text.length, content_type: 'application/json' })
+      expect(told.data.result).toBeUndefined()
+      const seen = (await (await read(`/v1/requests/${response.headers.get('x-request-id')}`)).json()) as Json
+      expect(seen.task).toMatchObject({ id: task.id, operation: 'chat', state: 'succeeded' })
+    })
+
+    test('forms: an edit by its field, and a transcription by the header, with their files to the end', async () => {
+      const parts: string[] = []
+      const watched = startVendor({
+        async answer(request) {
+          await Bun.sleep(300)
+          parts.push(Buffer.from(await request.arrayBuffer()).toString('latin1'))
+          return request.url.endsWith('/edits')
+            ? Response.json({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] })
+            : new Response('The sky is blue.', { headers: { 'content-type': 'text/plain' } })
+        },
+      })
+      const own = await startTestGateway({
+        database,
+        upstreams: { odd: watched.upstream },
+        models: {
+          edit: { ...(shipped.models as Record<string, ModelConfig>)['pgt-image-2'], upstream: 'odd' },
+          hear: {
+            family: 'openai-transcriptions',
+            upstream: 'odd',
+            upstreamModel: 'whisper',
+            price: { per_audio_minute: '0.006' },
+          },
+        },
+      })
+      const { bytes, contentType } = drawn('png', 64, 64)
+      const picture = new File([bytes as Uint8Array<ArrayBuffer>], 'fox.png', { type: contentType })
+      const silence = new Uint8Array(wavOf({ sampleRate: 8_000, channels: 1 }, [new Uint8Array(32_000)]))
+      const sound = new File([silence as Uint8Array<ArrayBuffer>], 'sky.wav', { type: 'audio/wav' })
+      const send = (path: string, fields: Record<string, string | File>, headers = {}) => {
+        const form = new FormData()
+        for (const [name, value] of Object.entries(fields)) form.append(name, value)
+        return fetch(`${own.url}${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${own.secret}`, ...headers },
+          body: form,
+        })
+      }
+      const ended = async (response: Response) => {
+        expect(response.status).toBe(202)
+        const { id } = (await response.json()) as Json
+        const headers = { authorization: `Bearer ${own.secret}` }
+        await fetch(`${own.url}/v1/tasks/${id}?wait=20`, { headers })
+        return fetch(`${own.url}/v1/tasks/${id}/result`, { headers })
+      }
+      const edited = await ended(
+        await send('/v1/images/edits', { model: 'edit', prompt: 'Night', image: picture, async: 'true' }),
+      )
+      expect(await edited.json()).toMatchObject({ data: [{ b64_json: 'iVBORw0KGgo=' }] })
+      const heard = await ended(
+        await send(
+          '/v1/audio/transcriptions',
+          { model: 'hear', file: sound, response_format: 'text' },
+          LATER,
+        ),
+      )
+      expect(heard.headers.get('content-type')).toContain('text/plain')
+      expect(await heard.text()).toBe('The sky is blue.')
+      expect(parts).toHaveLength(2)
+      expect(parts.join()).not.toContain('name="async"')
+      expect(parts[0]).toContain('fox.png')
+      expect((await own.charges()).map(({ state }) => state)).toEqual(['settled', 'settled'])
+      await own.close()
+      await watched.stop()
+      expect(readdirSync(join(own.dataDir, 'uploads'))).toEqual([])
+    })
+
     test('an error of the vendor is the end of the task, and costs nothing', async () => {
       hold(() => Response.json({ error: { message: 'no such size' } }, { status: 400 }))
       letGo()
@@ -269,6 +371,23 @@ for (const database of databaseKinds) {
       const atOnce = await gateway.post(IMAGES, { ...image, async: false })
       expect(atOnce.status).toBe(200)
       expect(await atOnce.json()).toEqual(picture())
+    })
+
+    test('an account has at most 100 open, and no more is held or sent', async () => {
+      hold()
+      const { secret } = await gateway.makeKey(`busy-${database}`, '100')
+      const ask = () => gateway.post(IMAGES, { ...image, async: true }, { authorization: `Bearer ${secret}` })
+      const calls = vendor.requests
+      const statuses = await Promise.all(
+        Array.from({ length: 104 }, () => ask().then(({ status }) => status)),
+      )
+      expect(statuses.filter((status) => status === 202)).toHaveLength(100)
+      expect(statuses.filter((status) => status === 429)).toHaveLength(4)
+      expect((await gateway.balance(`busy-${database}`)).heldNano).toBe(100 * IMAGE_NANO)
+      letGo()
+      await waitFor(async () => (await gateway.balance(`busy-${database}`)).heldNano === 0)
+      expect((await gateway.balance(`busy-${database}`)).balanceNano).toBe(98_000_000_000)
+      expect(vendor.requests - calls).toBe(100)
     })
 
     test('an account without money gets 402 at once', async () => {

@@ -32,7 +32,10 @@ import {
 } from '../operation'
 
 const operation = operationsIn('Tasks')
-const TaskReply = Type.Object({ id: Type.String(), state: Type.String(), account: Type.String() }, open)
+const TaskReply = Type.Object(
+  { id: Type.String(), operation: Type.String(), state: Type.String(), account: Type.String() },
+  open,
+)
 const STATES = ['submitted', 'succeeded', 'failed', UNKNOWN] as const
 
 const taskOf = ({ world, params }: OperationContext) => requireTaskOfAny(world.db, params.task ?? '')
@@ -97,7 +100,7 @@ const cancel = operation({
   endpoint: 'POST /tasks/{task}/cancel',
   role: 'operator',
   summary:
-    'Ask the vendor to stop a task. The answer shows it as it stands; `cancel_answer` says why a vendor did not',
+    'Ask the vendor to stop a video, or stop a request that is answered later and was not sent yet. The answer shows the task as it stands; `cancel_answer` says why a vendor did not',
   reply: TaskReply,
   async run(asked) {
     const task = await taskOf(asked)

@@ -1,4 +1,4 @@
-// Tasks: videos that vendors work on, with what they have made, where results are kept. One task in full: its life, its
+// Tasks: videos that vendors work on and requests that are answered later, with what they have made, where results are kept. One task in full: its life, its
 // money, its webhook with every attempt, and what an operator may do: cancel, reconcile, deliver again.
 
 import { useState } from 'preact/hooks'
@@ -24,6 +24,7 @@ type State = 'submitted' | 'succeeded' | 'failed' | 'unknown'
 const columns: readonly Column<RowOf<'listTasks'>>[] = [
   { title: words.task, isFirstLine: true, cell: ({ id }) => <span class="id">{id}</span> },
   { title: texts.state, isFirstLine: true, cell: (task) => <TaskState task={task} /> },
+  { title: words.operation, cell: ({ operation }) => texts.operations[operation] ?? operation },
   { title: words.model, cell: ({ model }) => model },
   { title: words.account, cell: ({ account }) => <a href={hrefOf('accounts', {}, account)}>{account}</a> },
   { title: words.upstream, cell: ({ upstream }) => upstream },
@@ -95,6 +96,7 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
             <Facts
               facts={[
                 [texts.state, <TaskState task={task} key="state" />],
+                [words.operation, texts.operations[task.operation] ?? task.operation],
                 [words.model, task.model],
                 [words.upstream, task.upstream],
                 [
@@ -114,8 +116,9 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
                 [words.held, <Money usd={task.held_usd} key="held" />],
                 [words.paid, <Money usd={task.amount_usd} key="paid" />],
                 [words.created, <Time at={task.created_at} key="created" />],
-                [words.polls, String(task.polls)],
-                task.next_poll_at !== null && [words.nextPoll, <Time at={task.next_poll_at} key="next" />],
+                task.operation === 'video' && [words.polls, String(task.polls)],
+                task.operation === 'video' &&
+                  task.next_poll_at !== null && [words.nextPoll, <Time at={task.next_poll_at} key="next" />],
                 task.ended_at !== null && [words.ended, <Time at={task.ended_at} key="ended" />],
                 task.ended_at === null && [words.deadline, <Time at={task.deadline_at} key="deadline" />],
                 task.error !== null && [words.error, `${task.error.code}: ${task.error.message ?? ''}`],
@@ -181,7 +184,7 @@ function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
           </p>
         </section>
       )}
-      {task.state === 'failed' && (
+      {task.state === 'failed' && task.operation === 'video' && (
         <p class="actions">
           <Action
             title={words.askAgain}

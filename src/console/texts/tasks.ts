@@ -3,6 +3,7 @@
 export const tasks = {
   title: 'Tasks',
   task: 'Task',
+  operation: 'For',
   model: 'Model',
   account: 'Account',
   upstream: 'Upstream',
@@ -21,7 +22,7 @@ export const tasks = {
     ['delivered', 'delivered'],
     ['failed', 'failed'],
   ] as const,
-  empty: 'No tasks fit. Videos make tasks; clear the filters to see all.',
+  empty: 'No tasks fit. Videos and requests that are answered later are tasks; clear the filters to see all.',
   polls: 'Polls',
   nextPoll: 'Next poll',
   ended: 'Ended',

@@ -55,7 +55,7 @@ export function deferredTask(
 }
 
 /** The caller's answer: the task as it begins. */
-export function acceptedAnswer(task: NewTask): SavedAnswer {
+export function acceptedAnswer(task: NewTask): SavedAnswer & { body: string } {
   return { status: 202, contentType: 'application/json', body: documentOf(task, {}, 'submitted') }
 }
 

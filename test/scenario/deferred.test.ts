@@ -9,6 +9,7 @@ import { picture as drawn } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
 import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds } from '../support/databases/databases'
+import { holdTask } from '../support/databases/task-rows'
 import { imageModel, startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { startNodes } from '../support/nodes'
 import type { Json } from '../support/scenario'
@@ -421,6 +422,30 @@ for (const database of databaseKinds) {
       expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
     })
 
+    test('a task that was not sent yet is stopped: nothing is paid, and the webhook says so', async () => {
+      const { db, now } = gateway.server.world
+      const [key] = await db.query({ sql: `select id from keys where account = 'alice'` })
+      const before = await gateway.balance()
+      const delivered = receiver.deliveries.length
+      const { id } = await holdTask(db, {
+        id: `task_held_${database}`,
+        charge: `charge_held_${database}`,
+        operation: 'image',
+        keyId: key?.id as string,
+        webhookUrl: receiver.url,
+        createdAt: now(),
+        leaseUntil: now() + 60_000,
+      })
+      expect((await gateway.balance()).heldNano).toBeGreaterThan(0)
+      const stopped = await gateway.post(`/v1/tasks/${id}/cancel`, {})
+      expect(stopped.status).toBe(200)
+      expect(await stopped.json()).toMatchObject({ id, state: 'failed', error: { code: 'canceled' } })
+      expect(await gateway.balance()).toEqual(before)
+      await waitFor(() => receiver.deliveries.length > delivered)
+      expect(receiver.deliveries.at(-1)?.body).toContain('"type":"task.failed"')
+      expect((await gateway.post(`/v1/tasks/${id}/cancel`, {})).status).toBe(409)
+    })
+
     test('another account does not see a task, and videos do not list it', async () => {
       hold()
       letGo()
@@ -437,6 +462,62 @@ for (const database of databaseKinds) {
     })
   })
 }
+
+test('speech is a file among the artifacts where these are kept, with ranges, and goes with its task', async () => {
+  const sound = Buffer.from('ID3 the sound itself')
+  const vendor = startVendor()
+  vendor.answer = () => new Response(sound, { headers: { 'content-type': 'audio/mpeg' } })
+  const gateway = await startTestGateway({
+    upstreams: { odd: vendor.upstream },
+    models: {
+      speech: {
+        family: 'openai-speech',
+        upstream: 'odd',
+        upstreamModel: 'tts',
+        price: { per_1m_characters: '15.00' },
+      },
+    },
+    config: { artifacts: { keep: '1h', maxBytes: '1GB' } },
+  })
+  const body = { model: 'speech', input: 'Hello', voice: 'alloy', async: true }
+  const task = (await (await gateway.post('/v1/audio/speech?wait=20', body)).json()) as Json
+  expect(task).toMatchObject({ status: 'succeeded', content_type: 'audio/mpeg', bytes: sound.length })
+  const headers = { authorization: `Bearer ${gateway.secret}` }
+  const part = await fetch(task.result_url, { headers: { ...headers, range: 'bytes=0-2' } })
+  expect([part.status, part.headers.get('content-type'), await part.text()]).toEqual([
+    206,
+    'audio/mpeg',
+    'ID3',
+  ])
+  const kept = async () =>
+    ((await (await fetch(`${gateway.url}/v1/artifacts`, { headers })).json()) as Json).data
+  expect(await kept()).toMatchObject([{ content_type: 'audio/mpeg', bytes: sound.length }])
+  const removed = await fetch(`${gateway.url}/v1/tasks/${task.id}`, { method: 'DELETE', headers })
+  expect(removed.status).toBe(200)
+  expect(await kept()).toEqual([])
+  await gateway.close()
+  await vendor.stop()
+})
+
+test('where no answers are kept, a demand is refused and a preference is answered at once', async () => {
+  const vendor = startVendor()
+  vendor.answer = () => Response.json({ created: 1, data: [{ url: `${vendor.url}/fox.png` }] })
+  const gateway = await startTestGateway({
+    upstreams: { odd: vendor.upstream },
+    models: { 'odd-image': { ...imageModel, upstream: 'odd' } },
+    config: { responses: { keep: 'off' } },
+  })
+  const refused = await gateway.post(IMAGES, { ...image, async: true })
+  expect(refused.status).toBe(400)
+  expect(await refused.json()).toMatchObject({
+    error: { message: expect.stringContaining('responses.keep') },
+  })
+  const answered = await gateway.post(IMAGES, image, LATER)
+  expect([answered.status, answered.headers.get('preference-applied')]).toEqual([200, null])
+  expect(vendor.requests).toBe(1)
+  await gateway.close()
+  await vendor.stop()
+})
 
 test.skipIf(!databaseKinds.includes('postgres'))(
   'a node that stops while it makes the answer: nothing is paid, and another node tells the end',

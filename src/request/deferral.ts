@@ -24,6 +24,14 @@ interface DeferralWorld {
 /** Fields of the gateway in a request that is answered later. */
 const FIELDS = ['async', 'webhook_url'] as const
 
+/** Whether a request says anything of a later answer: most say nothing. */
+export function mayBeDeferred(
+  { given }: Pick<ReadRequest, 'given'>,
+  wish: DeferralWish | undefined,
+): boolean {
+  return wish !== undefined || 'async' in given.body
+}
+
 /**
  * The deferral of a request, whose fields are taken out of its body; undefined if it is answered at once. Throws 400 for a
  * deferral that is demanded and impossible, and for a webhook that cannot be delivered.
@@ -33,7 +41,6 @@ export async function takeDeferral(
   read: ReadRequest,
   wish: DeferralWish | undefined,
 ): Promise<Deferral | undefined> {
-  if (wish === undefined && !('async' in read.given.body)) return undefined
   try {
     return await taken(world, read, wish)
   } catch (error) {

@@ -200,7 +200,8 @@ async function handle(
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
-    reservation.record = record
+    // Of a deferred request the answer to its caller is noted, which is the task.
+    reservation.record = request.deferral ? undefined : record
     reservations.add(reservation)
     if (request.deferral) {
       const owned = content

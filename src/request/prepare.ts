@@ -9,7 +9,7 @@ import { checkWebhook } from '../webhooks/address'
 import { findEarlierTasks } from './answer/submit-task'
 import { beginAnswer, beginSealing } from './answer-context'
 import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
-import { fingerprintOf, takeDeferral } from './deferral'
+import { fingerprintOf, mayBeDeferred, takeDeferral } from './deferral'
 import type { Incoming } from './line'
 import { metadataOf } from './metadata'
 import { checkSealed } from './sealed-items'
@@ -25,7 +25,8 @@ export async function prepareRequest(
   logRow: RequestLogRow,
 ): Promise<CheckedRequest> {
   const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
-  const deferral = await takeDeferral(world, read, incoming.deferral?.())
+  const wish = incoming.deferral?.()
+  const deferral = mayBeDeferred(read, wish) ? await takeDeferral(world, read, wish) : undefined
   const kept = incoming.operation.keepsAnswers
     ? await beginAnswer(world, read, incoming.idempotencyKey)
     : checkCallers(world, read)

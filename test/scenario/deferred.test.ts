@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import shipped from '../../gateway.config'
 import { picture as drawn } from '../../sandbox/pictures'
 import type { ModelConfig } from '../../src/config/schema'
+import { sweepResponses } from '../../src/kept-responses/keep'
 import { wavOf } from '../../src/lib/file-formats/wav'
 import { databaseKinds } from '../support/databases/databases'
 import { holdTask } from '../support/databases/task-rows'
@@ -495,6 +496,32 @@ test('speech is a file among the artifacts where these are kept, with ranges, an
   const removed = await fetch(`${gateway.url}/v1/tasks/${task.id}`, { method: 'DELETE', headers })
   expect(removed.status).toBe(200)
   expect(await kept()).toEqual([])
+  await gateway.close()
+  await vendor.stop()
+})
+
+test('results are kept in the room of responses: the oldest goes when there is no room', async () => {
+  const vendor = startVendor()
+  vendor.answer = () => Response.json(completion('x'.repeat(600_000), 10, 20))
+  const gateway = await startTestGateway({
+    upstreams: { odd: vendor.upstream },
+    models: { 'odd-chat': { family: 'openai-chat', upstream: 'odd', upstreamModel: 'odd', price: tokens } },
+    config: { responses: { maxBytes: '1MB' } },
+  })
+  const headers = { authorization: `Bearer ${gateway.secret}` }
+  const body = { model: 'odd-chat', messages: [{ role: 'user', content: 'Hi' }], async: true }
+  const ask = async () => (await (await gateway.post('/v1/chat/completions?wait=20', body)).json()) as Json
+  const [first, second] = [await ask(), await ask()]
+  await sweepResponses(gateway.server.world)
+  const result = ({ id }: Json) => fetch(`${gateway.url}/v1/tasks/${id}/result`, { headers })
+  const gone = await result(first)
+  expect([gone.status, ((await gone.json()) as Json).error.code]).toEqual([404, 'response_not_found'])
+  expect((await result(second)).status).toBe(200)
+  // The task itself is still there, and no response has its id.
+  expect(await (await fetch(`${gateway.url}/v1/tasks/${first.id}`, { headers })).json()).toMatchObject({
+    state: 'succeeded',
+  })
+  expect((await fetch(`${gateway.url}/v1/responses/${second.id}`, { headers })).status).toBe(404)
   await gateway.close()
   await vendor.stop()
 })

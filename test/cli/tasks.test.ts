@@ -171,6 +171,40 @@ describe('looking', () => {
   })
 })
 
+describe('a request that is answered later', () => {
+  async function later(content: string): Promise<string> {
+    const response = await fetch(`${serving.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${alice.key}`, prefer: 'respond-async' },
+      body: JSON.stringify({ model: 'test-chat', messages: [{ role: 'user', content }] }),
+    })
+    expect(response.status).toBe(202)
+    return ((await response.json()) as Json).id
+  }
+
+  test('is listed with what it is for, watched to its end, and shown with the address of its answer', async () => {
+    const id = await later('Hi')
+    expect((await line.run(`tasks watch ${id}`)).code).toBe(0)
+    const shown = (await line.run(`tasks show ${id}`)).stdout
+    expect(shown).toMatch(/^ *operation +chat$/m)
+    expect(shown).toContain(`/v1/tasks/${id}/result`)
+    expect(shown).not.toContain('not known')
+    const listed: Json[] = await line.inShell.json('tasks list --model test-chat')
+    expect(listed.find((task) => task.id === id)).toMatchObject({ operation: 'chat', state: 'succeeded' })
+    await line.allFail(1, [
+      [`tasks cancel ${id}`, `${id} has ended`],
+      [`tasks reconcile ${id} --not-begun`, 'it ends by itself'],
+    ])
+  })
+
+  test('is not stopped once its vendor was asked', async () => {
+    const id = await later('[sandbox delay_ms=4000] Hi.')
+    const ran = await line.run(`tasks cancel ${id}`)
+    expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be taken back') })
+    expect((await line.run(`tasks watch ${id}`)).code).toBe(0)
+  })
+})
+
 describe('a task that runs', () => {
   test.concurrent('watch follows it to a good end', async () => {
     const [quiet, watched, paid] = await Promise.all(

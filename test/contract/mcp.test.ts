@@ -427,6 +427,19 @@ describe('videos', () => {
     expect(await gateway.newestCharge()).toMatchObject({ state: 'settled', amount: nano('0.025') })
   })
 
+  test('a request that is answered later over HTTP is looked after too, with its answer', async () => {
+    const body = { model: 'test-chat', messages: [{ role: 'user', content: 'Hi' }], async: true }
+    const task = (await (await gateway.post('/v1/chat/completions', body)).json()) as Json
+    const { json } = await call('get_video', { id: task.id, wait_seconds: 30 })
+    expect(json).toMatchObject({
+      id: task.id,
+      status: 'succeeded',
+      operation: 'chat',
+      result: { object: 'chat.completion' },
+      result_url: task.result_url,
+    })
+  })
+
   test('a task that fails says why, and costs nothing', async () => {
     const begun = await call('generate_video', {
       model: 'vidw2.6-t2v',

@@ -429,7 +429,10 @@ describe('videos', () => {
 
   test('a request that is answered later over HTTP is looked after too, with its answer', async () => {
     const body = { model: 'test-chat', messages: [{ role: 'user', content: 'Hi' }], async: true }
-    const task = (await (await gateway.post('/v1/chat/completions', body)).json()) as Json
+    const task = (await (await gateway.post('/v1/chat/completions', body)).json()) as {
+      id: string
+      result_url: string
+    }
     const { json } = await call('get_video', { id: task.id, wait_seconds: 30 })
     expect(json).toMatchObject({
       id: task.id,

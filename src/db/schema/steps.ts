@@ -10,7 +10,11 @@ export const EARLIER_STEPS = 32
 export const EARLIER_COMMIT = '89af6918'
 
 /** Requests that are answered later are tasks too. Those of before are videos. */
-const DEFERRED_TASKS: Step = [`alter table tasks add column operation text not null default 'video'`]
+const DEFERRED_TASKS: Step = [
+  `alter table tasks add column operation text not null default 'video'`,
+  // Those that run: a few among all tasks of an account.
+  `create index tasks_deferred on tasks (account) where state = 'submitted' and operation <> 'video'`,
+]
 
 /** The steps; each has its number by its place, from 1. Those of builds before 1.0 are empty, and are not recorded. */
 export const migrations: readonly Step[] = [

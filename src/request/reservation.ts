@@ -403,7 +403,8 @@ export class Reservations {
     const end = { charge: asBilled(charge, model, json), settlement, also, again }
     if (task) {
       const release = this.releaseFor(reservation, 'expired', outcome)
-      return settlementOfDeferred(this.world, task, end, saved, release)
+      const made = { ...task, model: model.id, upstream: model.upstream.name }
+      return settlementOfDeferred(this.world, made, end, saved, release)
     }
     if (!background || !toKeep) return end
     return settlementInBackground(this.world, toKeep, end, this.releaseFor(reservation, 'expired', outcome))

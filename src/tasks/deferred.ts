@@ -51,7 +51,7 @@ export function endDeferred(
   const statements: Statement[] = [
     {
       sql: `update tasks set state = $2, document = $3, error_code = $4, error_message = $5, ended_at = $6, cost = $7,
-        lease_until = 0 where id = $1 and state = 'submitted' and operation <> 'video'`,
+        model = $8, upstream = $9, lease_until = 0 where id = $1 and state = 'submitted' and operation <> 'video'`,
       parameters: [
         id,
         state,
@@ -60,6 +60,9 @@ export function endDeferred(
         stored(error?.message, 'error_message'),
         now,
         made?.priceNano ?? 0,
+        // Another model of the route may have answered.
+        task.model,
+        task.upstream,
       ],
       guard: true,
     },

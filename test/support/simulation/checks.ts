@@ -168,6 +168,7 @@ function checkLater({ vendor, asked, count }: Simulation, task: Row, charge: Row
     return
   }
   const paid = (charge?.amount as number) + (charge?.shortfall as number)
+  must(charge?.model === task.model, `${about} is of ${task.model}, and ${charge?.model} was paid`)
   must(charge?.state === 'settled' && task.cost === charge.amount, `${about} is ${JSON.stringify(charge)}`)
   must(made.length === 0 || made[0]?.nano === paid, `${about} paid ${paid}: ${JSON.stringify(made)}`)
   count('later succeeded')

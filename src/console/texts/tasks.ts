@@ -22,7 +22,8 @@ export const tasks = {
     ['delivered', 'delivered'],
     ['failed', 'failed'],
   ] as const,
-  empty: 'No tasks fit. Videos and requests that are answered later are tasks; clear the filters to see all.',
+  empty:
+    'No tasks fit. Videos make tasks, and requests that are answered later; clear the filters to see all.',
   polls: 'Polls',
   nextPoll: 'Next poll',
   ended: 'Ended',

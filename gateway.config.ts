@@ -14,6 +14,7 @@ const elevenlabs = { source: 'https://elevenlabs.io/pricing/api', as_of: '2026-1
 const minimax = { source: 'https://platform.minimax.io/docs/guides/pricing-paygo', as_of: '2026-11' }
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
+const fal = { source: 'https://fal.ai/pricing', as_of: '2026-11' }
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
 
 // A million tokens: read, read from a cache, written to one, and made.
@@ -64,6 +65,8 @@ const speaker = { family: 'elevenlabs-speech', upstream: 'elevenlabs', ownedBy: 
 const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere' }
 
 // What many of the video models below have in common.
+// Videos of other makers, of which one endpoint makes one kind: other fields than the known ones may cost more.
+const queued = { family: 'fal-video', upstream: 'fal', strictFields: true }
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 /**
  * Pictures are their only output: developers.openai.com/api/docs/pricing has no price of text that they write. That price is for text
@@ -120,6 +123,7 @@ export default {
     cohere: { kind: 'cohere', apiKey: process.env.COHERE_API_KEY, listed: true },
     elevenlabs: { kind: 'elevenlabs', apiKey: process.env.ELEVENLABS_API_KEY },
     minimax: { kind: 'minimax', apiKey: process.env.MINIMAX_API_KEY },
+    fal: { kind: 'fal', apiKey: process.env.FAL_KEY },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -736,6 +740,72 @@ export default {
           '1080p': '0.377',
         },
       },
+    },
+
+    // Videos over fal's queue: the first resolution is the default. Kling: fal.ai/models/kling/v4/image-to-video/llms.txt,
+    // fal.ai/learn/tools/kling-api and fal.ai/models/fal-ai/kling-video/o3/4k/image-to-video/llms.txt. H3:
+    // fal.ai/models/minimax/h3-max/text-to-video/llms.txt, after its first weeks. Luma and Seedance: litellm 1.110.2.
+    'kling-4.0': {
+      ...queued,
+      upstreamModel: 'kling/v4/text-to-video',
+      ownedBy: 'kling',
+      durations: { min: 3, max: 30, default: 5 },
+      referenceImages: { min: 0, max: 0 },
+      price: { ...fal, per_second: { '720p': '0.157', '1080p': '0.235' } },
+    },
+    'kling-4.0-i2v': {
+      ...queued,
+      upstreamModel: 'kling/v4/image-to-video',
+      ownedBy: 'kling',
+      durations: { min: 3, max: 30, default: 5 },
+      referenceImages: { min: 1, max: 10 },
+      price: { ...fal, per_second: { '720p': '0.157', '1080p': '0.235' } },
+    },
+    'kling-o3-4k-i2v': {
+      ...queued,
+      upstreamModel: 'fal-ai/kling-video/o3/4k/image-to-video',
+      ownedBy: 'kling',
+      durations: { min: 3, max: 15, default: 5 },
+      referenceImages: { min: 1, max: 2 },
+      price: { ...fal, per_second: '0.42' },
+    },
+    'luma-ray-3.2': {
+      ...queued,
+      upstreamModel: 'luma/agent/ray/v3.2/text-to-video',
+      ownedBy: 'luma',
+      durations: { min: 5, max: 10, default: 5 },
+      referenceImages: { min: 0, max: 0 },
+      price: { ...fal, per_second: { '540p': '0.10', '720p': '0.20', '1080p': '0.40' } },
+    },
+    'seedance-2.0-t2v': {
+      ...queued,
+      upstreamModel: 'bytedance/seedance-2.0/text-to-video',
+      ownedBy: 'bytedance',
+      durations: { min: 4, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 0 },
+      price: {
+        ...fal,
+        per_second: { '720p': '0.3034', '480p': '0.1346', '1080p': '0.682', '4k': '1.5552' },
+      },
+    },
+    'seedance-2.0-i2v': {
+      ...queued,
+      upstreamModel: 'bytedance/seedance-2.0/image-to-video',
+      ownedBy: 'bytedance',
+      durations: { min: 4, max: 15, default: 5 },
+      referenceImages: { min: 1, max: 2 },
+      price: {
+        ...fal,
+        per_second: { '720p': '0.3034', '480p': '0.1346', '1080p': '0.682', '4k': '1.5552' },
+      },
+    },
+    'minimax-h3-max': {
+      ...queued,
+      upstreamModel: 'minimax/h3-max/text-to-video',
+      ownedBy: 'minimax',
+      durations: { min: 5, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 0 },
+      price: { ...fal, per_second: { '768p': '0.08', '480p': '0.05' } },
     },
   },
 

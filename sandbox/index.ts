@@ -11,6 +11,7 @@ import { deepseek } from './deepseek/simulator'
 import { deliver, pause, untilEnded } from './delivery'
 import { directiveMark, promptText, readDirectives } from './directives'
 import { elevenlabs } from './elevenlabs/simulator'
+import { fal } from './fal/simulator'
 import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
 import { groq } from './groq/simulator'
@@ -98,6 +99,7 @@ const simulators = {
   zai,
   elevenlabs,
   minimax,
+  fal,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]
@@ -254,9 +256,10 @@ function useCache(request: VendorRequest, key: string, caches: PromptCaches | un
 }
 
 function answerOf(simulator: Simulator, request: VendorRequest, anyModel: boolean): Reply | Promise<Reply> {
-  const model = anyModel ? modelIn(request) : undefined
+  const { modelOf } = simulator
+  const model = anyModel ? (modelOf ? modelOf(request) : modelIn(request)) : undefined
   const isKnown = model === undefined || simulator.knows(model)
-  return simulator.answer((isKnown ? undefined : withStandIn(simulator.standIns, request)) ?? request)
+  return simulator.answer((isKnown ? undefined : withStandIn(simulator, request)) ?? request)
 }
 
 function readRequest(call: SandboxCall, filesUrl: string, now: number): VendorRequest {

@@ -76,6 +76,8 @@ export interface Simulator {
   basePath: string
   /** The models that answer in place of those that it does not know, where any model is accepted: the first row that fits. */
   standIns: readonly StandIn[]
+  /** The model that the path of a submit is; undefined for any other path. Absent: the body or a part of the path names it. */
+  modelOf?(request: Pick<VendorRequest, 'method' | 'path'>): string | undefined
   /** Whether it simulates this model, by the vendor's own name for it. */
   knows(model: string): boolean
   /** The vendor's refusal of a missing or wrong key; undefined lets the request in. */

@@ -2,18 +2,24 @@
 // own. They must never replace a model that the simulator knows.
 
 import { asArray, asObject, asString, type JsonObject } from './json'
-import type { StandIn, VendorRequest } from './simulator'
+import type { Simulator, VendorRequest } from './simulator'
 
 /** The request with a model that the simulator knows; undefined if there is none. */
-export function withStandIn(standIns: readonly StandIn[], request: VendorRequest): VendorRequest | undefined {
+export function withStandIn(
+  { standIns, modelOf }: Pick<Simulator, 'standIns' | 'modelOf'>,
+  request: VendorRequest,
+): VendorRequest | undefined {
   if (request.method !== 'POST') return undefined
   const choice = standIns.find(([path]) => request.path.includes(path))?.[1]
   if (choice === undefined) return undefined
   const body = asObject(request.json)
+  const isPath = modelOf !== undefined
   const model = typeof choice === 'string' ? choice : choice(body ?? {})
   return {
     ...request,
-    path: request.path.replace(/(\/(?:models|deployments)\/)[^/:]+|(\/model\/)[^/]+/, `$1$2${model}`),
+    path: isPath
+      ? `/${model}`
+      : request.path.replace(/(\/(?:models|deployments)\/)[^/:]+|(\/model\/)[^/]+/, `$1$2${model}`),
     json: body ? bodyWith(body, model) : request.json,
     form: request.form?.map(([name, value]) => [name, name === 'model' ? model : value] as const),
   }

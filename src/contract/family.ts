@@ -16,14 +16,22 @@ import type { Quantities, Unit } from './units'
 import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
 
-export type { Durations, EarlierVideo, OwnTaskForm, PollContext, TaskOutcome } from './task'
+export type {
+  Durations,
+  EarlierVideo,
+  OwnTaskForm,
+  PollContext,
+  ResultAnswer,
+  TaskOutcome,
+  TaskResult,
+} from './task'
 export type { Quantities, Unit } from './units'
 export type { DataUrls, FormPart, Upload } from './upload'
 
 /** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
 export interface Call {
   /** POST by default. */
-  method?: 'GET' | 'POST' | 'DELETE'
+  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
   path: string
   /**
    * The API to call. Many vendors offer an OpenAI-compatible one besides their native one, under another prefix and

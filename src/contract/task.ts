@@ -31,9 +31,14 @@ export interface TaskContract<Body = unknown> {
    * cannot. Absent: no model of the family can.
    */
   remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
-  poll(upstreamId: string): Call
+  poll(upstreamId: string, pollContext: PollContext): Call
   /** The call that stops a task. Absent: the vendor cannot. */
-  cancel?(upstreamId: string): Call
+  cancel?(upstreamId: string, pollContext: PollContext): Call
+  /**
+   * Whether the vendor's answer to that call says that the task has stopped. False where the vendor only tries to: the task goes
+   * on until its state says more. Absent: every answer of success does.
+   */
+  hasStopped?(reply: object): boolean
   /** The form of tasks for clients of the vendor's own API. Absent: they get the gateway's. */
   ownForm?: OwnTaskForm
   /**
@@ -41,7 +46,20 @@ export interface TaskContract<Body = unknown> {
    * object.
    */
   outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined
+  /** Where the result of a task that is done is asked for by a call of its own. Absent: its state has the result. */
+  result?: TaskResult
 }
+
+/** The second call of a poll, for vendors whose tasks have a state and a result at different addresses. */
+export interface TaskResult {
+  /** The call for the result; undefined while the state says that there is none. */
+  call(state: object, upstreamId: string, pollContext: PollContext): Call | undefined
+  /** Reads the answer; undefined if it says nothing about the task, so that both are asked again. */
+  outcome(answer: ResultAnswer, state: object, pollContext: PollContext): TaskOutcome | undefined
+}
+
+/** The vendor's answer to the call for a result: its body, or an error that is not the operator's, by its HTTP status. */
+export type ResultAnswer = { reply: object } | { status: number; error: { code: string; message: string } }
 
 /**
  * Clients of the vendor's own API submit to POST /v1/videos/generations, as others do, and then ask

@@ -37,6 +37,7 @@ import { openaiSpeech } from './speech/openai'
 import { openaiTranscriptions, openaiTranslations } from './transcription/openai'
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
+import { falVideo } from './videos/fal'
 import { xaiVideo } from './videos/xai'
 
 const dialects = [
@@ -90,6 +91,7 @@ const list = [
   dashscopeVideo,
   xaiVideo,
   arkVideo,
+  falVideo,
 ] as unknown as Family[]
 
 export const families: ReadonlyMap<string, Family> = new Map(list.map((family) => [family.name, family]))

@@ -3,7 +3,7 @@
 
 import type { Catalogue } from '../catalogue/models'
 import { timedOut } from '../contract/failures'
-import { type Call, type Model, taskOf } from '../contract/family'
+import { type Call, type Model, type ResultAnswer, taskOf } from '../contract/family'
 import type { HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
@@ -13,6 +13,8 @@ import type { PollAnswer } from './poll-answer'
 import type { Task } from './task'
 
 const POLL_TIMEOUT_MS = 20_000
+const TOO_MANY = 429
+const STOPPING = 'The upstream was asked to stop it. Its state says whether it has.'
 
 /**
  * The model of a task; undefined if it is out of the catalogue, or belongs to another vendor now, who would not know
@@ -27,11 +29,14 @@ export function modelOf({ models }: Pick<Catalogue, 'models'>, task: Task): Mode
 export async function askUpstream(after: After, task: Task, model: Model): Promise<PollAnswer> {
   const contract = taskOf(model.family)
   if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
+  const { upstreamId, pollContext } = task
   try {
-    const reply = await send(after, task, model, contract.poll(task.upstreamId), (response, signal) =>
-      readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES }),
-    )
-    const outcome = contract.outcome(reply.json, task.pollContext)
+    const state = await ask(after, task, model, contract.poll(upstreamId, pollContext))
+    const call = contract.result?.call(state, upstreamId, pollContext)
+    const outcome =
+      call && contract.result
+        ? contract.result.outcome(await resultOf(after, task, model, call), state, pollContext)
+        : contract.outcome(state, pollContext)
     return outcome ? { outcome } : { error: 'upstream_garbage' }
   } catch (error) {
     if (!(error instanceof GatewayError)) return { error: String(error) }
@@ -40,18 +45,42 @@ export async function askUpstream(after: After, task: Task, model: Model): Promi
   }
 }
 
+/** The answer to the call for a result. Throws what is not about the task: no answer, too many calls, the operator's account. */
+async function resultOf(after: After, task: Task, model: Model, call: Call): Promise<ResultAnswer> {
+  try {
+    return { reply: await ask(after, task, model, call) }
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.operatorRefusal) throw error
+    const { vendorStatus: status, code, message } = error
+    if (status === null || status < 400 || status === TOO_MANY) throw error
+    return { status, error: { code, message } }
+  }
+}
+
+async function ask(after: After, task: Task, model: Model, call: Call): Promise<object> {
+  const { json } = await send(after, task, model, call, (response, signal) =>
+    readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES }),
+  )
+  return json
+}
+
 /** Whether the vendor has stopped a task, or why it does not. */
 export async function stopAtUpstream(
   after: After,
   task: Task,
   model: Model | undefined,
 ): Promise<{ stopped: true } | { stopped: false; reason: string }> {
-  const call = model && task.upstreamId !== null && taskOf(model.family)?.cancel?.(task.upstreamId)
+  const contract = model && taskOf(model.family)
+  const call = task.upstreamId !== null && contract?.cancel?.(task.upstreamId, task.pollContext)
   if (!model || !call) return { stopped: false, reason: 'Tasks of this model cannot be stopped.' }
   try {
-    // The status is enough; the rest of the answer is of no use.
-    await send(after, task, model, call, async ({ body }) => body.cancel())
-    return { stopped: true }
+    if (!contract?.hasStopped) {
+      // The status is enough; the rest of the answer is of no use.
+      await send(after, task, model, call, async ({ body }) => body.cancel())
+      return { stopped: true }
+    }
+    const hasStopped = contract.hasStopped(await ask(after, task, model, call))
+    return hasStopped ? { stopped: true } : { stopped: false, reason: STOPPING }
   } catch (error) {
     return { stopped: false, reason: error instanceof Error ? error.message : String(error) }
   }

@@ -45,7 +45,9 @@ const built = builtIn as Config
 /** A chat model under a name that no vendor has, behind each kind that serves chat completions. */
 const unknownChats = Object.fromEntries(
   kinds
-    .filter((kind) => !['anthropic', 'ark', 'cohere', 'elevenlabs', 'minimax', 'voyage'].includes(kind))
+    .filter(
+      (kind) => !['anthropic', 'ark', 'cohere', 'elevenlabs', 'fal', 'minimax', 'voyage'].includes(kind),
+    )
     .map((kind): [string, ModelConfig] => [
       `zebra-of-${kind}`,
       { family: 'openai-chat', upstream: kind, upstreamModel: 'zebra-9', price: chatPrice },

@@ -10,6 +10,7 @@ import {
   type Model,
   type Quantities,
   streamOf,
+  type TaskOutcome,
   taskOf,
   type Upload,
 } from '../../src/contract/family'
@@ -198,7 +199,7 @@ async function losesNothing(
     })
     if (family.kind === 'speech') continue
     const came = record.events ? answer.events : answer.json
-    const recorded = withUnknown(record.events ?? record.poll ?? record.reply)
+    const recorded = withUnknown(record.events ?? record.result ?? record.poll ?? record.reply)
     const lost = lostPaths(recorded, came).filter((path) => !/(^|\/)model$/.test(path))
     expect({ name: record.name, lost: undocumented(lost, answered, unused) }).toEqual({
       name: record.name,
@@ -350,9 +351,16 @@ async function wishOf(
 /** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
 function bearsOddTasks(family: Family, record: Fixture): void {
   const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
-  for (const path of branchesOf(record.poll)) {
+  const contract = taskOf(family)
+  bearsOddAnswers(record.poll, (odd) => contract?.outcome(odd, pollContext))
+  if (record.result === undefined) return
+  bearsOddAnswers(record.result, (odd) => contract?.result?.outcome({ reply: odd }, record.poll, pollContext))
+}
+
+function bearsOddAnswers(answer: Json, read: (odd: Json) => TaskOutcome | undefined): void {
+  for (const path of branchesOf(answer)) {
     for (const value of ODD) {
-      const outcome = taskOf(family)?.outcome(withValue(record.poll, path, value), pollContext)
+      const outcome = read(withValue(answer, path, value))
       const seen = { path, value, status: outcome?.status ?? 'nothing said' }
       expect(seen).toEqual({
         ...seen,
@@ -490,8 +498,9 @@ async function replay(
   record: Fixture,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const { request, files, reply, events, sound, poll } = record
+  const { request, files, reply, events, sound, poll, result } = record
   vendor.poll = poll
+  vendor.result = result
   const whole = sound !== undefined && reply === undefined ? { sound } : { reply }
   vendor.answer = events ? { events, end: streamOf(family)?.end ?? null } : whole
   const body = { ...filesOf(files), ...request }
@@ -639,9 +648,14 @@ function asNewTask(family: Family, record: Fixture): Fixture {
   return id ? JSON.parse(JSON.stringify(record).replaceAll(id, crypto.randomUUID())) : record
 }
 
-function unknownIn({ reply, events, sound, poll }: Fixture): Pick<Fixture, 'reply' | 'events' | 'poll'> {
+function unknownIn({ reply, events, sound, poll, result }: Fixture): Partial<Fixture> {
   if (sound !== undefined) return {}
-  return events ? { events: withUnknown(events) } : { reply: withUnknown(reply), poll: withUnknown(poll) }
+  if (events) return { events: withUnknown(events) }
+  return {
+    reply: withUnknown(reply),
+    poll: withUnknown(poll),
+    ...(result !== undefined && { result: withUnknown(result) }),
+  }
 }
 
 /** The paths that no glob documents; globs that document one are struck off. */

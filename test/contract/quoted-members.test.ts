@@ -48,6 +48,7 @@ const free: Readonly<Record<string, string>> = {
   'input.audio_url': SOUND,
   'input.media[].reference_voice': SOUND,
   'reference_audios[].url': SOUND,
+  audio_url: SOUND,
   'content[].audio_url': SOUND,
   'content[].audio_url.url': SOUND,
   'input.messages[].content[].image': PICTURES,

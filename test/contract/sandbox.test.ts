@@ -34,7 +34,7 @@ function send(vendor: VendorName, path: string, body: unknown, options: Options 
   if (key !== null && native) headers['x-goog-api-key'] = key
   else if (key !== null && vendor === 'anthropic') headers['x-api-key'] = key
   else if (key !== null && vendor === 'elevenlabs') headers['xi-api-key'] = key
-  else if (key !== null) headers.authorization = `Bearer ${key}`
+  else if (key !== null) headers.authorization = `${vendor === 'fal' ? 'Key' : 'Bearer'} ${key}`
   if (vendor === 'anthropic') headers['anthropic-version'] = '2023-06-01'
   return fetch(sandbox.baseUrls[vendor] + path, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
@@ -907,6 +907,7 @@ const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [pat
     '/t2a_v2',
     { model: 'speech-2.8-hd', text, voice_setting: { voice_id: 'male-qn-qingse' } },
   ],
+  fal: (text) => ['/fal-ai/wan/v2.7/text-to-video', { prompt: text }],
   elevenlabs: (text) => ['/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream', { text }],
 }
 const vendors = Object.keys(plainRequests) as Exclude<VendorName, Proving>[]
@@ -1244,6 +1245,7 @@ describe('the sandbox itself', () => {
       zai: `${origin}/zai`,
       elevenlabs: `${origin}/elevenlabs/v1`,
       minimax: `${origin}/minimax/v1`,
+      fal: `${origin}/fal`,
     })
   })
 

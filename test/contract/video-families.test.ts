@@ -85,7 +85,7 @@ describe('plain words', () => {
     const tasks: { model: string; asked: object; id: string }[] = []
     for (const [id, entry] of videoModels) {
       const family = families.get(String(entry.family)) as Family
-      const model = { ...entry, id, upstreamModel: entry.upstreamModel ?? id } as unknown as Model
+      const model = gateway.server.world.catalogue.models.get(id)?.[0] as Model
       const count = Math.max(entry.referenceImages?.min ?? 0, /i2v|r2v/.test(id) ? 1 : 0)
       const images = Array.from({ length: count }, () => IMAGE)
       for (const about of asked) {
@@ -128,45 +128,61 @@ describe('plain words', () => {
 const isGiven = <Value>(value: Value | undefined): value is Value => value !== undefined
 const ODD = [undefined, null, 7, 'x', [], [null], {}]
 
-describe.each(Object.values(videoVendors))('$family', ({ family: name, model, body, rows, submitted }) => {
-  const family = families.get(name) as Family
-  const contract = taskOf(family) as TaskFamily['task']
-  const pollContext = { seed: null, vendorChooses: true }
+describe.each(Object.values(videoVendors))(
+  '$family',
+  ({ family: name, model, body, rows, submitted, result: whole }) => {
+    const family = families.get(name) as Family
+    const contract = taskOf(family) as TaskFamily['task']
+    const pollContext = { seed: null, vendorChooses: true, app: 'owner/app' }
 
-  test('reads an answer of any form, and calls nothing done that has no video', () => {
-    for (const [, { reply }] of rows) {
-      if (typeof reply !== 'object') continue
-      for (const path of branchesOf(reply)) {
-        for (const value of ODD) {
-          const outcome = contract.outcome(withValue(reply, path, value), pollContext)
-          if (outcome?.status === 'succeeded') expect(outcome.videoUrl).toMatch(/^(https:|x$)/)
-          if (outcome?.status === 'failed') {
-            expect(outcome.error).toEqual({ code: expect.any(String), message: expect.stringMatching(/\S/) })
+    test('reads an answer of any form, and calls nothing done that has no video', () => {
+      const answers = rows.flatMap(([, { reply, result }]) => [
+        { answer: reply, read: (odd: object) => contract.outcome(odd, pollContext) },
+        {
+          answer: result?.reply ?? whole,
+          read: (odd: object) => contract.result?.outcome({ reply: odd }, Object(reply), pollContext),
+        },
+      ])
+      for (const { answer, read } of answers) {
+        if (typeof answer !== 'object') continue
+        for (const path of branchesOf(answer)) {
+          for (const value of ODD) {
+            const outcome = read(withValue(answer, path, value))
+            if (outcome?.status === 'succeeded') expect(outcome.videoUrl).toMatch(/^(https:|x$)/)
+            if (outcome?.status === 'failed') {
+              expect(outcome.error).toEqual({
+                code: expect.any(String),
+                message: expect.stringMatching(/\S/),
+              })
+            }
           }
         }
       }
-    }
-  })
+    })
 
-  test('finds no id in an answer of any form but its own', () => {
-    const reply = submitted('task-1')
-    expect(contract.id(reply)).toBe('task-1')
-    for (const path of branchesOf(reply)) {
-      for (const value of ODD) {
-        const changed = withValue(reply, path, value)
-        expect(['task-1', 'x', undefined]).toContain(contract.id(changed))
-        const { end } = family.read(changed, { body, byteLength: 0, at: 0 }, {} as Model)
-        expect([undefined, 'failed']).toContain(end)
+    test('finds no id in an answer of any form but its own', () => {
+      const reply = submitted('task-1')
+      expect(contract.id(reply)).toBe('task-1')
+      for (const path of branchesOf(reply)) {
+        for (const value of ODD) {
+          const changed = withValue(reply, path, value)
+          expect(['task-1', 'x', undefined]).toContain(contract.id(changed))
+          const { end } = family.read(changed, { body, byteLength: 0, at: 0 }, {} as Model)
+          expect([undefined, 'failed']).toContain(end)
+        }
       }
-    }
-  })
+    })
 
-  test('has a small memo of any request, and escapes the vendor’s ids', () => {
-    const odd = { ...body(''), seed: 'x'.repeat(10_000), parameters: { seed: ['x'.repeat(10_000)] } }
-    expect(JSON.stringify(contract.pollContext(odd, { upstreamModel: model } as Model)).length).toBeLessThan(
-      200,
-    )
-    for (const { path } of [contract.poll('../a?b#c'), contract.cancel?.('../a?b#c')].filter(isGiven))
-      expect(path).toContain('/..%2Fa%3Fb%23c')
-  })
-})
+    test('has a small memo of any request, and escapes the vendor’s ids', () => {
+      const odd = { ...body(''), seed: 'x'.repeat(10_000), parameters: { seed: ['x'.repeat(10_000)] } }
+      expect(
+        JSON.stringify(contract.pollContext(odd, { upstreamModel: model } as Model)).length,
+      ).toBeLessThan(200)
+      for (const { path } of [
+        contract.poll('../a?b#c', pollContext),
+        contract.cancel?.('../a?b#c', pollContext),
+      ].filter(isGiven))
+        expect(path).toContain('/..%2Fa%3Fb%23c')
+    })
+  },
+)

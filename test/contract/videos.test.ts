@@ -67,7 +67,7 @@ describe('submit', () => {
     const asked = new Set(videoRequests.map(([model]) => model))
     expect(Object.keys(videoModels).sort()).toEqual([...asked].sort())
     expect(Object.keys(videoModels)).toContain('vidw2.7-t2v-2026-04-25')
-    expect(asked.size).toBe(20)
+    expect(asked.size).toBe(27)
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(
@@ -86,13 +86,22 @@ describe('submit', () => {
       })
       expect(played.charges[0]).toMatchObject({ state: 'held', held: parseUsd(usd) as number, model })
       const { upstreamModel = model, family } = videoModels[model] as ModelConfig
-      const { duration: _1, resolution: _2, aspect_ratio: _3, ...rest } = body
+      const { duration: _1, resolution: _2, aspect_ratio: ratio, ...rest } = body
       const vendors = sent(played)
       if (family === 'dashscope-video') {
         const { parameters, ...beside } = vendors
         expect(beside).toEqual({ ...rest, model: upstreamModel, parameters: undefined })
         expect(parameters).toMatchObject(rest.parameters)
         expect(played.calls[0]?.headers['x-dashscope-async']).toBe('enable')
+      } else if (family === 'fal-video') {
+        // The path is the model.
+        expect(played.calls[0]?.path).toBe(`/${upstreamModel}`)
+        expect(vendors).toEqual({
+          ...rest,
+          ...(ratio !== undefined && { aspect_ratio: ratio }),
+          duration: expect.anything(),
+          ...(model !== 'kling-o3-4k-i2v' && { resolution: expect.any(String) }),
+        })
       } else {
         expect(vendors).toMatchObject({ ...rest, model: upstreamModel, resolution: expect.any(String) })
         expect(vendors.duration).toBeNumber()

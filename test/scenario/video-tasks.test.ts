@@ -7,7 +7,7 @@ import { requestCancel } from '../../src/tasks/leases'
 import { startTestGateway, type TestGateway, videoModels } from '../support/gateway'
 import { type Json, play } from '../support/scenario'
 import { type OddVendor, startVendor } from '../support/vendors/vendor'
-import { type VideoRow, type VideoVendorForm, videoVendors } from '../support/vendors/video-replies'
+import { taskIn, type VideoRow, type VideoVendorForm, videoVendors } from '../support/vendors/video-replies'
 import { endAll, endOf, makeClock, passUntil, readTask, requestFor, rowsOf } from '../support/video-requests'
 
 setDefaultTimeout(180_000)
@@ -21,6 +21,7 @@ let vendor: OddVendor
 let gateway: TestGateway
 /** The vendor's answers to polls by the task's id; the ids are consecutive numbers. */
 let replies: Map<string, () => Response>
+let results: Map<string, () => Response>
 let polled: Map<string, number>
 let form: VideoVendorForm
 /** Tasks that the vendor was asked to stop. */
@@ -30,15 +31,17 @@ let stopReply: () => Response
 beforeAll(async () => {
   vendor = startVendor()
   replies = new Map()
+  results = new Map()
   polled = new Map()
   stopped = []
   vendor.answer = (request) => {
-    const id = new URL(request.url).pathname.split('/').at(-1) ?? ''
-    if (request.method === 'DELETE') {
+    const { id, isResult } = taskIn(new URL(request.url))
+    if (request.method === 'DELETE' || request.method === 'PUT') {
       stopped.push(id)
       return stopReply()
     }
     if (request.method === 'POST') return Response.json(form.submitted(`task-${vendor.requests}`))
+    if (isResult) return results.get(id)?.() ?? Response.json(form.result)
     polled.set(id, (polled.get(id) ?? 0) + 1)
     return replies.get(id)?.() ?? Response.json(form.succeeded(id))
   }
@@ -65,6 +68,13 @@ beforeAll(async () => {
         ]),
       ),
       'test-long-video': { ...videoModels['test-long-video'], price },
+      'edits-video': {
+        family: 'fal-video',
+        upstream: 'scripted-fal',
+        upstreamModel: 'fal-ai/kling-video/o3/pro/video-to-video/edit',
+        durations: { min: 3, max: 10, default: 10 },
+        price: { per_second: { '720p': '0.01' } },
+      },
       'cheaper-of-video': {
         family: 'ark-video',
         upstream: 'scripted-ark',
@@ -93,7 +103,7 @@ async function submit(use: VideoVendorForm, more: Json = {}): Promise<{ id: stri
   return { id: json.id, upstreamId: (await rowsOf(gateway, json.id)).upstream_id }
 }
 
-function answerOf({ status = 200, reply }: VideoRow): () => Response {
+function answerOf({ status = 200, reply }: Pick<VideoRow, 'status' | 'reply'>): () => Response {
   const text = typeof reply === 'string' ? reply : JSON.stringify(reply)
   return () => new Response(text, { status, headers: { 'content-type': 'application/json' } })
 }
@@ -114,6 +124,7 @@ describe.each(Object.values(videoVendors))('$family', (use) => {
     for (const [name, row] of use.rows) {
       const task = await submit(use)
       replies.set(task.upstreamId, answerOf(row))
+      if (row.result) results.set(task.upstreamId, answerOf(row.result))
       tasks.push({ name, row, ...task })
     }
     await passUntil(clock, () => tasks.every(({ upstreamId }) => (polled.get(upstreamId) ?? 0) >= 1))
@@ -150,6 +161,7 @@ describe.each(Object.values(videoVendors))('$family', (use) => {
       }
       expect({ name, ...rows }).toMatchObject({ name, ...paid[row.becomes] })
       replies.delete(upstreamId)
+      results.delete(upstreamId)
     }
     await endAll(gateway, clock)
     for (const { id, row } of tasks) {
@@ -162,15 +174,29 @@ describe.each(Object.values(videoVendors))('$family', (use) => {
 describe('a request to stop a task', () => {
   const running = () => Response.json({ id: 'x', status: 'running', error: null })
   const refusal = { error: { code: 'InvalidAction.RunningTaskDeletion', message: 'It is running.' } }
-  const rows: [name: string, poll: (() => Response) | undefined, stop: () => Response, expected: Json][] = [
+  const waits = () => Response.json({ status: 'IN_PROGRESS' }, { status: 202 })
+  const said =
+    (status: string, code = 200) =>
+    () =>
+      Response.json({ status }, { status: code })
+  const { ark, fal } = videoVendors
+  const rows: [
+    name: string,
+    use: VideoVendorForm,
+    poll: (() => Response) | undefined,
+    stop: () => Response,
+    expected: Json,
+  ][] = [
     [
       'that the vendor grants: nothing is paid',
+      ark,
       running,
       () => Response.json({}),
       { state: 'failed', error_code: 'canceled', charge_state: 'released', amount: 0 },
     ],
     [
       'that the vendor refuses: it goes on',
+      ark,
       running,
       () => Response.json(refusal, { status: 409 }),
       { state: 'submitted', cancel_answer: 'It is running.', charge_state: 'held' },
@@ -178,13 +204,39 @@ describe('a request to stop a task', () => {
     // The vendor would delete the video.
     [
       'that comes too late is not sent to the vendor',
+      ark,
       undefined,
       () => Response.json({}),
       { state: 'succeeded' },
     ],
+    [
+      'that takes it out of the queue: nothing is paid',
+      fal,
+      waits,
+      said('OK'),
+      { state: 'failed', error_code: 'canceled', charge_state: 'released', amount: 0 },
+    ],
+    [
+      'that the vendor only passes on: it goes on until its state says more',
+      fal,
+      waits,
+      said('CANCELLATION_REQUESTED', 202),
+      {
+        state: 'submitted',
+        cancel_answer: 'The upstream was asked to stop it. Its state says whether it has.',
+        charge_state: 'held',
+      },
+    ],
+    [
+      'that the vendor has no use for: it goes on',
+      fal,
+      waits,
+      said('ALREADY_COMPLETED', 400),
+      { state: 'submitted', charge_state: 'held' },
+    ],
   ]
-  test.each(rows)('%s', async (_name, poll, stop, expected) => {
-    const { id, upstreamId } = await submit(videoVendors.ark)
+  test.each(rows)('%s', async (_name, use, poll, stop, expected) => {
+    const { id, upstreamId } = await submit(use)
     if (poll) replies.set(upstreamId, poll)
     stopReply = stop
     expect(await requestCancel(gateway.server.world.db, id, clock.now())).toBe(true)
@@ -229,6 +281,38 @@ describe('seconds that the vendor chooses', () => {
     ['more than was held', videoVendors.ark, ark(16), 15, 'estimated'],
     ['more than there is', videoVendors.ark, ark(1e308), 15, 'estimated'],
   ]
+  const fal = (duration?: unknown) => ({ video: { url: 'https://files.example.com/v.mp4', duration } })
+  const queued: [name: string, body: Json, result: Json, held: number, paid: number, source: string][] = [
+    ['auto', { duration: 'auto' }, fal(6.04), 15, 7, 'upstream'],
+    ['auto, of unknown length', { duration: -1 }, fal(), 15, 15, 'estimated'],
+    ['as asked', { duration: '5' }, fal(9), 5, 5, 'counted'],
+    ['from a video', { duration: 5, video_urls: ['https://example.com/a.mp4'] }, fal(5), 20, 20, 'estimated'],
+    [
+      'an edit',
+      { model: 'edits-video', duration: undefined, video_url: 'https://example.com/a.mp4' },
+      fal(6.04),
+      25,
+      14,
+      'upstream',
+    ],
+  ]
+  test('of which the result tells, are paid so', async () => {
+    for (const [name, body, result, held, paid, source] of queued) {
+      const task = await submit(videoVendors.fal, body)
+      results.set(task.upstreamId, () => Response.json(result))
+      const { held: isHeld } = await rowsOf(gateway, task.id)
+      await endOf(gateway, clock, task.id)
+      const { amount, usage_source, shortfall } = await rowsOf(gateway, task.id)
+      expect({ name, held: isHeld / CENT, paid: amount / CENT, usage_source, shortfall }).toEqual({
+        name,
+        held,
+        paid,
+        usage_source: source,
+        shortfall: 0,
+      })
+    }
+  })
+
   test('are held as the most, and paid as it says, if that makes sense', async () => {
     const tasks: { id: string; row: (typeof rows)[number] }[] = []
     for (const row of rows) {

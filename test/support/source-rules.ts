@@ -208,9 +208,9 @@ function vendorsOf(files: readonly SourceFile[]): RegExp {
   const names = listed.flatMap(
     (path) => /\/(?!(?:family|bridge|dialect|protocol)\b)([a-z]+)[^/]*$/.exec(path)?.[1] ?? [],
   )
-  // A short name may be the end of a common word, as in `mark`.
+  // A short name may be the end of a common word, as in `mark`, or the beginning, as in `false`.
   const words = [...new Set([...names, ...BRANDS])].map((name) =>
-    name.length < 4 ? `(?<![a-z])${name}` : name,
+    name.length < 4 ? `(?<![a-z])${name}(?!se|l)` : name,
   )
   return new RegExp(words.join('|'), 'i')
 }

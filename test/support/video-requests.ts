@@ -90,6 +90,24 @@ export const videoRequests: readonly VideoRequest[] = [
     // Fifteen seconds of input, and five of output.
     '1.88',
   ],
+  ['kling-4.0', { prompt }, '0.785'],
+  ['kling-4.0', { prompt, duration: '10', resolution: '1080P', aspect_ratio: '9:16' }, '2.35'],
+  [
+    'kling-4.0',
+    { prompt: null, multi_prompt: [{ prompt, duration: '3' }, { prompt }], duration: 8 },
+    '1.256',
+  ],
+  [
+    'kling-4.0-i2v',
+    { prompt, start_image_url: IMAGE, end_image_url: IMAGE, middle_image_urls: [IMAGE], duration: 3 },
+    '0.471',
+  ],
+  ['kling-o3-4k-i2v', { image_url: IMAGE, end_image_url: IMAGE, generate_audio: false }, '2.1'],
+  ['luma-ray-3.2', { prompt, loop: true }, '0.5'],
+  ['luma-ray-3.2', { prompt, duration: '10s', resolution: '1080p' }, '4'],
+  ['seedance-2.0-t2v', { prompt, duration: '4', resolution: '480p', seed: 11 }, '0.5384'],
+  ['seedance-2.0-i2v', { prompt, image_url: IMAGE }, '1.517'],
+  ['minimax-h3-max', { prompt, duration: 6 }, '0.48'],
 ]
 
 /** The first request of a model, with other members. */

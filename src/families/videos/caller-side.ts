@@ -3,7 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import type { Durations, Model, PlainRequest, Quantities, TaskOutcome } from '../../contract/family'
-import { hasPrice } from '../../contract/prices'
+import { hasPrice, variantsOf } from '../../contract/prices'
 import type { ErrorCode } from '../../lib/error-codes'
 import { invalidRequest } from '../../lib/errors'
 import { parseSize, type Size } from '../../lib/file-formats/pixel-size'
@@ -128,6 +128,29 @@ const RESOLUTIONS: readonly [name: string, pixels: number][] = [
 /** The resolution that a size is priced as. */
 export function resolutionOfSize({ width, height }: Size): string | undefined {
   return RESOLUTIONS.find(([, pixels]) => width * height <= pixels)?.[0]
+}
+
+const RESOLUTION = /^(\d+)(p|k)$/i
+/** Lines of a resolution in thousands of columns: 2k has 1440, 4k has 2160. */
+const LINES_PER_K: Record<string, number> = { '2': 1_440, '4': 2_160 }
+
+/** The resolutions that a model has prices for, in the order of its price list; none for a model of one resolution. */
+export function resolutionsOf({ priceList }: Model): string[] {
+  const words = variantsOf(priceList).map((name) => name.split(' ', 1)[0] as string)
+  return [...new Set(words.filter((word) => RESOLUTION.test(word)))]
+}
+
+/** The priced resolution that is nearest to one in plain words; undefined for a model of one resolution. */
+export function nearestResolution(asked: string, model: Model): string | undefined {
+  const distance = (name: string) => Math.abs(Math.log(linesOf(name) / linesOf(asked)))
+  const [first, ...others] = resolutionsOf(model)
+  if (first === undefined || Number.isNaN(linesOf(asked))) return first && asked
+  return others.reduce((best, next) => (distance(next) < distance(best) ? next : best), first)
+}
+
+function linesOf(resolution: string): number {
+  const [, number = '', unit] = RESOLUTION.exec(resolution) ?? []
+  return unit?.toLowerCase() === 'k' ? (LINES_PER_K[number] ?? Number.NaN) : Number(number || Number.NaN)
 }
 
 const RATIOS: readonly [name: string, value: number][] = [

@@ -9,6 +9,7 @@ import { cohere } from './cohere'
 import { dashscope } from './dashscope'
 import { deepseek } from './deepseek'
 import { elevenlabs } from './elevenlabs'
+import { fal } from './fal'
 import { google } from './google'
 import { groq } from './groq'
 import { minimax } from './minimax'
@@ -44,6 +45,7 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     zai,
     elevenlabs,
     minimax,
+    fal,
   ].map((kind) => [kind.kind, kind]),
 )
 

@@ -21,6 +21,8 @@ export interface Fixture {
   sound?: string
   /** Where the reply is the id of a task: what the vendor says of the task when it has ended. */
   poll?: Json
+  /** The vendor's answer to the call for the result, where that is another than the one for the state. */
+  result?: Json
   /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */
   sent?: Json
   answer?: Json

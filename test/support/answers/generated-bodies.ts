@@ -79,6 +79,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'dashscope-video': (random, model) => videoOfParameters(random, model),
   'xai-video': (random, model) => videoOfPrompt(random, model),
   'ark-video': (random, model) => videoOfContent(random, model),
+  'fal-video': (random, model) => videoOfAddresses(random, model),
 }
 
 /** The marks of a role and of a name, around each message, and those that begin the answer. */
@@ -639,6 +640,14 @@ function videoOfContent(random: Random, model: string): GeneratedBody {
   const content = isFinal ? [draft] : [{ type: 'text', text: text(random) }]
   const body = { model, content, duration, generate_audio: random.chance(0.5) }
   const seconds = secondsFor(isFinal ? -1 : duration)
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds }
+}
+
+function videoOfAddresses(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, '5', '7s', 15])
+  const images = random.chance(0.5) ? { image_urls: ['https://example.com/a.png'] } : {}
+  const body = { model, prompt: text(random), duration, generate_audio: random.chance(0.5), ...images }
+  const seconds = typeof duration === 'string' ? Number.parseInt(duration, 10) : secondsFor(duration)
   return { body, inputTokens: () => 0, outputTokens: 0, seconds }
 }
 

@@ -65,6 +65,14 @@ const checks: Record<string, (question: Question) => string[]> = {
     ),
   const: (question) => unless(question.value === question.expected, question, 'the value'),
   enum: (question) => unless((question.expected as unknown[]).includes(question.value), question, 'one of'),
+  pattern: (question) => {
+    const { value, expected } = question
+    return unless(
+      typeof value !== 'string' || new RegExp(expected as string).test(value),
+      question,
+      'of the form',
+    )
+  },
   anyOf: (question) => unless(fitting(question) > 0, question, 'any of'),
   oneOf: (question) => unless(fitting(question) === 1, question, 'exactly one of'),
   required: (question) => {

@@ -263,6 +263,28 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['reference_images', 'x'],
     ],
   },
+  'fal-video': {
+    kind: 'fal',
+    model: {
+      upstreamModel: 'fal-ai/wan/v2.7/reference-to-video',
+      durations: { min: 2, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 9 },
+      price: { per_second: { '720p': '0.1', '1080p': '0.15' } },
+    },
+    translated: ['wait'],
+    refused: [
+      ['prompt', 7],
+      ['prompt', ''],
+      ['duration', '1'],
+      ['duration', 16],
+      ['duration', 'auto'],
+      ['duration', '5 s'],
+      ['resolution', '4k'],
+      ['reference_image_urls', 'x'],
+      ['reference_image_urls', Array(10).fill('https://example.com/a.png')],
+      ['multi_prompt', [{ prompt: 'x', duration: '4' }]],
+    ],
+  },
   'ark-video': {
     kind: 'ark',
     model: {

@@ -17,6 +17,8 @@ export interface RecordedVendor {
   answer: Recorded
   /** The answer to polls from now on. */
   poll: unknown
+  /** The answer to calls for the result of a task; absent: polls have it. */
+  result?: unknown
   /** The body of the last request: JSON, or the fields and files of a form. */
   received: unknown
   /** How often it was called, but for polls. */
@@ -36,7 +38,9 @@ export function startRecordedVendor(): RecordedVendor {
     port: 0,
     development: false,
     async fetch(request) {
-      if (request.method === 'GET') return Response.json(vendor.poll)
+      // The result of a task may have an address of its own.
+      const isResult = vendor.result !== undefined && !/\/status$/.test(new URL(request.url).pathname)
+      if (request.method === 'GET') return Response.json(isResult ? vendor.result : vendor.poll)
       vendor.requests++
       const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')
       vendor.received = isForm ? [...(await request.formData()).entries()] : await request.json()

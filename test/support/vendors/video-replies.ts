@@ -3,9 +3,11 @@
 
 import type { Json } from '../scenario'
 
+export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal'
+
 export interface VideoVendorForm {
   family: string
-  kind: 'dashscope' | 'xai' | 'ark'
+  kind: VideoVendor
   /** The vendor's name of the model. */
   model: string
   /** A request of five seconds, which costs five cents. */
@@ -14,6 +16,8 @@ export interface VideoVendorForm {
   submitted(id: string): Record<string, Json>
   /** The answer of a task that is done. */
   succeeded(id: string): Record<string, Json>
+  /** The result of such a task, where it is asked for by another call. */
+  result?: Record<string, Json>
   rows: readonly [name: string, row: VideoRow][]
 }
 
@@ -22,6 +26,8 @@ export interface VideoRow {
   status?: number
   /** JSON, or text as it is. */
   reply: Json
+  /** The answer to the call for the result; absent: that of a task that has one. */
+  result?: { status?: number; reply: Json }
   becomes: 'submitted' | 'succeeded' | 'failed'
   /** Error of a task that failed. */
   error?: { code: string; message: string }
@@ -63,7 +69,143 @@ const arkDone = {
   usage: { completion_tokens: 108_900, total_tokens: 108_900 },
 }
 
-export const videoVendors: Record<'dashscope' | 'xai' | 'ark', VideoVendorForm> = {
+/** The task that a call is about, and whether the call asks for its result and not for its state. */
+export function taskIn({ pathname }: URL): { id: string; isResult: boolean } {
+  const [, queued, what] = /\/requests\/([^/]+)(\/\w+)?$/.exec(pathname) ?? []
+  if (queued) return { id: queued, isResult: what === undefined }
+  return { id: pathname.split('/').at(-1) ?? '', isResult: false }
+}
+
+const falDone = { status: 'COMPLETED', request_id: 'ID', logs: [], metrics: { inference_time: 41.2 } }
+const falVideo = { video: { url: VIDEO, content_type: 'video/mp4', file_size: 2_048 }, seed: 7 }
+const falFault = (type: string, msg: string) => ({
+  status: 422,
+  reply: { detail: [{ loc: ['body', 'prompt'], msg, type, input: 'x' }] },
+})
+
+export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
+  fal: {
+    family: 'fal-video',
+    kind: 'fal',
+    model: 'fal-ai/kling-video/o3/pro/text-to-video',
+    body: (prompt) => ({ prompt, duration: '5', resolution: '720p' }),
+    submitted: (id) => ({
+      status: 'IN_QUEUE',
+      request_id: id,
+      response_url: `https://queue.fal.run/fal-ai/kling-video/requests/${id}`,
+      queue_position: 0,
+    }),
+    succeeded: () => falDone,
+    result: falVideo,
+    rows: [
+      [
+        'IN_QUEUE',
+        {
+          status: 202,
+          reply: {
+            status: 'IN_QUEUE',
+            queue_position: 3,
+            cancel_url: 'https://queue.fal.run/secret trouble',
+          },
+          becomes: 'submitted',
+          shows: { queue_position: 3, cancel_url: null },
+        },
+      ],
+      [
+        'IN_PROGRESS, with logs',
+        {
+          status: 202,
+          reply: { status: 'IN_PROGRESS', logs: [{ message: 'secret trouble', level: 'INFO' }] },
+          becomes: 'submitted',
+          shows: { logs: null },
+        },
+      ],
+      ['a status that nobody knows', { reply: { status: 'DREAMING' }, becomes: 'submitted' }],
+      ['an empty object', { reply: {}, becomes: 'submitted' }],
+      [
+        'a complaint with the status 200',
+        { reply: { detail: 'secret trouble' }, becomes: 'submitted', shows: { detail: null } },
+      ],
+      [
+        'COMPLETED',
+        {
+          reply: falDone,
+          becomes: 'succeeded',
+          shows: { 'content.video_url': VIDEO, video_url: VIDEO, 'video.file_size': 2_048, seed: 7 },
+        },
+      ],
+      [
+        'COMPLETED, with a list of videos',
+        {
+          reply: falDone,
+          result: { reply: { videos: [{ url: VIDEO }] } },
+          becomes: 'succeeded',
+          shows: { video_url: VIDEO },
+        },
+      ],
+      [
+        'COMPLETED without a video',
+        {
+          reply: falDone,
+          result: { reply: { video: null } },
+          becomes: 'failed',
+          error: { code: 'no_video', message: NO_VIDEO },
+        },
+      ],
+      [
+        'COMPLETED, refused by the model',
+        {
+          reply: falDone,
+          result: falFault('literal_error', "Input should be '5' or '10'"),
+          becomes: 'failed',
+          error: { code: 'literal_error', message: "body.prompt: Input should be '5' or '10'" },
+        },
+      ],
+      [
+        'COMPLETED, but moderated',
+        {
+          reply: falDone,
+          result: falFault('content_policy_violation', 'Flagged by a content checker.'),
+          becomes: 'failed',
+          error: { code: 'content_policy_violation', message: 'body.prompt: Flagged by a content checker.' },
+        },
+      ],
+      [
+        'COMPLETED with an error',
+        {
+          reply: { ...falDone, error: 'Request timed out', error_type: 'request_timeout' },
+          result: { status: 504, reply: { detail: 'secret trouble', error_type: 'request_timeout' } },
+          becomes: 'failed',
+          error: { code: 'request_timeout', message: 'Request timed out' },
+        },
+      ],
+      [
+        'COMPLETED, while its result cannot be read',
+        {
+          reply: falDone,
+          result: { status: 503, reply: { detail: 'secret trouble' } },
+          becomes: 'submitted',
+        },
+      ],
+      [
+        'COMPLETED, while the operator is refused',
+        {
+          reply: falDone,
+          result: { status: 403, reply: { detail: 'secret trouble' } },
+          becomes: 'submitted',
+        },
+      ],
+      [
+        'COMPLETED, while too much is asked',
+        {
+          reply: falDone,
+          result: { status: 429, reply: { detail: 'secret trouble' } },
+          becomes: 'submitted',
+        },
+      ],
+    ],
+  },
+
   dashscope: {
     family: 'dashscope-video',
     kind: 'dashscope',

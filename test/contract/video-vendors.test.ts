@@ -1,0 +1,289 @@
+// Videos of fal: official clients read what the simulator answers, and the gateway sends what the vendor takes, at the prices of
+// its list.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { createFalClient } from '@fal-ai/client'
+import shipped from '../../gateway.config'
+import type { ModelConfig } from '../../src/config/schema'
+import { families } from '../../src/families'
+import { parseUsd } from '../../src/lib/money'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+import { rejection } from '../support/rejection'
+import type { Json } from '../support/scenario'
+import { endAll, endOf, makeClock, rowsOf } from '../support/video-requests'
+
+setDefaultTimeout(180_000)
+
+const IMAGE = 'https://example.com/first.png'
+const VIDEO = 'https://example.com/a.mp4'
+const NEW = ['fal-video']
+const listed = Object.entries(shipped.models as Record<string, ModelConfig>)
+const clock = makeClock()
+let gateway: TestGateway
+
+/** A model of fal with a price, which the catalogue does not have. */
+const falModel = (upstreamModel: string, more: Partial<ModelConfig> = {}) =>
+  ({
+    family: 'fal-video',
+    upstream: 'fal',
+    upstreamModel,
+    durations: { min: 2, max: 15, default: 5 },
+    price: {
+      per_second: { '720p': '0.10', '720p silent': '0.05', '1080p': '0.15' },
+      per_input_image: '0.01',
+    },
+    ...more,
+  }) as ModelConfig
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '1000',
+    outside: clock,
+    models: {
+      ...Object.fromEntries(listed.filter(([, { family }]) => NEW.includes(String(family)))),
+      'wan-t2v': falModel('fal-ai/wan/v2.7/text-to-video'),
+      'wan-references': falModel('fal-ai/wan/v2.7/reference-to-video'),
+      'wan-edit': falModel('fal-ai/wan/v2.7/edit-video', { durations: { min: 2, max: 10, default: 10 } }),
+      'wan-flat': falModel('fal-ai/wan/v2.7/text-to-video', { price: { per_second: '0.1' } }),
+    },
+  })
+})
+afterAll(async () => {
+  await endAll(gateway, clock)
+  await gateway.close()
+})
+
+/** Submits a video; the body that the vendor got with it. */
+async function submit(model: string, body: Json): Promise<{ status: number; json: Json; sent: Json }> {
+  const before = gateway.sandbox.calls.length
+  const response = await gateway.post('/v1/videos/generations', { model, ...body })
+  const call = gateway.sandbox.calls.slice(before).find(({ method }) => method === 'POST')
+  return {
+    status: response.status,
+    json: (await response.json()) as Json,
+    sent: call && JSON.parse(call.body),
+  }
+}
+
+describe('the client of fal', () => {
+  const address = () => gateway.sandbox.baseUrls.fal
+  const client = (credentials = gateway.sandbox.secrets.fal) =>
+    createFalClient({
+      credentials,
+      suppressLocalCredentialsWarning: true,
+      fetch: ((url: string | URL | Request, init?: RequestInit) =>
+        fetch(String(url).replace('https://queue.fal.run', address()), init)) as typeof fetch,
+    })
+
+  test('submits, follows and reads the result of the simulator', async () => {
+    const endpoint = 'fal-ai/wan/v2.7/text-to-video'
+    const { queue } = client()
+    const input = { prompt: 'A harbour [sandbox task_ms=0]', duration: '5', resolution: '720p' } as const
+    const { request_id: requestId, status } = await queue.submit(endpoint, { input })
+    expect(status).toBe('IN_QUEUE')
+    expect(await queue.status(endpoint, { requestId })).toMatchObject({ status: 'COMPLETED' })
+    const { data } = await queue.result(endpoint, { requestId })
+    expect(data.video.url).toStartWith('http')
+    expect(data.video.duration).toBe(5)
+  })
+
+  test('cancels, and is refused in the forms that it knows', async () => {
+    const endpoint = 'fal-ai/wan/v2.7/text-to-video'
+    const { queue } = client()
+    const { request_id: requestId } = await queue.submit(endpoint, { input: { prompt: 'x' } })
+    await queue.cancel(endpoint, { requestId })
+    const unknown = await rejection(queue.result(endpoint, { requestId: 'nobody' }))
+    expect(unknown).toMatchObject({ name: 'ApiError', status: 404 })
+    const odd = await queue.submit(endpoint, {
+      input: { prompt: '[sandbox task_ms=0]', duration: '40' as '5' },
+    })
+    const refused = await rejection(queue.result(endpoint, { requestId: odd.request_id }))
+    expect(refused).toMatchObject({ name: 'ValidationError', status: 422 })
+    expect((refused as unknown as { fieldErrors: Json[] }).fieldErrors[0]?.loc).toEqual(['body', 'duration'])
+    const stranger = await rejection(client('other:key').queue.submit(endpoint, { input: { prompt: 'x' } }))
+    expect(stranger).toMatchObject({ status: 401 })
+  })
+})
+
+describe('fields for fal', () => {
+  const rows: [name: string, model: string, body: Json, sent: Json, heldUsd: string][] = [
+    [
+      'length and resolution are always sent',
+      'wan-t2v',
+      { prompt: 'x' },
+      { prompt: 'x', duration: '5', resolution: '720p' },
+      '0.5',
+    ],
+    [
+      'the gateway’s own are not',
+      'wan-t2v',
+      { prompt: 'x', duration: 6, wait: 0, webhook_url: null, resolution: '1080P' },
+      { prompt: 'x', duration: '6', resolution: '1080p' },
+      '0.9',
+    ],
+    [
+      'Luma has seconds with their unit',
+      'luma-ray-3.2',
+      { prompt: 'x', duration: 10 },
+      { prompt: 'x', duration: '10s', resolution: '540p' },
+      '1',
+    ],
+    [
+      'H3 has a number',
+      'minimax-h3-max',
+      { prompt: 'x', duration: '7s' },
+      { prompt: 'x', duration: 7, resolution: '768p' },
+      '0.56',
+    ],
+    [
+      'one resolution is not sent',
+      'kling-o3-4k-i2v',
+      { image_url: IMAGE },
+      { image_url: IMAGE, duration: '5' },
+      '2.1',
+    ],
+    [
+      'without sound it is cheaper where the list says so',
+      'wan-t2v',
+      { prompt: 'x', generate_audio: false },
+      { prompt: 'x', generate_audio: false, duration: '5', resolution: '720p' },
+      '0.25',
+    ],
+    [
+      'pictures have a price of their own where the list has one',
+      'wan-references',
+      { prompt: 'x', reference_image_urls: [IMAGE, IMAGE] },
+      { prompt: 'x', reference_image_urls: [IMAGE, IMAGE], duration: '5', resolution: '720p' },
+      '0.52',
+    ],
+    [
+      'a video of references is held for the longest that they can be',
+      'wan-references',
+      { prompt: 'x', reference_video_urls: [VIDEO] },
+      { prompt: 'x', reference_video_urls: [VIDEO], duration: '5', resolution: '720p' },
+      '2',
+    ],
+    [
+      'an edit has the length of its video, and is held for the longest',
+      'wan-edit',
+      { prompt: 'x', video_url: VIDEO },
+      { prompt: 'x', video_url: VIDEO, resolution: '720p' },
+      '2.5',
+    ],
+  ]
+  test.each(rows)('%s', async (_name, model, body, sent, heldUsd) => {
+    const answer = await submit(model, body)
+    expect(answer).toMatchObject({ status: 202, sent })
+    expect(Object.keys(answer.sent).sort()).toEqual(Object.keys(sent).sort())
+    expect(await rowsOf(gateway, answer.json.id)).toMatchObject({ held: parseUsd(heldUsd) as number })
+  })
+
+  const refused: [name: string, model: string, body: Json, param: string, words: string][] = [
+    ['a resolution without a price', 'wan-t2v', { prompt: 'x', resolution: '4k' }, 'resolution', '720p'],
+    [
+      'a resolution of a model that has one',
+      'wan-flat',
+      { prompt: 'x', resolution: '1080p' },
+      'resolution',
+      'one resolution',
+    ],
+    [
+      'a length of an edit',
+      'wan-edit',
+      { prompt: 'x', video_url: VIDEO, duration: 5 },
+      'duration',
+      'as long',
+    ],
+    ['a length that it does not make', 'wan-t2v', { prompt: 'x', duration: '16s' }, 'duration', '2 to 15'],
+    ['a length that it chooses', 'wan-t2v', { prompt: 'x', duration: 'auto' }, 'duration', '2 to 15'],
+    ['nothing to make it of', 'wan-t2v', { duration: 5 }, 'prompt', 'prompt'],
+    ['another length in frames', 'wan-t2v', { prompt: 'x', num_frames: 500 }, 'num_frames', 'duration'],
+    [
+      'shots that are longer than the video',
+      'kling-4.0',
+      { multi_prompt: [{ prompt: 'a', duration: '9' }, { prompt: 'b' }], duration: 10 },
+      'multi_prompt',
+      '14 seconds',
+    ],
+    ['no first frame', 'kling-4.0-i2v', { prompt: 'x' }, 'image_url', '1 to 10'],
+    [
+      'a picture for text alone',
+      'luma-ray-3.2',
+      { prompt: 'x', image_url: IMAGE },
+      'image_url',
+      'text alone',
+    ],
+    ['fields that may cost more', 'kling-4.0', { prompt: 'x', hdr: true }, 'hdr', 'hdr'],
+    ['a cloned voice', 'wan-t2v', { prompt: 'x', voice_ids: ['v1'] }, 'voice_ids', 'voice'],
+    [
+      'an address on this machine',
+      'wan-edit',
+      { prompt: 'x', video_url: 'http://127.0.0.1/a' },
+      'video_url',
+      '',
+    ],
+  ]
+  test.each(refused)(
+    '%s is refused, and nothing is asked or held',
+    async (_name, model, body, param, words) => {
+      const before = gateway.sandbox.calls.length
+      const { status, json } = await submit(model, body)
+      expect({ status, param: json.error?.param }).toEqual({ status: 400, param })
+      expect(json.error.message).toContain(words)
+      expect(gateway.sandbox.calls.length).toBe(before)
+    },
+  )
+})
+
+test('a task of fal asks for its state and its result, and leaves its addresses behind', async () => {
+  const { json } = await submit('wan-t2v', { prompt: 'x [sandbox task_ms=0]', duration: '4' })
+  const before = gateway.sandbox.calls.length
+  const task = await endOf(gateway, clock, json.id)
+  expect(task).toMatchObject({ status: 'succeeded', video: { duration: 4 } })
+  expect(JSON.stringify(task)).not.toMatch(/requests\/|_url":"http[^"]*\/requests/)
+  const { upstream_id: id, amount } = await rowsOf(gateway, json.id)
+  const calls = gateway.sandbox.calls.slice(before).filter(({ path }) => path.includes(id))
+  expect(calls.map(({ method, path }) => `${method} ${path.replace(id, 'ID')}`)).toEqual([
+    'GET /fal-ai/wan/requests/ID/status',
+    'GET /fal-ai/wan/requests/ID',
+  ])
+  expect(amount).toBe(parseUsd('0.4') as number)
+})
+
+describe('a task of fal that fails', () => {
+  const rows: [name: string, prompt: string, more: Json, code: string, words: string][] = [
+    ['its runner', 'task_end=failed', {}, 'runner_disconnected', 'disconnected'],
+    ['its content', 'task_end=blocked', {}, 'content_policy_violation', 'flagged'],
+    ['its fields', '', { duration: 3, reference_image_urls: Array(6).fill(IMAGE) }, 'too_long', 'Too many'],
+    ['its result has gone', 'task_end=expired', {}, 'task_lost', ''],
+    ['it has gone', 'task_end=forgotten', {}, 'task_lost', ''],
+  ]
+  test.each(rows)('by %s costs nothing', async (_name, directives, more, code, words) => {
+    const body = { prompt: `x [sandbox task_ms=0 ${directives}]`, ...more }
+    const { json } = await submit('wan-references', { reference_image_urls: [IMAGE], ...body })
+    const task = await endOf(gateway, clock, json.id)
+    expect(task).toMatchObject({ status: 'failed', error: { code } })
+    expect(task.error.message).toContain(words)
+    expect(await rowsOf(gateway, json.id)).toMatchObject({ charge_state: 'released', amount: 0 })
+  })
+})
+
+test('OpenAI’s form is reworded for every endpoint', () => {
+  const plain = families.get('fal-video')?.plain
+  const rows: [model: string, images: number, expected: Json][] = [
+    ['wan-t2v', 0, { prompt: 'x', duration: 5, resolution: '720p', aspect_ratio: '9:16' }],
+    ['wan-references', 1, { reference_image_urls: [IMAGE] }],
+    ['kling-4.0-i2v', 1, { start_image_url: IMAGE, resolution: '720p' }],
+    ['kling-o3-4k-i2v', 1, { image_url: IMAGE, resolution: undefined }],
+    ['minimax-h3-max', 0, { resolution: '768p' }],
+    ['luma-ray-3.2', 2, { image_urls: [IMAGE, IMAGE] }],
+  ]
+  for (const [id, count, expected] of rows) {
+    const model = gateway.server.world.catalogue.models.get(id)?.[0]
+    if (!model || !plain) throw new Error(`no ${id}`)
+    const asked = { text: 'x', duration: 5, size: '720x1280', images: Array(count).fill(IMAGE) }
+    const body = plain.body(asked, model)
+    for (const [field, value] of Object.entries(expected))
+      expect({ id, field, value: body[field] }).toEqual({ id, field, value })
+  }
+})

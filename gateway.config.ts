@@ -15,6 +15,7 @@ const minimax = { source: 'https://platform.minimax.io/docs/guides/pricing-paygo
 const voyage = { source: 'https://docs.voyageai.com/docs/pricing', as_of: '2026-11' }
 const xai = { source: 'https://docs.x.ai/developers/models', as_of: '2026-11' }
 const fal = { source: 'https://fal.ai/pricing', as_of: '2026-11' }
+const runway = { source: 'https://docs.dev.runwayml.com/guides/pricing', as_of: '2026-11' }
 const byteplus = { source: 'https://docs.byteplus.com/en/docs/ModelArk', as_of: '2026-11' }
 
 // A million tokens: read, read from a cache, written to one, and made.
@@ -67,6 +68,7 @@ const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere
 // What many of the video models below have in common.
 // Videos of other makers, of which one endpoint makes one kind: other fields than the known ones may cost more.
 const queued = { family: 'fal-video', upstream: 'fal', strictFields: true }
+const edited = { family: 'runway-video', upstream: 'runway', strictFields: true }
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 /**
  * Pictures are their only output: developers.openai.com/api/docs/pricing has no price of text that they write. That price is for text
@@ -124,6 +126,7 @@ export default {
     elevenlabs: { kind: 'elevenlabs', apiKey: process.env.ELEVENLABS_API_KEY },
     minimax: { kind: 'minimax', apiKey: process.env.MINIMAX_API_KEY },
     fal: { kind: 'fal', apiKey: process.env.FAL_KEY },
+    runway: { kind: 'runway', apiKey: process.env.RUNWAYML_API_SECRET },
     // A server on your own machine, such as Ollama, llama.cpp or vLLM:
     // ollama: { kind: 'openai', baseUrl: 'http://127.0.0.1:11434/v1', apiKey: null },
   },
@@ -806,6 +809,55 @@ export default {
       durations: { min: 5, max: 15, default: 5 },
       referenceImages: { min: 0, max: 0 },
       price: { ...fal, per_second: { '768p': '0.08', '480p': '0.05' } },
+    },
+
+    // Videos of Runway, by the credits of litellm 1.110.2. The editor bills what it makes: videos of 2 to 30 seconds
+    // (docs.comfy.org, RunwayAleph2VideoToVideoNode, 2026-11).
+    'runway-gen4.5': {
+      ...edited,
+      upstreamModel: 'gen4.5',
+      ownedBy: 'runway',
+      durations: { min: 2, max: 10, default: 5 },
+      referenceImages: { min: 0, max: 1 },
+      price: { ...runway, per_second: '0.12' },
+    },
+    'runway-aleph2': {
+      ...edited,
+      upstreamModel: 'aleph2',
+      ownedBy: 'runway',
+      durations: { min: 2, max: 30, default: 30 },
+      referenceImages: { min: 0, max: 5 },
+      price: { ...runway, per_second: '0.28', minimum: '0.56' },
+    },
+    'seedance-2.5': {
+      ...edited,
+      upstreamModel: 'seedance2_5',
+      ownedBy: 'bytedance',
+      durations: { min: 4, max: 30, default: 5, vendorMayChoose: true },
+      referenceImages: { min: 0, max: 30 },
+      maxInputSeconds: 30,
+      price: {
+        ...runway,
+        per_second: { '720p': '0.30', '480p': '0.20', '1080p': '0.68' },
+        per_input_second: { '720p': '0.15', '480p': '0.10', '1080p': '0.34' },
+        minimum: '0.80',
+      },
+    },
+    'hailuo-3': {
+      ...edited,
+      upstreamModel: 'hailuo3',
+      ownedBy: 'minimax',
+      durations: { min: 5, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 9 },
+      price: { ...runway, per_second: { '768p': '0.10', '2k': '0.15' }, per_input_image: '0.02' },
+    },
+    'veo-3.1': {
+      ...edited,
+      upstreamModel: 'veo3.1',
+      ownedBy: 'google',
+      durations: { min: 4, max: 8, default: 8 },
+      referenceImages: { min: 0, max: 2 },
+      price: { ...runway, per_second: { video: '0.40', 'video silent': '0.20' } },
     },
   },
 

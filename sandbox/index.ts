@@ -24,6 +24,7 @@ import { openai } from './openai/simulator'
 import { openrouter } from './openrouter/simulator'
 import { keyIn, PromptCaches } from './prompt-cache'
 import { fileReply, jsonReply } from './replies'
+import { runway } from './runway/simulator'
 import type { FormField, Reply, Simulator, VendorRequest } from './simulator'
 import { modelIn, withStandIn } from './stand-ins'
 import { vertex } from './vertex/simulator'
@@ -100,6 +101,7 @@ const simulators = {
   elevenlabs,
   minimax,
   fal,
+  runway,
 } as const satisfies Record<string, Simulator>
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]

@@ -154,8 +154,9 @@ export const unitTable = {
   /** Seconds of video input. Vendors that bill it have the price of the output for it. */
   input_second: {
     key: 'per_input_second',
-    of: 'seconds of video that is edited, or that a video is made from',
+    of: 'seconds of video that goes in: one amount, or one for each resolution',
     per: 1,
+    variants: true,
     fallback: 'second',
     most: AS_QUOTED,
   },

@@ -38,6 +38,7 @@ import { openaiTranscriptions, openaiTranslations } from './transcription/openai
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { falVideo } from './videos/fal'
+import { runwayVideo } from './videos/runway'
 import { xaiVideo } from './videos/xai'
 
 const dialects = [
@@ -92,6 +93,7 @@ const list = [
   xaiVideo,
   arkVideo,
   falVideo,
+  runwayVideo,
 ] as unknown as Family[]
 
 export const families: ReadonlyMap<string, Family> = new Map(list.map((family) => [family.name, family]))

@@ -46,7 +46,8 @@ const built = builtIn as Config
 const unknownChats = Object.fromEntries(
   kinds
     .filter(
-      (kind) => !['anthropic', 'ark', 'cohere', 'elevenlabs', 'fal', 'minimax', 'voyage'].includes(kind),
+      (kind) =>
+        !['anthropic', 'ark', 'cohere', 'elevenlabs', 'fal', 'minimax', 'runway', 'voyage'].includes(kind),
     )
     .map((kind): [string, ModelConfig] => [
       `zebra-of-${kind}`,

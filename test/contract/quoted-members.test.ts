@@ -49,6 +49,7 @@ const free: Readonly<Record<string, string>> = {
   'input.media[].reference_voice': SOUND,
   'reference_audios[].url': SOUND,
   audio_url: SOUND,
+  'referenceAudio[].uri': SOUND,
   'content[].audio_url': SOUND,
   'content[].audio_url.url': SOUND,
   'input.messages[].content[].image': PICTURES,
@@ -130,6 +131,7 @@ const ownBase: Readonly<Record<string, () => Json>> = {
   'gemini-images': () => ({ input: [{ type: 'text', text: 'x' }] }),
   'dashscope-images': () => ({ input: { messages: [{ role: 'user', content: [{ text: 'x' }] }] } }),
   'dashscope-video': () => ({ input: { prompt: 'x' } }),
+  'runway-video': () => ({ promptText: 'x' }),
   'ark-video': () => ({ content: [{ type: 'text', text: 'x' }] }),
 }
 

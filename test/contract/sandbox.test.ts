@@ -36,6 +36,7 @@ function send(vendor: VendorName, path: string, body: unknown, options: Options 
   else if (key !== null && vendor === 'elevenlabs') headers['xi-api-key'] = key
   else if (key !== null) headers.authorization = `${vendor === 'fal' ? 'Key' : 'Bearer'} ${key}`
   if (vendor === 'anthropic') headers['anthropic-version'] = '2023-06-01'
+  if (vendor === 'runway') headers['x-runway-version'] = '2024-11-06'
   return fetch(sandbox.baseUrls[vendor] + path, {
     method: options.method ?? (body === undefined ? 'GET' : 'POST'),
     headers: { ...headers, ...options.headers },
@@ -907,6 +908,7 @@ const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [pat
     '/t2a_v2',
     { model: 'speech-2.8-hd', text, voice_setting: { voice_id: 'male-qn-qingse' } },
   ],
+  runway: (text) => ['/text_to_video', { model: 'gen4.5', promptText: text, ratio: '1280:720', duration: 5 }],
   fal: (text) => ['/fal-ai/wan/v2.7/text-to-video', { prompt: text }],
   elevenlabs: (text) => ['/text-to-speech/JBFqnCBsd6RMkjVDRZzb/stream', { text }],
 }
@@ -1246,6 +1248,7 @@ describe('the sandbox itself', () => {
       elevenlabs: `${origin}/elevenlabs/v1`,
       minimax: `${origin}/minimax/v1`,
       fal: `${origin}/fal`,
+      runway: `${origin}/runway/v1`,
     })
   })
 

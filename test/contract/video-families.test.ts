@@ -77,17 +77,19 @@ test('what a video is made from is paid as the simulated vendors bill it, at the
 
 describe('plain words', () => {
   test('are understood by the vendor of every model', async () => {
-    const asked: Omit<PlainRequest, 'text'>[] = [
-      {},
-      { duration: 5, resolution: '720p' },
-      { size: '720x1280' },
-    ]
     const tasks: { model: string; asked: object; id: string }[] = []
     for (const [id, entry] of videoModels) {
       const family = families.get(String(entry.family)) as Family
       const model = gateway.server.world.catalogue.models.get(id)?.[0] as Model
       const count = Math.max(entry.referenceImages?.min ?? 0, /i2v|r2v/.test(id) ? 1 : 0)
       const images = Array.from({ length: count }, () => IMAGE)
+      const asked: Omit<PlainRequest, 'text'>[] = [
+        {},
+        { duration: model.durations?.default ?? 5, resolution: '720p' },
+        { size: '720x1280' },
+      ]
+      // An editor needs a video, of which plain words have none.
+      if (id === 'runway-aleph2') continue
       for (const about of asked) {
         const body = family.plain.body({ text: 'A harbour', ...about, images }, model)
         const response = await gateway.post('/v1/videos/generations', { model: id, ...body })

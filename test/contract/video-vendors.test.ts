@@ -1,8 +1,9 @@
-// Videos of fal: official clients read what the simulator answers, and the gateway sends what the vendor takes, at the prices of
+// Videos of fal and Runway: official clients read what the simulator answers, and the gateway sends what the vendor takes, at the prices of
 // its list.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { createFalClient } from '@fal-ai/client'
+import RunwayML from '@runwayml/sdk'
 import shipped from '../../gateway.config'
 import type { ModelConfig } from '../../src/config/schema'
 import { families } from '../../src/families'
@@ -16,7 +17,7 @@ setDefaultTimeout(180_000)
 
 const IMAGE = 'https://example.com/first.png'
 const VIDEO = 'https://example.com/a.mp4'
-const NEW = ['fal-video']
+const NEW = ['fal-video', 'runway-video']
 const listed = Object.entries(shipped.models as Record<string, ModelConfig>)
 const clock = makeClock()
 let gateway: TestGateway
@@ -102,6 +103,156 @@ describe('the client of fal', () => {
     expect((refused as unknown as { fieldErrors: Json[] }).fieldErrors[0]?.loc).toEqual(['body', 'duration'])
     const stranger = await rejection(client('other:key').queue.submit(endpoint, { input: { prompt: 'x' } }))
     expect(stranger).toMatchObject({ status: 401 })
+  })
+})
+
+describe('the client of Runway', () => {
+  const client = (apiKey = gateway.sandbox.secrets.runway) =>
+    new RunwayML({ apiKey, baseURL: gateway.sandbox.baseUrls.runway.replace('/v1', ''), maxRetries: 0 })
+
+  test('submits, follows and reads the result of the simulator', async () => {
+    const created = await client().videoToVideo.create({
+      model: 'aleph2',
+      videoUri: VIDEO,
+      promptText: 'Snow [sandbox task_ms=0]',
+    })
+    expect(created.estimatedCost.credits).toBeGreaterThan(0)
+    const task = await client().tasks.retrieve(created.id)
+    expect(task).toMatchObject({ status: 'SUCCEEDED', cost: { credits: 112 } })
+    if (task.status === 'SUCCEEDED') expect(task.output[0]).toStartWith('http')
+  })
+
+  test('cancels, and is refused in the forms that it knows', async () => {
+    const asked = { model: 'gen4.5', promptText: 'x', ratio: '1280:720', duration: 5 } as const
+    const { id } = await client().textToVideo.create(asked)
+    await client().tasks.delete(id)
+    expect(await client().tasks.retrieve(id)).toMatchObject({ status: 'CANCELLED' })
+    const odd = await rejection(client().textToVideo.create({ ...asked, duration: 40 }))
+    expect(odd).toMatchObject({ status: 400, error: { error: 'Validation of body failed' } })
+    expect(await rejection(client('key_other').textToVideo.create(asked))).toMatchObject({ status: 401 })
+  })
+})
+
+describe('fields for Runway', () => {
+  const rows: [name: string, model: string, body: Json, path: string, sent: Json, heldUsd: string][] = [
+    [
+      'a text',
+      'runway-gen4.5',
+      { promptText: 'x', wait: 0, webhook_url: null },
+      '/v1/text_to_video',
+      { model: 'gen4.5', promptText: 'x', duration: 5, ratio: '1280:720' },
+      '0.6',
+    ],
+    [
+      'a first frame',
+      'veo-3.1',
+      { promptText: 'x', promptImage: IMAGE, audio: false },
+      '/v1/image_to_video',
+      { model: 'veo3.1', promptText: 'x', promptImage: IMAGE, audio: false, duration: 8, ratio: '1280:720' },
+      '1.6',
+    ],
+    [
+      'an edit has neither length nor frame',
+      'runway-aleph2',
+      { promptText: 'x', videoUri: VIDEO },
+      '/v1/video_to_video',
+      { model: 'aleph2', promptText: 'x', videoUri: VIDEO },
+      '8.4',
+    ],
+    [
+      'a video to go on from',
+      'seedance-2.5',
+      { promptText: 'x', promptVideo: VIDEO, duration: 4, ratio: '864:496' },
+      '/v1/video_to_video',
+      { model: 'seedance2_5', promptText: 'x', promptVideo: VIDEO, duration: 4, ratio: '864:496' },
+      '3.8',
+    ],
+    [
+      'a resolution beside the shape',
+      'hailuo-3',
+      { promptText: 'x', resolution: '2K', ratio: '16:9' },
+      '/v1/text_to_video',
+      { model: 'hailuo3', promptText: 'x', resolution: '2k', ratio: '16:9', duration: 5 },
+      '0.75',
+    ],
+  ]
+  test.each(rows)('%s', async (_name, model, body, path, sent, heldUsd) => {
+    const before = gateway.sandbox.calls.length
+    const answer = await submit(model, body)
+    expect(answer).toMatchObject({ status: 202, sent })
+    expect(answer.sent).toEqual(sent)
+    const call = gateway.sandbox.calls.slice(before).find(({ method }) => method === 'POST')
+    expect(call).toMatchObject({ path, headers: { 'x-runway-version': '2024-11-06' } })
+    expect(await rowsOf(gateway, answer.json.id)).toMatchObject({ held: parseUsd(heldUsd) as number })
+  })
+
+  const refused: [name: string, model: string, body: Json, param: string, words: string][] = [
+    ['an edit without a video', 'runway-aleph2', { promptText: 'x' }, 'videoUri', 'edits'],
+    ['a length of an edit', 'runway-aleph2', { videoUri: VIDEO, duration: 5 }, 'duration', 'as long'],
+    ['a frame without a price', 'seedance-2.5', { promptText: 'x', ratio: '3840:2160' }, 'ratio', '1080p'],
+    ['a shape in place of a frame', 'seedance-2.5', { promptText: 'x', ratio: '16:9' }, 'ratio', '1280:720'],
+    [
+      'a resolution in place of a frame',
+      'veo-3.1',
+      { promptText: 'x', resolution: '1080p' },
+      'resolution',
+      'ratio',
+    ],
+    [
+      'a length that it chooses, from a video',
+      'seedance-2.5',
+      { promptText: 'x', promptVideo: VIDEO, duration: 'auto' },
+      'duration',
+      'length in seconds',
+    ],
+    ['a dearer format', 'runway-gen4.5', { promptText: 'x', outputFormat: 'hdr10' }, 'outputFormat', 'mp4'],
+    [
+      'an edit in place',
+      'seedance-2.5',
+      { promptVideo: VIDEO, duration: 5, mode: 'edit' },
+      'mode',
+      'reference',
+    ],
+    ['an upload of the account', 'runway-aleph2', { videoUri: 'runway://abc' }, 'videoUri', 'account'],
+    ['nothing to make it of', 'seedance-2.5', { duration: 5 }, 'promptText', 'promptText'],
+  ]
+  test.each(refused)(
+    '%s is refused, and nothing is asked or held',
+    async (_name, model, body, param, words) => {
+      const before = gateway.sandbox.calls.length
+      const { status, json } = await submit(model, body)
+      expect({ status, param: json.error?.param }).toEqual({ status: 400, param })
+      expect(json.error.message).toContain(words)
+      expect(
+        gateway.sandbox.calls.filter(({ method }, index) => index >= before && method === 'POST'),
+      ).toEqual([])
+    },
+  )
+
+  test('refusals are shown by their field, and the operator’s credits are the operator’s', async () => {
+    const odd = await submit('veo-3.1', { promptText: 'x', duration: 5 })
+    expect(odd).toMatchObject({ status: 400, json: { error: { param: 'duration' } } })
+    expect(odd.json.error.message).toContain('Invalid duration')
+    const poor = await submit('runway-gen4.5', { promptText: '[sandbox quota]' })
+    expect(poor).toMatchObject({ status: 503, json: { error: { code: 'upstream_unavailable' } } })
+    expect(poor.json.error.message).not.toContain('credits')
+  })
+
+  test('a video from a video is held for the longest, and paid by the credits', async () => {
+    const { json } = await submit('seedance-2.5', {
+      promptText: 'x [sandbox task_ms=0]',
+      referenceVideos: [{ type: 'video', uri: VIDEO }],
+    })
+    await endOf(gateway, clock, json.id)
+    // Five seconds of output at 30 cents, and four of input at 15.
+    expect(await rowsOf(gateway, json.id)).toMatchObject({ held: parseUsd('6'), amount: parseUsd('2.1') })
+    const edit = await submit('runway-aleph2', { videoUri: VIDEO, promptText: 'x [sandbox task_ms=0]' })
+    const task = await endOf(gateway, clock, edit.json.id)
+    expect(JSON.stringify(task)).not.toMatch(/cost|credits/i)
+    expect(await rowsOf(gateway, edit.json.id)).toMatchObject({
+      held: parseUsd('8.4'),
+      amount: parseUsd('1.12'),
+    })
   })
 })
 

@@ -67,7 +67,7 @@ describe('submit', () => {
     const asked = new Set(videoRequests.map(([model]) => model))
     expect(Object.keys(videoModels).sort()).toEqual([...asked].sort())
     expect(Object.keys(videoModels)).toContain('vidw2.7-t2v-2026-04-25')
-    expect(asked.size).toBe(27)
+    expect(asked.size).toBe(32)
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(
@@ -93,6 +93,9 @@ describe('submit', () => {
         expect(beside).toEqual({ ...rest, model: upstreamModel, parameters: undefined })
         expect(parameters).toMatchObject(rest.parameters)
         expect(played.calls[0]?.headers['x-dashscope-async']).toBe('enable')
+      } else if (family === 'runway-video') {
+        expect(vendors).toMatchObject({ ...rest, model: upstreamModel })
+        expect(vendors.duration).toEqual(model === 'runway-aleph2' ? undefined : expect.anything())
       } else if (family === 'fal-video') {
         // The path is the model.
         expect(played.calls[0]?.path).toBe(`/${upstreamModel}`)

@@ -68,6 +68,13 @@ beforeAll(async () => {
         ]),
       ),
       'test-long-video': { ...videoModels['test-long-video'], price },
+      'runway-edits': {
+        family: 'runway-video',
+        upstream: 'scripted-runway',
+        upstreamModel: 'aleph2',
+        durations: { min: 2, max: 30, default: 30 },
+        price: { per_second: '0.01' },
+      },
       'edits-video': {
         family: 'fal-video',
         upstream: 'scripted-fal',
@@ -296,6 +303,44 @@ describe('seconds that the vendor chooses', () => {
       'upstream',
     ],
   ]
+  const edit = {
+    model: 'runway-edits',
+    duration: undefined,
+    ratio: undefined,
+    videoUri: 'https://example.com/a.mp4',
+  }
+  const references = { referenceVideos: [{ uri: 'https://example.com/a.mp4' }] }
+  const charged: [name: string, body: Json, cost: Json, held: number, paid: number, source: string][] = [
+    ['auto', { duration: 'auto' }, { credits: 210 }, 15, 7, 'upstream'],
+    ['auto, without a cost', { duration: 'auto' }, undefined, 15, 15, 'estimated'],
+    ['as asked, whatever it cost', {}, { credits: 999 }, 5, 5, 'counted'],
+    // Five seconds at 30 credits, and four of input at 15, which cost as output does in this list.
+    ['from a video', references, { credits: 210 }, 20, 9, 'upstream'],
+    ['from a video, of which nothing is billed', references, { credits: 150 }, 20, 5, 'upstream'],
+    ['from a video, more than is held', references, { credits: 990 }, 20, 20, 'estimated'],
+    ['from a video, a credit', references, { credits: -5 }, 20, 5, 'upstream'],
+    ['from a video, in words', references, { credits: '210' }, 20, 20, 'estimated'],
+    ['an edit', edit, { credits: 28 * 6 }, 30, 6, 'upstream'],
+    ['an edit, a begun second', edit, { credits: 28 * 6 + 1 }, 30, 7, 'upstream'],
+    ['an edit, without a cost', edit, null, 30, 30, 'estimated'],
+  ]
+  test('of which the vendor tells the credits, are paid so', async () => {
+    for (const [name, body, cost, held, paid, source] of charged) {
+      const task = await submit(videoVendors.runway, body)
+      replies.set(task.upstreamId, () => Response.json({ ...videoVendors.runway.succeeded(''), cost }))
+      const { held: isHeld } = await rowsOf(gateway, task.id)
+      await endOf(gateway, clock, task.id)
+      const { amount, usage_source, shortfall } = await rowsOf(gateway, task.id)
+      expect({ name, held: isHeld / CENT, paid: amount / CENT, usage_source, shortfall }).toEqual({
+        name,
+        held,
+        paid,
+        usage_source: source,
+        shortfall: 0,
+      })
+    }
+  })
+
   test('of which the result tells, are paid so', async () => {
     for (const [name, body, result, held, paid, source] of queued) {
       const task = await submit(videoVendors.fal, body)

@@ -11,6 +11,7 @@ import type { Json } from './scenario'
 type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
 
 const IMAGE = 'https://example.com/first.png'
+const VIDEO = 'https://example.com/a.mp4'
 const frame = { type: 'first_frame', url: IMAGE }
 const reference = { type: 'reference_image', url: IMAGE }
 
@@ -108,6 +109,37 @@ export const videoRequests: readonly VideoRequest[] = [
   ['seedance-2.0-t2v', { prompt, duration: '4', resolution: '480p', seed: 11 }, '0.5384'],
   ['seedance-2.0-i2v', { prompt, image_url: IMAGE }, '1.517'],
   ['minimax-h3-max', { prompt, duration: 6 }, '0.48'],
+  ['runway-gen4.5', { promptText: prompt }, '0.6'],
+  ['runway-gen4.5', { promptText: prompt, promptImage: IMAGE, duration: 10, ratio: '960:960' }, '1.2'],
+  // As long as its video, of which thirty seconds are taken.
+  ['runway-aleph2', { promptText: prompt, videoUri: VIDEO, keyframes: [{ uri: IMAGE, seconds: 1 }] }, '8.4'],
+  ['seedance-2.5', { promptText: prompt, ratio: '864:496', duration: 4 }, '0.8'],
+  ['seedance-2.5', { promptText: prompt, duration: 'auto', ratio: '1080:1920' }, '20.4'],
+  [
+    'seedance-2.5',
+    { promptText: prompt, references: [{ uri: IMAGE }], referenceVideos: [{ type: 'video', uri: VIDEO }] },
+    // Five seconds of output, and thirty of input.
+    '6',
+  ],
+  [
+    'hailuo-3',
+    { promptText: prompt, references: [{ uri: IMAGE }, { uri: IMAGE }], resolution: '2K' },
+    '0.79',
+  ],
+  ['veo-3.1', { promptText: prompt, audio: false }, '1.6'],
+  [
+    'veo-3.1',
+    {
+      promptText: prompt,
+      promptImage: [
+        { uri: IMAGE, position: 'first' },
+        { uri: IMAGE, position: 'last' },
+      ],
+      duration: 4,
+      ratio: '1080:1920',
+    },
+    '1.6',
+  ],
 ]
 
 /** The first request of a model, with other members. */

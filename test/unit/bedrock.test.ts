@@ -8,7 +8,7 @@ import { SignatureV4 } from '@smithy/signature-v4'
 import { fromUtf8, toUtf8 } from '@smithy/util-utf8'
 import { signatureFault } from '../../sandbox/bedrock/signature'
 import { bedrock } from '../../src/upstreams/kinds/bedrock'
-import { BadFrame, FrameParser } from '../../src/upstreams/kinds/bedrock-frames'
+import { BadFrame, FrameParser } from '../../src/upstreams/kinds/bedrock/frames'
 import { createRandom, type Random, seedOf } from '../support/random'
 
 const codec = new EventStreamCodec(toUtf8, fromUtf8)

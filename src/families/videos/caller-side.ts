@@ -118,11 +118,19 @@ export function withoutVideo(document: object): TaskOutcome {
   return { status: 'failed', document, error: { code: 'no_video' satisfies ErrorCode, message } }
 }
 
+/** The failure for a video that the vendor's moderation holds back. */
+export function heldBack(document: object): TaskOutcome {
+  const message =
+    'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.'
+  return { status: 'failed', document, error: { code: 'content_policy_violation', message } }
+}
+
 /** The largest number of pixels of each resolution that sizes are priced by. */
 const RESOLUTIONS: readonly [name: string, pixels: number][] = [
   ['480p', 600_000],
   ['720p', 1_400_000],
-  ['1080p', Number.POSITIVE_INFINITY],
+  ['1080p', 3_000_000],
+  ['4k', Number.POSITIVE_INFINITY],
 ]
 
 /** The resolution that a size is priced as. */

@@ -12,6 +12,7 @@ import { addresses, clonedVoices, fileIds } from '../vendor-state'
 import {
   checkDuration,
   checkReferences,
+  heldBack,
   OWN_FIELDS,
   ownFields,
   plainPicture,
@@ -233,11 +234,7 @@ function outcome(reply: object): TaskOutcome | undefined {
     const known = typeof progress === 'number' ? { progress } : {}
     return { status: 'submitted', document: reply, ...known }
   }
-  if (videoUrl === undefined || video?.respect_moderation === false) {
-    const message =
-      'The video was held back by the content moderation of the upstream. Nothing was charged; change the prompt or the image.'
-    return { status: 'failed', document: reply, error: { code: 'content_policy_violation', message } }
-  }
+  if (videoUrl === undefined || video?.respect_moderation === false) return heldBack(reply)
   return {
     status: 'succeeded',
     videoUrl,

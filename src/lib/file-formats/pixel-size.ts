@@ -10,7 +10,7 @@ export interface Size {
  * Width and height. Undefined unless the text is two whole numbers of at most five digits with `separator` between
  * them.
  */
-export function parseSize(text: string, separator: 'x' | '*'): Size | undefined {
+export function parseSize(text: string, separator: 'x' | '*' | ':'): Size | undefined {
   const parts = text.split(separator)
   if (parts.length !== 2 || !parts.every((part) => /^[1-9]\d{0,4}$/.test(part))) return undefined
   return { width: Number(parts[0]), height: Number(parts[1]) }

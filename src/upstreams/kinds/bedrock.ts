@@ -8,7 +8,7 @@ import type { Call } from '../../contract/family'
 import type { SignedRequest, StreamDecoder, UpstreamKind, UpstreamPlace } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
-import { type Frame, FrameParser } from './bedrock-frames'
+import { type Frame, FrameParser } from './bedrock/frames'
 import { requestedVersion } from './messages-version'
 
 /** The version for callers of Anthropic's first one, which Bedrock knows by a name of its own. */

@@ -18,6 +18,7 @@ import { moonshot } from './moonshot'
 import { ollama } from './ollama'
 import { openai } from './openai'
 import { openrouter } from './openrouter'
+import { runway } from './runway'
 import { vertex } from './vertex'
 import { voyage } from './voyage'
 import { xai } from './xai'
@@ -46,6 +47,7 @@ export const upstreamKinds: ReadonlyMap<string, UpstreamKind> = new Map(
     elevenlabs,
     minimax,
     fal,
+    runway,
   ].map((kind) => [kind.kind, kind]),
 )
 

@@ -79,6 +79,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'dashscope-video': (random, model) => videoOfParameters(random, model),
   'xai-video': (random, model) => videoOfPrompt(random, model),
   'ark-video': (random, model) => videoOfContent(random, model),
+  'runway-video': (random, model) => videoOfPromptText(random, model),
   'fal-video': (random, model) => videoOfAddresses(random, model),
 }
 
@@ -641,6 +642,18 @@ function videoOfContent(random: Random, model: string): GeneratedBody {
   const body = { model, content, duration, generate_audio: random.chance(0.5) }
   const seconds = secondsFor(isFinal ? -1 : duration)
   return { body, inputTokens: () => 0, outputTokens: 0, seconds }
+}
+
+function videoOfPromptText(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, 4, 12, 'auto'] as const)
+  const images = random.chance(0.5) ? { promptImage: 'https://example.com/a.png' } : {}
+  const body = { model, promptText: text(random), duration, audio: random.chance(0.5), ...images }
+  return {
+    body,
+    inputTokens: () => 0,
+    outputTokens: 0,
+    seconds: secondsFor(duration === 'auto' ? -1 : duration),
+  }
 }
 
 function videoOfAddresses(random: Random, model: string): GeneratedBody {

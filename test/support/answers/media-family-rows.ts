@@ -263,6 +263,35 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['reference_images', 'x'],
     ],
   },
+  'runway-video': {
+    kind: 'runway',
+    model: {
+      upstreamModel: 'seedance2_5',
+      durations: { min: 4, max: 30, default: 5, vendorMayChoose: true },
+      referenceImages: { min: 0, max: 9 },
+      price: {
+        per_second: { '720p': '0.3', '480p': '0.2' },
+        per_input_second: { '720p': '0.15', '480p': '0.1' },
+      },
+    },
+    translated: ['wait'],
+    // Its id, state and time are those of the gateway, and what it cost is the operator's.
+    answered: ['id', 'status', 'cost/**'],
+    refused: [
+      ['promptText', 7],
+      ['promptText', ''],
+      ['duration', 3],
+      ['duration', '5'],
+      ['duration', 31],
+      ['ratio', '1920:1080'],
+      ['ratio', '16:9'],
+      ['resolution', '720p'],
+      ['references', 'x'],
+      ['references', [{ uri: 7 }], 'references[0].uri'],
+      ['mode', 'edit'],
+      ['outputFormat', 'prores'],
+    ],
+  },
   'fal-video': {
     kind: 'fal',
     model: {

@@ -3,7 +3,7 @@
 
 import type { Json } from '../scenario'
 
-export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal'
+export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal' | 'runway'
 
 export interface VideoVendorForm {
   family: string
@@ -83,7 +83,104 @@ const falFault = (type: string, msg: string) => ({
   reply: { detail: [{ loc: ['body', 'prompt'], msg, type, input: 'x' }] },
 })
 
+const runwayTask = { id: 'ID', createdAt: '2026-11-20T10:00:00.000Z' }
+const runwayDone = { ...runwayTask, status: 'SUCCEEDED', output: [VIDEO], cost: { credits: 150 } }
+
 export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
+  runway: {
+    family: 'runway-video',
+    kind: 'runway',
+    model: 'seedance2_5',
+    body: (prompt) => ({ promptText: prompt, duration: 5, ratio: '1280:720' }),
+    submitted: (id) => ({ id, estimatedCost: { credits: 150 } }),
+    succeeded: () => runwayDone,
+    rows: [
+      [
+        'PENDING',
+        {
+          reply: { ...runwayTask, status: 'PENDING', estimatedCost: { credits: 150 } },
+          becomes: 'submitted',
+          shows: { estimatedCost: null, createdAt: runwayTask.createdAt },
+        },
+      ],
+      ['THROTTLED', { reply: { ...runwayTask, status: 'THROTTLED' }, becomes: 'submitted' }],
+      [
+        'RUNNING',
+        {
+          reply: { ...runwayTask, status: 'RUNNING', progress: 0.42 },
+          becomes: 'submitted',
+          shows: { progress: 42 },
+        },
+      ],
+      ['a status that nobody knows', { reply: { ...runwayTask, status: 'DREAMING' }, becomes: 'submitted' }],
+      ['an empty object', { reply: {}, becomes: 'submitted' }],
+      [
+        'a complaint with the status 200',
+        { reply: { error: 'secret trouble' }, becomes: 'submitted', shows: { error: null } },
+      ],
+      [
+        'SUCCEEDED',
+        {
+          reply: { ...runwayDone, usage: { cost: 1.5 } },
+          becomes: 'succeeded',
+          // What it cost the operator is the operator's.
+          shows: { 'content.video_url': VIDEO, video_url: VIDEO, output: [VIDEO], cost: null, usage: {} },
+        },
+      ],
+      [
+        'SUCCEEDED without a video',
+        {
+          reply: { ...runwayDone, output: [] },
+          becomes: 'failed',
+          error: { code: 'no_video', message: NO_VIDEO },
+        },
+      ],
+      [
+        'FAILED',
+        {
+          reply: {
+            ...runwayTask,
+            status: 'FAILED',
+            failure: 'It broke.',
+            failureCode: 'INTERNAL.BAD_OUTPUT.CODE01',
+          },
+          becomes: 'failed',
+          error: { code: 'INTERNAL.BAD_OUTPUT.CODE01', message: 'It broke.' },
+        },
+      ],
+      [
+        'FAILED by moderation',
+        {
+          reply: {
+            ...runwayTask,
+            status: 'FAILED',
+            failure: 'secret trouble',
+            failureCode: 'SAFETY.OUTPUT.VIDEO',
+          },
+          becomes: 'failed',
+          error: BLOCKED,
+          shows: { failure: null },
+        },
+      ],
+      [
+        'FAILED without a reason',
+        {
+          reply: { ...runwayTask, status: 'FAILED' },
+          becomes: 'failed',
+          error: { code: 'failed', message: 'The upstream ended the task as FAILED.' },
+        },
+      ],
+      [
+        'CANCELLED',
+        {
+          reply: { ...runwayTask, status: 'CANCELLED', cost: { credits: 0 } },
+          becomes: 'failed',
+          error: { code: 'cancelled', message: 'The upstream ended the task as CANCELLED.' },
+        },
+      ],
+    ],
+  },
+
   fal: {
     family: 'fal-video',
     kind: 'fal',

@@ -12,7 +12,10 @@ import { MAX_DOCUMENT_BYTES, readReply } from '../upstreams/reply'
 import type { PollAnswer } from './poll-answer'
 import type { Task } from './task'
 
+/** Limit of a poll or a cancel: the lease of a task is longer than both together. */
 const POLL_TIMEOUT_MS = 20_000
+/** Limit of each call of a poll that may take two. */
+const HALF_POLL_MS = POLL_TIMEOUT_MS / 2
 const TOO_MANY = 429
 const STOPPING = 'The upstream was asked to stop it. Its state says whether it has.'
 
@@ -31,7 +34,8 @@ export async function askUpstream(after: After, task: Task, model: Model): Promi
   if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
   const { upstreamId, pollContext } = task
   try {
-    const state = await ask(after, task, model, contract.poll(upstreamId, pollContext))
+    const limitMs = contract.result ? HALF_POLL_MS : POLL_TIMEOUT_MS
+    const state = await ask(after, task, model, contract.poll(upstreamId, pollContext), limitMs)
     const call = contract.result?.call(state, upstreamId, pollContext)
     const outcome =
       call && contract.result
@@ -48,7 +52,7 @@ export async function askUpstream(after: After, task: Task, model: Model): Promi
 /** The answer to the call for a result. Throws what is not about the task: no answer, too many calls, the operator's account. */
 async function resultOf(after: After, task: Task, model: Model, call: Call): Promise<ResultAnswer> {
   try {
-    return { reply: await ask(after, task, model, call) }
+    return { reply: await ask(after, task, model, call, HALF_POLL_MS) }
   } catch (error) {
     if (!(error instanceof GatewayError) || error.operatorRefusal) throw error
     const { vendorStatus: status, code, message } = error
@@ -57,10 +61,10 @@ async function resultOf(after: After, task: Task, model: Model, call: Call): Pro
   }
 }
 
-async function ask(after: After, task: Task, model: Model, call: Call): Promise<object> {
-  const { json } = await send(after, task, model, call, (response, signal) =>
-    readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES }),
-  )
+async function ask(after: After, task: Task, model: Model, call: Call, limitMs?: number): Promise<object> {
+  const read = (response: HttpResponse, signal: CancelSignal) =>
+    readReply(response, model, signal, { mayBeEmpty: true, mostBytes: MAX_DOCUMENT_BYTES })
+  const { json } = await send(after, task, model, call, read, limitMs)
   return json
 }
 
@@ -93,10 +97,11 @@ async function send<Result>(
   model: Model,
   call: Call,
   read: (response: HttpResponse, signal: CancelSignal) => Promise<Result>,
+  limitMs = POLL_TIMEOUT_MS,
 ): Promise<Result> {
   const { upstream } = model
   const controller = new AbortController()
-  const timeoutMs = Math.min(POLL_TIMEOUT_MS, upstream.timeoutMs)
+  const timeoutMs = Math.min(limitMs, upstream.timeoutMs)
   const stopTimer = after(timeoutMs, () => controller.abort(timedOut(model)))
   try {
     const { response, done } = await upstream.send(call, null, controller.signal, { account })

@@ -5,6 +5,7 @@ import { savedAnswerTexts } from '../billing/ledger/idempotency'
 import type { EncodedTable } from '../db/encryption/reencryption'
 import { secretTexts } from '../db/encryption/secrets'
 import { backgroundTexts } from '../kept-responses/background-rows'
+import { cachedAnswerTexts } from '../kept-responses/cached-answers'
 import { conversationTexts } from '../kept-responses/conversation-rows'
 import { responseTexts } from '../kept-responses/rows'
 import { refusalTexts } from '../request-log/refusals'
@@ -19,6 +20,7 @@ export const encodedTables: readonly EncodedTable[] = [
   taskTexts,
   webhookTexts,
   responseTexts,
+  cachedAnswerTexts,
   ...backgroundTexts,
   ...conversationTexts,
   refusalTexts,

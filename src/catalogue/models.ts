@@ -4,6 +4,7 @@
 import { type Key, mayUse } from '../accounts/keys'
 import { costListOf, isListPrice } from '../config/models/costs'
 import { priceListOf } from '../config/models/prices'
+import { cachingOf } from '../config/models/response-cache'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
@@ -149,6 +150,7 @@ function buildModels(id: string, entry: ModelConfig, upstream: Upstream, share: 
     get tariff() {
       return prices().tariff
     },
+    cache: entry.cache && cachingOf(entry.cache),
     strictFields: entry.strictFields ?? false,
     traits,
     reserveOutputTokens: entry.reserveOutputTokens ?? DEFAULT_RESERVE_OUTPUT_TOKENS,

@@ -24,6 +24,7 @@ import { ModelEntry, RouteEntry } from './models/model-entry'
 import { ModelListEntry } from './models/model-lists'
 import { AmountEntry, PlanEntry, planFaults } from './models/plans'
 import { priceFaults } from './models/prices'
+import { CacheEntry, cacheFaults } from './models/response-cache'
 import { TraitsEntry, traitFault } from './models/traits'
 import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { ResponsesEntry, responseFaults } from './responses'
@@ -236,6 +237,7 @@ export const settingTables = [
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
+  { place: 'models.<id>.cache', schema: CacheEntry },
   { place: 'models.<id>.traits', schema: TraitsEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
   { place: 'models.<prefix>* (a list)', schema: ModelListEntry },
@@ -391,6 +393,7 @@ function modelFaults(model: ModelConfig, upstreams: Set<string>): string[] {
         ? '.price: missing; a model with a cost needs a price too, or a markup'
         : '.price: missing; a model that costs nothing must say `free: true`',
     )
+  if (model.cache) faults.push(...cacheFaults(model.cache, model.free === true, familiesOf(model)))
   const own = model.price ? priceFaults(model.price, familiesOf(model)) : []
   faults.push(...own.map((fault) => `.price${fault}`))
   if (own.length > 0) return faults

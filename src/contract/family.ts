@@ -445,6 +445,14 @@ export interface PlainForm {
 }
 
 /** A model as the catalogue has it, ready to use. */
+/** The response cache of a model. */
+export interface ResponseCaching {
+  /** How long an answer may be given again, in milliseconds. */
+  ttlMs: number
+  /** The share of its price that an answer costs when it is given again, in millionths. */
+  share: number
+}
+
 export interface Model {
   id: string
   family: Family
@@ -463,6 +471,8 @@ export interface Model {
   isListPrice?: boolean
   /** The tariff of every request, if prices do not depend on a size or the like. */
   tariff: Tariff | undefined
+  /** How its answers are cached; undefined if they are not. */
+  cache: ResponseCaching | undefined
   /** True if fields that the contract does not name are refused. */
   strictFields: boolean
   /** The rules of the model for its requests. */

@@ -21,6 +21,10 @@ export interface PriceTable<Each = number> {
   listed: { [unit in Unit]?: Each }
   /** The factor of the plan by which these prices were multiplied, in millionths; absent for prices of the configuration. */
   factor?: number
+  /**
+   * The share of each price that is charged, in millionths, for an answer from the response cache; absent: all of it.
+   */
+  share?: number
 }
 
 /** A price list as the configuration has it. A unit may have several variants, such as an image by its size. */
@@ -84,6 +88,11 @@ export function timesFactor({ isFree, tables }: PriceList, factor: bigint): Pric
       ),
     })),
   }
+}
+
+/** The list of which only a share is charged, in millionths. The sum of a request is rounded up once. */
+export function withShare({ isFree, tables }: PriceList, share: number): PriceList {
+  return { isFree, tables: tables.map((table) => ({ ...table, share })) }
 }
 
 /** Whether the list has a price of its own for a unit. If not, a request must not make the vendor bill it. */
@@ -206,20 +215,28 @@ interface StoredTable {
   above?: number
   minimum?: number
   factor?: number
+  share?: number
   pico: Prices
 }
 
-function tableOfStored({ tier, above = 0, minimum = 0, factor, pico }: StoredTable): PriceTable {
-  const table = { tier: tier ?? null, above, minimumPico: minimum, listed: pico }
-  return factor === undefined ? table : { ...table, factor }
+function tableOfStored({ tier, above = 0, minimum = 0, factor, share, pico }: StoredTable): PriceTable {
+  return {
+    tier: tier ?? null,
+    above,
+    minimumPico: minimum,
+    listed: pico,
+    ...(factor !== undefined && { factor }),
+    ...(share !== undefined && { share }),
+  }
 }
 
-function stored({ tier, above, minimumPico, factor, listed }: PriceTable): StoredTable {
+function stored({ tier, above, minimumPico, factor, share, listed }: PriceTable): StoredTable {
   return {
     ...(tier !== null && { tier }),
     ...(above > 0 && { above }),
     ...(minimumPico > 0 && { minimum: minimumPico }),
     ...(factor !== undefined && { factor }),
+    ...(share !== undefined && { share }),
     pico: listed,
   }
 }
@@ -307,14 +324,14 @@ function isReached(above: number, inputTokens: number): boolean {
 }
 
 /** The cost of quantities by a table, in nano-dollars. */
-export function tableNano(quantities: Quantities, { prices, minimumPico }: BilledTable): number {
-  return priceNano(quantities, prices, minimumPico)
+export function tableNano(quantities: Quantities, { prices, minimumPico, share }: BilledTable): number {
+  return priceNano(quantities, prices, minimumPico, share)
 }
 
 /** The most that quantities can cost, in nano-dollars. */
 export function heldNano(tariff: Tariff, quantities: Quantities, askedTier: string | undefined): number {
-  const { heldPrices, minimumPico } = heldTable(tariff, quantities, askedTier)
-  return priceNano(quantities, heldPrices, minimumPico)
+  const { heldPrices, minimumPico, share } = heldTable(tariff, quantities, askedTier)
+  return priceNano(quantities, heldPrices, minimumPico, share)
 }
 
 /** The most expensive table that a request of at most these quantities can reach. */
@@ -328,7 +345,8 @@ export function heldTable(
   const inputTokens = inputTokensOf(quantities)
   // A request that names no tier, or leaves it to the vendor, may get any.
   const isOpen = askedTier === undefined || askedTier === 'auto'
-  const nanoBy = ({ heldPrices, minimumPico }: BilledTable) => priceNano(quantities, heldPrices, minimumPico)
+  const nanoBy = ({ heldPrices, minimumPico, share }: BilledTable) =>
+    priceNano(quantities, heldPrices, minimumPico, share)
   return tables
     .filter(
       ({ tier, above }) => (isOpen || tier === null || tier === askedTier) && isReached(above, inputTokens),
@@ -338,9 +356,9 @@ export function heldTable(
 
 /**
  * The cost of quantities in nano-dollars: exact, except that a begun nano-dollar counts, and that more than an amount can
- * be is the largest amount.
+ * be is the largest amount. `share` is the part that is charged, in millionths; absent: all.
  */
-export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0): number {
+export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 0, share?: number): number {
   let pico = 0
   for (const name in quantities) {
     const unit = name as Unit
@@ -351,17 +369,19 @@ export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 
     pico += count * each
   }
   // A sum up to nine thousand dollars is exact as a number; a larger one is computed anew.
-  if (pico > Number.MAX_SAFE_INTEGER) return largeNano(quantities, prices)
+  if (pico > Number.MAX_SAFE_INTEGER) return largeNano(quantities, prices, share)
   if (!Number.isSafeInteger(pico) || pico < 0) throw new RangeError(`not a price: ${pico}`)
   if (pico < minimumPico) pico = minimumPico
+  if (share !== undefined) pico = picoTimes(pico, BigInt(share))
   const begun = pico % PICO_PER_NANO
   return (pico - begun) / PICO_PER_NANO + (begun > 0 ? 1 : 0)
 }
 
-function largeNano(quantities: Quantities, prices: Prices): number {
+function largeNano(quantities: Quantities, prices: Prices, share?: number): number {
   let pico = 0n
   for (const unit of units) pico += BigInt(quantities[unit] ?? 0) * BigInt(prices[unit] ?? 0)
-  const nano = Number((pico + BigInt(PICO_PER_NANO - 1)) / BigInt(PICO_PER_NANO))
+  const parts = BigInt(PICO_PER_NANO) * (share === undefined ? 1n : 10n ** BigInt(FACTOR_DECIMALS))
+  const nano = Number((pico * BigInt(share ?? 1) + parts - 1n) / parts)
   // No account can have more, so a request that can cost more is refused for its price.
   return Math.min(nano, MAX_NANO)
 }

@@ -1,20 +1,14 @@
-// Keeps responses and removes them again: expired ones, and the oldest of an account that has too many bytes. A response
+// Keeps responses and removes them again: expired ones, and the oldest of an account that has too many bytes. What is cached goes first. A response
 // must be kept in the transaction that settles its charge, so that a caller who has read its end can continue it.
 
 import type { Statement } from '../db/db'
 import { isItemId } from '../families/responses/response-object'
+import { makeRoomAmongCached, sweepCachedAnswers } from './cached-answers'
 import { type ContentWorld, type Item, isReference, type KeptAnswer } from './content'
 import { deleteConversation, expiredConversations, idlestConversations } from './conversation-rows'
 import { type ConversationToContinue, continueStatements } from './conversations'
 import { withId } from './item-ids'
-import {
-  accountsAbove,
-  deleteResponse,
-  expiredResponses,
-  insertResponse,
-  keptBytes,
-  oldestResponses,
-} from './rows'
+import { accountsAbove, deleteResponse, expiredResponses, insertResponse, oldestResponses } from './rows'
 
 /** A response that is being made, and will be kept. */
 export interface ResponseToKeep {
@@ -72,8 +66,8 @@ function idOf(item: Item): string[] {
 }
 
 /**
- * Removes the oldest responses of an account until so many more bytes fit, and then the conversations that were unused
- * for longest, but never the one in use.
+ * Removes the oldest cached answers of an account until so many more bytes fit, then the oldest responses, and then the
+ * conversations that were unused for longest, but never the one in use.
  */
 export async function makeRoomForResponse(
   world: KeepWorld,
@@ -82,7 +76,7 @@ export async function makeRoomForResponse(
   usedConversation?: string,
 ): Promise<void> {
   const { db, keptResponses } = world
-  let excess = (await keptBytes(db, account)) + bytes - keptResponses.maxBytes
+  let excess = await makeRoomAmongCached(db, account, bytes, keptResponses.maxBytes)
   while (excess > 0) {
     const oldest = await oldestResponses(db, account, PAGE)
     if (oldest.length === 0) break
@@ -105,6 +99,7 @@ export async function makeRoomForResponse(
 /** Removes what is too old or too much. Called by the scheduler. */
 export async function sweepResponses(world: KeepWorld): Promise<void> {
   const { db, keptResponses, now } = world
+  await sweepCachedAnswers(db, now())
   for (;;) {
     const expired = await expiredResponses(db, now(), PAGE)
     for (const response of expired) await deleteResponse(db, response)

@@ -67,6 +67,14 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'The books do not add up: see `gateway balance verify`.',
     'Stop selling, keep a copy of the database, and report what `gateway balance verify` prints.',
   ),
+  cache_not_read: warn(
+    'The response cache could not be read: the request went to its vendor.',
+    'See `database_unavailable`. Of one account again and again: report the reason.',
+  ),
+  cache_not_written: warn(
+    'An answer could not be kept in the response cache: the next request like it goes to the vendor.',
+    'See `database_unavailable`.',
+  ),
   certificate_renewed: info('Another certificate was read from the files of `server.tls`.'),
   charges_closed: info('A month of charges was closed: its archive is in place.'),
   charges_not_closed: error(

@@ -66,6 +66,8 @@ export interface RequestLogRow {
   session: string | null
   /** Keys that the session prefers and that rested, by their numbers, the most preferred first; null for none. */
   restingKeys: readonly number[] | null
+  /** The response cache: `miss`, `hit` with the request that made the answer, or `bypass` with the reason. Null without a cache. */
+  cache: string | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
   /** The metadata that its usage is counted by, as JSON; null for none. */
@@ -144,6 +146,7 @@ export function newLogRow(
     upstreamKey: null,
     session: null,
     restingKeys: null,
+    cache: null,
     attempts: null,
     metadata: null,
     trace: null,
@@ -282,6 +285,7 @@ export const COLUMNS = [
   ['asked_model', 'text'],
   ['refused_by', 'text'],
   ['vendor_status', 'bigint'],
+  ['cache', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -325,6 +329,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     askedNameOf(logRow),
     logRow.refusedBy,
     logRow.vendorStatus,
+    logRow.cache,
   ]
   while (values.at(-1) === null) values.pop()
   return values

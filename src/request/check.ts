@@ -20,6 +20,7 @@ import type { RequestLogRow } from '../request-log/row'
 import type { Deferral } from './deferral'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
+import type { CacheUse } from './response-cache'
 import type { RequestSession } from './session'
 
 export interface CheckedRequest {
@@ -43,6 +44,8 @@ export interface CheckedRequest {
   session?: RequestSession | undefined
   /** Absent unless the answer is made later, as a task. */
   deferral?: Deferral | undefined
+  /** Use of the response cache; absent if the model has none. */
+  cacheUse?: CacheUse | undefined
   /** Absent unless the answer is made in the background: whether the caller follows its events all the same. */
   background?: { isFollowed: boolean } | undefined
 }

@@ -21,6 +21,7 @@ import {
 } from '../request-log/row'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
+import type { ResponseCache } from './response-cache'
 import type { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
 
@@ -33,6 +34,7 @@ export interface Line {
   /** Bounds the texts that are counted at a time for holds, so that other counts do not wait for long. */
   textCounts: Semaphore
   priceDrifts: PriceDrifts
+  responseCache: ResponseCache
 }
 
 const NOTHING_USED: Measure = { quantities: {}, source: 'counted' }
@@ -45,7 +47,7 @@ const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdow
  * nano-dollars; when it resolves, the last byte of the answer may be sent.
  */
 async function endAnswered(
-  { world, reservations, priceDrifts }: Line,
+  { world, reservations, priceDrifts, responseCache }: Line,
   reservation: Reservation,
   outcome: Outcome,
   saved: SavedAnswer,
@@ -78,6 +80,7 @@ async function endAnswered(
     notePrice(priceDrifts, reservation, outcome, measured)
   }
   writeRow(world, logRow, 200)
+  responseCache.offer(reservation, saved, outcome, measured)
   return paidNano
 }
 
@@ -98,10 +101,10 @@ function notePrice(
 /** Logs figures of a vendor that are more than the request could use, and returns what the log of requests calls them. */
 function noteAboveQuote(
   { log }: RequestWorld,
-  { request: { parsed, model }, charge }: Reservation,
+  { request: { parsed, model, cacheUse }, charge }: Reservation,
   { quantities, source, reported = quantities }: Measure,
 ): typeof ABOVE_QUOTE | undefined {
-  if (source !== 'upstream') return undefined
+  if (source !== 'upstream' || cacheUse?.hit) return undefined
   const { request: _, ...counted } = reported
   const above = aboveQuote(counted, parsed, model)
   if (!above) return undefined
@@ -163,6 +166,7 @@ export async function endStream(
     await endAnswered(line, reservation, outcome, close(measured?.quantities ?? {}), measured)
   } catch (error) {
     const { logRow, charge } = reservation
+    line.responseCache.leave(reservation.request)
     line.world.log('charge_not_ended', { request: charge.id, error: String(error) })
     logRow.endedBy = outcome.endedBy
     logRow.heldNano = charge.heldNano

@@ -36,6 +36,7 @@ import {
   type WholeAnswer,
 } from './answer/answer'
 import { answerInBackground, DETACHED_CALLER, initialResponse } from './answer/background'
+import { cacheHeaders } from './answer/cached'
 import { acceptedAnswer, acceptedHeaders } from './answer/deferred'
 import { keepResults } from './answer/kept'
 import { endOfTask } from './answer/task'
@@ -46,6 +47,7 @@ import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './en
 import { prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
+import { ResponseCache } from './response-cache'
 import { RunningRequests } from './running-requests'
 import { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
@@ -123,7 +125,15 @@ export function createGateway(world: RequestWorld): Gateway {
   const reservations = new Reservations(world, running)
   const textCounts = createSemaphore(MOST_TEXT_COUNTS)
   const priceDrifts = new PriceDrifts(world)
-  const line: Line = { world, reservations, backlog: new Backlog(world.log), textCounts, priceDrifts }
+  const responseCache = new ResponseCache(world)
+  const line: Line = {
+    world,
+    reservations,
+    responseCache,
+    backlog: new Backlog(world.log),
+    textCounts,
+    priceDrifts,
+  }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)
@@ -136,6 +146,7 @@ export function createGateway(world: RequestWorld): Gateway {
       const cut = await reservations.drain(graceMs)
       // Paid results may still be copied before they are answered.
       await world.artifacts?.drain(endsAt - world.monotonic())
+      await responseCache.drain()
       return cut
     },
     saveEnds: () => reservations.saveEnds(),
@@ -195,6 +206,8 @@ async function handle(
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
     const idempotencyKey = idempotencyKeyFor(request, incoming)
     const saved = idempotencyKey && (await answerAgain(world.db, idempotencyKey))
+    if (!saved) await line.responseCache.begin(request, incoming, logRow)
+    if (request.cacheUse && reservations.isDraining) throw shuttingDown()
     // 5. Hold the most that the request can cost. 402, 429.
     const reserved = saved ?? (await reserve(line, request, idempotencyKey, logRow, incoming))
     if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
@@ -217,6 +230,7 @@ async function handle(
     // 8, 9. Settle and log, before the last byte of the answer is sent.
     return await ended(line, reservation, answered, incoming)
   } catch (error) {
+    if (request) line.responseCache.leave(request)
     const shown = await endFailed(line, logRow, reservation, error)
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
@@ -389,9 +403,9 @@ async function endedWhole(
 async function endedFile(
   line: Line,
   reservation: Reservation,
-  { outcome, saved, headers }: FileAnswer,
+  { outcome, measured, saved, headers }: FileAnswer,
 ): Promise<Response> {
-  await endWhole(line, reservation, outcome, saved)
+  await endWhole(line, reservation, outcome, saved, measured)
   return new Response(saved.body as Uint8Array<ArrayBuffer>, { headers: withIds(headers, reservation) })
 }
 
@@ -432,6 +446,7 @@ async function endedTask(
 }
 
 function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request: CheckedRequest): Response {
+  line.responseCache.leave(request)
   endReplayed(line, logRow, saved)
   const headers = withIds({ 'content-type': saved.contentType }, { request, logRow })
   headers['idempotent-replayed'] = 'true'
@@ -441,13 +456,15 @@ function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request
 /** Adds the request's id, also under the name that the caller's dialect knows, the model that answered, and what it did not get. */
 function withIds(
   headers: Record<string, string>,
-  { request: { family, parsed, model }, logRow }: Pick<Reservation, 'request' | 'logRow'>,
+  { request, logRow }: Pick<Reservation, 'request' | 'logRow'>,
 ): Record<string, string> {
+  const { family, parsed, model } = request
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
   const ignored = [...(family.ignored?.(parsed.body, model) ?? []), ...strictInVain(parsed.body, model)]
   if (ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
+  Object.assign(headers, cacheHeaders(request))
   if (family.dialect === 'messages') headers['request-id'] = logRow.id
   return headers
 }

@@ -24,7 +24,7 @@ import { DEFAULT_MAX_METADATA } from '../config/usage'
 import { notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
-import { inputTokensOf, outputTokensOf } from '../contract/units'
+import { inputTokensOf, outputTokensOf, tokensOf } from '../contract/units'
 import type { Db, Statement } from '../db/db'
 import { insertBackground } from '../kept-responses/background-rows'
 import { CancelToken } from '../lib/cancel-token'
@@ -104,7 +104,7 @@ export async function reserve(
       return reserve(line, request, idempotencyKey, logRow, from)
     }
   }
-  const isStep = firstTokens(request.parsed, request.model) !== undefined
+  const isStep = !request.cacheUse?.hit && firstTokens(request.parsed, request.model) !== undefined
   if ((refusedBy as string) === OPEN_TASKS) throw tooManyOpen()
   if (refusedBy === 'balance') {
     const refusal = notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
@@ -178,9 +178,14 @@ async function afterCut(
   return new GatewayError(status, { code, message: `${message} ${words}`, headers })
 }
 
-/** The most that is held of a request before it is sent, with any of its models, in nano-dollars. */
+/**
+ * The most that is held of a request before it is sent, with any of its models, in nano-dollars; of a cached answer, what it
+ * costs.
+ */
 function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
-  return mostOf(request, (each) => quoteNano(firstStep(parsed, each), each))
+  return (
+    request.cacheUse?.hit?.priceNano ?? mostOf(request, (each) => quoteNano(firstStep(parsed, each), each))
+  )
 }
 
 /** The part of a request that is held before it is sent. */
@@ -261,7 +266,7 @@ function reservationOf(
 
 /** The most that a request can cost with any of its models, in nano-dollars. */
 export function maxPriceNano(request: CheckedRequest): number {
-  return mostOf(request, (each) => quoteNano(request.parsed, each))
+  return request.cacheUse?.hit?.priceNano ?? mostOf(request, (each) => quoteNano(request.parsed, each))
 }
 
 /**
@@ -321,7 +326,8 @@ function longestMs({ family, upstream }: Model): number {
 }
 
 /** Tokens of a usual request, for the key's token limit until the true figure is known. */
-function estimateTokens({ family, parsed, model }: CheckedRequest): number {
+function estimateTokens({ family, parsed, model, cacheUse }: CheckedRequest): number {
+  if (cacheUse?.hit) return tokensOf(cacheUse.hit.measured.quantities)
   const quote = family.quote(firstStep(parsed, model), model)
   return Math.ceil(inputTokensOf(quote) / 4) + outputTokensOf(quote)
 }

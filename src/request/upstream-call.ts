@@ -12,6 +12,7 @@ import { refuserOf } from '../request-log/failure'
 import { noteFailedAttempt, noteNotSent, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
+import type { CheckedRequest } from './check'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
 
@@ -70,16 +71,27 @@ function traced(call: Call, trace: TraceContext | null): Call {
   return trace === null ? call : { ...call, headers: { ...call.headers, ...traceHeaders(trace) } }
 }
 
-function bodyOf(
-  { newId }: Pick<RequestWorld, 'newId'>,
-  { request: { source, model } }: Reservation,
-  call: Call,
-): CallBody {
+function bodyOf({ newId }: Pick<RequestWorld, 'newId'>, { request }: Reservation, call: Call): CallBody {
+  const body = vendorBodyOf(request, call)
+  return body !== null && 'form' in body ? encodeForm(body.form, newId('form')) : textOf(request, body)
+}
+
+/** The body of a call as it is sent, or null for none; undefined for a form. */
+export function textBodyOf(request: BodySource, call: Call): string | null | undefined {
+  const body = vendorBodyOf(request, call)
+  return body !== null && 'form' in body ? undefined : textOf(request, body)
+}
+
+type BodySource = Pick<CheckedRequest, 'source' | 'model'>
+
+function vendorBodyOf({ source, model }: BodySource, call: Call): Call['body'] {
   const names = model.upstream.namesOfFields(call.protocol)
-  const body = withVendorNames(withVendorFields(call.body, model, source), names, source)
+  return withVendorNames(withVendorFields(call.body, model, source), names, source)
+}
+
+function textOf({ source }: BodySource, body: Exclude<Call['body'], { form: unknown }>): string | null {
   if (body === null) return null
   if ('json' in body) return JSON.stringify(body.json)
-  if ('form' in body) return encodeForm(body.form, newId('form'))
   if (!source) throw new Error('there is no text to edit')
   return editObject(source.text, source.scanned, body.edit)
 }

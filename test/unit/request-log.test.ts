@@ -51,6 +51,7 @@ function entry(id: string, at = START): RequestLogRow {
     upstreamKey: null,
     session: 'content 0a1b2c3d',
     restingKeys: [3, 1],
+    cache: 'miss',
     quantities: null,
     attempts: null,
     metadata: null,
@@ -151,6 +152,7 @@ describe('the request log', () => {
         asked_model: 'smart',
         refused_by: 'vendor',
         vendor_status: 422,
+        cache: 'miss',
       },
     ])
     await requestLog.close()

@@ -68,6 +68,8 @@ export interface Outcome {
   made?: Quantities | undefined
   /** True if the vendor reported a failure. */
   failed: boolean
+  /** True for an answer made of some of several replies, because others failed. */
+  isPart?: boolean
 }
 
 export interface Measure {

@@ -5,6 +5,7 @@ import { Type } from '@sinclair/typebox'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
 import type { CostConfig } from './costs'
 import type { PriceConfig } from './prices'
+import { CacheEntry } from './response-cache'
 import { TraitsEntry } from './traits'
 
 const Share = Type.Integer({ minimum: 1, maximum: 1_000_000 })
@@ -41,6 +42,10 @@ export const ModelEntry = Type.Object(
     markup: optionalSetting(
       'In place of `price`: what its callers pay above `cost`, `20%`. Default: that of its upstream, then that of all.',
       Type.String(),
+    ),
+    cache: optionalSetting(
+      'Gives the answer to a request again to the same account, for a while and at a fraction of its price (docs/operate/response-cache.md). Default: each request goes to the vendor.',
+      CacheEntry,
     ),
     strictFields: optionalSetting(
       'Whether a request is refused for a field that the payload contract does not name. Default: such fields go to the vendor.',

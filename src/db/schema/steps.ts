@@ -1,6 +1,7 @@
 // The numbered steps that make the schema: each runs once, in order. A step that was released must never change: append one.
 
 import { ON_POSTGRES, TABLES } from '../schema'
+import { CACHED_ANSWERS } from './cached-answers'
 import { CLIENT_ADDRESSES } from './client-addresses'
 import type { Step } from './step'
 
@@ -23,4 +24,5 @@ export const migrations: readonly Step[] = [
   ON_POSTGRES,
   CLIENT_ADDRESSES,
   DEFERRED_TASKS,
+  CACHED_ANSWERS,
 ]

@@ -7,6 +7,7 @@ import type { Measure, Outcome } from '../../billing/ledger/metering'
 import { callerLeft } from '../../contract/failures'
 import type { Line } from '../ending'
 import type { Reservation } from '../reservation'
+import { answerCached } from './cached'
 import { answerJson } from './json'
 import { answerMade } from './made'
 import { answerSpeech } from './speech'
@@ -30,6 +31,8 @@ export interface WholeAnswer {
 export interface FileAnswer {
   kind: 'file'
   outcome: Outcome
+  /** The usage, if it has been measured already. */
+  measured?: Measure
   saved: SavedAnswer
   headers: Record<string, string>
 }
@@ -60,7 +63,8 @@ export interface Requester {
  * the request, and then nothing can be answered.
  */
 export async function answer(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
-  const { family } = reservation.request
+  const { family, cacheUse } = reservation.request
+  if (cacheUse?.hit) return answerCached(line.world, reservation.request, cacheUse.hit)
   if (caller.signal().aborted) throw callerLeft()
   switch (family.kind) {
     case 'json':

@@ -31,7 +31,7 @@ export async function answerMade(
   const called = family.call(parsed, model, uploads && (await dataUrlsOf(uploads)))
   const calls = Array.isArray(called) ? called : [called]
   if (calls[0]?.stream) return answerStreams(line, reservation, family, calls, caller)
-  return made(line, reservation, family, await callAll(line, reservation, family, calls))
+  return made(line, reservation, family, await callAll(line, reservation, family, calls), calls.length)
 }
 
 /** The replies to the parts of a batch, in their order. Throws the first failure, unless other replies are enough. */
@@ -125,6 +125,7 @@ async function answerStreams(
       reservation,
       family,
       replies.map(({ json }) => json),
+      calls.length,
     )
   } catch (error) {
     // The other streams are of no use any more.
@@ -134,12 +135,13 @@ async function answerStreams(
   }
 }
 
-/** The family's own answer, made of the vendor's replies and their measured usage. */
+/** The family's own answer, made of the vendor's replies to so many calls and their measured usage. */
 async function made(
   { world }: Line,
   { request: { parsed, model, toKeep }, cancelToken }: Reservation,
   family: MadeFamily,
   answered: readonly object[],
+  calls: number,
 ): Promise<WholeAnswer> {
   const all = readUpstream(model, () =>
     answered.map((reply) => ({ reply, reading: family.read(reply, parsed, model) })),
@@ -150,6 +152,7 @@ async function made(
   const replies = good.map(({ reply }) => reply)
   const parts = good.map(({ reply, reading }) => outcomeOfReply(reading, usageJsonOf(reply), parsed, model))
   const outcome = sumOutcomes(parts, parsed, model)
+  if (good.length < calls) outcome.isPart = true
   const measured = await measure(outcome, parsed, model, world.tokenCounter)
   const addresses = readUpstream(model, () => family.files?.(replies, parsed.body)) ?? []
   const base64 = await filesAsBase64(addresses, model, cancelToken.signal)

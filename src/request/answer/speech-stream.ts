@@ -7,6 +7,7 @@ import type { AudioEvents } from '../../contract/audio'
 import { callerLeft, cutError, type EndedBy, endedByOf } from '../../contract/failures'
 import { errorBody, GatewayError } from '../../lib/errors'
 import { noteFailure } from '../../request-log/failure'
+import { isSaved } from '../cache-rules'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
 import type { AudioNotes } from './upstream-audio'
@@ -39,7 +40,7 @@ export class SpeechStream {
   private readonly line: Line
   private readonly reservation: Reservation
   private readonly file: GrowingFile
-  /** Sent bytes, for a caller who repeats the request; no more than can be kept. */
+  /** Sent bytes, for a caller who repeats the request and for the cache; no more than can be kept. */
   private readonly kept: Uint8Array[] = []
   private keptBytes = 0
   /** The first bytes, until they are sent. */
@@ -124,9 +125,8 @@ export class SpeechStream {
   }
 
   private keep(bytes: Uint8Array): void {
-    const { idempotencyKey, task } = this.reservation
-    if (task) this.checkLength(bytes.length)
-    else if (idempotencyKey === null || this.keptBytes > MAX_SAVED_LENGTH) return
+    if (this.reservation.task) this.checkLength(bytes.length)
+    else if (!isSaved(this.reservation) || this.keptBytes > MAX_SAVED_LENGTH) return
     this.kept.push(bytes)
     this.keptBytes += bytes.length
   }

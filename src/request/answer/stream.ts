@@ -11,6 +11,7 @@ import { keptAnswer } from '../../kept-responses/content'
 import { errorBody, type GatewayError } from '../../lib/errors'
 import { fromLatin1, KEEP_ALIVE } from '../../lib/sse'
 import { noteFailure } from '../../request-log/failure'
+import { isSaved } from '../cache-rules'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
 import { createStreamHold, type StreamHold } from '../stream/hold'
@@ -111,15 +112,16 @@ async function settled(
   return closing
 }
 
-/** Takes what is sent: for a repeat with the same key, or for those who look at a response in the background. */
-function captureOf({ world }: Line, { request: { background, toKeep }, idempotencyKey }: Reservation) {
+/** Takes what is sent: for a repeat with the same key, for the cache, or for those who look at a response in the background. */
+function captureOf({ world }: Line, reservation: Reservation) {
+  const { background, toKeep } = reservation.request
   let text = ''
   const keep = (bytes: Uint8Array) => {
     if (text.length <= MAX_SAVED_LENGTH) text += Buffer.from(bytes).toString('latin1')
   }
   const id = background && toKeep?.id
   const note = id === undefined ? undefined : (bytes: Uint8Array) => world.backgroundResponses.take(id, bytes)
-  return { capture: idempotencyKey ? keep : note, captured: () => text }
+  return { capture: isSaved(reservation) ? keep : note, captured: () => text }
 }
 
 /** Whether a response in the background ends with an event that says why. The one of a stream is sent after its settlement. */

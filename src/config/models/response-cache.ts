@@ -1,0 +1,67 @@
+// The settings of the response cache of a model. What would never give an answer again, or for the wrong price, must be a fault.
+
+import { type Static, Type } from '@sinclair/typebox'
+import type { Family, ResponseCaching } from '../../contract/family'
+import { FACTOR_DECIMALS } from '../../contract/prices'
+import { parseDurationMs } from '../../lib/durations'
+import { parseDecimal } from '../../lib/money'
+import { closed, optionalSetting, requiredSetting } from '../../lib/setting'
+
+/** As vendors charge for what they read from their own prompt caches. */
+const DEFAULT_PRICE = '0.1'
+const LONGEST_TTL = '30d'
+const WHOLE = 10n ** BigInt(FACTOR_DECIMALS)
+
+export const CacheEntry = Type.Object(
+  {
+    ttl: requiredSetting(
+      `How long an answer may be given again: \`1h\`. At most \`${LONGEST_TTL}\`.`,
+      Type.String(),
+    ),
+    price: optionalSetting(
+      `What an answer costs when it is given again, as a fraction of its price: from \`0\` to \`1\`. Default \`${DEFAULT_PRICE}\`.`,
+      Type.String(),
+    ),
+  },
+  closed,
+)
+type CacheEntry = Static<typeof CacheEntry>
+
+/** Whether answers of a family can be given again: tasks and transcriptions have results or files of their own. */
+function isCacheable({ kind, operation }: Family): boolean {
+  return kind !== 'task' && operation !== 'transcription' && operation !== 'translation'
+}
+
+/** Faults of the entry of a model, each with its place below the model; none for an entry that does not fit the schema. */
+export function cacheFaults(
+  { ttl, price }: CacheEntry,
+  isFree: boolean,
+  families: readonly Family[],
+): string[] {
+  const faults: string[] = []
+  const ttlMs = parseDurationMs(ttl)
+  if (ttlMs === undefined) faults.push(`.cache.ttl: "${ttl}" is not a duration such as "1h"`)
+  else if (ttlMs > (parseDurationMs(LONGEST_TTL) as number))
+    faults.push(`.cache.ttl: "${ttl}" is longer than "${LONGEST_TTL}", the longest that an answer is kept`)
+  if (price !== undefined && shareOf(price) === undefined)
+    faults.push(
+      `.cache.price: "${price}" is not a fraction from "0" to "1" with at most ${FACTOR_DECIMALS} decimals, such as "0.1"`,
+    )
+  if (price !== undefined && isFree) faults.push('.cache.price: a free model has no price: leave it out')
+  if (families.length > 0 && !families.some(isCacheable))
+    faults.push(
+      `.cache: no answer of ${families.map(({ name }) => name).join(', ')} can be given again: leave it out`,
+    )
+  return faults
+}
+
+/** The share of a fraction in millionths; undefined for what is none. */
+function shareOf(price: string): number | undefined {
+  const parts = parseDecimal(price, FACTOR_DECIMALS)
+  return typeof parts === 'bigint' && parts <= WHOLE ? Number(parts) : undefined
+}
+
+/** The caching of an entry without faults. */
+export function cachingOf({ ttl, price = DEFAULT_PRICE }: CacheEntry): ResponseCaching {
+  return { ttlMs: parseDurationMs(ttl) as number, share: shareOf(price) as number }
+}

@@ -117,6 +117,11 @@ const MOST_BYTES = 4 * 1024 * 1024
 const WITHHELD =
   /"(finish_reason|stop_reason|reason)"\s*:\s*"(content_filter|refusal)"|"(finishReason|blockReason)"\s*:\s*"(?!STOP|MAX_TOKENS|FINISH_REASON_UNSPECIFIED)|"refusal"\s*:\s*"[^"]|"type"\s*:\s*"refusal"|"filtered"\s*:\s*true/
 
+/** Whether an answer of results has an address at which they can be read for a while only. */
+export function holdsAddress(body: string): boolean {
+  return /"https?:\/\//.test(body)
+}
+
 /** Whether an answer may be given again: it is whole, has something, nothing was held back, and it fits. */
 export function isCacheable(
   { endedBy, failed, output, calls, isPart, usage }: Outcome,

@@ -41,6 +41,7 @@ import { acceptedAnswer, acceptedHeaders } from './answer/deferred'
 import { keepResults } from './answer/kept'
 import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
+import { holdsAddress } from './cache-rules'
 import { type CheckedRequest, inDialect, type Reword } from './check'
 import type { DeferralWish } from './deferral'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
@@ -388,6 +389,7 @@ async function endedWhole(
   } = reservation
   const keeps = world.artifacts && 'links' in family
   const shown = keeps ? await keepResults(world, reservation, body, replies, incoming) : body
+  if ('links' in family && holdsAddress(shown)) line.responseCache.forgo(reservation.request)
   const saved = { status: 200, contentType, body: shown }
   const paidNano = await endWhole(line, reservation, outcome, saved, measured)
   const headers = withIds({}, reservation)

@@ -71,7 +71,7 @@ export class ResponseCache {
         ? { state: 'bypass', bypass: named.bypass }
         : { state: 'miss', id: named.id, model: request.model }
     request.cacheUse = use
-    if (use.id !== undefined) await this.lookUp(request, use.id, control.maxAgeMs, from.signal)
+    if (use.id !== undefined) await this.lookUp(request, use.id, control.maxAgeMs, () => from.signal())
     noteUse(logRow, use)
   }
 
@@ -190,6 +190,12 @@ export class ResponseCache {
       const { account, model, request } = answer
       log('cache_not_written', { account, model, request, reason: String(error) })
     }
+  }
+
+  /** Gives up keeping the answer of a request. */
+  forgo(request: CheckedRequest): void {
+    delete request.cacheUse?.id
+    this.leave(request)
   }
 
   /** Lets the requests that wait for this one go on. */

@@ -108,6 +108,7 @@ function rowEntries(row: RequestReply): Entry[] {
     entries.push(['upstream', `${row.upstream}${answer}`, 'whole'])
   }
   entries.push(...choiceEntries(row))
+  if (row.cache !== null) entries.push(['cache', row.cache, 'whole'])
   const tokens = tokensOf(row)
   if (tokens) entries.push(['tokens', `${tokens.replace('+', ' in, ')} out`])
   return entries
@@ -193,6 +194,7 @@ type Line = NonNullable<DetailsReply['charges'][number]['lines']>[number]
 
 const OTHER_LINES = {
   minimum: 'up to the least that a request costs',
+  cache: 'answered from the response cache, not charged',
   rounding: 'rounded up to a whole nano-dollar',
   hold: 'above what was held, not charged',
   shortfall: 'could not be paid',

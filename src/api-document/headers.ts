@@ -39,6 +39,11 @@ export const headers: Record<string, { description: string; schema: object; exam
     schema: text,
     example: 'gpt-6-luna',
   },
+  'x-gateway-cache': {
+    description:
+      'The response cache of the model: `hit`, `miss`, or `bypass` for a request that it does not take. Absent where the model has none. A hit has its age in seconds as `age`.',
+    schema: { type: 'string', enum: ['hit', 'miss', 'bypass'] },
+  },
   'x-gateway-cost-usd': {
     description:
       'What the request cost, in US dollars. Absent where that is known only after the headers have gone, as with streams.',

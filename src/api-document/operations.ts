@@ -233,6 +233,7 @@ function successes(operation: Operation): Record<string, DescribedAnswer> {
     'deprecation',
     'sunset',
     'x-gateway-successor',
+    'x-gateway-cache',
     'x-gateway-cost-usd',
     ...rateLimitHeaders(),
   ]

@@ -92,6 +92,11 @@ export class RequestMetrics {
     DURATIONS,
     ['upstream'],
   )
+  private readonly cache = new Counter(
+    'gateway_response_cache_total',
+    'Requests of models with a response cache, by what it did: hit, miss or bypass.',
+    ['model', 'result'],
+  )
   private readonly refusals = new Counter(
     'gateway_refused_total',
     'Requests that the gateway refused before anything was sent, by the limit that they met.',
@@ -113,6 +118,7 @@ export class RequestMetrics {
       this.cost,
       this.attempts,
       this.upstreamDuration,
+      this.cache,
       this.refusals,
       gauge('gateway_keys_at_limit', 'Keys that were refused in the last minute, by limit.', () =>
         this.keysAtLimit(),
@@ -136,6 +142,7 @@ export class RequestMetrics {
       series.firstToken ??= this.firstToken.of(row.operation, row.model ?? NONE)
       series.firstToken.observe(row.firstByteMs / 1000)
     }
+    if (row.cache !== null) this.cache.of(row.model ?? NONE, row.cache.split(' ', 1)[0] ?? NONE).value++
     for (const { upstream, outcome } of earlierCalls(row)) this.attempts.of(upstream, outcome).value++
     const outcome = lastOutcome(row)
     if (outcome) {

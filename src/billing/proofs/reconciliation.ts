@@ -30,6 +30,8 @@ export interface Reconciliation {
 
 /** Charges that are read at once. */
 const PAGE = 5_000
+/** Charges of answers that a vendor made: those of the response cache have a share of the price in their tables. */
+const ASKED_VENDOR = `coalesce(prices, '') not like '%"share"%'`
 const DAY_LENGTH = '2026-10-31'.length
 const NOTHING: Required<UsageFigures> = { requests: 0, inputTokens: 0, outputTokens: 0, costNano: 0 }
 
@@ -83,7 +85,7 @@ async function chargedFigures(
   const charged: Table = new Map()
   let withoutFigures = 0
   const columns = 'model, amount + shortfall as price, usage, usage_shape, ended_at'
-  for await (const rows of settledPages(db, { since, until }, columns)) {
+  for await (const rows of settledPages(db, { since, until }, columns, ASKED_VENDOR)) {
     for (const row of rows) {
       const model = vendorNames.get(row.model as string)
       if (model === undefined) continue

@@ -159,7 +159,7 @@ function longestOf(
  */
 function onlyQuantity({ priceNano, endedBy }: StoredUse, { tables }: Tariff): Quantities[] {
   const [table] = tables
-  if (tables.length > 1 || endedBy === 'balance') return []
+  if (tables.length > 1 || endedBy === 'balance' || table.share !== undefined) return []
   const { request = 0, ...others } = table.listed
   const [[unit, each] = [], more] = Object.entries(others) as [Unit, number][]
   if (unit === undefined || each === undefined || more) return []
@@ -187,7 +187,7 @@ export function priceOfUse(
 ): number | Unpriced {
   const lacking = (quantities: Quantities, table: BilledTable) =>
     pricesAll(quantities, table) ? tableNano(quantities, table) : 'unit'
-  return byEachTariff(use, prices, variants, lacking)
+  return byEachTariff(use, prices, variants, lacking, use.table.share)
 }
 
 /** The vendor's cost of a recorded use, in nano-dollars. Units without a cost are free. */
@@ -198,7 +198,8 @@ export function costOfUse(
 ): number | Unpriced {
   const asked = (quantities: Quantities, table: BilledTable) =>
     tableNano(pricedIn(quantities, table) ?? {}, table)
-  return byEachTariff(use, costs, variants, asked)
+  // An answer from the response cache costs nothing at the vendor.
+  return byEachTariff(use, costs, variants, asked, use.table.share === undefined ? undefined : 0)
 }
 
 function byEachTariff(
@@ -206,6 +207,7 @@ function byEachTariff(
   prices: PriceList,
   variants: () => readonly string[],
   nanoOf: (quantities: Quantities, table: BilledTable) => number | Unpriced,
+  share: number | undefined,
 ): number | Unpriced {
   const plain = tariffOfVariant(prices, [])
   const tariffs = plain ? [plain] : variants().map((name) => tariffOfVariant(prices, [name]))
@@ -218,7 +220,8 @@ function byEachTariff(
       if (!tariff) return 'variant'
       const isByLength = tariff.tables.some(({ above }) => above > 0)
       if (isByLength && longestPrompt === undefined) return 'calls'
-      return nanoOf(used, tableOfTier(tariff, table.tier, longestPrompt ?? 0))
+      const priced = tableOfTier(tariff, table.tier, longestPrompt ?? 0)
+      return nanoOf(used, share === undefined ? priced : { ...priced, share })
     }),
   )
   const [nano = 'variant', ...more] = found

@@ -4,7 +4,7 @@
 
 import { strict as assert } from 'node:assert'
 import { describePrices } from '../../config/models/prices'
-import { type BilledTable, type Prices, tableNano, tariffOfJson } from '../../contract/prices'
+import { type BilledTable, type Prices, picoTimes, tableNano, tariffOfJson } from '../../contract/prices'
 import { perOf, pluralOf, type Quantities, type Unit, units } from '../../contract/units'
 import { formatDecimal } from '../../lib/money'
 
@@ -19,8 +19,8 @@ interface QuantityLine {
   amountUsd: string
 }
 
-/** Reasons for a part of an amount besides quantities: the least price of a request, rounding up, a hold or a balance that ended. */
-type OtherReason = 'minimum' | 'rounding' | 'hold' | 'shortfall'
+/** Reasons for a part of an amount besides quantities: the least price of a request, an answer from the response cache, rounding up, a hold or a balance that ended. */
+type OtherReason = 'minimum' | 'cache' | 'rounding' | 'hold' | 'shortfall'
 
 /** A charge that has ended, as far as its price goes. Amounts in nano-dollars. */
 interface EndedCharge {
@@ -86,12 +86,15 @@ function otherAmounts(
 ): [OtherReason, bigint][] {
   const counted = picoOf(quantities, table.prices)
   const least = counted < BigInt(table.minimumPico) ? BigInt(table.minimumPico) : counted
+  const { share } = table
+  const charged = share === undefined ? least : BigInt(picoTimes(Number(least), BigInt(share)))
   const price = BigInt(tableNano(quantities, table)) * PICO_PER_NANO
   const paid = BigInt(amountNano + shortfallNano) * PICO_PER_NANO
   const shortfall = BigInt(shortfallNano) * PICO_PER_NANO
   const amounts: [OtherReason, bigint][] = [
     ['minimum', least - counted],
-    ['rounding', price - least],
+    ['cache', charged - least],
+    ['rounding', price - charged],
     ['hold', paid - price],
     ['shortfall', -shortfall],
   ]

@@ -1,4 +1,4 @@
-// Computes the savings of vendors' prompt caches, charge by charge, by the prices that were stored with each. It must never write, nor
+// Computes the savings of vendors' prompt caches and of the response cache, charge by charge, by the prices that were stored with each. It must never write, nor
 // guess: a charge whose quantities do not make its price is counted as unknown.
 
 import { type BilledTable, type Tariff, tableNano, tariffOfJson } from '../../contract/prices'
@@ -18,7 +18,7 @@ export interface CacheSaving {
   metadata: string
   /** The beginning of the hour, in milliseconds since 1970. */
   hour: number
-  /** The price of the input that was read from caches as plain input, less what was charged for it. */
+  /** The price of the input that was read from caches as plain input, or of a whole answer from the response cache, less what was charged for it. */
   savedNano: bigint
   /** Charges with cached input whose quantities are not known. */
   unknown: number
@@ -50,6 +50,11 @@ const CACHED = units
 /** Text that each usage object has in which a vendor reports cached input. */
 const REPORTS_CACHE = /cach/i
 
+/** Whether the price list of a charge is that of an answer from the response cache. */
+function isShared(prices: string | null | undefined): boolean {
+  return prices?.includes('"share"') ?? false
+}
+
 /** Charges that are priced before other work of the process has its turn. */
 const TURN = 250
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -64,7 +69,8 @@ export async function cacheSavings(db: Db, period: SavingsPeriod): Promise<Cache
   const isWanted = (row: Row) => {
     const series = references.series.get(row.series as number)
     const at = row.ended_at as number
-    if (at < period.since || at >= period.until || row.usage === null) return false
+    if (at < period.since || at >= period.until) return false
+    if (row.usage === null && !isShared(references.priceLists.get(row.price_list as number))) return false
     if (period.account !== undefined && series?.account !== period.account) return false
     return period.keyId === undefined || series?.keyId === period.keyId
   }
@@ -138,10 +144,11 @@ async function savedBy(
   for (const [index, charge] of charges.entries()) {
     if (index % TURN === TURN - 1) await nextTurn()
     const { state, usage, prices } = charge
-    if (state !== 'settled' || prices === null || !REPORTS_CACHE.test(usage ?? '')) continue
+    if (state !== 'settled' || prices === null) continue
+    if (!isShared(prices) && !REPORTS_CACHE.test(usage ?? '')) continue
     const tariff = tariffOf(prices, tariffs)
     if (!tariff) found.push({ charge, savedNano: undefined })
-    if (!tariff?.tables.some(hasCachedPrice)) continue
+    if (!tariff || (!isShared(prices) && !tariff.tables.some(hasCachedPrice))) continue
     const savedNano = savedNanoOf(charge, tariff, undefined)
     if (savedNano === undefined) open.push([charge, tariff])
     else found.push({ charge, savedNano })
@@ -181,7 +188,10 @@ function savedNanoOf(
 ): number | undefined {
   const use = recordedUse({ priceNano: amount + shortfall, endedBy, usageJson, recorded }, tariff)
   if (typeof use === 'string') return undefined
-  return tableNano(withoutCache(use.quantities, use.table), use.table) - (amount + shortfall)
+  // An answer of the response cache saves on what the first one was charged, with its cached input.
+  const { share, ...whole } = use.table
+  const plain = share === undefined ? withoutCache(use.quantities, use.table) : use.quantities
+  return tableNano(plain, whole) - (amount + shortfall)
 }
 
 /** Quantities as they would have been without a cache to read from. */

@@ -45,6 +45,7 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   upstream_key: number | null
   session: { by: string; hash: string } | null
   resting_keys: number[]
+  cache: string | null
   client_address: string | null
   metadata: Record<string, string> | null
 }
@@ -234,6 +235,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
         ],
         [words.tokens, tokensText(request.input_tokens, request.output_tokens)],
         ...metadataFacts(request.metadata ?? {}),
+        request.cache !== null && [words.cache, request.cache],
         request.session && [words.session, words.sessionBy(request.session.hash, request.session.by)],
         request.upstream_key !== null && [words.upstreamKey, keyText(request)],
         [words.client, request.client_address],

@@ -53,6 +53,7 @@ export const requests = {
   route: 'Route and attempts',
   outcome: 'How it ended',
   upstreamKey: 'Key no.',
+  cache: 'Response cache',
   session: 'Session',
   sessionBy: (hash: string, by: string) => `${hash}, named by ${by}`,
   keyOfSession: (key: number | null) => `${key}, the key of its session`,
@@ -85,6 +86,7 @@ export const requests = {
   nothingUsed: 'Nothing was counted.',
   otherAmounts: {
     minimum: 'Up to the least that a request costs',
+    cache: 'Answered from the response cache: not charged',
     rounding: 'Rounded up to a whole nano-dollar',
     hold: 'Above what was held: not charged',
     shortfall: 'Could not be paid',

@@ -155,8 +155,9 @@ export class ResponseCache {
       this.leave(request)
       return
     }
+    const { quantities, source } = measured
     const { usageJson, serviceTier, longestPrompt } = outcome
-    const stored: Measured = { ...measured, usageJson, serviceTier, longestPrompt }
+    const stored: Measured = { quantities, source, usageJson, serviceTier, longestPrompt }
     const createdAt = this.world.now()
     const answer: CachedAnswer = {
       id: use.id as string,

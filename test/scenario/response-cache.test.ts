@@ -3,6 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { addCredit } from '../../src/billing/ledger/ledger'
+import { reconcile } from '../../src/billing/proofs/reconciliation'
+import { cacheSavings, sumSavings } from '../../src/billing/reports/cache-savings'
+import { addToTotals } from '../../src/billing/reports/usage-totals'
 import { faultsOf, type ModelConfig } from '../../src/config/schema'
 import {
   findCachedAnswer,
@@ -10,6 +13,8 @@ import {
   sweepCachedAnswers,
 } from '../../src/kept-responses/cached-answers'
 import { formatUsd } from '../../src/lib/money'
+import { findRequest } from '../../src/request-log/look-up'
+import { detailsJson } from '../../src/request-log/request-json'
 import { databaseKinds } from '../support/databases/databases'
 import { imageModel, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { startTwin } from '../support/nodes'
@@ -375,6 +380,72 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
     expect(repeated.text).toBe(first.text)
     expect(repeated.charge).toBeUndefined()
     expect(repeated.response.headers.get('idempotent-replayed')).toBe('true')
+  })
+
+  test('the books show what was saved, and reconciliation asks no vendor for it', async () => {
+    const { db, now } = gateway.server.world
+    const account = `erin-${database}`
+    const { secret } = await gateway.makeKey(account, '1')
+    const headers = { authorization: `Bearer ${secret}` }
+    const paid: Asked[] = []
+    const bodies: [path: string, body: Json][] = [
+      ['/v1/chat/completions', chat(fresh('[sandbox cached=10 prompt_tokens=40]'))],
+      ['/v1/audio/speech', { model: 'qnx3-tts-flash', input: fresh() }],
+    ]
+    for (const [path, body] of bodies) {
+      const before = await kept()
+      const first = await ask(path, body, headers)
+      await waitFor(async () => (await kept()) > before, 5_000)
+      const hit = await ask(path, body, headers)
+      expect(hit.cache).toBe('hit')
+      paid.push(first, hit)
+      const details = await findRequest({ db, requests: gateway.server.world.requestLog }, String(hit.row.id))
+      if (!details) throw new Error('the request is not found')
+      const json = detailsJson(String(hit.row.id), details, () => null)
+      const lines = json.charges[0]?.lines ?? []
+      const sum = lines.reduce((all, { amount_usd: usd }) => all + Math.round(Number(usd) * 1e12), 0)
+      expect(sum).toBe(Number(hit.charge.amount) * 1_000)
+      expect(lines.map(({ kind }) => kind)).toContain('cache')
+      expect(json.charges[0]).toMatchObject({
+        cost_usd: '0.00',
+        margin_usd: hit.response.headers.get('x-gateway-cost-usd'),
+      })
+    }
+    await addToTotals(db)
+    const { savings } = await cacheSavings(db, {
+      since: 0,
+      until: now() + HOUR_MS,
+      account,
+      recorded: async () =>
+        new Map([[String(paid[3]?.row.id), { character: [...bodies[1]?.[1].input].length }]]),
+    })
+    const [chatFirst, chatHit, spoken, spokenHit] = paid.map(({ charge }) => Number(charge.amount)) as [
+      number,
+      number,
+      number,
+      number,
+    ]
+    const { usage } = (paid[0] as Asked).json
+    const cached = Number(usage.prompt_tokens_details?.cached_tokens ?? 0)
+    // A cached token is 900 nano-dollars cheaper than another.
+    const byVendor = cached * 900
+    expect(sumSavings(savings)).toEqual({
+      savedNano: BigInt(byVendor + chatFirst - chatHit + spoken - spokenHit),
+      unknown: 0,
+    })
+    const vendorNames = new Map([['test-chat', 'test-chat']])
+    const { charged } = await reconcile(db, [], {
+      since: 0,
+      until: now() + HOUR_MS,
+      vendorNames,
+      tolerance: 0,
+    })
+    const rows = await db.query({
+      sql: `select count(*) as n from charge_history where model = 'test-chat' and state = 'settled'
+        and prices not like '%"share"%'`,
+    })
+    expect(charged.requests).toBe(Number(rows[0]?.n))
+    expect(charged.requests).toBeGreaterThan(0)
   })
 
   describe('the faults of other gateways', () => {

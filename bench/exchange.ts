@@ -7,6 +7,8 @@ export const FRAMES_PER_SECOND = 50
 
 /** Model names that choose the mock's answer: the one thing that every proxy lets through to the vendor. */
 export const WHOLE = 'whole'
+/** A whole answer of a model with a response cache. */
+export const CACHED = 'cached'
 export const BURST = 'burst'
 export const PACED = `paced-${FRAMES_PER_SECOND}`
 export const VIDEO = 'video'

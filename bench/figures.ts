@@ -12,6 +12,7 @@ export interface Figures {
   throughput?: PerTarget<ThroughputFigures>
   streams?: PerTarget<StreamsFigures>
   translation?: TranslationFigures
+  cache?: CacheFigures
   parts?: PartsFigures
   cuts?: CutsFigures
   polls?: PollsFigures
@@ -80,6 +81,14 @@ export interface TranslationCost {
   passedMicros: number[]
   /** Those translated to responses. */
   translatedMicros: number[]
+}
+
+/** Processor time of the gateway per answer, in microseconds, one value per round. */
+export interface CacheFigures {
+  /** Answers of the vendor. */
+  passedMicros: number[]
+  /** Answers of the response cache. */
+  cachedMicros: number[]
 }
 
 export interface CutsFigures {

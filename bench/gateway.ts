@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child, freePort } from './children'
-import { BURST, gatewayModel, PACED, VIDEO, vendorModel, WHOLE } from './exchange'
+import { BURST, CACHED, gatewayModel, PACED, VIDEO, vendorModel, WHOLE } from './exchange'
 import type { Target } from './targets'
 
 /** A key as vendors make them: a short one that reads like a word would be looked for in each event. */
@@ -104,6 +104,14 @@ function config(mockPort: number): object {
     },
     models: {
       ...Object.fromEntries([WHOLE, BURST, PACED].map(model)),
+      [gatewayModel(CACHED)]: {
+        family: 'openai-chat',
+        upstream: 'mock',
+        upstreamModel: vendorModel(WHOLE),
+        ownedBy: 'mock',
+        price,
+        cache: { ttl: '1h' },
+      },
       [gatewayModel(VIDEO)]: {
         family: 'xai-video',
         upstream: 'videos',

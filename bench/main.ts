@@ -9,6 +9,7 @@ import type { Figures } from './figures'
 import { setUpGateway, startGateway } from './gateway'
 import { LoadClient } from './load-client'
 import { describeMachine } from './machine'
+import { measureCache } from './measure-cache'
 import { measureCpu } from './measure-cpu'
 import { measureCuts } from './measure-cuts'
 import { measureEndings } from './measure-endings'
@@ -68,6 +69,9 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   })
   await step('translation', async () => {
     figures.translation = await measureTranslation(load, gateway.target, amounts)
+  })
+  await step('cache', async () => {
+    figures.cache = await measureCache(load, gateway.target, amounts)
   })
   await step('parts', async () => {
     figures.parts = await measureParts(load, options.gatewayCommand, directory, mock.port, amounts)

@@ -8,6 +8,7 @@ const SUBJECTS = [
   'throughput',
   'streams',
   'translation',
+  'cache',
   'parts',
   'cuts',
   'tasks',

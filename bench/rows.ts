@@ -2,6 +2,7 @@
 // run for a missed bar: machines differ, and a benchmark reports.
 import { CONTENT_FRAMES, FRAMES_PER_SECOND } from './exchange'
 import type {
+  CacheFigures,
   ClosingFigures,
   CpuFigures,
   CutsFigures,
@@ -41,6 +42,7 @@ export interface Row {
 const BAR = {
   ratio: 2,
   translationRatio: 1.5,
+  cacheRatio: 1,
   partShare: 0.02,
   addedP50Ms: 0.6,
   addedP99Ms: 2,
@@ -67,6 +69,7 @@ export function rowsOf(figures: Figures): Row[] {
     ...throughputRows(figures),
     ...streamRows(figures),
     ...translationRows(figures.translation),
+    ...cacheRows(figures.cache),
     ...partRows(figures.parts),
     ...startRows(figures),
     ...memoryRows(figures),
@@ -189,6 +192,20 @@ function translationRows(translation: TranslationFigures | undefined): Row[] {
   return [
     row('as fast as they go', translation.burst),
     row(`${FRAMES_PER_SECOND} a second`, translation.paced),
+  ]
+}
+
+function cacheRows(cache: CacheFigures | undefined): Row[] {
+  if (cache === undefined) return []
+  const [passed, cached] = [median(cache.passedMicros), median(cache.cachedMicros)]
+  const ratio = cached / passed
+  return [
+    {
+      figure: 'CPU per answer of the response cache, 1 KB',
+      bar: `≤ ${BAR.cacheRatio}× passed`,
+      cells: { gateway: `${cached.toFixed(0)} µs, ${ratio.toFixed(2)}× (${passed.toFixed(0)} µs)` },
+      missed: !(ratio <= BAR.cacheRatio),
+    },
   ]
 }
 

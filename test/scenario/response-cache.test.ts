@@ -411,13 +411,13 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
         margin_usd: hit.response.headers.get('x-gateway-cost-usd'),
       })
     }
+    const characters = String(bodies.at(-1)?.[1].input).length
     await addToTotals(db)
     const { savings } = await cacheSavings(db, {
       since: 0,
       until: now() + HOUR_MS,
       account,
-      recorded: async () =>
-        new Map([[String(paid[3]?.row.id), { character: [...bodies[1]?.[1].input].length }]]),
+      recorded: async () => new Map([[String(paid[3]?.row.id), { character: characters }]]),
     })
     const [chatFirst, chatHit, spoken, spokenHit] = paid.map(({ charge }) => Number(charge.amount)) as [
       number,

@@ -80,7 +80,6 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   const loaded = Object.keys(peakMb).length > 0
   if (loaded) await Bun.sleep(amounts.settleMs)
   figures.memory = { idleMb, peakMb, afterMb: loaded ? residentMb(proxies) : {} }
-
   // What follows has processes of its own: what the load before has left would hide or swell the growth.
   await gateway.child.stop()
   await step('cuts', async () => {

@@ -20,6 +20,8 @@ export type Bypass =
   | 'tools'
   /** The request has files. */
   | 'form'
+  /** The request is answered later, as a task. */
+  | 'deferred'
 
 /** The wishes of a caller, as `cache-control` says them (RFC 9111, 5.2.1). */
 export interface CacheControl {
@@ -56,6 +58,7 @@ const VERSION = 1
  */
 export function cacheIdOf(request: CheckedRequest): { id: string } | { bypass: Bypass } {
   const { key, model, family, operation, parsed, source, fingerprint, toKeep, background } = request
+  if (request.deferral) return { bypass: 'deferred' }
   if (toKeep || background || parsed.answer?.compacted) return { bypass: 'kept' }
   if (!source || family.kind === 'task') return { bypass: 'form' }
   if (isWork(request)) return { bypass: 'tools' }

@@ -2,10 +2,10 @@
 // database or HTTP.
 
 import type { TSchema } from '@sinclair/typebox'
-import type { ErrorCode } from '../lib/error-codes'
 import type { Dialect, GatewayError } from '../lib/errors'
 import type { Edit } from '../lib/json/json'
 import type { AudioFileContract, SamplesContract } from './audio'
+import type { BridgedField, FieldRule } from './field-rules'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
 import type { Reading } from './reading'
@@ -16,6 +16,7 @@ import type { Quantities, Unit } from './units'
 import type { DataUrls, FormPart, Upload } from './upload'
 import type { Upstream } from './upstream'
 
+export { type BridgedField, bridgedFields, type FieldRule, redefinedFields } from './field-rules'
 export type {
   Durations,
   EarlierVideo,
@@ -97,84 +98,6 @@ export interface AnswerContext {
   seal(text: string): string
   /** The text that was sealed for this account; undefined for anything else. */
   open(sealed: string): string | undefined
-}
-
-/**
- * A field, or some of its values, that a request may not have: the vendor charges extra for it, or the model cannot be
- * asked it. Data, so that the check, the API documentation and the tests agree.
- */
-export interface FieldRule {
-  /** Path of the field: `service_tier`, `tools[].type`, `messages[].content[].type`; for a header, its name. */
-  field: string
-  in?: 'header'
-  /** Values with the same effect as no value; a pattern is for texts. Null is always one of them. */
-  plain?: readonly unknown[] | RegExp
-  /** Effect of the field, as the end of a sentence. */
-  why: string
-  /** Advice to the caller. Default: leave it out, or choose another model. */
-  instead?: string
-  /** Price that a model needs to accept the field. */
-  price?: Unit | 'service_tier'
-  /** Another price that suffices, where vendors of the contract bill the same by one of two units. */
-  orPrice?: Unit
-  /** True for a rule about more than money: a model that is free does not accept the field either. */
-  always?: true
-  /**
-   * True for a field that names what is kept in the vendor's account, which all callers share: accepted only if the
-   * upstream's account is not shared. A pattern in `plain` then applies to texts only; other values are judged by their
-   * members.
-   */
-  state?: true
-  /**
-   * True for a text that may be an address which the upstream reads. One on this machine, in a private network or of a
-   * file is accepted only if the upstream has `allowPrivateAddresses`.
-   */
-  address?: true
-  /** Models that the rule does not apply to. */
-  unless?(model: Model): boolean
-  /** Code of the error. Default: `unsupported_value` if there are plain values, else `unsupported_parameter`. */
-  code?: ErrorCode
-  /** Details in the error, by which clients of this dialect continue on their own. */
-  details?: Readonly<Record<string, unknown>>
-}
-
-/** The treatment of a field by a model that speaks another dialect. */
-export interface BridgedField {
-  field: string
-  treatment: 'translated' | 'ignored' | 'refused'
-  /** The field that is sent instead, or why there is none. */
-  note: string
-  /** Values of a refused field that change nothing. */
-  plain?: readonly unknown[] | RegExp
-  details?: Readonly<Record<string, unknown>>
-  /** Models that ignore a refused field without an error. */
-  unless?(model: Model): boolean
-  /** Code of the error, as of a FieldRule. */
-  code?: ErrorCode
-}
-
-type BridgedRow = readonly [field: string, note: string, plain?: BridgedField['plain']]
-
-/** Rows of a bridge's table for fields with the same treatment. */
-export function bridgedFields(
-  treatment: BridgedField['treatment'],
-  ...rows: readonly BridgedRow[]
-): BridgedField[] {
-  return rows.map(([field, note, plain]) => ({
-    field,
-    treatment,
-    note,
-    ...(plain !== undefined && { plain }),
-  }))
-}
-
-/** A bridge's table that differs from another's in some rows. */
-export function redefinedFields(
-  rows: readonly BridgedField[],
-  own: readonly BridgedField[],
-): readonly BridgedField[] {
-  const fields = new Set(own.map(({ field }) => field))
-  return [...own, ...rows.filter(({ field }) => !fields.has(field))]
 }
 
 /** Members of every payload contract, whatever its kind. Pure: no clock, no fetch, no database. */

@@ -5,6 +5,7 @@ import { type Key, mayUse } from '../accounts/keys'
 import { costListOf, isListPrice } from '../config/models/costs'
 import { priceListOf } from '../config/models/prices'
 import { cachingOf } from '../config/models/response-cache'
+import { type FallbackReason, fallbackOf } from '../config/models/route-entry'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
@@ -28,11 +29,19 @@ const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 /** The families that translate to another, by its name. */
 const bridges = Map.groupBy(families.values(), ({ over }) => over)
 
+/** An id that stands for several models. */
+export interface ModelRoute {
+  models: readonly string[]
+  ownedBy: string
+  /** Why the next model is tried, besides failures. */
+  fallback: ReadonlySet<FallbackReason>
+}
+
 export interface Catalogue {
   /** Models by id: one entry for each operation that the model serves and each of its connections. */
   models: ReadonlyMap<string, readonly Model[]>
   /** Ids that stand for a list of models which are tried in order. */
-  routes: ReadonlyMap<string, { models: readonly string[]; ownedBy: string }>
+  routes: ReadonlyMap<string, ModelRoute>
   aliases: readonly { name: string; target: string }[]
   /** The vendors' own names for models, each with the id here. A name that two models share is left out. */
   realNames: ReadonlyMap<string, string>
@@ -70,10 +79,10 @@ export function buildCatalogue(
   }
   const models = new Map<string, Model[]>()
   const hidden = new Map<string, string>()
-  const routes = new Map<string, { models: readonly string[]; ownedBy: string }>()
+  const routes = new Map<string, ModelRoute>()
   for (const [id, entry] of Object.entries(config.models)) {
     if (isRoute(entry)) {
-      routes.set(id, { models: entry.route, ownedBy: entry.ownedBy ?? 'route' })
+      routes.set(id, { models: entry.route, ownedBy: entry.ownedBy ?? 'route', fallback: fallbackOf(entry) })
       continue
     }
     const shares = sharesOf(entry)
@@ -217,6 +226,13 @@ export function resolveModels(
   if (!plan) return listed
   const [first, ...others] = listed
   return [plan.priced(first), ...others.map((model) => plan.priced(model))]
+}
+
+/** The route that a request names; undefined for a model. */
+export function routeOf(catalogue: Catalogue, asked: unknown): ModelRoute | undefined {
+  const { models, routes } = catalogue
+  if (routes.size === 0 || typeof asked !== 'string' || models.has(asked)) return undefined
+  return routes.get(asked) ?? routes.get(idOfName(catalogue, asked))
 }
 
 function resolveListed(

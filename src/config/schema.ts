@@ -20,11 +20,12 @@ import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { BodiesEntry, LogEntry, logFaults, removedLogSetting } from './log'
 import { MetricsEntry, metricsFaults } from './metrics'
 import { costFaults } from './models/costs'
-import { ModelEntry, RouteEntry } from './models/model-entry'
+import { ModelEntry } from './models/model-entry'
 import { ModelListEntry } from './models/model-lists'
 import { AmountEntry, PlanEntry, planFaults } from './models/plans'
 import { priceFaults } from './models/prices'
 import { CacheEntry, cacheFaults } from './models/response-cache'
+import { FallbackEntry, type RouteConfig, RouteEntry, routeFaults } from './models/route-entry'
 import { TraitsEntry, traitFault } from './models/traits'
 import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { ResponsesEntry, responseFaults } from './responses'
@@ -240,13 +241,14 @@ export const settingTables = [
   { place: 'models.<id>.cache', schema: CacheEntry },
   { place: 'models.<id>.traits', schema: TraitsEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
+  { place: 'models.<id>.fallback (of a route)', schema: FallbackEntry },
   { place: 'models.<prefix>* (a list)', schema: ModelListEntry },
 ] as const
 
 export type Config = Omit<Static<typeof ConfigSchema>, 'models'> & {
   models: Record<string, ModelConfig | RouteConfig>
 }
-export type RouteConfig = Static<typeof RouteEntry>
+export type { RouteConfig } from './models/route-entry'
 export type ModelConfig = Static<typeof ModelEntry>
 
 /** A model id: lower case, with hyphens and no spaces; dots and slashes for families and owners, but no part `.` or `..`. */
@@ -355,15 +357,6 @@ function entryFaults(
   if (isRoute(entry as ModelConfig | RouteConfig))
     return [...faults, ...routeFaults(entry as RouteConfig, models)]
   return [...faults, ...modelFaults(entry as ModelConfig, upstreams)]
-}
-
-function routeFaults({ route }: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
-  return route.flatMap((id, index) => {
-    if (route.indexOf(id) < index) return [`.route: "${id}" stands there twice`]
-    const target = models.get(id)
-    if (target === undefined) return [`.route: there is no model "${id}"`]
-    return isObject(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []
-  })
 }
 
 export function isRoute(entry: ModelConfig | RouteConfig): entry is RouteConfig {

@@ -17,6 +17,8 @@ export interface Reading {
   /** The service tier that the vendor reports, by its own name. */
   serviceTier?: string | undefined
   end?: Ending | undefined
+  /** True if a filter of the vendor held back the answer, or the rest of it. */
+  isFiltered?: boolean
 }
 
 /** Output of the model, by its worth to the caller. An answer without any is free. */

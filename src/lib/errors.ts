@@ -43,6 +43,8 @@ export class GatewayError extends Error {
   operatorRefusal: { status: number; message: string } | null = null
   /** The field that a vendor refused the request for, empty if it named none; null if no vendor refused it. For the log. */
   refusedField: string | null = null
+  /** Why a vendor refused a request that another one may take: its length, or its content. Null for any other fault. */
+  refusedFor: 'too_long' | 'filtered' | null = null
   /** The form of the error body; undefined until the contract of the request is known. */
   dialect: Dialect | undefined
 

@@ -37,6 +37,8 @@ export function isFailure(outcome: CallOutcome): boolean {
 }
 
 function outcomeOfStatus(status: number): CallOutcome {
+  // An answer that a route did not take.
+  if (status < 400) return 'answered'
   if (status === 429) return 'busy'
   return status < 500 ? 'refused' : 'failed'
 }

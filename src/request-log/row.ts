@@ -5,6 +5,7 @@ import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/unit
 import type { Row, Value } from '../db/db'
 import { type RowCodec, UnreadableText } from '../db/encryption/codec'
 import type { GatewayError } from '../lib/errors'
+import { formatUsd } from '../lib/money'
 import type { TraceContext } from '../lib/trace-context'
 import { type Refuser, refuserOf } from './failure'
 
@@ -104,6 +105,8 @@ export interface FailedAttempt {
   /** The number of the upstream's key, counted from 1; null where it has one or none. */
   keyNumber: number | null
   durationMs: number
+  /** The vendor's charge for an answer that was not taken, in dollars; absent without one, or where it is not known. */
+  costUsd?: string
 }
 
 /** The row of a new request; the rest is filled in later. */
@@ -184,8 +187,16 @@ export function noteRefusal(logRow: RequestLogRow, error: GatewayError): void {
   logRow.refusals.push({ upstream, model, field, status, message })
 }
 
-/** Notes that the model of the row could not answer, before the row goes to another one. */
-export function noteFailedAttempt(logRow: RequestLogRow, error: GatewayError, at: number): void {
+/**
+ * Notes that the model of the row could not answer, before the row goes to another one. `costNano` is what the vendor asks for an
+ * answer that was not taken.
+ */
+export function noteFailedAttempt(
+  logRow: RequestLogRow,
+  error: GatewayError,
+  at: number,
+  costNano: number | null = null,
+): void {
   const durationMs = logRow.sentAt === null ? 0 : Math.round(at - logRow.sentAt)
   noteUpstreamEnd(logRow, at)
   const { model, upstream } = logRow
@@ -202,6 +213,7 @@ export function noteFailedAttempt(logRow: RequestLogRow, error: GatewayError, at
     requestId: upstreamRequestId,
     keyNumber: upstreamKey,
     durationMs,
+    ...(costNano !== null && { costUsd: formatUsd(costNano) }),
   })
   logRow.upstreamRequestId = null
   logRow.upstreamKey = null

@@ -3,7 +3,7 @@
 
 import type { Key } from '../accounts/keys'
 import { tariffOf } from '../billing/ledger/metering'
-import { type Catalogue, resolveModels } from '../catalogue/models'
+import { type Catalogue, type ModelRoute, resolveModels, routeOf } from '../catalogue/models'
 import { operatorEditOf, setTheSame } from '../catalogue/operator-fields'
 import type { AnswerContext, EarlierVideo, Family, Model, ParsedRequest } from '../contract/family'
 import { bodyOfForm, type Form, readPlaces } from '../contract/form'
@@ -31,6 +31,8 @@ export interface CheckedRequest {
   family: Family
   /** Models to try if it cannot answer. */
   others: readonly Model[]
+  /** The route that was asked for; absent for a model. */
+  route?: ModelRoute | undefined
   parsed: ParsedRequest
   /** The body as received, with the places of its members; undefined for a form. */
   source: JsonBody | undefined
@@ -66,6 +68,8 @@ export interface ReadRequest {
   form: Form | undefined
   /** Models that may answer, the first choice first, once their order is chosen. */
   candidates: readonly [Model, ...Model[]]
+  /** The route that was asked for; absent for a model. */
+  route?: ModelRoute | undefined
   /** Absent for none, or where there is no choice. */
   session?: RequestSession | undefined
   /** The answer that is being made, for an operation that keeps its answers. */
@@ -93,7 +97,7 @@ export function readRequest(
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
-    return { operation, key, given, form, candidates }
+    return { operation, key, given, form, candidates, route: routeOf(catalogue, named) }
   } catch (error) {
     throw inDialect(error, candidates[0].family.dialect)
   }
@@ -104,7 +108,7 @@ export function readRequest(
  * the first model refuses it, in the dialect of its family.
  */
 export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
-  const { operation, key, form } = read
+  const { operation, key, form, route, session } = read
   const candidates = inOneFamily(read.candidates, from.reword ? undefined : read.given.body)
   let refusal: unknown
   try {
@@ -118,7 +122,7 @@ export function checkRequest(read: ReadRequest, from: RequestSource, now: number
       const { source, fingerprint, parsed } = asked
       const others = othersOf(candidates, place, parsed, form)
       const { family } = model
-      return { operation, key, model, family, others, parsed, source, fingerprint, session: read.session }
+      return { operation, key, model, family, others, route, parsed, source, fingerprint, session }
     }
   } catch (error) {
     refusal = error

@@ -15,7 +15,7 @@ import { rateHeadersOf } from '../billing/ledger/limits'
 import { PriceDrifts } from '../billing/proofs/price-drift'
 import { resolveModels } from '../catalogue/models'
 import { retirementHeaders } from '../catalogue/retirement'
-import { endedByOf, shuttingDown } from '../contract/failures'
+import { shuttingDown } from '../contract/failures'
 import type { EarlierVideo } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
@@ -49,6 +49,8 @@ import { prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { ResponseCache } from './response-cache'
+import { leftAfter } from './route/fallback'
+import { unwantedOf } from './route/unwanted'
 import { RunningRequests } from './running-requests'
 import { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
@@ -302,36 +304,20 @@ function idempotencyKeyFor(
 
 /** The answer of the first model that can give one. */
 async function answerOfAny(line: Line, reservation: Reservation, caller: Requester): Promise<Answered> {
-  const {
-    request: { others },
-    charge,
-  } = reservation
-  for (let tried = 0; ; tried++) {
+  for (;;) {
+    reservation.unwanted = unwantedOf(reservation)
     try {
       return await answer(line, reservation, caller)
     } catch (error) {
-      if (!isOthersChance(reservation, error)) throw error
-      const next = others[tried]
-      if (!next) throw error
+      const [next, ...others] = leftAfter(error, reservation)
+      if (!next || !(error instanceof GatewayError)) throw error
       const { id: from } = reservation.request.model
-      line.world.log('route_next', { request: charge.id, from, to: next.id, reason: String(error) })
+      const fields = { request: reservation.charge.id, from, to: next.id, reason: String(error) }
+      line.world.log('route_next', fields)
+      reservation.next = others
       line.reservations.moveTo(reservation, next, error)
     }
   }
-}
-
-/**
- * Whether another model may be tried: nothing was sent to the caller, the vendor could not answer in time, and nothing
- * else has stopped the request. Never for a task: its row names the vendor that it was sent to.
- */
-function isOthersChance(
-  { request: { family }, isEnded, cancelToken }: Reservation,
-  error: unknown,
-): error is GatewayError {
-  if (isEnded || family.kind === 'task' || !(error instanceof GatewayError)) return false
-  const { aborted, reason } = cancelToken.signal
-  if (aborted && endedByOf(reason) !== 'timeout') return false
-  return error.code !== 'hold_expired' && (error.status === 429 || error.status >= 500)
 }
 
 /** The facts about a caller that the end of a request needs. */

@@ -31,6 +31,7 @@ import { releaseInBackground, settlementInBackground } from './answer/background
 import { releaseOfDeferred, settlementOfDeferred } from './answer/deferred'
 import type { BodyRecord } from './body-record'
 import type { CheckedRequest } from './check'
+import { type Unwanted, UnwantedAnswer } from './route/unwanted'
 import type { RunningRequests } from './running-requests'
 import type { RequestWorld } from './world'
 
@@ -46,6 +47,12 @@ export interface Reservation extends Member {
   /** End of the wait for the vendor, on the monotonic clock. */
   deadlineAt: number
   isEnded: boolean
+  /** Models to try if the one of the request cannot answer. */
+  next: readonly Model[]
+  /** Why an answer of the model is not taken, while another one is left; undefined if each is. */
+  unwanted: ReadonlySet<Unwanted> | undefined
+  /** The vendors' charges for answers that were not taken, in nano-dollars; null if they are not known, 0 without any. */
+  unwantedCostNano: number | null
   /** The task of a request whose answer comes later; undefined for other families. */
   task: NewTask | undefined
   /** The error that the request ends with, for the task that readers see; absent: it follows from the end. */
@@ -150,7 +157,9 @@ export class Reservations {
     reservation.request.model = model
     reservation.request.family = model.family
     noteRefusal(reservation.logRow, error)
-    noteFailedAttempt(reservation.logRow, error, this.world.monotonic())
+    const unwanted = error instanceof UnwantedAnswer ? error : undefined
+    if (unwanted) reservation.unwantedCostNano = sumOf(reservation.unwantedCostNano, unwanted.costNano)
+    noteFailedAttempt(reservation.logRow, error, this.world.monotonic(), unwanted?.costNano)
     reservation.logRow.model = model.id
     reservation.logRow.upstream = model.upstream.name
   }
@@ -386,7 +395,7 @@ export class Reservations {
     const settlement = {
       // What the vendor made and the caller did not get is not paid beyond the hold.
       priceNano: endsAtHold(endedBy) ? Math.min(priceNano, charge.heldNano) : priceNano,
-      costNano: cost ? tableNano(quantities, cost) : null,
+      costNano: sumOf(cost ? tableNano(quantities, cost) : null, reservation.unwantedCostNano),
       usageSource: source,
       usageJson,
       endedBy,
@@ -423,19 +432,23 @@ export class Reservations {
   }
 
   private releaseFor(
-    { request: { parsed, model, deferral }, charge, idempotencyKey, task }: Reservation,
+    { request: { parsed, model, deferral }, charge, idempotencyKey, task, unwantedCostNano }: Reservation,
     endedBy: EndedBy,
     outcome?: Outcome,
   ): ChargeEnd {
     // A deferred request has its answer, the task, whatever becomes of that.
     const also: Statement[] = idempotencyKey && !deferral ? [freeKey(charge.id)] : []
     if (task && !deferral) also.push(deleteTask(task.id))
-    const released = { endedBy, endedAt: this.world.now() }
+    const released = {
+      endedBy,
+      endedAt: this.world.now(),
+      ...(unwantedCostNano !== 0 && { costNano: unwantedCostNano }),
+    }
     // The caller pays nothing for what did not arrive, but the vendor asks for what it reports.
     const usage = outcome?.usage
     if (!model.costList || !outcome || typeof usage !== 'object') return { charge, released, also }
     const { cost, json } = billOf(parsed, model, usage, outcome)
-    const costNano = cost ? tableNano(usage, cost) : null
+    const costNano = sumOf(cost ? tableNano(usage, cost) : null, unwantedCostNano)
     const known = { ...released, costNano, usageJson: outcome.usageJson }
     return { charge: asBilled(charge, model, json), released: known, also }
   }
@@ -447,6 +460,11 @@ export class Reservations {
       await new Promise<void>((resolve) => after(DRAIN_LOOK_MS, resolve))
     }
   }
+}
+
+/** The sum of two amounts; null if one of them is not known. */
+function sumOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : one + other
 }
 
 /**

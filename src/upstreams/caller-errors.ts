@@ -8,6 +8,7 @@ import { GatewayError } from '../lib/errors'
 import { BREAKER_OPEN_MS } from './breaker'
 import { withoutAccountIds } from './caller-view'
 import { refusedField } from './refused-field'
+import { refusedFor } from './refused-for'
 
 /** Seconds after which to come back, for a refusal that the operator has to fix. */
 const OPERATOR_RETRY_SECONDS = 30
@@ -102,6 +103,7 @@ function callersMistake(
     relayed: relayed && { ...relayed, message },
   })
   error.refusedField = refusedField(message, param)
+  error.refusedFor = refusedFor(code, message)
   return error
 }
 

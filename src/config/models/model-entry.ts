@@ -1,5 +1,4 @@
-// The settings of a model and of a route, entries of `models` in the configuration. What can be wrong with them beyond their form is
-// found elsewhere.
+// The settings of a model, an entry of `models` in the configuration. What can be wrong with them beyond their form is found elsewhere.
 
 import { Type } from '@sinclair/typebox'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
@@ -119,20 +118,6 @@ export const ModelEntry = Type.Object(
     voices: optionalSetting(
       'Voices of a model that speaks, for the lists of voices. Default: those that the family knows.',
       Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
-    ),
-  },
-  closed,
-)
-
-export const RouteEntry = Type.Object(
-  {
-    route: requiredSetting(
-      'Models that are tried in this order, until one answers.',
-      Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
-    ),
-    ownedBy: optionalSetting(
-      'What `GET /v1/models` says of its owner. Default `route`.',
-      Type.String({ minLength: 1 }),
     ),
   },
   closed,

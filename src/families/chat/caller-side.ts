@@ -149,6 +149,7 @@ export function readCompletion(reply: unknown): Reading {
     usage: figures && { kind: 'total', figures, reported: usage },
     serviceTier: typeof tier === 'string' ? tier : undefined,
     end: failed ? 'failed' : 'finished',
+    isFiltered: areFiltered(choices),
   }
 }
 
@@ -163,6 +164,7 @@ export function readChunk(event: unknown): Reading {
     usage: figures && { kind: choices.every(isSilent) ? 'separate' : 'total', figures, reported: usage },
     serviceTier: typeof tier === 'string' ? tier : undefined,
     end: endingOf(chunk, choices),
+    isFiltered: areFiltered(choices),
   }
 }
 
@@ -193,6 +195,14 @@ function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boo
     holdsText(message, 'name') ||
     holdsText(delta, 'name') ||
     holdsText(text, 'name')
+  )
+}
+
+/** Whether a filter held back each choice. Some servers pass on Google's word for it. */
+function areFiltered(choices: readonly Choice[]): boolean {
+  return (
+    choices.length > 0 &&
+    choices.every(({ finish_reason: reason }) => reason === 'content_filter' || reason === 'safety')
   )
 }
 

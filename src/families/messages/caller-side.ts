@@ -88,8 +88,12 @@ export function readMessage(
     ...(isWhole && reported),
     ...searchCalls(blocksIn(content)),
     end: type === 'error' || !Array.isArray(content) ? 'failed' : 'finished',
+    ...(reason === 'refusal' && FILTERED),
   }
 }
+
+/** `refusal`: https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals. */
+const FILTERED = { isFiltered: true }
 
 /** Whether output was made that is not shown: up to the limit, or as hidden thinking. */
 function isUnseen(reason: unknown, usage: unknown): boolean {
@@ -257,7 +261,7 @@ export function readMessageEvent(event: unknown): Reading {
     case 'message_delta': {
       const { stop_reason: reason } = isObject(delta) ? delta : {}
       const output = reason === 'refusal' ? SHOWN : isUnseen(reason, usage) ? HIDDEN : undefined
-      return { output, ...usageOf(usage, 'update') }
+      return { output, ...usageOf(usage, 'update'), ...(reason === 'refusal' && FILTERED) }
     }
     case 'message_stop':
       return { end: 'finished' }

@@ -21,6 +21,7 @@ export function readResponse(reply: unknown): Reading {
     ...factsOf(response),
     ...(searches > 0 && { calls: { web_search: searches } }),
     end: isWhole || isUnmarked ? 'finished' : 'failed',
+    ...(isFiltered(response) && FILTERED),
   }
 }
 
@@ -43,13 +44,25 @@ export function readResponseEvent(event: unknown): Reading {
     }
     case 'response.completed':
     case 'response.incomplete':
-      return { output: madeBy(asObject(response), false), ...factsOf(asObject(response)), end: 'finished' }
+      return {
+        output: madeBy(asObject(response), false),
+        ...factsOf(asObject(response)),
+        end: 'finished',
+        ...(isFiltered(asObject(response)) && FILTERED),
+      }
     case 'response.failed':
       return { ...factsOf(asObject(response)), end: 'failed-disguised' }
     case 'error':
       return { end: 'failed-disguised' }
   }
   return isUntypedError(event) ? { end: 'failed-disguised' } : {}
+}
+
+const FILTERED = { isFiltered: true }
+
+/** https://developers.openai.com/api/reference/resources/responses: the reason is `max_output_tokens` or `content_filter`. */
+function isFiltered({ incomplete_details: details }: Fields): boolean {
+  return asObject(details).reason === 'content_filter'
 }
 
 /** The output of a whole response. With `counts` its text is counted if the vendor reports no usage. */

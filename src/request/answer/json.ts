@@ -8,6 +8,8 @@ import { isObject } from '../../lib/objects'
 import { isEventStream, readReply, readText, usageJsonOf, withModel } from '../../upstreams/reply'
 import type { Line } from '../ending'
 import type { Reservation } from '../reservation'
+import { startOfStream } from '../route/stream-start'
+import { assertWanted } from '../route/unwanted'
 import { cutWhenCallerLeaves, readUpstream, send } from '../upstream-call'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './stream'
@@ -28,7 +30,12 @@ export async function answerJson(
     ? sending.finally(cutWhenCallerLeaves(reservation, caller))
     : sending)
   try {
-    if (isEventStream(response)) return await answerStream(line, reservation, response.body, done)
+    if (isEventStream(response)) {
+      const body = await startOfStream(line, reservation, response.body).finally(
+        cutWhenCallerLeaves(reservation, caller),
+      )
+      return await answerStream(line, reservation, body, done)
+    }
     const contentType = family.text?.type(parsed.body)
     const reply =
       contentType === undefined
@@ -41,6 +48,7 @@ export async function answerJson(
     if (hasFailed(reading)) throw model.upstream.errorOf(400, json)
     const outcome = outcomeOfReply(reading, usageJsonOf(json), parsed, model)
     const measured = await measure(outcome, parsed, model, line.world.tokenCounter)
+    assertWanted(reservation, outcome, reading.isFiltered, measured)
     const plain = readUpstream(model, () => family.plainAnswer?.(json)) ?? json
     const usage = measured && shownUsage(family, plain, reading, measured)
     return {

@@ -13,6 +13,8 @@ import { mergeStreams } from '../candidates'
 import type { Line } from '../ending'
 import { dataUrlsOf, filesAsBase64 } from '../inline-files'
 import type { Reservation } from '../reservation'
+import { startOfStream } from '../route/stream-start'
+import { assertWanted } from '../route/unwanted'
 import { cutWhenCallerLeaves, readUpstream, send } from '../upstream-call'
 import type { Requester, StreamAnswer, WholeAnswer } from './answer'
 import { answerStream } from './stream'
@@ -115,7 +117,12 @@ async function answerStreams(
     if (responses.every((each) => isEventStream(each) || each.header('content-type') === null)) {
       const [first, ...others] = responses.map(({ body }) => body)
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
-      return await answerStream(line, reservation, source, done, calls.length)
+      // Of several candidates each has a beginning of its own.
+      const body =
+        calls.length > 1
+          ? source
+          : await startOfStream(line, reservation, source).finally(cutWhenCallerLeaves(reservation, caller))
+      return await answerStream(line, reservation, body, done, calls.length)
     }
     // Requested as streams, but answered whole.
     const replies = await Promise.all(responses.map((each) => readReply(each, model, cancelToken.signal)))
@@ -138,11 +145,15 @@ async function answerStreams(
 /** The family's own answer, made of the vendor's replies to so many calls and their measured usage. */
 async function made(
   { world }: Line,
-  { request: { parsed, model, toKeep }, cancelToken }: Reservation,
+  reservation: Reservation,
   family: MadeFamily,
   answered: readonly object[],
   calls: number,
 ): Promise<WholeAnswer> {
+  const {
+    request: { parsed, model, toKeep },
+    cancelToken,
+  } = reservation
   const all = readUpstream(model, () =>
     answered.map((reply) => ({ reply, reading: family.read(reply, parsed, model) })),
   )
@@ -154,6 +165,8 @@ async function made(
   const outcome = sumOutcomes(parts, parsed, model)
   if (good.length < calls) outcome.isPart = true
   const measured = await measure(outcome, parsed, model, world.tokenCounter)
+  const isFiltered = good.every(({ reading }) => reading.isFiltered)
+  assertWanted(reservation, outcome, isFiltered, measured)
   const addresses = readUpstream(model, () => family.files?.(replies, parsed.body)) ?? []
   const base64 = await filesAsBase64(addresses, model, cancelToken.signal)
   const reply = readUpstream(model, () => {

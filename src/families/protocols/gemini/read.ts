@@ -94,6 +94,7 @@ export function readGeminiReply(reply: unknown): Reading {
     output: madeIn(reply),
     ...factsOf(reply, true),
     end: isAnswer ? 'finished' : 'failed',
+    ...(isHeldBack(reply) && FILTERED),
   }
 }
 
@@ -110,6 +111,7 @@ export function readGeminiEvent(event: unknown): Reading {
     output: madeIn(event),
     ...factsOf(event, isEnd),
     ...(isEnd && { end: candidate && isFailedCandidate(candidate) ? 'finished-failed' : 'finished' }),
+    ...(isEnd && isHeldBack(event) && FILTERED),
   }
 }
 
@@ -117,10 +119,16 @@ export function readGeminiEvent(event: unknown): Reading {
 function madeIn(reply: unknown): Made | undefined {
   const candidate = candidateIn(reply)
   const parts = candidatesIn(reply).flatMap(partsIn)
-  const isKeptBack = blockIn(reply) !== undefined || geminiStop(candidate?.finishReason) === 'filter'
   const made = shownText(parts.map(textOf).join(''), parts.some(isShown))
-  if (made ?? isKeptBack) return made ?? SHOWN
+  if (made ?? isHeldBack(reply)) return made ?? SHOWN
   return candidate?.finishReason === 'MAX_TOKENS' || thinkingTokensIn(reply) > 0 ? HIDDEN : undefined
+}
+
+const FILTERED = { isFiltered: true }
+
+/** Whether a filter held back the answer, or the rest of it. */
+function isHeldBack(reply: unknown): boolean {
+  return blockIn(reply) !== undefined || geminiStop(candidateIn(reply)?.finishReason) === 'filter'
 }
 
 /** The text of a part: its words, its thoughts, or what it calls a function with. */

@@ -1,0 +1,79 @@
+// Answers that a route does not take while it has another model: empty ones, and those that a filter of the vendor held back. The caller
+// gets and pays nothing of them. What the vendor asks for them is kept, because it is a cost of the request.
+
+import { billOf, type Measure, type Outcome } from '../../billing/ledger/metering'
+import type { FallbackReason } from '../../config/models/route-entry'
+import type { Model, ParsedRequest } from '../../contract/family'
+import type { OperationName } from '../../contract/operations'
+import { tableNano } from '../../contract/prices'
+import { GatewayError } from '../../lib/errors'
+import type { Reservation } from '../reservation'
+
+/** Operations whose answers are words: elsewhere an empty answer may be the right one, as that of silence. */
+const OF_WORDS: ReadonlySet<OperationName> = new Set([
+  'chat',
+  'messages',
+  'responses',
+  'contents',
+  'completions',
+])
+
+/** Why an answer is not taken. */
+export type Unwanted = Exclude<FallbackReason, 'too_long'>
+
+/** Thrown in place of an answer that is not taken. It never reaches a caller: another model is tried. */
+export class UnwantedAnswer extends GatewayError {
+  constructor(
+    readonly reason: Unwanted,
+    /** The vendor's charge for it in nano-dollars, by the costs of the model; null if they are not known. */
+    readonly costNano: number | null,
+  ) {
+    super(200, reason === 'empty' ? EMPTY : FILTERED)
+    this.vendorStatus = 200
+  }
+}
+
+const EMPTY = { code: 'upstream_empty', message: 'The answer was empty.' } as const
+const FILTERED = {
+  code: 'content_policy_violation',
+  message: 'A filter of the vendor held the answer back.',
+} as const
+
+/** The answers that are not taken of the model of a reservation, because another one is left. Undefined if all are taken. */
+export function unwantedOf({
+  request: { route, model, operation },
+  next,
+}: Pick<Reservation, 'request' | 'next'>): ReadonlySet<Unwanted> | undefined {
+  if (!route || next.length === 0 || !OF_WORDS.has(operation.name)) return undefined
+  const reasons = new Set<Unwanted>()
+  if (route.fallback.has('empty')) reasons.add('empty')
+  // The same model has the same filter elsewhere.
+  if (route.fallback.has('filtered') && next.some(({ id }) => id !== model.id)) reasons.add('filtered')
+  return reasons.size > 0 ? reasons : undefined
+}
+
+/** Throws for a whole answer that is not taken. `measured` is what its caller would pay for; undefined for nothing. */
+export function assertWanted(
+  { unwanted, request: { parsed, model } }: Reservation,
+  outcome: Outcome,
+  isFiltered: boolean | undefined,
+  measured: Measure | undefined,
+): void {
+  if (!unwanted) return
+  const reason = isFiltered ? 'filtered' : measured ? undefined : 'empty'
+  if (reason === undefined || !unwanted.has(reason)) return
+  throw new UnwantedAnswer(reason, costOf(outcome, measured, parsed, model))
+}
+
+/** The vendor's charge for an answer that is not taken, by its own figures or, without any, by a count. */
+export function costOf(
+  outcome: Outcome,
+  measured: Measure | undefined,
+  parsed: ParsedRequest,
+  model: Model,
+): number | null {
+  const { usage } = outcome
+  const quantities = typeof usage === 'object' ? usage : (measured?.quantities ?? {})
+  const { cost } = billOf(parsed, model, quantities, outcome)
+  return cost ? tableNano(quantities, cost) : null
+}

@@ -145,10 +145,14 @@ function choiceEntries({ session, upstream_key: key, resting_keys: resting }: Re
 }
 
 function attemptEntries({ attempts }: RequestReply): Entry[] {
-  return attempts.map(({ model, upstream, status, error, durationMs, requestId, keyNumber }, index) => [
-    index === 0 ? 'before' : '',
-    `${model} on ${upstream}${keyNumber ? ` with key ${keyNumber}` : ''}: ${status} ${error} after ${durationMs} ms${requestId ? `, its id ${requestId}` : ''}`,
-  ])
+  return attempts.map((attempt, index) => {
+    const { model, upstream, status, error, durationMs, requestId, keyNumber, costUsd } = attempt
+    const key = keyNumber ? ` with key ${keyNumber}` : ''
+    const id = requestId ? `, its id ${requestId}` : ''
+    const cost = costUsd === undefined ? '' : `, cost $${costUsd}`
+    const title = index === 0 ? 'before' : ''
+    return [title, `${model} on ${upstream}${key}: ${status} ${error} after ${durationMs} ms${id}${cost}`]
+  })
 }
 
 function timeEntries(row: RequestReply): Entry[] {

@@ -131,7 +131,8 @@ models: {
 aliases: { 'claude-haiku-*': 'fast' },
 \`\`\`
 
-Only the model that answers is paid. The next model is tried before the first byte, on connection errors, 429 and 5xx. A model
+Only the model that answers is paid. The next model is tried before the first byte, on connection errors, 429 and 5xx, for prompts
+that are too long and for empty answers ([routes](operate/routes.md)). A model
 that cannot take the request, or has no price for what it asks, is passed over. The header \`x-gateway-model\` names the model
 that answered. A name of a vendor's own (\`gpt-5-mini\` is \`pgt-6-luna\` in the built-in catalogue) leads to the model, and is not
 listed twice.

@@ -14,7 +14,7 @@ const DEFAULT_FALLBACK: readonly FallbackReason[] = ['too_long', 'empty']
 export const FallbackEntry = Type.Object(
   {
     on: requiredSetting(
-      '`too_long`: the prompt does not fit the model, by a count here or by the refusal of the vendor. `empty`: an answer without any output. `filtered`: a prompt or an answer that a filter of the vendor held back. `[]`: none of them. Default `["too_long", "empty"]`.',
+      '`too_long`: the vendor refuses the prompt for its length. `empty`: an answer without any output. `filtered`: a prompt or an answer that a filter of the vendor held back. `[]`: none of them. Default `["too_long", "empty"]`.',
       Type.Array(Type.Union(FALLBACK_REASONS.map((reason) => Type.Literal(reason))), {
         maxItems: FALLBACK_REASONS.length,
         uniqueItems: true,

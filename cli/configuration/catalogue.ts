@@ -64,7 +64,7 @@ export function listRoutes(config: Config, options: Availability): ListedRoute[]
   return [...routes].map(([id, route]) => {
     const forms = route.models.flatMap((target) => models.get(target) ?? [])
     const operations = [...new Set(forms.map(({ family }) => family.operation))]
-    return { id, ...route, operations, reason: hidden.get(id) ?? null }
+    return { ...route, operations, reason: hidden.get(id) ?? null }
   })
 }
 

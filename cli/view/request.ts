@@ -144,15 +144,24 @@ function choiceEntries({ session, upstream_key: key, resting_keys: resting }: Re
   return [...entries, ['key', `${key}: ${why}`]]
 }
 
-function attemptEntries({ attempts }: RequestReply): Entry[] {
-  return attempts.map((attempt, index) => {
+function attemptEntries({ attempts, passed_over: passedOver }: RequestReply): Entry[] {
+  const skipped = passedOver.map(
+    ({ model, upstream, reason, detail }, index): Entry => [
+      index === 0 ? 'passed over' : '',
+      `${model} on ${upstream}: ${reason}, ${detail}`,
+    ],
+  )
+  const failed = attempts.map((attempt, index): Entry => {
     const { model, upstream, status, error, durationMs, requestId, keyNumber, costUsd } = attempt
     const key = keyNumber ? ` with key ${keyNumber}` : ''
     const id = requestId ? `, its id ${requestId}` : ''
     const cost = costUsd === undefined ? '' : `, cost $${costUsd}`
-    const title = index === 0 ? 'before' : ''
-    return [title, `${model} on ${upstream}${key}: ${status} ${error} after ${durationMs} ms${id}${cost}`]
+    return [
+      index === 0 ? 'before' : '',
+      `${model} on ${upstream}${key}: ${status} ${error} after ${durationMs} ms${id}${cost}`,
+    ]
   })
+  return [...skipped, ...failed]
 }
 
 function timeEntries(row: RequestReply): Entry[] {

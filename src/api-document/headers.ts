@@ -17,6 +17,12 @@ export const headers: Record<string, { description: string; schema: object; exam
       'The id of the model that answered, which differs from the requested name if that is an alias or a route.',
     schema: text,
   },
+  'x-gateway-route': {
+    description:
+      'For a route, if the request has `x-gateway-explain: route`: its models that were passed over or failed, and the one that answered.',
+    schema: text,
+    example: 'small;passed=context, large;answered',
+  },
   'x-gateway-ignored': {
     description:
       'What the model did not get of the request: tools and empty lists that clients send unasked, `tools[].strict` if it has no strict tools, `messages[].name` if only users may have one. Absent if there is none.',

@@ -229,6 +229,7 @@ function successes(operation: Operation): Record<string, DescribedAnswer> {
   const names = [
     ...ids,
     'x-gateway-model',
+    'x-gateway-route',
     'x-gateway-ignored',
     'deprecation',
     'sunset',

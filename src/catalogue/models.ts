@@ -5,7 +5,7 @@ import { type Key, mayUse } from '../accounts/keys'
 import { costListOf, isListPrice } from '../config/models/costs'
 import { priceListOf } from '../config/models/prices'
 import { cachingOf } from '../config/models/response-cache'
-import { type FallbackReason, fallbackOf } from '../config/models/route-entry'
+import { type ConditionConfig, type FallbackReason, fallbackOf } from '../config/models/route-entry'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
@@ -31,10 +31,13 @@ const bridges = Map.groupBy(families.values(), ({ over }) => over)
 
 /** An id that stands for several models. */
 export interface ModelRoute {
+  id: string
   models: readonly string[]
   ownedBy: string
   /** Why the next model is tried, besides failures. */
   fallback: ReadonlySet<FallbackReason>
+  /** Conditions by the ids of models; absent: none. */
+  when?: Readonly<Record<string, ConditionConfig>> | undefined
 }
 
 export interface Catalogue {
@@ -82,7 +85,8 @@ export function buildCatalogue(
   const routes = new Map<string, ModelRoute>()
   for (const [id, entry] of Object.entries(config.models)) {
     if (isRoute(entry)) {
-      routes.set(id, { models: entry.route, ownedBy: entry.ownedBy ?? 'route', fallback: fallbackOf(entry) })
+      const { route, ownedBy = 'route', when } = entry
+      routes.set(id, { id, models: route, ownedBy, fallback: fallbackOf(entry), when })
       continue
     }
     const shares = sharesOf(entry)

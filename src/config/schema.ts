@@ -25,7 +25,13 @@ import { ModelListEntry } from './models/model-lists'
 import { AmountEntry, PlanEntry, planFaults } from './models/plans'
 import { priceFaults } from './models/prices'
 import { CacheEntry, cacheFaults } from './models/response-cache'
-import { FallbackEntry, type RouteConfig, RouteEntry, routeFaults } from './models/route-entry'
+import {
+  ConditionEntry,
+  FallbackEntry,
+  type RouteConfig,
+  RouteEntry,
+  routeFaults,
+} from './models/route-entry'
 import { TraitsEntry, traitFault } from './models/traits'
 import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { ResponsesEntry, responseFaults } from './responses'
@@ -242,6 +248,7 @@ export const settingTables = [
   { place: 'models.<id>.traits', schema: TraitsEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
   { place: 'models.<id>.fallback (of a route)', schema: FallbackEntry },
+  { place: 'models.<id>.when.<model> (of a route)', schema: ConditionEntry },
   { place: 'models.<prefix>* (a list)', schema: ModelListEntry },
 ] as const
 

@@ -16,6 +16,7 @@ import {
   type FailedAttempt,
   type LoggedColumns,
   type LoggedRequest,
+  type PassedOver,
   quantitiesOfRow,
 } from './row'
 
@@ -34,11 +35,12 @@ type Shown = Omit<
   | 'quantities'
   | 'session'
   | 'resting_keys'
+  | 'passed_over'
 >
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
   const { number: _, id, at, stream, amount, held, attempts, metadata, session, ...others } = row
-  const { resting_keys: resting, quantities: _paid, ...rest } = others
+  const { resting_keys: resting, passed_over: passedOver, quantities: _paid, ...rest } = others
   return {
     id,
     at: isoTime(at),
@@ -48,6 +50,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     held_usd: usdOf(held),
     amount_usd: usdOf(amount),
     attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
+    passed_over: (typeof passedOver === 'string' ? JSON.parse(passedOver) : []) as PassedOver[],
     metadata: (typeof metadata === 'string' ? JSON.parse(metadata) : null) as Record<string, string> | null,
     session: typeof session === 'string' ? sessionJson(session) : null,
     resting_keys: typeof resting === 'string' ? resting.split(',').map(Number) : [],

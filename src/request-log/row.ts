@@ -71,6 +71,8 @@ export interface RequestLogRow {
   cache: string | null
   /** Models of a route that failed before the one of this row; null if there are none. */
   attempts: FailedAttempt[] | null
+  /** Models of a route that were passed over without being asked; null if there are none. */
+  passedOver: PassedOver[] | null
   /** The metadata that its usage is counted by, as JSON; null for none. */
   metadata: string | null
   /** The trace that the request is a part of; null while nobody traces. Not written. */
@@ -88,6 +90,24 @@ export interface VendorRefusal {
   status: number
   /** The vendor's words, without keys. */
   message: string
+}
+
+/** Why a model of a route was not asked. */
+export type PassedOverReason =
+  /** The condition of the model is not true. */
+  | 'condition'
+  /** The prompt does not fit. */
+  | 'context'
+  /** The model cannot take a field or a value of the request. */
+  | 'request'
+
+/** A model of a route that was not asked. */
+export interface PassedOver {
+  model: string
+  upstream: string
+  reason: PassedOverReason
+  /** The reason in words for operators, without anything that a caller has written. */
+  detail: string
 }
 
 /** A model of a route that could not answer. */
@@ -151,6 +171,7 @@ export function newLogRow(
     restingKeys: null,
     cache: null,
     attempts: null,
+    passedOver: null,
     metadata: null,
     trace: null,
     refusals: null,
@@ -298,6 +319,7 @@ export const COLUMNS = [
   ['refused_by', 'text'],
   ['vendor_status', 'bigint'],
   ['cache', 'text'],
+  ['passed_over', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -342,6 +364,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.refusedBy,
     logRow.vendorStatus,
     logRow.cache,
+    logRow.passedOver && JSON.stringify(logRow.passedOver),
   ]
   while (values.at(-1) === null) values.pop()
   return values

@@ -161,7 +161,7 @@ function takes(model: Model, body: Record<string, unknown>): boolean {
 }
 
 /** The source of a request, and its form. */
-interface RequestSource {
+export interface RequestSource {
   headers: Readonly<Record<string, string>>
   reword?: Reword
   remixOf?: EarlierVideo

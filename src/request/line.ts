@@ -49,6 +49,7 @@ import { prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { ResponseCache } from './response-cache'
+import { routeHeaders } from './route/explanation'
 import { leftAfter } from './route/fallback'
 import { unwantedOf } from './route/unwanted'
 import { RunningRequests } from './running-requests'
@@ -205,7 +206,7 @@ async function handle(
     })
     record?.asked(content, key)
     // 3. Check the request: operation, model, fields, and what it continues. 400.
-    request = await prepareRequest(world, incoming, key, content, logRow)
+    request = await prepareRequest(line, incoming, key, content, logRow)
     // 4. Replay the answer of an earlier request with the same idempotency key. 409, 422.
     const idempotencyKey = idempotencyKeyFor(request, incoming)
     const saved = idempotencyKey && (await answerAgain(world.db, idempotencyKey))
@@ -231,10 +232,14 @@ async function handle(
       reservation.request.background ? DETACHED_CALLER : incoming,
     )
     // 8, 9. Settle and log, before the last byte of the answer is sent.
-    return await ended(line, reservation, answered, incoming)
+    const response = await ended(line, reservation, answered, incoming)
+    if (request.route) addRouteHeaders(response.headers, logRow, incoming)
+    return response
   } catch (error) {
     if (request) line.responseCache.leave(request)
     const shown = await endFailed(line, logRow, reservation, error)
+    if (request?.route && shown instanceof GatewayError)
+      Object.assign(shown.headers, routeHeaders(logRow, incoming))
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
@@ -278,6 +283,10 @@ async function readAll({ body }: Response): Promise<void> {
   } catch {
     // Its request has ended with the reason.
   }
+}
+
+function addRouteHeaders(headers: Headers, logRow: RequestLogRow, incoming: Incoming): void {
+  for (const [name, value] of Object.entries(routeHeaders(logRow, incoming))) headers.set(name, value)
 }
 
 /** The key of a request, which counts as running from here on. */

@@ -10,20 +10,23 @@ import { findEarlierTasks } from './answer/submit-task'
 import { beginAnswer, beginSealing } from './answer-context'
 import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
 import { fingerprintOf, mayBeDeferred, takeDeferral } from './deferral'
+import type { Line } from './ending'
 import type { Incoming } from './line'
 import { metadataOf } from './metadata'
+import { checkRoute } from './route/choice'
 import { checkSealed } from './sealed-items'
 import { chooseOrder, sessionText } from './session'
 import type { RequestWorld } from './world'
 
 /** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
 export async function prepareRequest(
-  world: RequestWorld,
+  line: Pick<Line, 'world' | 'textCounts'>,
   incoming: Incoming,
   key: Key,
   content: Uint8Array | Form,
   logRow: RequestLogRow,
 ): Promise<CheckedRequest> {
+  const { world } = line
   const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
   const wish = incoming.deferral?.()
   const deferral = mayBeDeferred(read, wish) ? await takeDeferral(world, read, wish) : undefined
@@ -33,7 +36,9 @@ export async function prepareRequest(
   chooseOrder(world, read, incoming)
   const metadata = wantedMetadata(world, read, incoming)
   logRow.metadata = metadata ?? null
-  const request = checkRequest(read, incoming, logRow.at)
+  const request = read.route
+    ? await checkRoute(line, read, incoming, logRow)
+    : checkRequest(read, incoming, logRow.at)
   request.metadata = metadata
   if (deferral) {
     request.deferral = deferral

@@ -445,7 +445,9 @@ test('routes and aliases are names that a request may use, and the public addres
   const document = createDocument({
     catalogue: {
       models,
-      routes: new Map([['best', { models: ['test-chat'], ownedBy: 'route', fallback: new Set<never>() }]]),
+      routes: new Map([
+        ['best', { id: 'best', models: ['test-chat'], ownedBy: 'route', fallback: new Set<never>() }],
+      ]),
       aliases: [
         { name: 'gpt', target: 'test-chat' },
         { name: 'any-*', target: 'test-chat' },

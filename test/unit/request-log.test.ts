@@ -52,6 +52,7 @@ function entry(id: string, at = START): RequestLogRow {
     session: 'content 0a1b2c3d',
     restingKeys: [3, 1],
     cache: 'miss',
+    passedOver: [{ model: 'm', upstream: 'u', reason: 'context', detail: 'too long' }],
     quantities: null,
     attempts: null,
     metadata: null,
@@ -147,6 +148,7 @@ describe('the request log', () => {
         upstream_key: null,
         session: 'content 0a1b2c3d',
         resting_keys: '3,1',
+        passed_over: '[{"model":"m","upstream":"u","reason":"context","detail":"too long"}]',
         error_message: 'not "so"',
         error_param: 'messages[0].role',
         asked_model: 'smart',
@@ -189,6 +191,7 @@ describe('the request log', () => {
     const row = loggedRequestOf(values, clearCodec)
     expect(row).toMatchObject({
       resting_keys: '3,1',
+      passed_over: null,
       error_message: null,
       asked_model: null,
       refused_by: null,

@@ -1,8 +1,9 @@
 // The settings of a route, an entry of `models` in the configuration, and what can be wrong with them beyond their form.
 
 import { type Static, Type } from '@sinclair/typebox'
-import { isObject } from '../../lib/objects'
-import { closed, optionalSetting, requiredSetting } from '../../lib/setting'
+import { asObject, isObject } from '../../lib/objects'
+import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
+import { METADATA_NAME } from '../usage'
 
 /** Why a route goes on to its next model, besides failures: what was asked or answered. */
 export const FALLBACK_REASONS = ['too_long', 'empty', 'filtered'] as const
@@ -14,7 +15,7 @@ const DEFAULT_FALLBACK: readonly FallbackReason[] = ['too_long', 'empty']
 export const FallbackEntry = Type.Object(
   {
     on: requiredSetting(
-      '`too_long`: the vendor refuses the prompt for its length. `empty`: an answer without any output. `filtered`: a prompt or an answer that a filter of the vendor held back. `[]`: none of them. Default `["too_long", "empty"]`.',
+      '`too_long`: the prompt does not fit the model, by a count here or by the refusal of the vendor. `empty`: an answer without any output. `filtered`: a prompt or an answer that a filter of the vendor held back. `[]`: none of them. Default `["too_long", "empty"]`.',
       Type.Array(Type.Union(FALLBACK_REASONS.map((reason) => Type.Literal(reason))), {
         maxItems: FALLBACK_REASONS.length,
         uniqueItems: true,
@@ -23,6 +24,30 @@ export const FallbackEntry = Type.Object(
   },
   closed,
 )
+
+const Values = Type.Union([
+  Type.String({ minLength: 1, maxLength: 200 }),
+  Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 50 }),
+])
+
+export const ConditionEntry = Type.Object(
+  {
+    header: optionalSetting(
+      'Headers of the request with the value, or the list of values, of each: `{ "x-team": ["legal", "hr"] }`. A star at the end stands for all that begin so, and `*` for any.',
+      Type.Record(Type.String(), Values, { minProperties: 1 }),
+    ),
+    tag: optionalSetting(
+      'The same of metadata, read as `usage.metadata` is: `{ team: "legal" }`.',
+      Type.Record(Type.String(), Values, { minProperties: 1 }),
+    ),
+    promptTokens: optionalSetting(
+      'Tokens of the prompt, by a count of its texts: `{ min: 30000 }`, `{ max: 29999 }` or both.',
+      Type.Object({ min: Type.Optional(Count), max: Type.Optional(Count) }, { ...closed, minProperties: 1 }),
+    ),
+  },
+  { ...closed, minProperties: 1 },
+)
+export type ConditionConfig = Static<typeof ConditionEntry>
 
 export const RouteEntry = Type.Object(
   {
@@ -33,6 +58,10 @@ export const RouteEntry = Type.Object(
     fallback: optionalSetting(
       'What the next model is tried for, besides connection errors, 429 and 5xx (docs/operate/routes.md). Default: prompts that are too long, and empty answers.',
       FallbackEntry,
+    ),
+    when: optionalSetting(
+      'Conditions of models, by their ids: `{ large: { promptTokens: { min: 30000 } } }`. A model is tried only where all parts of its condition are true. Default: none.',
+      Type.Record(Type.String(), ConditionEntry),
     ),
     ownedBy: optionalSetting(
       'What `GET /v1/models` says of its owner. Default `route`.',
@@ -49,7 +78,64 @@ export function fallbackOf({ fallback }: RouteConfig): ReadonlySet<FallbackReaso
 }
 
 /** Faults of a route, each with its place below the entry. */
-export function routeFaults({ route }: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
+export function routeFaults(entry: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
+  const { route, when = {} } = entry
+  const faults = memberFaults(route, models)
+  for (const [id, condition] of Object.entries(when)) {
+    const place = `.when.${id}`
+    if (!route.includes(id)) faults.push(`${place}: it is not on the route: use one of ${route.join(', ')}`)
+    else faults.push(...conditionFaults(condition, models.get(id)).map((fault) => `${place}${fault}`))
+  }
+  return faults
+}
+
+/** Headers that are secrets, or the same in all requests of a client. */
+const NOT_CONDITIONS: ReadonlySet<string> = new Set([
+  'authorization',
+  'connection',
+  'content-length',
+  'cookie',
+  'host',
+  'proxy-authorization',
+  'x-api-key',
+  'x-goog-api-key',
+])
+
+/** Faults of a condition: parts that can never be true. */
+function conditionFaults({ header = {}, tag = {}, promptTokens }: ConditionConfig, model: unknown): string[] {
+  const faults: string[] = []
+  for (const name of Object.keys(header)) {
+    if (!/^[\w!#$%&'*+.^`|~-]{1,64}$/.test(name))
+      faults.push(
+        `.header: ${JSON.stringify(name)} is not the name of a header: use letters, digits and hyphens`,
+      )
+    else if (NOT_CONDITIONS.has(name.toLowerCase()))
+      faults.push(
+        `.header: ${JSON.stringify(name)} says nothing of a request: use a header of your own, such as x-team`,
+      )
+  }
+  for (const name of Object.keys(tag)) {
+    if (!new RegExp(`^${METADATA_NAME}$`).test(name))
+      faults.push(
+        `.tag: ${JSON.stringify(name)} is not a name of metadata: use small letters, digits, - and _`,
+      )
+  }
+  for (const [name, values] of [...Object.entries(header), ...Object.entries(tag)]) {
+    const odd = [values].flat().find((value) => value.slice(0, -1).includes('*'))
+    if (odd !== undefined)
+      faults.push(
+        `: ${JSON.stringify(odd)} of ${name} has a star before its end: a star stands only at the end`,
+      )
+  }
+  const { min = 0, max = Number.POSITIVE_INFINITY } = promptTokens ?? {}
+  if (min > max) faults.push(`.promptTokens: it is never true: min is above max`)
+  const { contextTokens } = asObject(model)
+  if (typeof contextTokens === 'number' && min > contextTokens)
+    faults.push(`.promptTokens: it is never true: the model reads ${contextTokens} tokens at most; lower min`)
+  return faults
+}
+
+function memberFaults(route: readonly string[], models: ReadonlyMap<string, unknown>): string[] {
   return route.flatMap((id, index) => {
     if (route.indexOf(id) < index) return [`.route: "${id}" stands there twice`]
     const target = models.get(id)

@@ -168,6 +168,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
       {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
       {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
       {request?.upstream && <Route request={request} />}
+      {request && request.passed_over.length > 0 && <PassedOverModels request={request} />}
       {details.charges.map((charge) => (
         <Charge charge={charge} key={charge.id} />
       ))}
@@ -325,6 +326,34 @@ function Route({ request }: { request: LoggedRequest }) {
         rows={rows}
         columns={hasSeveralKeys ? attemptColumns : attemptColumns.filter((each) => each !== keyColumn)}
         keyOf={(attempt) => String(rows.indexOf(attempt))}
+        empty={texts.nothing}
+      />
+    </section>
+  )
+}
+
+type PassedOver = LoggedRequest['passed_over'][number]
+
+const passedOverColumns: readonly Column<PassedOver>[] = [
+  {
+    title: words.upstream,
+    isFirstLine: true,
+    cell: ({ upstream }) => <a href={hrefOf('upstreams', {}, upstream)}>{upstream}</a>,
+  },
+  { title: words.model, cell: ({ model }) => model },
+  { title: words.reason, isFirstLine: true, cell: ({ reason, detail }) => words.reasonWith(reason, detail) },
+]
+
+/** The models of a route that were not asked, and why. */
+function PassedOverModels({ request: { passed_over: rows } }: { request: LoggedRequest }) {
+  return (
+    <section>
+      <h3>{words.passedOver}</h3>
+      <Table
+        label={words.passedOver}
+        rows={rows}
+        columns={passedOverColumns}
+        keyOf={(row) => String(rows.indexOf(row))}
         empty={texts.nothing}
       />
     </section>

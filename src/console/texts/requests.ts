@@ -51,6 +51,8 @@ export const requests = {
   waiting: (upstream: string) => `${upstream} until the first byte`,
   answering: 'answer',
   route: 'Route and attempts',
+  passedOver: 'Passed over',
+  reasonWith: (reason: string, detail: string) => `${reason}: ${detail}`,
   outcome: 'How it ended',
   upstreamKey: 'Key no.',
   cache: 'Response cache',

@@ -1,0 +1,129 @@
+// Chooses the models of a route that a request may go to: those whose condition is true and whose context its prompt fits. Each model that
+// is passed over is noted with its reason. A prompt must only be counted where its size in bytes does not decide.
+
+import type { Model } from '../../contract/family'
+import { invalidRequest } from '../../lib/errors'
+import type { PassedOver, PassedOverReason, RequestLogRow } from '../../request-log/row'
+import { type CheckedRequest, checkRequest, type ReadRequest, type RequestSource } from '../check'
+import type { Line } from '../ending'
+import { metadataOf } from '../metadata'
+import { unmetPart, unmetSize } from './conditions'
+
+/** The parts of a caller's request that conditions read. */
+interface Asking extends RequestSource {
+  header?(name: string): string | null
+  metadata?(): string | null
+  signal(): AbortSignal
+}
+
+type Pass = (model: Model, reason: PassedOverReason, detail: string) => void
+
+/** Most models that are noted, and the longest reason, in characters. */
+const MOST_NOTED = 32
+const LONGEST_DETAIL = 200
+const NO_LIMIT = Number.POSITIVE_INFINITY
+
+/** The checked request of a route, for the models that remain. Throws 400 if no condition is true. */
+export async function checkRoute(
+  line: Pick<Line, 'world' | 'textCounts'>,
+  read: ReadRequest,
+  asking: Asking,
+  logRow: Pick<RequestLogRow, 'at' | 'passedOver'>,
+): Promise<CheckedRequest> {
+  const passed: PassedOver[] = []
+  const pass: Pass = ({ id, upstream }, reason, detail) => {
+    if (passed.length >= MOST_NOTED) return
+    passed.push({ model: id, upstream: upstream.name, reason, detail: detail.slice(0, LONGEST_DETAIL) })
+    logRow.passedOver = passed
+  }
+  const met = read.candidates.filter((model) => {
+    const unmet = unmetOf(read, asking, model)
+    if (unmet !== undefined) pass(model, 'condition', unmet)
+    return unmet === undefined
+  })
+  const candidates = someOf(met, passed)
+  const first = checkRequest({ ...read, candidates }, asking, logRow.at)
+  const fitting = someOf(await fittingOf(line, { ...read, candidates }, first, asking, pass), passed)
+  const isWhole = fitting.length === candidates.length
+  const request = isWhole ? first : checkRequest({ ...read, candidates: fitting }, asking, logRow.at)
+  const chosen = [request.model, ...request.others]
+  for (const model of fitting) {
+    // One with two families stands there twice.
+    const isChosen = chosen.some(({ id, upstream }) => id === model.id && upstream === model.upstream)
+    if (!isChosen) pass(model, 'request', 'it cannot take the request')
+  }
+  return request
+}
+
+/** The candidates that remain. Throws for none. */
+function someOf([first, ...others]: readonly Model[], passed: readonly PassedOver[]): [Model, ...Model[]] {
+  if (first) return [first, ...others]
+  const reasons = passed.map(({ model, detail }) => `${model}: ${detail}`).join('; ')
+  throw invalidRequest(
+    'model',
+    `No model of this route takes the request (${reasons}). Change the request, or ask for another model.`,
+    'model_not_found',
+  )
+}
+
+/** The part of a model's condition that is not true, besides its size. */
+function unmetOf({ route, given }: ReadRequest, asking: Asking, { id }: Model): string | undefined {
+  const condition = route?.when?.[id]
+  if (!condition) return undefined
+  return unmetPart(condition, {
+    header: (name) => asking.header?.(name),
+    tag(name) {
+      const found = metadataOf([name], given.body, asking.metadata?.())
+      return found === undefined ? undefined : (JSON.parse(found) as Record<string, string>)[name]
+    },
+  })
+}
+
+/** The candidates whose conditions of size are true and that the prompt fits. If it fits none, the one that lacks least stays. */
+async function fittingOf(
+  line: Pick<Line, 'world' | 'textCounts'>,
+  { route, candidates }: ReadRequest,
+  checked: CheckedRequest,
+  asking: Asking,
+  pass: Pass,
+): Promise<readonly Model[]> {
+  const { byteLength } = checked.parsed
+  const skipsLong = route?.fallback.has('too_long') === true
+  const room = (model: Model, tokens: number) =>
+    (model.contextTokens ?? NO_LIMIT) - tokens - outputLimitOf(checked, model)
+  const isOpen = (model: Model) =>
+    route?.when?.[model.id]?.promptTokens !== undefined || (skipsLong && room(model, byteLength) < 0)
+  if (!candidates.some(isOpen)) return candidates
+  const tokens = await promptTokensOf(line, checked, asking.signal())
+  const sized = candidates.filter((model) => {
+    const unmet = unmetSize(route?.when?.[model.id] ?? {}, tokens)
+    if (unmet !== undefined) pass(model, 'condition', unmet)
+    return unmet === undefined
+  })
+  if (!skipsLong) return sized
+  const most = Math.max(...sized.map((model) => room(model, tokens)))
+  return sized.filter((model) => {
+    const left = room(model, tokens)
+    const isTried = left >= 0 || left === most
+    if (!isTried)
+      pass(model, 'context', `${tokens} prompt tokens, ${-left} more than it reads with the output`)
+    return isTried
+  })
+}
+
+/** The output tokens that the caller asks for at most; 0 without a limit. */
+function outputLimitOf({ parsed, family }: CheckedRequest, model: Model): number {
+  const most = family.output?.(parsed.body, { ...model, maxOutputTokens: undefined })?.most ?? 0
+  return Number.isFinite(most) ? most : 0
+}
+
+/** Tokens of the prompt by the gateway's own count. */
+async function promptTokensOf(
+  { world, textCounts }: Pick<Line, 'world' | 'textCounts'>,
+  { parsed, family, model }: CheckedRequest,
+  signal: AbortSignal,
+): Promise<number> {
+  const texts = family.texts?.(parsed.body, model) ?? []
+  const { tokens } = await textCounts.run(signal, () => world.tokenCounter.count(texts.join('\n')))
+  return tokens + (family.mediaTokens?.(parsed.body, model) ?? 0)
+}

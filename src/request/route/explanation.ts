@@ -1,0 +1,27 @@
+// Tells a caller who asks for it which models of a route were passed over or failed, and which answered. It must never name an upstream.
+
+import type { RequestLogRow } from '../../request-log/row'
+
+/** The header by which a caller asks, and that of the answer. */
+const ASKED = 'x-gateway-explain'
+const ANSWERED = 'x-gateway-route'
+const LONGEST = 1_000
+
+/** The header of the answer: `small;passed=context, large;failed=503, big;answered`. None unless the caller asks for it. */
+export function routeHeaders(
+  {
+    passedOver,
+    attempts,
+    model,
+    errorCode,
+  }: Pick<RequestLogRow, 'passedOver' | 'attempts' | 'model' | 'errorCode'>,
+  from: { header?(name: string): string | null },
+): Record<string, string> {
+  if (from.header?.(ASKED) !== 'route') return {}
+  const steps = [
+    ...(passedOver ?? []).map((each) => `${each.model};passed=${each.reason}`),
+    ...(attempts ?? []).map((each) => `${each.model};failed=${each.status}`),
+    ...(model === null ? [] : [`${model};${errorCode === null ? 'answered' : 'refused'}`]),
+  ]
+  return { [ANSWERED]: steps.join(', ').slice(0, LONGEST) }
+}

@@ -6,6 +6,7 @@ import { createAdmin, makeToken } from '../../src/admin/admins'
 import { newId, randomBytes } from '../../src/app/world'
 import { beginArtifact, finishArtifact } from '../../src/artifacts/rows'
 import { hold, release } from '../../src/billing/ledger/ledger'
+import { audioFile } from '../support/audio-files'
 import { databaseKinds } from '../support/databases/databases'
 import { makeCharge } from '../support/databases/ledger-rows'
 import { startTestGateway, type TestGateway } from '../support/gateway'
@@ -26,6 +27,12 @@ const models = {
     upstream: 'dashscope',
     upstreamModel: 'qwen-image-max',
     price: { per_image: '0.075' },
+  },
+  'test-transcribe': {
+    family: 'openai-transcriptions',
+    upstream: 'openai',
+    upstreamModel: 'whisper-1',
+    price: { per_audio_minute: '0.006' },
   },
 }
 for (const database of databaseKinds) {
@@ -216,10 +223,32 @@ for (const [database, gateway] of gateways) {
     })
     const asSent = await quoteOf('/v1/videos/generations', plain.body.body)
     expect(asSent.body.most_usd).toBe('0.10')
+    // The same words always get the same form: of two, the one that has the options.
+    const pictures = { model: 'test-image', prompt: 'A cat' }
+    const options = { response_format: 'b64_json' }
+    const forms = await Promise.all(
+      Array.from({ length: 8 }, async (_, index) => {
+        const body = index < 4 ? pictures : { ...pictures, options }
+        const quoted = await ask(gateway, '/v1/quotes', gateway.secret, 'POST', {
+          path: '/v1/images/generations',
+          body,
+          plain: true,
+        })
+        return quoted.body.body
+      }),
+    )
+    const native = {
+      model: pictures.model,
+      input: { messages: [{ role: 'user', content: [{ text: 'A cat' }] }] },
+    }
+    expect(forms).toEqual([...Array(4).fill(native), ...Array(4).fill({ ...pictures, ...options })])
+    const sound = `data:audio/wav;base64,${Buffer.from(await (await audioFile('wav', 3)).arrayBuffer()).toString('base64')}`
+    const heard = await quoteOf('/v1/audio/transcriptions', { model: 'test-transcribe', file: sound })
+    expect(heard.body).toMatchObject({ most_usd: '0.0003', quantities: { audio_second: 3 } })
     const refusals: [string, object, string][] = [
       ['/v1/chat/completions', { ...chat, model: 'none' }, 'model_not_found'],
       ['/v1/chat/completions', { model: 'test-chat' }, 'missing_required_parameter'],
-      ['/v1/audio/transcriptions', {}, 'invalid_value'],
+      ['/v1/audio/transcriptions', { model: 'none' }, 'model_not_found'],
       ['/v1/nothing', {}, 'invalid_value'],
     ]
     for (const [path, body, code] of refusals) {

@@ -18,6 +18,7 @@ import type { BackgroundResponses } from '../../kept-responses/background'
 import type { ConversationWorld } from '../../kept-responses/conversations'
 import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
+import type { AudioReader } from '../../media/audio'
 import type { RequestStore } from '../../request-log/request-log'
 import type { DeleteWorld } from '../../tasks/delete'
 import type { KeyedWorld } from '../authorization'
@@ -32,6 +33,7 @@ export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld,
   requestLog: Pick<RequestStore, 'list' | 'find'>
   /** Null if results are not kept. */
   artifacts: Artifacts | null
+  audioReader: Pick<AudioReader, 'read'>
   backgroundResponses: BackgroundResponses
   randomBytes(count: number): Uint8Array
 }

@@ -7,17 +7,20 @@ import { mapOf, text } from '../../../api-operation/schemas'
 import { refusing } from '../../../api-operation/values'
 import { askedTier, quoteOf, tariffOf } from '../../../billing/ledger/metering'
 import { dollarsOfOne } from '../../../config/models/prices'
+import type { Model } from '../../../contract/family'
+import type { Form } from '../../../contract/form'
 import { operations } from '../../../contract/operations'
 import { heldTable } from '../../../contract/prices'
 import { invalidRequest } from '../../../lib/errors'
+import { pictureOf } from '../../../lib/file-formats/picture'
 import { formatUsd } from '../../../lib/money'
 import { rewordPlain } from '../../../mcp/fields'
+import { formInMemory, uploadOf } from '../../../mcp/forms'
 import { checkRequest, readRequest } from '../../../request/check'
 import { maxPriceNano } from '../../../request/reserve'
-import { callerOperation } from '../operation'
+import { type CallerWorld, callerOperation } from '../operation'
 
-const quoted = operations.filter(({ body }) => body === 'json')
-const paths = quoted.map(({ path }) => path)
+const paths = operations.map(({ path }) => path)
 
 const QuoteBody = Type.Object(
   {
@@ -25,15 +28,16 @@ const QuoteBody = Type.Object(
       OneOf(paths, 'Where the request would be sent, such as `/v1/chat/completions`.'),
       otherPath,
     ),
-    body: refusing(Type.Object({}, { description: 'The request as it would be sent.' }), () =>
-      invalidRequest('body', "Invalid 'body': expected the request as it would be sent, an object."),
+    body: refusing(
+      Type.Object({}, { description: 'The request as it would be sent; files of a form as data URLs.' }),
+      () => invalidRequest('body', "Invalid 'body': expected the request as it would be sent, an object."),
     ),
     plain: refusing(
       Type.Optional(
         Type.Boolean({
           default: false,
           description:
-            'Whether the body is in plain words: `prompt`, and of `n`, `size`, `quality`, `resolution`, `duration` and `images` what `options` of `/v1/prices` names. The answer has the `body` to send.',
+            'Whether the body is in plain words: `prompt`, and of `n`, `size`, `quality`, `resolution`, `duration` and `images` what `options` of `/v1/prices` names; further members in `options`. The answer has the `body` to send.',
         }),
       ),
       () => invalidRequest('plain', "Invalid 'plain': expected true or false."),
@@ -48,6 +52,11 @@ const QuoteBody = Type.Object(
     ],
   },
 )
+
+/** Members of a request in plain words that every form has. */
+const NAMED = ['model', 'prompt']
+const FILE = /^data:[a-z]+\/[a-z0-9.+-]+;base64,/i
+type Plain = Readonly<Record<string, unknown>>
 
 const quote = callerOperation(
   Type.Object({
@@ -71,14 +80,16 @@ const quote = callerOperation(
   entrance: 'chat',
   body: QuoteBody,
   answers: 'What would be held for it, at most. Nothing is.',
-  async run({ world, key }, _query, { path, body, plain = false }) {
-    const operation = quoted.find((each) => each.path === path)
+  async run({ world, key, request }, _query, { path, body, plain = false }) {
+    const operation = operations.find((each) => each.path === path)
     if (!operation) throw otherPath()
-    const read = (value: object) =>
-      readRequest(world.catalogue, key, operation, Buffer.from(JSON.stringify(value)), world)
-    // In plain words it is read once for its model, whose family has a form of its own.
-    const own = plain ? rewordPlain(body, read(body).candidates[0]) : body
-    const checked = checkRequest(read(own), { headers: {} }, world.now())
+    const contentOf = async (value: object): Promise<Uint8Array | Form> =>
+      operation.body === 'form' ? formOf(value, world, request.signal) : Buffer.from(JSON.stringify(value))
+    const read = async (value: object) =>
+      readRequest(world.catalogue, key, operation, await contentOf(value), world)
+    // In plain words it is read once for its models, of whose families each has a form of its own.
+    const own = plain ? rewordPlain(body, formFor((await read(body)).candidates, body)) : body
+    const checked = checkRequest(await read(own), { headers: {} }, world.now())
     const { model, parsed } = checked
     const quantities = quoteOf(parsed, model)
     const { listed } = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))
@@ -93,6 +104,43 @@ const quote = callerOperation(
     }
   },
 })
+
+/**
+ * The form of the first model in which a request in plain words is written: always the same one for the same members, and one
+ * that has its options. So what asks for `response_format` gets a form whose answer has it.
+ */
+function formFor(candidates: readonly [Model, ...Model[]], { options, ...plain }: Plain): Model {
+  const [first] = candidates
+  const members = Object.keys(options ?? {})
+  const isFit = ({ id, family }: Model) =>
+    id === first.id &&
+    members.every((name) => name in family.body.properties) &&
+    Object.keys(plain).every(
+      (name) => NAMED.includes(name) || family.plain.fields.some((each) => each === name),
+    )
+  return candidates.find(isFit) ?? first
+}
+
+/** A form whose files are data URLs, as its request would be read. */
+async function formOf(body: object, { audioReader }: CallerWorld, signal: AbortSignal): Promise<Form> {
+  const uploadsOf = async (name: string, value: unknown) => {
+    const upload = uploadOf(name, value, 'data:image/png;base64,…')
+    const picture = await pictureOf(upload.bytes)
+    const audio = picture ? undefined : await audioReader.read(upload.bytes, signal)
+    return { ...upload, filename: 'file', picture, audio }
+  }
+  const isFile = (value: unknown) => [value].flat().some((each) => FILE.test(String(each)))
+  const members = Object.entries(body)
+  const files = members.filter(([, value]) => isFile(value))
+  const read = await Promise.all(
+    files.map(async ([name, value]) => [
+      name,
+      await Promise.all([value].flat().map((each) => uploadsOf(name, each))),
+    ]),
+  )
+  const texts = Object.fromEntries(members.filter(([, value]) => !isFile(value)))
+  return formInMemory(texts, Object.fromEntries(read), '')
+}
 
 function otherPath() {
   return invalidRequest('path', `Invalid 'path': expected one of ${paths.join(', ')}.`)

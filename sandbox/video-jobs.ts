@@ -2,6 +2,7 @@
 // has to be stored. The state must never depend on anything but the id and the clock, except for a cancelled task.
 
 import type { Directives, TaskEnd } from './directives'
+import { sampleVideo } from './sample-video'
 
 interface VideoJob {
   startedAt: number
@@ -88,20 +89,8 @@ export function cancel(id: string, state: JobState): boolean {
   return true
 }
 
-/** A file with the marks of an MP4; the same for every task. */
+/** A playable file, common to all tasks. */
 export const VIDEO_FILE = {
-  bytes: mp4(),
+  bytes: sampleVideo(),
   contentType: 'video/mp4',
-}
-
-function mp4(): Uint8Array {
-  const type = box('ftyp', Buffer.from('isom\0\0\x02\0isomiso2mp41', 'latin1'))
-  return Buffer.concat([type, box('free', Buffer.alloc(0)), box('mdat', Buffer.alloc(64 * 1024, 0x2a))])
-}
-
-function box(name: string, content: Uint8Array): Buffer {
-  const head = Buffer.alloc(8, name)
-  head.writeUInt32BE(content.length + 8, 0)
-  head.write(name, 4, 'latin1')
-  return Buffer.concat([head, content])
 }

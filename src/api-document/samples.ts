@@ -15,12 +15,35 @@ interface Client {
   call: string
   /** The file for an answer that is no JSON. */
   file?: string
+  /** Statements that print a piece of a stream, named `event`. */
+  streamed?: { python: string; typescript: string }
 }
 
 const clients: Partial<Record<OperationName, Client>> = {
-  chat: { sdk: 'openai', call: 'chat.completions.create' },
-  messages: { sdk: 'anthropic', call: 'messages.create' },
-  responses: { sdk: 'openai', call: 'responses.create' },
+  chat: {
+    sdk: 'openai',
+    call: 'chat.completions.create',
+    streamed: {
+      python: 'if event.choices: print(event.choices[0].delta.content or "", end="")',
+      typescript: `console.log(event.choices[0]?.delta.content)`,
+    },
+  },
+  messages: {
+    sdk: 'anthropic',
+    call: 'messages.create',
+    streamed: {
+      python: 'if event.type == "content_block_delta": print(getattr(event.delta, "text", ""), end="")',
+      typescript: `if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') console.log(event.delta.text)`,
+    },
+  },
+  responses: {
+    sdk: 'openai',
+    call: 'responses.create',
+    streamed: {
+      python: 'if event.type == "response.output_text.delta": print(event.delta, end="")',
+      typescript: `if (event.type === 'response.output_text.delta') console.log(event.delta)`,
+    },
+  },
   embeddings: { sdk: 'openai', call: 'embeddings.create' },
   speech: { sdk: 'openai', call: 'audio.speech.create', file: 'speech.mp3' },
   image: { sdk: 'openai', call: 'images.generate' },
@@ -29,7 +52,8 @@ const classNames = { openai: 'OpenAI', anthropic: 'Anthropic' }
 
 /** The address of a gateway without a stated one. */
 const USUAL_ADDRESS = 'http://127.0.0.1:8080'
-export const SAMPLE_KEY = 'sk-…'
+/** Plain ASCII: clients throw for a header with other letters, instead of showing the gateway's 401. */
+export const SAMPLE_KEY = 'sk-YOUR-KEY'
 
 /** Samples of a request. `request` is a body of the operation; in a form, files are lists of their names. */
 export function samplesOf(
@@ -59,8 +83,11 @@ export function samplesOf(
 /** The base URL of a client: one wants the address with `/v1`, the other without. */
 const baseOf = ({ sdk }: Client, address: string) => (sdk === 'openai' ? `${address}/v1` : address)
 
+/** Whether the answer comes as events that a program reads one by one. */
+const isStream = (request: object): boolean => 'stream' in request && request.stream === true
+
 function typescriptClient(client: Client, request: object, address: string): string {
-  const { sdk, call, file } = client
+  const { sdk, call, file, streamed } = client
   const name = classNames[sdk]
   // The key is sent as a bearer token, as everywhere else.
   const key = sdk === 'openai' ? 'apiKey' : 'authToken'
@@ -70,7 +97,11 @@ function typescriptClient(client: Client, request: object, address: string): str
     '',
     `const client = new ${name}({ baseURL: '${baseOf(client, address)}', ${key}: '${SAMPLE_KEY}' })`,
     `const reply = await client.${call}(${json(request)})`,
-    file ? `await writeFile('${file}', Buffer.from(await reply.arrayBuffer()))` : 'console.log(reply)',
+    streamed && isStream(request)
+      ? `for await (const event of reply) ${streamed.typescript}`
+      : file
+        ? `await writeFile('${file}', Buffer.from(await reply.arrayBuffer()))`
+        : 'console.log(reply)',
   )
 }
 
@@ -106,7 +137,7 @@ function typescriptForm(request: Readonly<Record<string, unknown>>, url: string)
 }
 
 function pythonClient(client: Client, request: object, address: string): string {
-  const { sdk, call, file } = client
+  const { sdk, call, file, streamed } = client
   const name = classNames[sdk]
   const key = sdk === 'openai' ? 'api_key' : 'auth_token'
   return lines(
@@ -114,7 +145,11 @@ function pythonClient(client: Client, request: object, address: string): string 
     '',
     `client = ${name}(base_url="${baseOf(client, address)}", ${key}="${SAMPLE_KEY}")`,
     `reply = client.${call}(**${literal(request)})`,
-    file ? `reply.write_to_file("${file}")` : 'print(reply)',
+    streamed && isStream(request)
+      ? `for event in reply:\n    ${streamed.python}`
+      : file
+        ? `reply.write_to_file("${file}")`
+        : 'print(reply)',
   )
 }
 

@@ -43,14 +43,16 @@ test('each paid operation has one in Python and one in TypeScript', () => {
       path,
       languages: ['Python', 'TypeScript'],
     })
-    for (const { source } of samples) expect(source).toContain('sk-…')
+    for (const { source } of samples) expect(source).toContain('sk-YOUR-KEY')
   }
 })
 
 test('those in TypeScript run', async () => {
   const runs = operations.map(async ({ path, samples }, index) => {
     const source = samples.find(({ lang }) => lang === 'TypeScript')?.source ?? ''
-    const program = source.replaceAll('http://127.0.0.1:8080', gateway.url).replaceAll('sk-…', gateway.secret)
+    const program = source
+      .replaceAll('http://127.0.0.1:8080', gateway.url)
+      .replaceAll('sk-YOUR-KEY', gateway.secret)
     const file = join(folder, `${index}.ts`)
     await Bun.write(file, program)
     const child = Bun.spawn([process.execPath, file], { cwd: folder, stdout: 'pipe', stderr: 'pipe' })

@@ -170,6 +170,7 @@ export function urlOf(path: string): string {
 }
 
 interface Sent {
+  /** JSON, or a form with files. */
   body?: object
   idempotencyKey?: string
   signal?: AbortSignal | undefined
@@ -186,11 +187,11 @@ export async function send(
     method,
     credentials: 'same-origin',
     headers: {
-      ...(body && { 'content-type': 'application/json' }),
+      ...(body && !(body instanceof FormData) && { 'content-type': 'application/json' }),
       ...(method !== 'GET' && csrf && { 'x-csrf-token': csrf }),
       ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
     },
-    ...(body && { body: JSON.stringify(body) }),
+    ...(body && { body: body instanceof FormData ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   })
   if (response.ok) return response

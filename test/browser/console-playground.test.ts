@@ -1,8 +1,10 @@
-// The playground of the console in a real browser: a chat that calls tools whose results are entered by hand, pictures as
-// input, and each kind of request with its price before it is sent, its cost after, and itself as programs that say the same.
+// The playground of the console in a real browser: conversations with their turns, tools whose results are entered by hand,
+// pictures as input, models side by side, and each kind of request with its price before it is sent, its cost after, and itself
+// as programs that say the same.
 
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
+import { audioFile } from '../support/audio-files'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { type Visit, visitConsole } from '../support/browser/console-visit'
@@ -27,6 +29,41 @@ beforeAll(async () => {
         upstreamModel: 'qwen3-tts-flash',
         price: { per_1m_characters: '10' },
       },
+      'test-vendor-image': {
+        family: 'dashscope-images',
+        upstream: 'dashscope',
+        upstreamModel: 'qwen-image-max',
+        price: { per_image: '0.075' },
+      },
+      'test-edit-image': {
+        family: ['openai-images', 'openai-image-edits'],
+        upstream: 'openai',
+        upstreamModel: 'gpt-image-2',
+        price: {
+          per_1m_input_tokens: '5',
+          per_1m_input_image_tokens: '8',
+          per_1m_output_tokens: '10',
+          per_1m_output_image_tokens: '30',
+        },
+      },
+      'test-transcribe': {
+        family: ['openai-transcriptions', 'openai-translations'],
+        upstream: 'openai',
+        upstreamModel: 'whisper-1',
+        price: { per_audio_minute: '0.006' },
+      },
+      'test-rerank': {
+        family: 'cohere-rerank',
+        upstream: 'cohere',
+        upstreamModel: 'rerank-v4.0-fast',
+        price: { per_1k_searches: '2' },
+      },
+      'test-moderation': {
+        family: 'openai-moderation',
+        upstream: 'openai',
+        upstreamModel: 'omni-moderation-latest',
+        price: { per_request: '0.001' },
+      },
     },
     config: { artifacts: { keep: '1h' } },
   })
@@ -38,86 +75,118 @@ afterAll(async () => {
   await gateway.close()
 })
 
-const answerText = async () => (await visit.page.locator('.answer').allInnerTexts()).join(' ')
+const answerText = async () => (await visit.page.locator('.reply').allInnerTexts()).join(' ')
+const dollars = (text: string | null) => Number(/\$([\d.]+)/.exec(text ?? '')?.[1])
 
-/** Presses a button once the most that its request can cost stands beside it, and waits for the cost of the answer. */
-async function pay(button: string): Promise<{ mostUsd: number; costUsd: number }> {
+/** Opens the playground with a conversation that has no turn yet. */
+async function begin(query: string): Promise<void> {
+  await visit.open('playground')
+  await visit.page.getByRole('button', { name: 'New conversation' }).click()
+  await visit.open(`playground?${query}`)
+}
+
+/** Presses a button once the most that its request can cost stands beside it, and waits for the cost of the last answer. */
+async function pay(button = 'Send', replaces = 0): Promise<{ mostUsd: number; costUsd: number }> {
   const { page } = visit
   const form = page.locator('form', { has: page.getByRole('button', { name: button, exact: true }) })
   await form.getByText(/costs at most/).waitFor()
-  const dollars = (text: string | null) => Number(/\$([\d.]+)/.exec(text ?? '')?.[1])
   const mostUsd = dollars(await form.getByRole('status').textContent())
+  const before = (await page.locator('.reply').count()) - replaces
   await page.getByRole('button', { name: button, exact: true }).click()
-  const cost = page.locator('.answer .cost')
-  await waitFor(async () => (await cost.count()) + (await page.locator('.failed').count()) > 0)
-  return { mostUsd, costUsd: dollars(await cost.textContent()) }
+  await page.locator('.reply').nth(before).waitFor()
+  await ended()
+  return { mostUsd, costUsd: dollars(await page.locator('.reply .cost').last().textContent()) }
 }
 
-/** A picture of one pixel, in a colour. */
-const picture = (colour: string) => ({
-  name: `${colour}.png`,
-  mimeType: 'image/png',
-  buffer: Buffer.from(PIXELS[colour] ?? '', 'base64'),
-})
-const PIXELS: Record<string, string> = {
-  black: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+/** Waits until no answer runs. */
+async function ended(): Promise<void> {
+  await waitFor(async () => (await visit.page.locator('.reply[aria-busy="true"]').count()) === 0)
 }
+
+const message = () => visit.page.getByRole('textbox', { name: 'Message' })
+
+/** Opens a part beside the thread, which stays open from one conversation to the next. */
+async function openPart(title: string): Promise<void> {
+  const part = visit.page.locator('.bench-part', { has: visit.page.locator('summary', { hasText: title }) })
+  if (!(await part.evaluate((each) => (each as unknown as { open: boolean }).open)))
+    await part.getByText(title, { exact: true }).click()
+}
+
+/** A picture of one pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+const picture = { name: 'black.png', mimeType: 'image/png', buffer: Buffer.from(PIXEL, 'base64') }
 
 /** The request that a vendor was asked to pay for last. */
 const lastCall = () => gateway.sandbox.calls.findLast(({ method }) => method === 'POST')
+const lastBody = () => JSON.parse(lastCall()?.body ?? '')
 
-test('a chat calls a tool, its result is entered by hand, and both requests have a price before and a cost after', async () => {
-  const { page, open, axe } = visit
-  const tool = {
-    type: 'function',
-    function: {
-      name: 'get_weather',
-      parameters: { type: 'object', properties: { city: { type: 'string' } } },
-    },
-  }
-  await open('playground?kind=chat&model=test-chat')
-  await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather? [sandbox tool]')
-  await page.getByText('Tools', { exact: true }).click()
-  await page.getByRole('textbox', { name: 'Tools as JSON' }).fill('{')
-  await page.getByText('The tools are no JSON').waitFor()
-  // A single tool need not stand in a list.
-  await page.getByRole('textbox', { name: 'Tools as JSON' }).fill(JSON.stringify(tool))
-  const first = await pay('Send')
-  expect(first.costUsd).toBeGreaterThan(0)
-  expect(first.costUsd).toBeLessThanOrEqual(first.mostUsd)
-  expect(await answerText()).toContain('Calls get_weather')
-  await page.getByText('Enter each result').waitFor()
-  expect(await page.getByRole('button', { name: 'Send the results' }).isDisabled()).toBe(true)
-  await page.getByLabel('Result of get_weather').fill('{"sky":"clear & <b>cold</b>"}')
-  // The programs show the request that comes next.
-  await page.locator('.code', { hasText: '"role": "tool"' }).waitFor()
-  expect(await axe()).toEqual([])
-  const second = await pay('Send the results')
-  expect(second.costUsd).toBeLessThanOrEqual(second.mostUsd)
-  expect(await answerText()).toContain('clear & <b>cold</b>')
-  expect(await page.locator('.turn').textContent()).toContain('clear & <b>cold</b>')
-  expect(await axe()).toEqual([])
-  const charges = await gateway.charges()
-  expect(charges.map(({ amount }) => Number(amount) / 1e9)).toEqual([first.costUsd, second.costUsd])
-  expect(visit.faults).toEqual([])
-})
+const tool = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  },
+}
+
+for (const [api, label, path] of [
+  ['', 'Chat completions', '/v1/chat/completions'],
+  ['responses', 'Responses', '/v1/responses'],
+  ['messages', 'Messages', '/v1/messages'],
+] as const) {
+  test(`${label}: a chat calls a tool, its result is entered by hand, and both requests have a price before and a cost after`, async () => {
+    const { page, axe } = visit
+    await begin('kind=chat&model=test-chat')
+    await page.getByLabel('API').selectOption(api)
+    await message().fill('What is the weather? [sandbox tool]')
+    await page.getByText('Tools', { exact: true }).click()
+    const tools = page.getByRole('textbox', { name: 'Tools as JSON' })
+    await tools.fill('{')
+    await page.getByText('The tools are not valid JSON').waitFor()
+    // A single tool need not stand in a list.
+    await tools.fill(JSON.stringify(tool))
+    const before = (await gateway.charges()).length
+    const first = await pay()
+    expect(first.costUsd).toBeGreaterThan(0)
+    expect(first.costUsd).toBeLessThanOrEqual(first.mostUsd)
+    expect(await answerText()).toContain('Calls get_weather')
+    await page.getByText('Enter each result').waitFor()
+    expect(await page.getByRole('button', { name: 'Send the results' }).isDisabled()).toBe(true)
+    await page.getByLabel('Result of get_weather').fill('{"sky":"clear & <b>cold</b>"}')
+    expect(await axe()).toEqual([])
+    const second = await pay('Send the results')
+    expect(second.costUsd).toBeLessThanOrEqual(second.mostUsd)
+    expect(await page.locator('.asked').last().textContent()).toContain('clear & <b>cold</b>')
+    expect(JSON.stringify(lastBody())).toContain('clear & <b>cold</b>')
+    expect(await answerText()).toContain('cold')
+    await openPart('Code')
+    expect(await page.locator('.bench-side .code').textContent()).toContain(path)
+    expect(await axe()).toEqual([])
+    const charges = (await gateway.charges()).slice(before)
+    expect(charges.map(({ amount }) => Number(amount) / 1e9)).toEqual([first.costUsd, second.costUsd])
+    expect(dollars(await page.locator('.bench-head [role="status"]').textContent())).toBeCloseTo(
+      first.costUsd + second.costUsd,
+      9,
+    )
+    expect(visit.faults).toEqual([])
+  })
+}
 
 test('an answer is shown as it comes, and one that is stopped is paid as far as it had come', async () => {
-  const { page, open } = visit
-  await open('playground?kind=chat&model=test-chat')
-  await page.getByLabel('Pictures').setInputFiles([])
-  await page.getByRole('textbox', { name: 'Message' }).fill('[sandbox tokens=400 token_delay_ms=50] Count.')
+  const { page } = visit
+  await begin('kind=chat&model=test-chat')
+  await message().fill('[sandbox tokens=400 token_delay_ms=50] Count.')
   await page.getByText(/costs at most/).waitFor()
   const before = await gateway.charges()
-  await page.getByRole('button', { name: 'Send', exact: true }).click()
-  const said = page.locator('.answer .said')
+  await message().press('Control+Enter')
+  const said = page.locator('.reply .prose')
   // More comes while it runs.
   await waitFor(async () => ((await said.textContent({ timeout: 60_000 })) ?? '').length > 0)
   const first = ((await said.textContent()) ?? '').length
   await waitFor(async () => ((await said.textContent()) ?? '').length > first)
-  expect(JSON.parse(lastCall()?.body ?? '').stream).toBe(true)
+  expect(lastBody().stream).toBe(true)
   await page.getByRole('button', { name: 'Stop', exact: true }).click()
-  await page.getByText('Stopped. What had come by then is paid.').waitFor()
+  await page.getByText('Stopped. You pay for what had arrived.').waitFor()
   await waitFor(async () => (await gateway.newestCharge())?.state === 'settled')
   const [charge, ...more] = (await gateway.charges()).slice(before.length)
   expect(more).toEqual([])
@@ -126,68 +195,264 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   expect(visit.faults).toEqual([])
 })
 
-test('pictures go with a chat and with a picture to be changed, and what is no picture is refused', async () => {
+test('a request goes on while another page is looked at, and what is being written stays', async () => {
+  const { page, open } = visit
+  await begin('kind=chat&model=test-chat')
+  await message().fill('[sandbox tokens=40 token_delay_ms=50] Go on')
+  await page.getByText(/costs at most/).waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.locator('.reply').waitFor()
+  await message().fill('not sent yet')
+  await open('connect')
+  await open('playground')
+  await ended()
+  expect(await page.locator('.reply .cost').textContent()).toMatch(/cost \$0\.\d+/)
+  expect(await message().inputValue()).toBe('not sent yet')
+  expect(visit.faults).toEqual([])
+})
+
+test('a conversation goes on with what was said, a turn is edited, and an answer is asked for again', async () => {
+  const { page } = visit
+  await begin('kind=chat&model=test-chat')
+  await page.getByLabel('System prompt').fill('Be brief')
+  await message().fill('First words')
+  await pay()
+  const figures = await page.locator('.reply .cost').textContent()
+  expect(figures).toMatch(/first token \d.*total \d.*\d+ tokens/)
+  await message().fill('Second words')
+  await pay()
+  const said = (body: { messages: { role: string; content: string }[] }) =>
+    body.messages.map(({ role, content }) => `${role}: ${content.slice(0, 12)}`)
+  expect(said(lastBody())).toEqual([
+    'system: Be brief',
+    'user: First words',
+    expect.stringContaining('assistant: '),
+    'user: Second words',
+  ])
+  const before = (await gateway.charges()).length
+  await page.getByRole('button', { name: 'Regenerate' }).click()
+  await waitFor(async () => (await gateway.charges()).length === before + 1)
+  await ended()
+  expect([await page.locator('.turn').count(), said(lastBody()).at(-1)]).toEqual([2, 'user: Second words'])
+  await page.getByRole('button', { name: 'Edit' }).first().click()
+  expect(await message().inputValue()).toBe('First words')
+  await page.getByText('Sending it removes what came after.').waitFor()
+  await message().fill('Other words')
+  await pay('Send', 2)
+  expect(said(lastBody())).toEqual(['system: Be brief', 'user: Other words'])
+  expect(await page.locator('.turn').count()).toBe(1)
+  expect(visit.faults).toEqual([])
+})
+
+test('models answer side by side, each with its own price, time and thread', async () => {
+  const { page, axe } = visit
+  await begin('kind=chat&model=test-chat,test-reasoning')
+  await message().fill('Compare')
+  const before = (await gateway.charges()).length
+  const { mostUsd } = await pay()
+  const charges = (await gateway.charges()).slice(before)
+  expect(charges.map(({ model }) => model).sort()).toEqual(['test-chat', 'test-reasoning'])
+  const held = charges.reduce((sum, each) => sum + Number(each.held), 0)
+  expect(mostUsd).toBeCloseTo(held / 1e9, 9)
+  expect(await page.locator('.reply .cost').count()).toBe(2)
+  const boxes = await page
+    .locator('.reply')
+    .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top))
+  expect(boxes[0]).toBe(boxes[1] as number)
+  expect(await axe()).toEqual([])
+  await page.getByRole('button', { name: 'Remove test-reasoning' }).click()
+  await page.getByRole('button', { name: 'Add a model to compare' }).click()
+  expect(await page.locator('.chosen-model').count()).toBe(2)
+  expect(visit.faults).toEqual([])
+})
+
+test('what a model writes is Markdown as elements, and never HTML, an address that is loaded, or a script', async () => {
+  const { page, axe } = visit
+  await begin('kind=chat&model=test-chat')
+  const text = [
+    '# Heading',
+    'Some **bold** and `code` <img src=x onerror=alert(1)> [bad](javascript:alert(2)) [good](https://example.com/a)',
+    '![picture](https://tracker.example/pixel.png)',
+    '- one\n- two',
+    '| a | b |\n|---|--:|\n| x | 12 |',
+    '```json\n{"a": 1}\n```',
+  ].join('\n\n')
+  await message().fill(text)
+  await pay()
+  const prose = page.locator('.reply .prose')
+  for (const [part, shown] of [
+    ['strong', 'bold'],
+    ['li', 'one'],
+    ['td.number', '12'],
+    ['.code', '{"a": 1}'],
+    ['.hljs-number', '1'],
+  ] as const)
+    await waitFor(async () => (await prose.locator(part).first().textContent()) === shown)
+  expect(await prose.textContent()).toContain('<img src=x onerror=alert(1)>')
+  expect(await prose.locator('img').count()).toBe(0)
+  const links = await prose.locator('a').evaluateAll((all) => all.map((each) => each.getAttribute('href')))
+  expect(links).toEqual(['https://example.com/a', 'https://tracker.example/pixel.png'])
+  expect(await axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+})
+
+test('structured output follows a schema in each form of a chat', async () => {
+  const { page } = visit
+  const schema = {
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
+  }
+  for (const api of ['', 'responses', 'messages']) {
+    await begin('kind=chat&model=test-chat')
+    await page.getByLabel('API').selectOption(api)
+    await page.getByText('Structured output', { exact: true }).click()
+    await page.getByLabel('JSON schema').fill(JSON.stringify(schema))
+    await message().fill('A city')
+    await pay()
+    expect(JSON.stringify(lastBody())).toContain(JSON.stringify(schema.properties))
+    const shown = (await page.locator('.reply .code').textContent()) ?? ''
+    expect(typeof JSON.parse(shown).city).toBe('string')
+  }
+  expect(visit.faults).toEqual([])
+})
+
+test('pictures are dropped, pasted and chosen, can be removed, and belong to their kind of work', async () => {
   const { page, open, axe } = visit
-  await open('playground?kind=chat&model=test-local')
+  await begin('kind=chat&model=test-local')
   expect(await page.getByLabel('Pictures').count()).toBe(0)
-  await open('playground?kind=chat&model=test-chat')
+  await begin('kind=chat&model=test-chat')
   const files = page.getByLabel('Pictures')
   await files.setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('text') })
-  await page.getByText('Only pictures can be sent here.').waitFor()
-  await files.setInputFiles(picture('black'))
+  await page.getByText('Only PNG, JPEG, WebP and GIF pictures').waitFor()
+  await files.setInputFiles(picture)
   await page.getByRole('img', { name: 'Picture 1' }).waitFor()
-  await page.getByRole('textbox', { name: 'Message' }).fill('What is this?')
-  await pay('Send')
-  expect(JSON.parse(lastCall()?.body ?? '').messages).toEqual([
+  for (const type of ['drop', 'paste']) {
+    await page.evaluate(`(() => {
+      const data = new DataTransfer()
+      const bytes = Uint8Array.from(atob('${PIXEL}'), (letter) => letter.charCodeAt(0))
+      data.items.add(new File([bytes], '${type}.png', { type: 'image/png' }))
+      const event = '${type}' === 'drop'
+        ? new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })
+        : new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+      document.querySelector('.composer textarea').dispatchEvent(event)
+    })()`)
+  }
+  await page.getByRole('img', { name: 'Picture 3' }).waitFor()
+  expect(await axe()).toEqual([])
+  await page.getByRole('button', { name: 'Remove drop.png' }).click()
+  await page.getByRole('button', { name: 'Remove paste.png' }).click()
+  await message().fill('What is this?')
+  await pay()
+  expect(lastBody().messages).toEqual([
     {
       role: 'user',
       content: [
         { type: 'text', text: 'What is this?' },
-        { type: 'image_url', image_url: { url: `data:image/png;base64,${PIXELS.black}` } },
+        { type: 'image_url', image_url: { url: `data:image/png;base64,${PIXEL}` } },
       ],
     },
   ])
-  expect(await axe()).toEqual([])
+  // What was chosen for a chat never goes with a picture.
+  await files.setInputFiles(picture)
+  await page.getByRole('img', { name: 'Picture 1', exact: true }).waitFor()
+  await page.getByLabel('Kind of work').selectOption('image')
+  expect(await page.locator('.composer img').count()).toBe(0)
   await open('playground?kind=image&model=test-image')
   await page.getByLabel('Prompt').fill('Make it red')
-  const { mostUsd, costUsd } = await pay('Send')
+  await pay()
+  expect(lastCall()?.body).not.toContain(PIXEL)
+  await page.getByLabel('Pictures').setInputFiles(picture)
+  await page.getByLabel('Prompt').fill('Make it blue')
+  const { mostUsd, costUsd } = await pay()
   expect(costUsd).toBe(mostUsd)
-  expect(lastCall()?.body).toContain(PIXELS.black)
-  expect(await page.locator('.answer img').count()).toBe(1)
+  expect(lastCall()?.body).toContain(PIXEL)
+  expect(visit.faults).toEqual([])
+})
+
+test('a picture is edited with a mask, as a form that is priced before it is sent', async () => {
+  const { page } = visit
+  await begin('kind=image&model=test-edit-image')
+  await page.getByLabel('Pictures').setInputFiles([picture, { ...picture, name: 'mask.png' }])
+  await page.getByLabel('Mask').check()
+  await page.getByLabel('Prompt').fill('Only here')
+  const { mostUsd, costUsd } = await pay()
+  expect(costUsd).toBeLessThanOrEqual(mostUsd)
+  expect(lastCall()?.path).toEndWith('/images/edits')
+  expect(lastCall()?.form?.map(([name]) => name)).toContain('mask')
+  expect(await page.locator('.reply img').count()).toBe(1)
+  expect(visit.faults).toEqual([])
+})
+
+test('each picture that was paid is shown, whatever form its vendor has; what cannot be read is shown as JSON', async () => {
+  const { page } = visit
+  await begin('kind=image&model=test-vendor-image')
+  for (const count of [1, 2, 3, 4]) {
+    await page.getByLabel('Prompt').fill(`A red fox ${count}`)
+    expect((await pay()).costUsd).toBe(0.075)
+    expect(await page.locator('.reply img').count()).toBe(count)
+  }
+  expect(await page.getByText('keeps this file at its own address').count()).toBe(0)
+  await page.route('**/v1/images/generations', (route) =>
+    route.fulfill({ json: { pages: [{ unknown: 'form' }] } }),
+  )
+  await page.getByLabel('Prompt').fill('Another form')
+  await page.getByText(/costs at most/).waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('This answer has no known form.').waitFor()
+  expect(await page.locator('.reply .code').last().textContent()).toContain('"unknown": "form"')
+  await page.unroute('**/v1/images/generations')
   expect(visit.faults).toEqual([])
 })
 
 /** Each kind of request: what is written, what is shown, and what a program of it names. */
-const kinds: { kind: string; field: string; text: string; shown: string; path: string }[] = [
-  { kind: 'chat', field: 'Message', text: "It's fine", shown: '.said', path: '/v1/chat/completions' },
-  { kind: 'image', field: 'Prompt', text: 'A cat', shown: 'img', path: '/v1/images/generations' },
-  { kind: 'speech', field: 'Text', text: 'Hello', shown: 'audio', path: '/v1/audio/speech' },
-  { kind: 'embeddings', field: 'Text', text: 'one', shown: 'pre', path: '/v1/embeddings' },
+const kinds: { kind: string; model: string; text: string; shown: string; path: string; sdk?: false }[] = [
+  { kind: 'chat', model: 'test-chat', text: "It's fine", shown: '.prose', path: '/v1/chat/completions' },
+  { kind: 'image', model: 'test-image', text: 'A cat', shown: 'img', path: '/v1/images/generations' },
+  { kind: 'speech', model: 'test-speech', text: 'Hello', shown: 'audio', path: '/v1/audio/speech' },
+  { kind: 'embeddings', model: 'test-embedding', text: 'one\ntwo', shown: 'table', path: '/v1/embeddings' },
   {
     kind: 'video',
-    field: 'Prompt',
+    model: 'vidw2.6-t2v',
     text: 'A cat [sandbox task_ms=0]',
     shown: 'video',
     path: '/v1/videos/generations',
+    sdk: false,
+  },
+  { kind: 'rerank', model: 'test-rerank', text: 'sky', shown: '.scores', path: '/v1/rerank', sdk: false },
+  {
+    kind: 'moderation',
+    model: 'test-moderation',
+    text: 'I want to hurt them.',
+    shown: '.scores',
+    path: '/v1/moderations',
+    sdk: false,
   },
 ]
 
-for (const { kind, field, text, shown, path } of kinds) {
+for (const { kind, model, text, shown, path, sdk = true } of kinds) {
   test(`${kind}: a price before, what it costs after, and the same call as curl, Python and TypeScript`, async () => {
-    const { page, open } = visit
-    await open(`playground?kind=${kind}`)
-    if (await page.getByLabel('Pictures').count()) await page.getByLabel('Pictures').setInputFiles([])
-    await page.getByRole('textbox', { name: field, exact: true }).fill(text)
+    const { page } = visit
+    await begin(`kind=${kind}&model=${model}`)
+    if (kind === 'rerank') await page.getByLabel('Documents').fill('The sky is blue\nGrass is green')
+    await page.locator('.composer textarea').fill(text)
     const before = await gateway.charges()
-    const { mostUsd, costUsd } = await pay('Send')
-    expect(await page.locator(`.answer ${shown}`).count()).toBe(1)
+    const { mostUsd, costUsd } = await pay()
+    expect(await page.locator(`.reply ${shown}`).count()).toBe(1)
     const charge = await gateway.newestCharge()
     expect({ held: Number(charge?.held) / 1e9, paid: Number(charge?.amount) / 1e9 }).toEqual({
       held: mostUsd,
       paid: costUsd,
     })
+    if (kind === 'video') {
+      // It plays: its length is known, and nothing says that it cannot be played.
+      const film = page.locator('.reply video')
+      await waitFor(() => film.evaluate((each) => (each as unknown as { duration: number }).duration === 2))
+    }
     expect((await gateway.charges()).length).toBe(before.length + 1)
     const own = lastCall()
+    await openPart('Code')
     const programs: Record<string, string> = {}
     for (const language of ['curl', 'Python', 'TypeScript']) {
       await page.getByRole('button', { name: language, exact: true }).click()
@@ -195,38 +460,74 @@ for (const { kind, field, text, shown, path } of kinds) {
     }
     const { curl = '', Python: python = '', TypeScript: typescript = '' } = programs
     expect(Object.values(programs).join()).not.toContain(gateway.secret)
-    expect(python).toContain(kind === 'video' ? path : 'OpenAI(')
-    expect(typescript).toContain(kind === 'video' ? path : 'new OpenAI(')
+    expect(python).toContain(sdk ? 'OpenAI(' : path)
+    expect(typescript).toContain(sdk ? 'new OpenAI(' : path)
     for (const program of [python, typescript]) expect(program).toContain(gateway.url)
     // As somebody runs it: what comes to the vendor is what came from the page.
     const folder = temporaryFolder()
-    const run = Bun.spawn(['sh', '-c', curl.replace('curl ', 'curl -sf ').replace('sk-…', gateway.secret)], {
-      cwd: folder,
-      stdout: 'ignore',
-    })
-    expect(await run.exited).toBe(0)
+    const call = (command: string) =>
+      Bun.spawn(['sh', '-c', command.replace('curl ', 'curl -sf ')], { cwd: folder, stdout: 'ignore' }).exited
+    expect(await call(curl.replace('sk-YOUR-KEY', gateway.secret))).toBe(0)
     expect(lastCall()).not.toBe(own)
     expect(lastCall()?.path).toBe(own?.path as string)
-    expect(JSON.parse(lastCall()?.body ?? '')).toEqual(JSON.parse(own?.body ?? ''))
+    expect(lastBody()).toEqual(JSON.parse(own?.body ?? ''))
+    // As it stands it is refused, and breaks no client: its key is letters that every header takes.
+    expect(await call(curl)).toBe(22)
+    expect(Object.values(programs).join()).toMatch(/^[\x20-\x7e\n]*$/)
   })
 }
 
-test('what was tried before is put back into the form as it was, and costs nothing until it is sent', async () => {
+test('a program of a stream reads its pieces', async () => {
+  const { page } = visit
+  await begin('kind=chat&model=test-chat')
+  await message().fill('Stream')
+  await pay()
+  await openPart('Code')
+  await page.getByRole('button', { name: 'Python', exact: true }).click()
+  const python = (await page.locator('.code[aria-label="Python"]').textContent()) ?? ''
+  expect(python).toContain('"stream": True')
+  expect(python).toContain('for event in reply:')
+})
+
+test('transcription: a file is priced by its length before it is sent, and its text is shown', async () => {
+  const { page, axe } = visit
+  await begin('kind=transcription&model=test-transcribe')
+  const sound = Buffer.from(await (await audioFile('wav', 3)).arrayBuffer())
+  await page.getByLabel('Audio').setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: sound })
+  const { mostUsd, costUsd } = await pay()
+  expect([mostUsd, costUsd]).toEqual([0.0003, 0.0003])
+  expect((await page.locator('.reply .prose').textContent())?.length).toBeGreaterThan(3)
+  expect(await axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+})
+
+test('conversations are kept in this browser, opened again, exported and deleted', async () => {
   const { page, open } = visit
-  await open('playground?kind=chat&model=test-reasoning')
-  const message = page.getByRole('textbox', { name: 'Message' })
-  await message.fill('Once more, please')
-  await page.getByRole('textbox', { name: 'Instructions' }).fill('Be brief')
-  await pay('Send')
+  await begin('kind=chat&model=test-reasoning')
+  await page.getByLabel('System prompt').fill('Be brief')
+  await message().fill('Keep this, please')
+  await pay()
   const paid = (await gateway.charges()).length
-  await open('playground?kind=embeddings')
-  await page.getByRole('button', { name: 'Once more, please' }).click()
+  await page.reload()
   await visit.settled()
-  expect(page.url()).toContain('kind=chat&model=test-reasoning')
-  expect([
-    await message.inputValue(),
-    await page.getByRole('textbox', { name: 'Instructions' }).inputValue(),
-  ]).toEqual(['Once more, please', 'Be brief'])
-  await page.getByText(/costs at most/).waitFor()
+  await open('playground?kind=embeddings')
+  await openPart('Conversations in this browser')
+  const row = page.locator('.tried li', { hasText: 'Keep this, please' })
+  await row.getByRole('button', { name: 'Keep this, please' }).click()
+  expect(await page.locator('.asked').textContent()).toContain('Keep this, please')
+  expect(await page.getByLabel('System prompt').inputValue()).toBe('Be brief')
+  expect(await page.locator('.chosen-model select').inputValue()).toBe('test-reasoning')
   expect((await gateway.charges()).length).toBe(paid)
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    row.getByRole('button', { name: 'Export' }).click(),
+  ])
+  const exported = await Bun.file(await download.path()).json()
+  expect(exported.turns[0].text).toBe('Keep this, please')
+  expect(JSON.stringify(exported)).not.toContain(gateway.secret)
+  await row.getByRole('button', { name: 'Delete' }).click()
+  await waitFor(async () => (await row.count()) === 0)
+  await page.getByRole('button', { name: 'Delete all' }).click()
+  await page.getByText('Nothing yet. Conversations are kept only in this browser.').waitFor()
+  expect(visit.faults).toEqual([])
 })

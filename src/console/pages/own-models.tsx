@@ -8,7 +8,7 @@ import { Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { ModelEnd } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { KINDS } from '../playground-request'
+import { KINDS } from '../playground/conversation'
 import { exampleOf, type PriceLine, priceLines } from '../prices'
 import { keyTexts, texts } from '../texts'
 

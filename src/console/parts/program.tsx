@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { SAMPLE_KEY, samplesOf } from '../../api-document/samples'
 import { urlOf } from '../api'
-import type { Kind, PlaygroundRequest } from '../playground-request'
+import type { PlaygroundRequest } from '../playground/request'
 import { keyTexts } from '../texts'
 import { Code } from './code'
 import { Copy } from './form'
@@ -12,13 +12,12 @@ const words = keyTexts.playground
 /** A data URL in a program is cut after this many characters: the whole would hide the rest. */
 const SHOWN_DATA = 64
 
-export function ProgramView({ kind, request }: { kind: Kind; request: PlaygroundRequest }) {
+export function ProgramView({ request }: { request: PlaygroundRequest }) {
   const [chosen, setChosen] = useState<string>(words.codeKinds[0])
-  const text = programOf(kind, request, chosen, (value) => value)
-  const shown = programOf(kind, request, chosen, shortened)
+  const text = programOf(request, chosen, (value) => value)
+  const shown = programOf(request, chosen, shortened)
   return (
-    <section class="part">
-      <h2>{words.code}</h2>
+    <>
       <p class="actions">
         {words.codeKinds.map((each) => (
           <button type="button" aria-pressed={each === chosen} onClick={() => setChosen(each)} key={each}>
@@ -28,24 +27,52 @@ export function ProgramView({ kind, request }: { kind: Kind; request: Playground
         <Copy text={text} />
       </p>
       <Code label={chosen} text={shown} />
-    </section>
+    </>
   )
 }
 
 function programOf(
-  kind: Kind,
-  { path, body }: PlaygroundRequest,
+  { operation, path, body, isForm }: PlaygroundRequest,
   language: string,
   adapt: (value: unknown) => unknown,
 ): string {
-  const own = adapt(body) as Record<string, unknown>
+  const own = adapt(isForm ? withFileNames(body) : body) as Record<string, unknown>
   const address = urlOf('').replace(/\/+$/, '')
-  if (language === 'curl')
-    return curlOf(`${address}${path}`, own, kind === 'speech' ? 'speech.mp3' : undefined)
-  // A client gives the whole answer to print; a stream would have to be read in a loop of its own.
-  const { stream: _, ...whole } = own
-  const samples = samplesOf({ name: kind, path, body: 'json' }, whole, address)
+  if (language === 'curl') {
+    const file = operation === 'speech' ? 'speech.mp3' : undefined
+    return isForm ? curlOfForm(`${address}${path}`, own) : curlOf(`${address}${path}`, own, file)
+  }
+  const samples = samplesOf({ name: operation, path, body: isForm ? 'form' : 'json' }, own, address)
   return samples.find(({ lang }) => lang === language)?.source ?? ''
+}
+
+/** The files of a form by a name that stands for each, as a list: so a program reads it from a file. */
+function withFileNames(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const isFile = (value: unknown) => String([value].flat()[0]).startsWith('data:')
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      isFile(value) ? [value].flat().map((each) => fileNameOf(name, String(each))) : value,
+    ]),
+  )
+}
+
+function fileNameOf(name: string, url: string): string {
+  const [, type = 'bin'] = /^data:\w+\/(?:x-)?(\w+)/.exec(url) ?? []
+  return `${name}.${type}`
+}
+
+function curlOfForm(url: string, body: Readonly<Record<string, unknown>>): string {
+  const parts = Object.entries(body).flatMap(([name, value]) =>
+    Array.isArray(value)
+      ? value.map((file) => `${value.length > 1 ? `${name}[]` : name}=@${file}`)
+      : [`${name}=${String(value)}`],
+  )
+  return [
+    `curl ${url} \\`,
+    `  -H 'Authorization: Bearer ${SAMPLE_KEY}' \\`,
+    parts.map((part) => `  -F '${part.replaceAll("'", "'\\''")}'`).join(' \\\n'),
+  ].join('\n')
 }
 
 function curlOf(url: string, body: object, file: string | undefined): string {

@@ -1,0 +1,43 @@
+// A block of code with its colours, which come once their part of the page is loaded, and a button that copies it.
+
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Copy } from '../parts/form'
+import { keyTexts } from '../texts'
+
+/** Colours of longer code would block the page, in characters. */
+const MOST_COLOURED = 40_000
+
+type Colour = (language: string, text: string) => ComponentChildren
+let colour: Colour | undefined
+
+export function CodeBlock({ language, text }: { language: string; text: string }) {
+  const [, setLoaded] = useState(colour !== undefined)
+  useEffect(() => {
+    if (colour) return
+    let isGone = false
+    import('./colours').then(
+      (loaded) => {
+        colour = loaded.coloured
+        if (!isGone) setLoaded(true)
+      },
+      // Without colours it is still the code.
+      () => {},
+    )
+    return () => {
+      isGone = true
+    }
+  }, [])
+  const [name = ''] = language.split(/\s/)
+  return (
+    <figure class="snippet">
+      <figcaption>
+        <span>{name || keyTexts.playground.codeBlock}</span>
+        <Copy text={text} />
+      </figcaption>
+      <figure class="code" tabIndex={0} aria-label={name || keyTexts.playground.codeBlock}>
+        <pre>{text.length > MOST_COLOURED ? text : (colour?.(name, text) ?? text)}</pre>
+      </figure>
+    </figure>
+  )
+}

@@ -1,0 +1,46 @@
+// The forms in which a chat can be asked, by the words of the choice. Each writes the request of a thread and reads the events
+// of its answer; none may ask the gateway itself.
+
+import type { ModelReply, ToolCall, Values } from './conversation'
+import { chatDialect } from './dialect-chat'
+import { messagesDialect } from './dialect-messages'
+import { responsesDialect } from './dialect-responses'
+
+/** One exchange of a thread; only the last has no reply yet. */
+export interface Step {
+  text: string
+  /** Pictures as data URLs. */
+  pictures: readonly string[]
+  /** Results of the tools that the reply before had called, in place of a text. */
+  results: readonly { call: ToolCall; result: string }[]
+  reply?: { text: string; calls: readonly ToolCall[] }
+}
+
+/** A function that a model may call. */
+export interface Tool {
+  name: string
+  description?: string
+  parameters?: object
+}
+
+/** Settings of a thread. */
+export interface ThreadOptions {
+  values: Values
+  tools: readonly Tool[]
+  /** The JSON schema that the answer must follow. */
+  schema: object | null
+}
+
+export interface ChatDialect {
+  path: string
+  body(model: string, steps: readonly Step[], options: ThreadOptions): Record<string, unknown>
+  /** The reply after an event. Throws an ApiError for an event that reports an error. */
+  next(reply: ModelReply, data: unknown): ModelReply
+}
+
+export const DIALECTS = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect } as const
+export type DialectName = keyof typeof DIALECTS
+
+export function dialectOf({ api }: Values): DialectName {
+  return api === 'responses' || api === 'messages' ? api : 'chat'
+}

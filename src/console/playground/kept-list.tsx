@@ -1,0 +1,58 @@
+// The conversations that this browser keeps: opened again, exported as a file, deleted.
+
+import { moneyText, sumUsd } from '../parts/money'
+import { Time } from '../parts/time'
+import { keyTexts } from '../texts'
+import type { Bench } from './bench'
+import { type Conversation, titleOf } from './conversation'
+
+const words = keyTexts.playground
+
+export function KeptList({ bench }: { bench: Bench }) {
+  const all = bench.kept.value
+  const { id: current } = bench.conversation.value
+  if (all.length === 0) return <p class="quiet">{words.noHistory}</p>
+  return (
+    <>
+      <ul class="tried">
+        {all.map((each) => (
+          <li key={each.id} aria-current={each.id === current}>
+            <button type="button" class="plain" onClick={() => bench.open(each)}>
+              {titleOf(each) || words.kinds[each.kind]}
+            </button>
+            <span class="quiet small">
+              {each.models.join(', ')} · {moneyText(costOf(each))} ·{' '}
+              <Time at={new Date(each.changedAt).toISOString()} />
+            </span>
+            <span class="actions">
+              <button type="button" class="plain" onClick={() => save(each)}>
+                {words.export}
+              </button>
+              <button type="button" class="plain" onClick={() => void bench.remove(each.id)}>
+                {words.delete}
+              </button>
+            </span>
+          </li>
+        ))}
+      </ul>
+      <button type="button" onClick={() => void bench.removeAll()}>
+        {words.clear}
+      </button>
+    </>
+  )
+}
+
+/** The cost of all replies of a conversation. */
+export function costOf({ turns }: Conversation): string {
+  return sumUsd(turns.flatMap(({ replies }) => replies.map(({ costUsd }) => costUsd)))
+}
+
+function save(conversation: Conversation): void {
+  const file = new Blob([JSON.stringify(conversation, null, 2)], { type: 'application/json' })
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(file)
+  link.download = words.exportName(conversation.id.slice(0, 8))
+  link.click()
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
+}

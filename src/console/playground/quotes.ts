@@ -1,0 +1,79 @@
+// The most that a draft can cost, for each of its models, asked for when its writer pauses.
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ApiError } from '../api'
+import { askQuote, type PricedModel } from '../key-api'
+import { sumUsd } from '../parts/money'
+import type { Priced } from './bench'
+import { type Asked, type PlaygroundRequest, requestOf } from './request'
+
+/** A price is asked for when nothing was typed for this long, in milliseconds. */
+const PAUSE_MS = 350
+
+/** Prices a request. In plain words it is put into the form of its model, which comes with its price. */
+export async function quoteOf(
+  request: PlaygroundRequest,
+  model: string,
+  signal?: AbortSignal,
+): Promise<Priced> {
+  const { path, body, isPlain } = request
+  const quote = await askQuote({ path, body, plain: isPlain }, signal)
+  const sent = isPlain && quote.body ? { ...request, body: quote.body } : request
+  return { model, request: sent, mostUsd: quote.most_usd }
+}
+
+export interface Quoted {
+  /** One request for each model, once all prices are known. */
+  priced: readonly Priced[] | undefined
+  /** The most that all of it can cost. */
+  mostUsd: string | undefined
+  error: ApiError | undefined
+  /** Whether the draft is a request. */
+  isComplete: boolean
+}
+
+/** The requests of a draft and the most that they can cost. */
+export function useQuotes(asked: Asked, models: readonly PricedModel[]): Quoted {
+  const [found, setFound] = useState<{ of: string; priced?: Priced[]; error?: ApiError }>()
+  const made = attempt(() =>
+    models.flatMap((model) => {
+      const request = requestOf(asked, model)
+      return request ? [{ model: model.id, request }] : []
+    }),
+  )
+  const requests = made.value ?? []
+  const isComplete = requests.length > 0 && requests.length === models.length
+  const key = isComplete ? JSON.stringify(requests) : ''
+  const latest = useRef(requests)
+  latest.current = requests
+  useEffect(() => {
+    if (key === '') return
+    const controller = new AbortController()
+    const timer = setTimeout(() => {
+      const all = latest.current.map(({ model, request }) => quoteOf(request, model, controller.signal))
+      Promise.all(all).then(
+        (priced) => setFound({ of: key, priced }),
+        (error: unknown) => !controller.signal.aborted && setFound({ of: key, error: ApiError.from(error) }),
+      )
+    }, PAUSE_MS)
+    return () => {
+      clearTimeout(timer)
+      controller.abort()
+    }
+  }, [key])
+  const { priced, error } = found?.of === key ? found : {}
+  return {
+    priced,
+    mostUsd: priced && sumUsd(priced.map(({ mostUsd }) => mostUsd)),
+    error: made.error ?? error,
+    isComplete,
+  }
+}
+
+function attempt<Value>(make: () => Value): { value?: Value; error?: ApiError } {
+  try {
+    return { value: make() }
+  } catch (error) {
+    return { error: ApiError.from(error) }
+  }
+}

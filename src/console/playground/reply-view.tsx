@@ -225,7 +225,7 @@ function Scores({ scores }: { scores: readonly Score[] }) {
 }
 
 function Figures({ reply }: { reply: ModelReply }) {
-  const { costUsd, requestId, firstMs, totalMs, outputTokens } = reply
+  const { state, costUsd, requestId, firstMs, totalMs, outputTokens } = reply
   const speed = tokensPerSecond(reply)
   const all = [
     firstMs !== null && words.firstToken(durationText(firstMs)),
@@ -235,7 +235,9 @@ function Figures({ reply }: { reply: ModelReply }) {
   ]
   return (
     <p class="cost">
-      <strong>{costUsd === null ? words.costLater : words.cost(moneyText(costUsd))}</strong>
+      {(costUsd !== null || state !== 'failed') && (
+        <strong>{costUsd === null ? words.costLater : words.cost(moneyText(costUsd))}</strong>
+      )}
       {all.filter(Boolean).map((each) => (
         <span class="quiet" key={String(each)}>
           {each}

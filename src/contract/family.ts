@@ -363,6 +363,8 @@ export type PlainField = Exclude<keyof PlainRequest, 'text'>
 export interface PlainForm {
   /** Fields that the family accepts besides the text; a plain request has no others. */
   fields: readonly PlainField[]
+  /** Shapes of the pictures that a model makes, such as `16:9` or `1664*928`. Absent: those of its sizes, else any. */
+  shapes?(model: Model): readonly string[]
   /** The body without its model. */
   body(request: PlainRequest, model: Model): Record<string, unknown>
 }

@@ -41,7 +41,8 @@ export function formInMemory(
   }
 }
 
-async function pictureUpload(name: string, source: unknown): Promise<Upload> {
+/** A picture of a data URL, with its size. */
+export async function pictureUpload(name: string, source: unknown): Promise<Upload> {
   const upload = uploadOf(name, source, 'data:image/png;base64,…')
   return { ...upload, picture: await pictureOf(upload.bytes) }
 }

@@ -77,7 +77,9 @@ async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: R
   }
 }
 
-function describe(logRow: RequestLogRow, { model, parsed, session }: CheckedRequest): void {
+function describe(logRow: RequestLogRow, { operation, model, parsed, session }: CheckedRequest): void {
+  // A form of requests may be for either of two operations, which only the body tells.
+  logRow.operation = operation.name
   logRow.model = model.id
   logRow.upstream = model.upstream.name
   if (session) logRow.session = sessionText(session)

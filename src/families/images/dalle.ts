@@ -84,6 +84,7 @@ export const dalleImages: JsonFamily<Body> = {
 
   plain: {
     fields: ['n', 'size'],
+    shapes: () => SIZES,
     body: ({ text, ...options }) => ({ prompt: text, ...options }),
   },
 }
@@ -107,6 +108,7 @@ export const dalleImageEdits: JsonFamily<Body> = {
 
   plain: {
     fields: ['uploads', 'n', 'size'],
+    shapes: () => SIZES,
     body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
   },
 }

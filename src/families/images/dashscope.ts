@@ -131,6 +131,7 @@ export const dashscopeImages: JsonFamily<Body> = {
 
   plain: {
     fields: ['size', 'images'],
+    shapes: sizesOf,
     body: ({ text, size, images = [] }, model) => ({
       input: { messages: [{ role: 'user', content: [...images.map((image) => ({ image })), { text }] }] },
       ...(size !== undefined && { parameters: { size: madeSize(size, model) } }),

@@ -223,6 +223,7 @@ export const geminiImages: JsonFamily<Body> = {
 
   plain: {
     fields: ['size', 'quality', 'images'],
+    shapes: () => ASPECT_RATIOS,
     body: ({ text, size, quality, images = [] }) => {
       const format = formatOf(size, quality)
       return {

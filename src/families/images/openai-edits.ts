@@ -85,6 +85,7 @@ export const openaiImageEdits: JsonFamily<Body> = {
 
   plain: {
     fields: ['uploads', 'n', 'size', 'quality'],
+    shapes: () => SIZES,
     body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
   },
 }

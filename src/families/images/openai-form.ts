@@ -13,6 +13,7 @@ import {
   type Model,
   type ParsedRequest,
   type PlainField,
+  type PlainForm,
   type Quantities,
   type Unit,
   type Upload,
@@ -137,7 +138,7 @@ export function openaiImagesOn<Body>(name: string, own: OwnForm<Body>): MadeFami
     body: OpenaiBody,
     ...(own.takes && { takes: own.takes }),
     plain: {
-      fields: plainFieldsOf(own, 'images'),
+      ...plainOf(own, 'images'),
       body: ({ text, images, ...options }) => ({
         prompt: text,
         ...options,
@@ -168,15 +169,21 @@ export function openaiEditsOn<Body>(name: string, own: OwnForm<Body>): MadeFamil
     },
 
     plain: {
-      fields: plainFieldsOf(own, 'uploads'),
+      ...plainOf(own, 'uploads'),
       body: ({ text, uploads, ...options }) => ({ prompt: text, image: uploads, ...options }),
     },
   }
 }
 
-function plainFieldsOf<Body>({ family }: OwnForm<Body>, images: PlainField): PlainField[] {
-  const own = family.plain.fields
-  return ['n', 'size', ...(own.includes('quality') ? (['quality'] as const) : []), images]
+function plainOf<Body>({ family }: OwnForm<Body>, images: PlainField): Omit<PlainForm, 'body'> {
+  const { fields: own, shapes } = family.plain
+  const fields: PlainField[] = [
+    'n',
+    'size',
+    ...(own.includes('quality') ? (['quality'] as const) : []),
+    images,
+  ]
+  return { fields, ...(shapes && { shapes }) }
 }
 
 /** The members that are the same for new and edited pictures. `images` are the references as addresses or data URLs. */

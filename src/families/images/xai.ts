@@ -149,6 +149,7 @@ export const xaiImages: MadeFamily<Body> = {
 
   plain: {
     fields: ['n', 'size', 'quality', 'resolution', 'images'],
+    shapes: () => ASPECT_RATIOS,
     body: ({ text, images, ...options }) => ({
       prompt: text,
       ...options,

@@ -2,12 +2,15 @@
 // /v1. All must lead into the same line, prices and counter as the operations that they are translated to.
 
 import { Elysia } from 'elysia'
+import { type Catalogue, formsBehind, idOfName } from '../../catalogue/models'
 import type { Model } from '../../contract/family'
+import type { Form } from '../../contract/form'
 import { type Operation, operationOf } from '../../contract/operations'
 import { GatewayError } from '../../lib/errors'
 import { fieldOf, parseBody, scanBody } from '../../lib/json/body'
 import { editObject } from '../../lib/json/json'
-import { isObject } from '../../lib/objects'
+import { asObject, isObject } from '../../lib/objects'
+import { formInMemory, pictureUpload } from '../../mcp/forms'
 import { inDialect } from '../../request/check'
 import type { CheckModel, Gateway } from '../../request/line'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
@@ -19,6 +22,13 @@ import { contentsMethods, type ContentsMethod as Method } from '../contents-meth
 import { errorResponse, withFieldNames } from '../errors'
 import { decodedId, queryOf } from '../target'
 import { EMBEDDING_FIELDS, embeddingAnswerOf, rewordEmbedding } from './contents-embeddings'
+import {
+  editsNothing,
+  PICTURE_FIELDS,
+  type PictureRequest,
+  picturesInContents,
+  rewordPictures,
+} from './contents-images'
 import { inStreamForm } from './contents-stream'
 import { HttpIncoming, type IncomingWorld } from './operations'
 
@@ -29,7 +39,7 @@ const operationBehind = (method: Method): Operation => ({
   dialect: 'gemini',
 })
 
-type ContentsWorld = KeyedWorld & TokenCountWorld & IncomingWorld
+type ContentsWorld = KeyedWorld & TokenCountWorld & IncomingWorld & { catalogue: Catalogue }
 
 export function contentsRoutes(
   world: ContentsWorld,
@@ -44,6 +54,7 @@ export function contentsRoutes(
     try {
       const { model, method } = targetOf(path)
       if (contentsMethods[method] === 'embeddings') names = EMBEDDING_FIELDS
+      else if (methods.drawn(model).length > 0) names = PICTURE_FIELDS
       const response = await methods.answer(request, listener, { model, method, requestId })
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response
@@ -81,9 +92,19 @@ class Methods {
 
   answer(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     if (target.method === 'countTokens') return this.countTokens(request, listener, target)
-    return contentsMethods[target.method] === 'contents'
-      ? this.generate(request, listener, target)
-      : this.embed(request, listener, target)
+    if (contentsMethods[target.method] === 'embeddings') return this.embed(request, listener, target)
+    const drawn = this.drawn(target.model)
+    return drawn.length > 0
+      ? this.draw(request, listener, target, drawn)
+      : this.generate(request, listener, target)
+  }
+
+  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
+  drawn(model: string): readonly Model[] {
+    const { catalogue } = this.world
+    const forms = formsBehind(catalogue, idOfName(catalogue, model))
+    if (forms.some(({ family }) => family.operation === 'contents')) return []
+    return forms.filter(({ family: { operation } }) => operation === 'image' || operation === 'image-edit')
   }
 
   private async countTokens(request: Request, listener: Listener | null, target: Target): Promise<Response> {
@@ -123,6 +144,30 @@ class Methods {
     return stream ? inStreamForm(response, queryOf(request).get('alt') === 'sse') : response
   }
 
+  private async draw(
+    request: Request,
+    listener: Listener | null,
+    { model, method, requestId }: Target,
+    forms: readonly Model[],
+  ): Promise<Response> {
+    const incoming = new PictureIncoming(
+      forms,
+      { model },
+      this.world,
+      this.bodies,
+      { ...operationBehind('generateContent'), name: 'image' },
+      request,
+      listener,
+      requestId,
+    )
+    const response = await this.gateway.handle(incoming)
+    const headers = new Headers(response.headers)
+    if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
+    const id = headers.get('x-gateway-model') ?? model
+    const answer = Response.json(picturesInContents(await response.json(), id, requestId), { headers })
+    return method === 'generateContent' ? answer : inStreamForm(answer, queryOf(request).get('alt') === 'sse')
+  }
+
   private async embed(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     const { model, method, requestId } = target
     const isBatch = method === 'batchEmbedContents'
@@ -158,7 +203,7 @@ class AddressedIncoming extends HttpIncoming {
     super(...of)
   }
 
-  override async body(check: CheckModel): Promise<Uint8Array> {
+  override async body(check: CheckModel): Promise<Uint8Array | Form> {
     checkNamed(check, this.named.model)
     return withNamed((await super.body(() => {})) as Uint8Array, this.named)
   }
@@ -179,6 +224,47 @@ class EmbeddingIncoming extends AddressedIncoming {
     this.ignored = reworded.ignored
     return reworded.body
   }
+}
+
+/** A request for pictures. Those in it make it an edit, which has a form of its own. */
+class PictureIncoming extends AddressedIncoming {
+  ignored: readonly string[] = []
+
+  constructor(
+    private readonly forms: readonly Model[],
+    ...of: ConstructorParameters<typeof AddressedIncoming>
+  ) {
+    super(...of)
+  }
+
+  override async body(check: CheckModel): Promise<Uint8Array | Form> {
+    const given = parseBody(scanBody((await super.body(check)) as Uint8Array))
+    const edits = picturesIn(given)
+    const name = edits ? 'image-edit' : 'image'
+    const model = this.forms.find(({ family }) => family.operation === name)
+    if (!model) throw editsNothing(this.forms[0] as Model)
+    const request = rewordPictures(given, model)
+    this.ignored = request.ignored
+    if (!edits) return Buffer.from(JSON.stringify(request.body))
+    this.operation = { ...this.operation, name, body: 'form' }
+    return formOf(request)
+  }
+}
+
+/** Whether a request has pictures to edit. */
+function picturesIn({ contents }: Record<string, unknown>): boolean {
+  return [contents]
+    .flat()
+    .some((turn) =>
+      [asObject(turn).parts]
+        .flat()
+        .some((part) => isObject(part) && ('inlineData' in part || 'inline_data' in part)),
+    )
+}
+
+async function formOf({ body, pictures }: PictureRequest): Promise<Form> {
+  const uploads = await Promise.all(pictures.map((picture) => pictureUpload('contents', picture)))
+  return formInMemory(body, { image: uploads }, pictures)
 }
 
 /** The body with what its address says. It may name the model too, as `models/…`; the address counts. */

@@ -113,7 +113,7 @@ async function asImageTask(response: Response): Promise<Response> {
  * A request over HTTP, as the request line takes it. A class, because new functions for each request would cost more.
  */
 export class HttpIncoming implements Incoming {
-  readonly operation: Operation
+  operation: Operation
   readonly requestId: string
   readonly clientAddress: string | null
   readonly authorization: Authorization

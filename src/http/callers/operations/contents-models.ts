@@ -66,7 +66,10 @@ export function contentsPage(
 }
 
 export function shownInContents({ id }: ListedModel, card?: ModelCard): ContentsModel {
-  const isServed = (operation: string) => card?.operations.some((name) => name === operation)
+  const isServed = (operation: string) =>
+    card?.operations.some(
+      (name) => name === operation || (operation === 'contents' && name.startsWith('image')),
+    )
   return {
     name: `models/${id}`,
     version: '1',

@@ -11,11 +11,13 @@ import { Dialog } from './parts/form'
 import { Icon } from './parts/icon'
 import { Failed, Waiting } from './parts/loaded'
 import { SandboxBadge } from './parts/sandbox-badge'
+import { SecretGuard } from './parts/secret'
 import { Search } from './search'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
 
-const loadedPages = new Map<string, FunctionComponent>()
+/** Pages that were loaded. Operators and holders of keys have pages of one name. */
+const loadedPages = new Map<ConsolePage, FunctionComponent>()
 
 export function Frame({ page: name }: { page: string }) {
   const { kind } = session.value ?? {}
@@ -35,8 +37,13 @@ export function Frame({ page: name }: { page: string }) {
       <Header />
       <SideBar own={own} current={page?.name ?? FIRST_PAGE} />
       <main id="main" tabIndex={-1} aria-label={title}>
-        {page ? <PagePlace page={page} key={page.name} /> : <p class="empty">{texts.noPages}</p>}
+        {page ? (
+          <PagePlace page={page} key={`${page.kind} ${page.name}`} />
+        ) : (
+          <p class="empty">{texts.noPages}</p>
+        )}
       </main>
+      <SecretGuard />
       {isHelpOpen && <KeysHelp own={own} close={() => setHelpOpen(false)} />}
     </div>
   )
@@ -145,19 +152,19 @@ function PagePlace({ page }: { page: ConsolePage }) {
     setError(undefined)
     page.load().then(
       ({ default: component }) => {
-        loadedPages.set(page.name, component)
+        loadedPages.set(page, component)
         if (!isGone.current) setTurn((turn) => turn + 1)
       },
       (fault) => !isGone.current && setError(ApiError.from(fault)),
     )
   }
   useEffect(() => {
-    if (!loadedPages.has(page.name)) load()
+    if (!loadedPages.has(page)) load()
     return () => {
       isGone.current = true
     }
   }, [])
-  const Page = loadedPages.get(page.name)
+  const Page = loadedPages.get(page)
   if (Page) return <Page />
   return (
     <>

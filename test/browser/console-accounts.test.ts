@@ -35,6 +35,53 @@ afterAll(async () => {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
+test('a secret that is shown once is not lost by a key press or a link', () =>
+  visiting('operator', async ({ page, open, axe }) => {
+    await open('keys')
+    await page.getByRole('link', { name: 'New key' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('kept')
+    await page.getByRole('button', { name: 'New key' }).click()
+    const secret = await page.locator('.secret code').first().textContent()
+    const question = page.getByRole('dialog', { name: 'The secret is not saved' })
+    for (const leave of [
+      () => page.keyboard.press('Escape'),
+      () => page.getByRole('link', { name: 'Requests' }).first().click(),
+      () => page.getByRole('link', { name: 'Close' }).click(),
+    ]) {
+      await leave()
+      await question.waitFor()
+      await question.getByRole('button', { name: 'Stay' }).click()
+      expect(await page.locator('.secret code').first().textContent()).toBe(secret)
+    }
+    await page.keyboard.press('Escape')
+    await question.waitFor()
+    expect(await axe()).toEqual([])
+    const downloading = page.waitForEvent('download')
+    await question.getByRole('button', { name: 'Download and leave' }).click()
+    const text = await Bun.file((await (await downloading).path()) as string).text()
+    expect(text).toContain(`${secret}\n`)
+    expect(text).toContain('whsec_')
+    await page.locator('.panel').waitFor({ state: 'detached' })
+    // Nothing is asked once there is nothing to lose.
+    await page.getByRole('link', { name: 'Requests' }).first().click()
+    expect(await question.count()).toBe(0)
+    expect(page.url()).toContain('#/requests')
+  }))
+
+test('a secret is copied where a page has no clipboard, and may be left then', () =>
+  visiting('operator', async ({ page, open }) => {
+    await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    await open('keys')
+    await page.getByRole('link', { name: 'New key' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('copied')
+    await page.getByRole('button', { name: 'New key' }).click()
+    for (const place of [0, 1])
+      await page.locator('.secret').nth(place).getByRole('button', { name: 'Copy' }).click()
+    expect(await page.getByRole('button', { name: 'Copied' }).count()).toBe(2)
+    await page.keyboard.press('Escape')
+    await page.locator('.panel').waitFor({ state: 'detached' })
+  }))
+
 test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
   visiting(
     'operator',

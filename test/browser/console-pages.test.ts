@@ -358,6 +358,19 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
     await page.getByRole('heading', { name: 'Account alice' }).waitFor({ state: 'detached' })
   }))
 
+test('a key that signs in after an operator, in the same tab, gets pages of its own', () =>
+  visiting('viewer', async ({ page, open, settled }) => {
+    await open('models')
+    const ofOperators = await page.locator('main').textContent()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('Token or key').fill(gateway.secret)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await settled()
+    expect(page.url()).toEndWith('#/models')
+    expect(await page.locator('main').textContent()).not.toBe(ofOperators)
+    expect(await page.getByText('You may not see this').count()).toBe(0)
+  }))
+
 test('signing out ends the session, and the address leads back after the next sign-in', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     await open('requests?status=failed')

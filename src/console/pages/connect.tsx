@@ -15,9 +15,10 @@ import { urlOf } from '../api'
 import { askKey, askPrices, type PricedModel, rollKey, rollWebhookSecret } from '../key-api'
 import { Choice } from '../parts/choice'
 import { Code } from '../parts/code'
-import { Copy, Danger, Secret } from '../parts/form'
+import { Copy, Danger } from '../parts/form'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { Facts } from '../parts/panel'
+import { Secret } from '../parts/secret'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.connect

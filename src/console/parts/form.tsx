@@ -230,11 +230,30 @@ export function Action({ title, act, onDone }: ActionProps) {
   )
 }
 
+interface CopyProps {
+  text: string
+  title?: string
+  onCopied?(): void
+}
+
+/** Copies a text. Pages that were loaded without TLS from another machine have no clipboard: the text is selected and copied there. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  // Inside an open dialog, as nothing outside it can be selected.
+  ;(document.querySelector('dialog[open]') ?? document.body).append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}
+
 /** A text to copy, such as a secret that is shown once. */
-export function Copy({ text, title = texts.copy }: { text: string; title?: string }) {
+export function Copy({ text, title = texts.copy, onCopied }: CopyProps) {
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
-    await navigator.clipboard.writeText(text)
+    await copyText(text)
+    onCopied?.()
     setCopied(true)
     setTimeout(() => setCopied(false), 2_000)
   }
@@ -242,19 +261,5 @@ export function Copy({ text, title = texts.copy }: { text: string; title?: strin
     <button type="button" onClick={copy}>
       {isCopied ? texts.copied : title}
     </button>
-  )
-}
-
-/** A secret that the server has made just now, and tells only once. */
-export function Secret({ title, text }: { title: string; text: string }) {
-  return (
-    <div class="secret">
-      <p>
-        <strong>{title}</strong> {texts.shownOnce}
-      </p>
-      <p>
-        <code>{text}</code> <Copy text={text} />
-      </p>
-    </div>
   )
 }

@@ -1,0 +1,105 @@
+// A secret that the server has just made and never shows again. While it has been neither copied nor downloaded, a key, a link or a
+// closed tab must not lose it without a question.
+
+import { signal } from '@preact/signals'
+import { useEffect, useState } from 'preact/hooks'
+import { texts } from '../texts'
+import { Copy, Dialog } from './form'
+
+/** Secrets that are shown and not saved yet: their titles by their texts. */
+const unsaved = signal<ReadonlyMap<string, string>>(new Map())
+
+function forget(text: string): void {
+  unsaved.value = new Map([...unsaved.value].filter(([each]) => each !== text))
+}
+
+export function Secret({ title, text }: { title: string; text: string }) {
+  useEffect(() => {
+    unsaved.value = new Map([...unsaved.value, [text, title]])
+    return () => forget(text)
+  }, [text])
+  return (
+    <div class="secret">
+      <p>
+        <strong>{title}</strong> {texts.shownOnce}
+      </p>
+      <p>
+        <code>{text}</code> <Copy text={text} onCopied={() => forget(text)} />{' '}
+        <button type="button" onClick={() => download([[text, title]])}>
+          {texts.download}
+        </button>
+      </p>
+    </div>
+  )
+}
+
+/** Saves secrets as a text file, each below its title. */
+function download(secrets: readonly (readonly [text: string, title: string])[]): void {
+  const lines = secrets.flatMap(([text, title]) => [title, text, ''])
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(new Blob([lines.join('\n')], { type: 'text/plain' }))
+  link.download = 'secret.txt'
+  link.click()
+  URL.revokeObjectURL(link.href)
+  for (const [text] of secrets) forget(text)
+}
+
+/** Asks before the page that shows an unsaved secret is left, and goes on once that is answered. */
+export function SecretGuard() {
+  const [leave, setLeave] = useState<() => void>()
+  const isNeeded = unsaved.value.size > 0
+  useEffect(() => {
+    if (!isNeeded) return
+    const hold = (event: Event, goOn: () => void) => {
+      // These listeners outlive what they guard by a moment.
+      if (unsaved.peek().size === 0) return
+      event.preventDefault()
+      event.stopPropagation()
+      setLeave(() => goOn)
+    }
+    const click = (event: MouseEvent) => {
+      const link = event.target instanceof Element && event.target.closest<HTMLElement>('a[href^="#"]')
+      if (link && !link.closest('dialog')) hold(event, () => link.click())
+    }
+    const press = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape' || document.querySelector('dialog[open]')) return
+      const closing = document.querySelector<HTMLElement>('[data-closes]')
+      if (closing) hold(event, () => closing.click())
+    }
+    const close = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('click', click, true)
+    addEventListener('keydown', press, true)
+    addEventListener('beforeunload', close)
+    return () => {
+      removeEventListener('click', click, true)
+      removeEventListener('keydown', press, true)
+      removeEventListener('beforeunload', close)
+    }
+  }, [isNeeded])
+  if (!leave) return null
+  const goOn = () => {
+    setLeave(undefined)
+    unsaved.value = new Map()
+    leave()
+  }
+  return (
+    <Dialog title={texts.unsavedSecret} close={() => setLeave(undefined)} closing={texts.stay}>
+      <p>{texts.unsavedSecretMeans}</p>
+      <p>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            download([...unsaved.value])
+            goOn()
+          }}
+        >
+          {texts.downloadAndLeave}
+        </button>{' '}
+        <button type="button" class="danger" onClick={goOn}>
+          {texts.leaveWithoutSecret}
+        </button>
+      </p>
+    </Dialog>
+  )
+}

@@ -31,9 +31,10 @@ export interface TaskContract<Body = unknown> {
    * cannot. Absent: no model of the family can.
    */
   remix?(prompt: string, earlier: EarlierVideo, model: Model): Record<string, unknown>
-  poll(upstreamId: string, pollContext: PollContext): Call
+  /** The call for the state of a task. Facts that cannot be read any more fail only the calls that need them. */
+  poll(upstreamId: string, task: KeptFacts): Call
   /** The call that stops a task. Absent: the vendor cannot. */
-  cancel?(upstreamId: string, pollContext: PollContext): Call
+  cancel?(upstreamId: string, task: KeptFacts): Call
   /**
    * Whether the vendor's answer to that call says that the task has stopped. False where the vendor only tries to: the task goes
    * on until its state says more. Absent: every answer of success does.
@@ -70,6 +71,11 @@ export interface OwnTaskForm {
   submitted(upstreamId: string): object
   /** A task in the vendor's words, made of its document here. */
   shown(upstreamId: string, document: Readonly<Record<string, unknown>>): { status: number; body: object }
+}
+
+/** Facts about the request of a task, which are read when they are needed. */
+export interface KeptFacts {
+  readonly pollContext: PollContext
 }
 
 export type PollContext = Readonly<Record<string, unknown>>

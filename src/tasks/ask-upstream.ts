@@ -32,10 +32,11 @@ export function modelOf({ models }: Pick<Catalogue, 'models'>, task: Task): Mode
 export async function askUpstream(after: After, task: Task, model: Model): Promise<PollAnswer> {
   const contract = taskOf(model.family)
   if (!contract || task.upstreamId === null) return { error: 'the task has no vendor to ask' }
-  const { upstreamId, pollContext } = task
+  const { upstreamId } = task
   try {
     const limitMs = contract.result ? HALF_POLL_MS : POLL_TIMEOUT_MS
-    const state = await ask(after, task, model, contract.poll(upstreamId, pollContext), limitMs)
+    const state = await ask(after, task, model, contract.poll(upstreamId, task), limitMs)
+    const { pollContext } = task
     const call = contract.result?.call(state, upstreamId, pollContext)
     const outcome =
       call && contract.result
@@ -75,7 +76,7 @@ export async function stopAtUpstream(
   model: Model | undefined,
 ): Promise<{ stopped: true } | { stopped: false; reason: string }> {
   const contract = model && taskOf(model.family)
-  const call = task.upstreamId !== null && contract?.cancel?.(task.upstreamId, task.pollContext)
+  const call = task.upstreamId !== null && contract?.cancel?.(task.upstreamId, task)
   if (!model || !call) return { stopped: false, reason: 'Tasks of this model cannot be stopped.' }
   try {
     if (!contract?.hasStopped) {

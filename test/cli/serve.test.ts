@@ -312,6 +312,9 @@ test('every start fills the demonstration account, and passes over a revoked dem
   expect(deposits.map((entry: Json) => entry.balance_after_usd)).toEqual(['10.00', '10.00'])
 })
 
+/** How long a stop by a second signal takes at most before the process ends, in milliseconds (`src/app/server.ts`). */
+const STOP_NOW_MS = 2_500
+
 const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
   ['SIGINT', 'SIGINT'],
   ['SIGTERM', 'SIGTERM'],
@@ -332,14 +335,17 @@ for (const [first, second] of stoppings) {
 
 test.concurrent('a signal that comes more than a second after the first cuts what runs, with the reason', async () => {
   const { server, told } = await serve(['--data-dir', 'later'])
-  const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text()
+  const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text().catch(String)
   server.stop('SIGINT')
   await server.logged('Stopping', 1)
   await Bun.sleep(1_500)
+  const stoppedAt = performance.now()
   server.stop('SIGINT')
   expect((await server.ended).code).toBe(1)
   const text = await cut
-  expect(text).toContain('shutting_down')
+  // On a busy machine the time of a stop may be over before the last bytes are sent.
+  if (text.includes('ECONNRESET')) expect(performance.now() - stoppedAt).toBeGreaterThan(STOP_NOW_MS)
+  else expect(text).toContain('shutting_down')
   expect(text).not.toContain('[DONE]')
 })
 

@@ -244,7 +244,7 @@ test('every kind can be tried with its simulator', async () => {
     }),
   )
   // These have no list of models, in fact or in their simulators.
-  const reached = ['dashscope', 'voyage', 'ark', 'cohere']
+  const reached = ['dashscope', 'voyage', 'ark', 'cohere', 'fal']
   expect(Object.fromEntries(states)).toEqual(
     Object.fromEntries(states.map(([name]) => [name, reached.includes(name) ? 'reached' : 'ready'])),
   )

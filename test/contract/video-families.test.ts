@@ -181,8 +181,8 @@ describe.each(Object.values(videoVendors))(
         JSON.stringify(contract.pollContext(odd, { upstreamModel: model } as Model)).length,
       ).toBeLessThan(200)
       for (const { path } of [
-        contract.poll('../a?b#c', pollContext),
-        contract.cancel?.('../a?b#c', pollContext),
+        contract.poll('../a?b#c', { pollContext }),
+        contract.cancel?.('../a?b#c', { pollContext }),
       ].filter(isGiven))
         expect(path).toContain('/..%2Fa%3Fb%23c')
     })

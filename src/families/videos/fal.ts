@@ -187,8 +187,8 @@ export const falVideo: TaskFamily<Body> = {
       ...(filesIn(body).videos > 0 && { isFromVideo: true }),
       ...(EDITS.test(model.upstreamModel) && { isEdit: true }),
     }),
-    poll: (upstreamId, pollContext) => requestCall('GET', upstreamId, pollContext, '/status'),
-    cancel: (upstreamId, pollContext) => requestCall('PUT', upstreamId, pollContext, '/cancel'),
+    poll: (upstreamId, task) => requestCall('GET', upstreamId, task.pollContext, '/status'),
+    cancel: (upstreamId, task) => requestCall('PUT', upstreamId, task.pollContext, '/cancel'),
     // A request that runs is only asked to stop: fal.ai/docs/inference-api/queue/cancel, 2026-11.
     hasStopped: (reply) => (reply as Reply).status !== 'CANCELLATION_REQUESTED',
     outcome: stateOf,

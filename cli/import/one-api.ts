@@ -1,7 +1,7 @@
 // Reads the database of One API or of New API, whose tables are of one family: users, tokens, channels, options. Tokens
 // stand there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
 
-import { hashSecret, hintOf, isImportableSecret, unlimited } from '../../src/accounts/keys'
+import { hashSecret, hintOf, importedSecretOf, unlimited } from '../../src/accounts/keys'
 import type { PriceConfig } from '../../src/config/models/prices'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { asObject } from '../../src/lib/objects'
@@ -127,7 +127,7 @@ function readTokens(
     const secret = `sk-${textIn(row, 'key')}`
     if (isDeleted(row)) leave('was deleted there')
     else if (!account) leave('its user is not carried over')
-    else if (!isImportableSecret(secret)) leave('its secret is too short to be safe: make a new key')
+    else if (importedSecretOf(secret) === undefined) leave('its secret is too short to be safe: make a new key')
     else {
       const restriction = textIn(row, 'subnet') || textIn(row, 'allow_ips')
       if (restriction !== '')

@@ -6,7 +6,7 @@ import type { Db } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { isInNetworks } from '../lib/network'
-import { findKey, findKeyByHash, hashSecret, isImportableSecret, isSecret, type Key } from './keys'
+import { findKey, findKeyByHash, hashSecret, importedSecretOf, isSecret, type Key } from './keys'
 import { SessionToken, useSession } from './sessions'
 
 /** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
@@ -80,14 +80,16 @@ function createHeaderLookUp(
   const reading = new Map<string, Promise<Key>>()
 
   async function read(authorization: string | null): Promise<Key> {
-    const secret = secretOf(authorization)
+    const sent = secretOf(authorization)
+    const secret = isSecret(sent) ? sent : importedSecretOf(sent)
     // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
     // check digits, and of foreign ones the hashes are known.
-    if (!isSecret(secret) && !(isImportableSecret(secret) && (await isImported(hashSecret(secret))))) {
+    const hash = secret === undefined ? undefined : hashSecret(secret)
+    if (hash === undefined || !(isSecret(sent) || (await isImported(hash)))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
     const readAt = monotonic()
-    const found = await findKeyByHash(db, hashSecret(secret))
+    const found = await findKeyByHash(db, hash)
     if (!found) throw unauthorized('Incorrect API key.')
     const key = withPlan(found, plan)
     if (cache.size >= CACHE_ENTRIES) cache.clear()

@@ -91,9 +91,13 @@ export function isSecret(text: string): boolean {
  */
 const IMPORTED_FORM = /^sk-[\w.-]{17,253}$/
 
-/** Whether a text can be the secret of a key that was imported. */
-export function isImportableSecret(text: string): boolean {
-  return IMPORTED_FORM.test(text)
+/**
+ * The secret of an imported key that a caller may have sent; undefined for text of another form. One API and New API accept
+ * their keys with and without `sk-` (middleware/auth.go trims that prefix), so a bare key gets it back.
+ */
+export function importedSecretOf(text: string): string | undefined {
+  const secret = text.startsWith('sk-') ? text : `sk-${text}`
+  return IMPORTED_FORM.test(secret) ? secret : undefined
 }
 
 export function hashSecret(secret: string): string {

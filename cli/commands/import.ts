@@ -29,6 +29,7 @@ const importArgs = {
     valueHint: 'NAME',
     description: 'A name for the other gateway, where several of its kind move in',
   },
+  merge: { type: 'boolean', description: 'Add to accounts of equal names that are not from this source' },
   'write-config': {
     type: 'string',
     valueHint: 'FILE',
@@ -45,6 +46,7 @@ const importArgs = {
 interface ImportFlags extends SettingsFlags {
   yes?: boolean | undefined
   source?: string | undefined
+  merge?: boolean | undefined
   'write-config'?: string | undefined
   'write-env'?: string | undefined
   json?: boolean | undefined
@@ -121,7 +123,7 @@ async function moveIn(flags: ImportFlags, kind: string, read: () => Promise<Foun
   const found = await read()
   await withDatabase(flags, async (db) => {
     const source = flags.source === undefined ? kind : `${kind} ${flags.source}`
-    const plan = await planImport(db, found, source)
+    const plan = await planImport(db, found, { source, isMerging: flags.merge === true })
     const faults = faultsOfFound(found)
     plan.left.push(...faults.map((why) => ({ what: 'the configuration', why })))
     if (flags.yes) await carryAll(db, plan, kind)

@@ -3,6 +3,7 @@
 
 import { introduceAccount } from '../../src/accounts/accounts'
 import { importKey } from '../../src/accounts/keys'
+import { bookOf } from '../../src/billing/ledger/balances'
 import { addCredit, openAccount } from '../../src/billing/ledger/ledger'
 import { transferId } from '../../src/billing/ledger/transfers'
 import { apply, type Db } from '../../src/db/db'
@@ -36,46 +37,61 @@ interface Source {
   randomBytes(count: number): Uint8Array
 }
 
-/** Compares what was found with what is here. `source` tells two gateways of one kind apart. Nothing is changed. */
-export async function planImport(db: Db, found: Found, source: string): Promise<Plan> {
+/**
+ * Compares what was found with what is here. `source` tells two gateways of one kind apart. An account of an equal name that did
+ * not come from this source stays as it is, unless `isMerging`: it may be another customer's money. Nothing is changed.
+ */
+export async function planImport(
+  db: Db,
+  found: Found,
+  { source, isMerging }: { source: string; isMerging: boolean },
+): Promise<Plan> {
   const names = new Set(await column(db, 'select name as value from accounts'))
-  const hashes = new Set(await column(db, 'select hash as value from keys'))
-  const credits = new Map(
-    (await db.query({ sql: `select id, amount from transfers where note like '${CREDIT_NOTE}%'` })).map(
-      ({ id, amount }) => [id as string, amount as number],
-    ),
-  )
-  const left: SkippedItem[] = []
+  const keysHere = await db.query({ sql: 'select hash, account from keys' })
+  const hashes = new Map(keysHere.map(({ hash, account }) => [hash as string, account as string]))
+  const opened = await db.query({
+    sql: `select id, to_book, amount from transfers where note like '${CREDIT_NOTE}%'`,
+  })
+  const credits = new Map(opened.map(({ id, amount }) => [id as string, amount as number]))
+  const openedBooks = new Set(opened.map(({ to_book: book }) => book as string))
   const closed = new Set(
     await column(db, 'select name as value from account_details where closed_at is not null'),
   )
-  for (const { name } of found.accounts)
-    if (closed.has(name))
-      left.push({ what: `account ${name}`, why: 'is closed here permanently: rename the user there' })
-  const carriedOwners = new Set(
-    found.keys.filter(({ hash }) => hashes.has(hash)).map(({ account }) => account),
-  )
-  const owners = new Set(found.keys.map(({ account }) => account))
-  const open = found.accounts.filter(({ name }) => !closed.has(name))
-  const accounts = open.map((account): PlannedAccount => {
+  const left: SkippedItem[] = []
+  const accounts: PlannedAccount[] = []
+  for (const account of found.accounts) {
+    const { name, balanceNano } = account
+    const what = `account ${name}`
+    if (closed.has(name)) {
+      left.push({ what, why: 'is closed here permanently: rename the user there' })
+      continue
+    }
     const creditId = transferId(`import ${source} ${account.id}`)
     const credited = credits.get(creditId)
-    const isHere = names.has(account.name)
-    const isCredited = credited !== undefined || account.balanceNano === 0
-    const state = !isHere ? 'new' : isCredited ? 'carried' : 'exists'
-    const what = `account ${account.name}`
-    const brings = account.balanceNano > 0 || owners.has(account.name)
-    if (isHere && brings && credited === undefined && !carriedOwners.has(account.name))
-      left.push({ what, why: 'is here already: its balance and keys are added to it' })
-    if (credited !== undefined && credited !== account.balanceNano)
+    const own = found.keys.filter((key) => key.account === name)
+    const isHere = names.has(name)
+    // Whoever holds a key of the account may spend from it, so a key says that it is the same; not that its money is new.
+    const isOfSource =
+      credited !== undefined ||
+      (own.some(({ hash }) => hashes.get(hash) === name) && !openedBooks.has(bookOf(name)))
+    if (isHere && !isOfSource && (balanceNano > 0 || own.length > 0)) {
+      const why = isMerging
+        ? 'is here already: its balance and keys are added to it'
+        : 'is here already and is not from this source: nothing is added to it. Rename the user there, or use --merge if both are the same customer'
+      left.push({ what, why })
+      if (!isMerging) continue
+    }
+    if (credited !== undefined && credited !== balanceNano)
       left.push({
         what,
-        why: `began here with $${formatUsd(credited)} and has $${formatUsd(account.balanceNano)} there now: correct it by hand`,
+        why: `began here with $${formatUsd(credited)} and has $${formatUsd(balanceNano)} there now: correct it by hand`,
       })
-    return { ...account, state, creditId }
-  })
+    const isCredited = credited !== undefined || balanceNano === 0
+    accounts.push({ ...account, creditId, state: !isHere ? 'new' : isCredited ? 'carried' : 'exists' })
+  }
+  const carried = new Set(accounts.map(({ name }) => name))
   const keys = found.keys
-    .filter(({ account }) => !closed.has(account))
+    .filter(({ account }) => carried.has(account))
     .map((key): PlannedKey => ({ ...key, state: hashes.has(key.hash) ? 'carried' : 'new' }))
   return { accounts, keys, left: [...found.left, ...left] }
 }
@@ -84,11 +100,17 @@ async function column(db: Db, sql: string): Promise<string[]> {
   return (await db.query({ sql })).map(({ value }) => value as string)
 }
 
-/** Carries over what a plan says is new. Each account and each key is one transaction, so a run that was cut goes on. */
+/**
+ * Carries over what a plan says is new. Each account and each key is one transaction, and the keys of an account follow it: they
+ * show a later run that an account without money is from this source.
+ */
 export async function carryOut(db: Db, plan: Plan, source: Source): Promise<void> {
-  for (const account of plan.accounts) await carryAccount(db, account, source.now)
   const names = new Set(await column(db, 'select name as value from keys'))
-  for (const key of plan.keys) if (key.state === 'new') await carryKey(db, key, names, source)
+  for (const account of plan.accounts) {
+    await carryAccount(db, account, source.now)
+    for (const key of plan.keys)
+      if (key.account === account.name && key.state === 'new') await carryKey(db, key, names, source)
+  }
 }
 
 /** Opens an account with its details and its money, in one transaction. */

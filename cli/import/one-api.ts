@@ -127,7 +127,8 @@ function readTokens(
     const secret = `sk-${textIn(row, 'key')}`
     if (isDeleted(row)) leave('was deleted there')
     else if (!account) leave('its user is not carried over')
-    else if (importedSecretOf(secret) === undefined) leave('its secret is too short to be safe: make a new key')
+    else if (importedSecretOf(secret) === undefined)
+      leave('its secret is too short to be safe: make a new key')
     else {
       const restriction = textIn(row, 'subnet') || textIn(row, 'allow_ips')
       if (restriction !== '')

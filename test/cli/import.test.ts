@@ -438,8 +438,18 @@ describe('a command', () => {
     const first = await json('import', 'one-api', theirs, '--yes')
     expect(JSON.stringify(first.left_behind)).toContain('is closed here permanently')
     expect(first.accounts.map(({ name }: Json) => name)).toEqual(['alice', 'Bob-Muller'])
-    await json('import', 'one-api', theirs, '--yes', '--source', 'other')
+    // Equal names of another source are other customers, unless the operator says otherwise.
+    const second = ['import', 'one-api', theirs, '--yes', '--source', 'other']
+    const apart = await json(...second)
+    expect(apart.accounts).toEqual([])
+    expect(apart.keys).toEqual([])
+    expect(JSON.stringify(apart.left_behind)).toContain(
+      'account alice","why":"is here already and is not from',
+    )
+    expect(await json('balance', 'show', 'alice')).toMatchObject({ balance_usd: '2.469134' })
+    await json(...second, '--merge')
     expect(await json('balance', 'show', 'alice')).toMatchObject({ balance_usd: '4.938268' })
+    expect(JSON.stringify(await json(...second))).not.toContain('is here already')
     expect((await json('audit', '--action', 'import.run')).length).toBe(2)
   })
 

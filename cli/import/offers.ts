@@ -15,6 +15,8 @@ export interface Offer {
   weight: number
   /** Undefined if nobody knows it. */
   price: PriceConfig | 'free' | undefined
+  /** Why it has no price, if another reason than that no price is known. */
+  unpriced?: string
 }
 
 type Group = Omit<FoundModel, 'id'>
@@ -37,7 +39,8 @@ export function carryOffers(
       id === undefined
         ? 'its name cannot be the id of a model here'
         : priced.length === 0
-          ? 'its price is neither there nor in the built-in catalogue: add it by hand'
+          ? (offered.find(({ unpriced }) => unpriced !== undefined)?.unpriced ??
+            'its price is neither there nor in the built-in catalogue: add it by hand')
           : undefined
     if (id === undefined || why !== undefined) {
       found.left.push({ what: `model ${name}`, why: why ?? '' })

@@ -203,8 +203,8 @@ function readChannels(
       const upstreamModel = typeof mapping[name] === 'string' ? (mapping[name] as string) : name
       const priority = numberIn(row, 'priority') ?? 0
       const weight = numberIn(row, 'weight') ?? 0
-      const price = priceOf(name, upstreamModel, family, ratios)
-      const offer = { upstream: upstream.name, family, upstreamModel, priority, weight, price }
+      const priced = priceOf(name, upstreamModel, family, ratios)
+      const offer = { upstream: upstream.name, family, upstreamModel, priority, weight, ...priced }
       offers.set(name, [...(offers.get(name) ?? []), offer])
     }
   }
@@ -226,6 +226,9 @@ function readChannel(
   const kind = kinds[type]
   if (numberIn(row, 'status') !== ENABLED) return leave('is switched off there')
   if (!kind) return leave(`its type ${type} is not known here, or needs more than a key: add it by hand`)
+  const { keys, disabled } = keysOf(row)
+  if (keys.length === 0 && disabled > 0) return leave('all of its keys are switched off there')
+  if (disabled > 0) leave(`keys that are switched off there are not carried: ${disabled}`)
   const own = textIn(row, 'base_url').replace(/\/+$/, '')
   const address = (own || (kind.base ?? '')).replace(/\/chat\/completions$/, '')
   if (!URL.canParse(address)) return leave('has no address')
@@ -234,10 +237,6 @@ function readChannel(
   const name = names.take(title, `channel-${textIn(row, 'id')}`).toLowerCase()
   const path = kind.path ?? ''
   const apiVersion = kind.kind === 'azure' ? textIn(row, 'other') : ''
-  const keys = textIn(row, 'key')
-    .split('\n')
-    .map((key) => key.trim())
-    .filter((key) => key !== '')
   found.upstreams.push({
     name,
     kind: kind.kind,
@@ -248,34 +247,57 @@ function readChannel(
   return { name, kind: kind.kind, title }
 }
 
-/** The price of a model: that of one call, else ratios, else what the built-in catalogue says. */
+/**
+ * The keys of a channel that are in use, and how many are switched off. New API numbers the keys of a channel by their lines and
+ * keeps the states of those that it switched off (ChannelInfo of model/channel.go).
+ */
+function keysOf(row: SourceRow): { keys: string[]; disabled: number } {
+  const info = asObject(jsonIn(row, 'channel_info'))
+  const states = info.is_multi_key === true ? asObject(info.multi_key_status_list) : {}
+  const lines = textIn(row, 'key').split('\n')
+  const inUse = lines.filter((_, index) => Number(states[index] ?? ENABLED) === ENABLED)
+  return {
+    keys: inUse.map((key) => key.trim()).filter((key) => key !== ''),
+    disabled: lines.length - inUse.length,
+  }
+}
+
+/** The price of a model: that of one call, else ratios, else what the built-in catalogue says; or why it has none. */
 function priceOf(
   name: string,
   upstreamModel: string,
   family: string,
   ratios: Ratios,
-): PriceConfig | 'free' | undefined {
+): Pick<Offer, 'price' | 'unpriced'> {
   const fixed = priceText(ratios.modelPrice.get(name) ?? Number.NaN)
   if (fixed !== undefined) {
     const none = tokenPrice(family, { input: 1, output: 1 }) as PriceConfig
     const amounts = Object.keys(none).map((key) => [key, '0.00'])
-    return { ...Object.fromEntries(amounts), per_request: fixed }
+    return { price: { ...Object.fromEntries(amounts), per_request: fixed } }
   }
   const ratio = ratios.modelRatio.get(name)
-  if (ratio === undefined) return builtInPrice(upstreamModel, family)
+  if (ratio === undefined) return { price: builtInPrice(upstreamModel, family) }
   const input = (ratio * 1_000_000) / ratios.quotaPerUsd
   const times = (map: ReadonlyMap<string, number>) => {
     const factor = map.get(name)
     return factor === undefined ? undefined : input * factor
   }
   const dearer = ratios.completionRatio.get(name) ?? builtInOutputRatio(upstreamModel, family)
-  if (dearer === undefined && !family.endsWith('-embeddings') && input > 0) return undefined
-  return tokenPrice(family, {
+  if (dearer === undefined && !family.endsWith('-embeddings') && input > 0)
+    return {
+      price: undefined,
+      unpriced:
+        'its price of input is there, its completion ratio neither there nor in the built-in catalogue: add it by hand',
+    }
+  const price = tokenPrice(family, {
     input,
     output: input * (dearer ?? 1),
     cached: times(ratios.cacheRatio),
     written: times(ratios.writeRatio),
   })
+  return price === undefined
+    ? { price, unpriced: 'its ratios there are not a price: a number is missing, negative or too large' }
+    : { price }
 }
 
 /**

@@ -129,6 +129,8 @@ function expectFound(looked: Json): void {
     'token token 3 of alice: has used all that it may: it is paused',
     'model dall-e-3 of channel Main OpenAI: is paid in another way',
     'model never-priced: its price is neither',
+    'model half-priced: its price of input is there, its completion ratio neither there nor in the',
+    'model below-nothing: its ratios there are not a price',
     'channel asleep: is switched off',
     'channel draws: its type',
   ])
@@ -175,6 +177,10 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       expect(looked.done).toBe(false)
       expect(await json('accounts', 'list')).toEqual([])
       expectFound(looked)
+      const hasLeft = JSON.stringify(looked.left_behind).includes(
+        'keys that are switched off there are not carried: 1',
+      )
+      expect(hasLeft).toBe(flavor === 'new-api')
 
       const done = await json('import', flavor, theirs, '--yes')
       expect(done).toMatchObject({ done: true })

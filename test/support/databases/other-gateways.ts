@@ -122,21 +122,28 @@ function channels(baseUrl: string, isNew: boolean) {
     model_mapping: '',
     priority: 0,
     ...(isNew
-      ? { param_override: null, header_override: null, tag: null }
+      ? { param_override: null, header_override: null, tag: null, channel_info: '' }
       : { config: '', system_prompt: '' }),
     ...row,
   })
   return [
     channel(1, {
       name: 'Main OpenAI',
-      key: 'sk-vendor-1\nsk-vendor-2',
+      // As New API keeps a channel of several keys, of which it switched one off.
+      ...(isNew
+        ? {
+            key: 'sk-vendor-1\nsk-vendor-off\nsk-vendor-2',
+            channel_info:
+              '{"is_multi_key":true,"multi_key_size":3,"multi_key_status_list":{"1":3},"multi_key_mode":"random"}',
+          }
+        : { key: 'sk-vendor-1\nsk-vendor-2' }),
       models: 'gpt-4.1-mini,Best-Chat,dall-e-3,text-embedding-3-small',
       model_mapping: '{"Best-Chat":"gpt-4.1-mini"}',
       priority: 10,
       weight: 3,
     }),
     channel(2, { name: 'spare', models: 'gpt-4.1-mini', priority: 10, weight: 1 }),
-    channel(3, { name: 'last', models: 'gpt-4.1-mini,never-priced', priority: 1 }),
+    channel(3, { name: 'last', models: 'gpt-4.1-mini,never-priced,half-priced,below-nothing', priority: 1 }),
     channel(4, { name: 'asleep', models: 'gpt-4.1-mini', status: 2 }),
     channel(5, { name: 'draws', type: isNew ? 2 : 18, models: 'mj_imagine' }),
   ]
@@ -213,7 +220,11 @@ export function makeOneApi(
 function options(isNew: boolean): Rows[string] {
   return [
     { key: 'QuotaPerUnit', value: '500000' },
-    { key: 'ModelRatio', value: '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1}' },
+    {
+      key: 'ModelRatio',
+      value:
+        '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1,"half-priced":1,"below-nothing":-1}',
+    },
     { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5}' },
     { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
     ...(isNew ? [{ key: 'CacheRatio', value: '{"gpt-4.1-mini":0.25}' }] : []),

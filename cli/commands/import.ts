@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
 import { gatewayTime } from '../../src/app/clock'
 import { newId, randomBytes } from '../../src/app/world'
+import { hintOfCode } from '../../src/billing/selling/codes'
 import type { Db } from '../../src/db/db'
 import { lineOf } from '../../src/lib/error-line'
 import { formatUsd } from '../../src/lib/money'
@@ -138,8 +139,8 @@ async function moveIn(flags: ImportFlags, kind: string, read: () => Promise<Foun
 
 async function carryAll(db: Db, plan: Plan, kind: string): Promise<void> {
   const now = await gatewayTime(db, Date.now())
-  const news = { accounts: countNew(plan.accounts), keys: countNew(plan.keys) }
-  if (news.accounts + news.keys === 0) return
+  const news = { accounts: countNew(plan.accounts), keys: countNew(plan.keys), codes: countNew(plan.codes) }
+  if (news.accounts + news.keys + news.codes === 0) return
   const change = { action: 'import.run', target: `import:${kind}`, after: news }
   await carryOut(await auditedDb(db, change), plan, { now, newId, randomBytes })
 }
@@ -148,7 +149,7 @@ function countNew(rows: readonly { state: string }[]): number {
   return rows.filter(({ state }) => state !== 'carried').length
 }
 
-function reportOf(found: Found, { accounts, keys, left }: Plan, isDone: boolean): object {
+function reportOf(found: Found, { accounts, keys, codes, left }: Plan, isDone: boolean): object {
   return {
     done: isDone,
     accounts: accounts.map(({ name, state, balanceNano, isFrozen, plan: ofPlan }) => ({
@@ -164,6 +165,12 @@ function reportOf(found: Found, { accounts, keys, left }: Plan, isDone: boolean)
       state,
       hint,
       paused: isPaused,
+    })),
+    codes: codes.map(({ code, state, amountNano, note }) => ({
+      hint: hintOfCode(code),
+      state,
+      amount_usd: formatUsd(amountNano),
+      note,
     })),
     upstreams: found.upstreams.map(({ name, kind, baseUrl, keys: own }) => ({
       name,
@@ -193,6 +200,7 @@ function showPlan(found: Found, plan: Plan): void {
       [
         rows('accounts', plan.accounts, `$${formatUsd(total)} in all`),
         rows('keys', plan.keys),
+        rows('codes', plan.codes),
         ['upstreams', String(found.upstreams.length), '', 'for the configuration'],
         ['models', String(found.models.length), '', 'for the configuration'],
       ],
@@ -230,7 +238,8 @@ function showSome(titles: readonly string[], rows: readonly (readonly string[])[
 }
 
 function sayNext(found: Found, flags: ImportFlags): void {
-  if (!flags.yes) say('\nNothing was changed. With --yes accounts, balances and keys are carried over.')
+  if (!flags.yes)
+    say('\nNothing was changed. With --yes accounts, balances, keys and codes are carried over.')
   if (found.upstreams.length > 0 && flags['write-config'] === undefined)
     say('With --write-config FILE upstreams, models and prices are written.')
   const variables = found.upstreams.flatMap(({ keys }) => keys.map(({ variable }) => variable))

@@ -6,14 +6,18 @@ import { importKey } from '../../src/accounts/keys'
 import { bookOf } from '../../src/billing/ledger/balances'
 import { addCredit, openAccount } from '../../src/billing/ledger/ledger'
 import { transferId } from '../../src/billing/ledger/transfers'
+import { createCodes, hashCode } from '../../src/billing/selling/codes'
 import { apply, type Db } from '../../src/db/db'
 import { formatUsd } from '../../src/lib/money'
 import { makeWebhookSecret } from '../../src/webhooks/secrets'
 import { CommandFailed } from '../lib/errors'
-import type { Found, FoundAccount, FoundKey, SkippedItem } from './found'
+import type { Found, FoundAccount, FoundCode, FoundKey, SkippedItem } from './found'
 
 /** How the notes of opening credits begin. */
 const CREDIT_NOTE = 'opening balance'
+
+/** Codes that are stored in one transaction. */
+const CODES_AT_ONCE = 500
 
 interface PlannedAccount extends FoundAccount {
   /** Whether an account of this name is here, and whether it has its opening credit. */
@@ -25,9 +29,14 @@ interface PlannedKey extends FoundKey {
   state: 'new' | 'carried'
 }
 
+interface PlannedCode extends FoundCode {
+  state: 'new' | 'carried'
+}
+
 export interface Plan {
   accounts: PlannedAccount[]
   keys: PlannedKey[]
+  codes: PlannedCode[]
   left: SkippedItem[]
 }
 
@@ -93,7 +102,12 @@ export async function planImport(
   const keys = found.keys
     .filter(({ account }) => carried.has(account))
     .map((key): PlannedKey => ({ ...key, state: hashes.has(key.hash) ? 'carried' : 'new' }))
-  return { accounts, keys, left: [...found.left, ...left] }
+  return { accounts, keys, codes: await planCodes(db, found.codes), left: [...found.left, ...left] }
+}
+
+async function planCodes(db: Db, codes: readonly FoundCode[]): Promise<PlannedCode[]> {
+  const hashes = new Set(await column(db, 'select hash as value from top_up_codes'))
+  return codes.map((code) => ({ ...code, state: hashes.has(hashCode(code.code) ?? '') ? 'carried' : 'new' }))
 }
 
 async function column(db: Db, sql: string): Promise<string[]> {
@@ -110,6 +124,15 @@ export async function carryOut(db: Db, plan: Plan, source: Source): Promise<void
     await carryAccount(db, account, source.now)
     for (const key of plan.keys)
       if (key.account === account.name && key.state === 'new') await carryKey(db, key, names, source)
+  }
+  const { now, newId } = source
+  const codes = plan.codes.filter(({ state }) => state === 'new')
+  for (let first = 0; first < codes.length; first += CODES_AT_ONCE) {
+    const some = codes.slice(first, first + CODES_AT_ONCE)
+    await createCodes(
+      db,
+      some.map((code) => ({ ...code, id: newId('code'), createdAt: code.createdAt ?? now })),
+    )
   }
 }
 

@@ -28,6 +28,16 @@ export interface FoundKey {
   settings: KeySettings
 }
 
+/** A code that is worth money and was not redeemed. */
+export interface FoundCode {
+  /** In clear text: it must never be shown. */
+  code: string
+  amountNano: number
+  note: string | null
+  createdAt: number | null
+  expiresAt: number | null
+}
+
 export interface FoundUpstream {
   name: string
   kind: string
@@ -55,6 +65,7 @@ export interface SkippedItem {
 export interface Found {
   accounts: FoundAccount[]
   keys: FoundKey[]
+  codes: FoundCode[]
   upstreams: FoundUpstream[]
   models: FoundModel[]
   /** Models that are tried one after another, by the id that callers ask for. */
@@ -66,7 +77,17 @@ export interface Found {
 }
 
 export function nothingFound(): Found {
-  return { accounts: [], keys: [], upstreams: [], models: [], routes: {}, aliases: {}, plans: {}, left: [] }
+  return {
+    accounts: [],
+    keys: [],
+    codes: [],
+    upstreams: [],
+    models: [],
+    routes: {},
+    aliases: {},
+    plans: {},
+    left: [],
+  }
 }
 
 /** The budget of a key here, and in what it is not the one that it had. */

@@ -2,6 +2,7 @@
 // stand there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
 
 import { hashSecret, hintOf, importedSecretOf, unlimited } from '../../src/accounts/keys'
+import { hashCode } from '../../src/billing/selling/codes'
 import type { PriceConfig } from '../../src/config/models/prices'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
 import { asObject } from '../../src/lib/objects'
@@ -35,11 +36,12 @@ const USER_DELETED = 3
 const DEFAULT_QUOTA_PER_USD = 500_000
 
 export async function readOneApi(database: SourceDatabase, flavor: 'one-api' | 'new-api'): Promise<Found> {
-  const [users, tokens, channels, options] = [
+  const [users, tokens, channels, options, redemptions] = [
     await database.rows('users', 'id', 'needed'),
     await database.rows('tokens', 'id', 'needed'),
     await database.rows('channels', 'id', 'needed'),
     await database.rows('options', 'key'),
+    await database.rows('redemptions', 'id'),
   ]
   const found = nothingFound()
   const settings = new Map(options.map((row) => [textIn(row, 'key'), textIn(row, 'value')]))
@@ -55,6 +57,7 @@ export async function readOneApi(database: SourceDatabase, flavor: 'one-api' | '
     modelPrice: mapOf(settings.get('ModelPrice')),
   })
   readTokens(tokens, accounts, ids, quotaPerUsd, found)
+  readCodes(redemptions, quotaPerUsd, found)
   return found
 }
 
@@ -169,6 +172,32 @@ function modelsOf(
 ): string[] | null {
   const names = isIn(row, 'model_limits_enabled') ? listIn(row, 'model_limits') : listIn(row, 'models')
   return names.length === 0 ? null : idsOfModels(names, ids, leave)
+}
+
+/** Reads redemption codes that are still worth money, which both gateways keep in clear text. */
+function readCodes(rows: readonly SourceRow[], quotaPerUsd: number, found: Found): void {
+  const isOpen = (row: SourceRow) => !isDeleted(row) && numberIn(row, 'status') === ENABLED
+  const open = rows.filter(isOpen)
+  if (open.length < rows.length)
+    found.left.push({
+      what: `${rows.length - open.length} redemption codes`,
+      why: 'were redeemed, switched off or deleted there',
+    })
+  for (const row of open) {
+    const code = textIn(row, 'key')
+    const amountNano = nanoOf(numberIn(row, 'quota') ?? 0, quotaPerUsd)
+    const leave = (why: string) => found.left.push({ what: `redemption code ${textIn(row, 'id')}`, why })
+    if (hashCode(code) === undefined) leave('is not of 32 hexadecimal digits: it could be guessed')
+    else if (amountNano === undefined || amountNano <= 0) leave('is worth no amount that an account can have')
+    else
+      found.codes.push({
+        code,
+        amountNano,
+        note: textIn(row, 'name').slice(0, 100) || null,
+        createdAt: secondsIn(row, 'created_time'),
+        expiresAt: secondsIn(row, 'expired_time'),
+      })
+  }
 }
 
 interface Ratios {

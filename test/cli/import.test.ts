@@ -20,6 +20,7 @@ import {
   makeOneApi,
   runAll,
   type TheirDatabase,
+  theirCode,
   theirSecrets,
 } from '../support/databases/other-gateways'
 import { createCommandLine } from '../support/processes/command-line'
@@ -100,6 +101,29 @@ async function callAs(
   }
 }
 
+/** Redeems a code twice, and a wrong one, by HTTP. Answers the statuses. */
+async function redeemAs(
+  secret: string,
+  code: string,
+  { config, dataDir }: { config: Config; dataDir: string },
+): Promise<number[]> {
+  const server = await startServer({ config, dataDir, placeOf: () => ({ hostname: '127.0.0.1', port: 0 }) })
+  try {
+    const statuses: number[] = []
+    for (const text of [code, code, 'c'.repeat(32)]) {
+      const { status } = await fetch(`${server.url}/v1/codes/redeem`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ code: text }),
+      })
+      statuses.push(status)
+    }
+    return statuses
+  } finally {
+    await server.stop(0)
+  }
+}
+
 async function statusOf(call: Promise<unknown>): Promise<unknown> {
   return call.catch(({ status }) => status)
 }
@@ -131,6 +155,9 @@ function expectFound(looked: Json): void {
     'model never-priced: its price is neither',
     'model half-priced: its price of input is there, its completion ratio neither there nor in the',
     'model below-nothing: its ratios there are not a price',
+    '1 redemption codes: were redeemed',
+    'redemption code 3: is not of 32',
+    'redemption code 4: is worth no amount',
     'channel asleep: is switched off',
     'channel draws: its type',
   ])
@@ -203,6 +230,10 @@ for (const flavor of ['one-api', 'new-api'] as const) {
         hint: 'sk-Cd4…4Cd4',
       })
 
+      expect(looked.codes).toEqual([{ hint: '…8950e', state: 'new', amount_usd: '2.00', note: 'gift 1' }])
+      expect(again.codes).toMatchObject([{ state: 'carried' }])
+      expect(JSON.stringify([looked, again])).not.toContain(theirCode)
+
       const keys: Json[] = await json('keys', 'list')
       expect(keys).toHaveLength(6)
       const lasting = keys.find(({ name }) => name === 'alice.token-6')
@@ -222,8 +253,9 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       const left1 = await callAs(theirSecrets.alice, 'Best-Chat', server)
       expect(left1).toBeLessThan(2_469_134_000)
       // Their gateway takes its keys without `sk-` too.
+      expect(await redeemAs(theirSecrets.alice, theirCode, server)).toEqual([200, 409, 404])
       const left2 = await callAs(theirSecrets.limited.slice('sk-'.length), 'Best-Chat', server)
-      expect(left2).toBeLessThan(left1)
+      expect(left2 - left1).toBeWithin(1_990_000_000, 2_000_000_000)
       for (const [secret, status] of [
         [theirSecrets.spent, 403],
         [theirSecrets.disabled, 403],

@@ -30,6 +30,11 @@ const CODE_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const RANDOM_LENGTH = 20
 const GROUP_LENGTH = 5
 const CODE_FORM = new RegExp(`^[${CODE_DIGITS}]{${RANDOM_LENGTH + GROUP_LENGTH}}$`)
+/**
+ * Codes of One API and New API, which moved in: a random UUID as 32 hexadecimal digits (`Key char(32)` of model/redemption.go,
+ * made by GetUUID). No digit of them is one that a typing error would be corrected in.
+ */
+const IMPORTED_FORM = /^[0-9A-F]{32}$/
 const MINUTE_MS = 60_000
 
 /** Most codes that are made at a time. */
@@ -47,6 +52,7 @@ export function makeCode(randomBytes: (count: number) => Uint8Array): string {
 /** A code as it was made, whatever case, spaces and dashes it was typed with; undefined if it was mistyped. */
 function readCode(text: string): string | undefined {
   const typed = text.toUpperCase().replace(/[\s-]/g, '').replace(/O/g, '0').replace(/[IL]/g, '1')
+  if (IMPORTED_FORM.test(typed)) return typed
   if (!CODE_FORM.test(typed)) return undefined
   return codeChecksum(typed.slice(0, RANDOM_LENGTH)) === typed.slice(RANDOM_LENGTH) ? typed : undefined
 }
@@ -56,7 +62,8 @@ export function hintOfCode(code: string): string {
   return `…${code.slice(-GROUP_LENGTH)}`
 }
 
-function hashCode(text: string): string | undefined {
+/** The hash that a code is stored by; undefined if the text cannot be a code. */
+export function hashCode(text: string): string | undefined {
   const code = readCode(text)
   return code && new Bun.CryptoHasher('sha256').update(code).digest('hex')
 }
@@ -76,7 +83,8 @@ interface NewCode extends Pick<Code, 'id' | 'amountNano' | 'note' | 'createdAt' 
 export async function createCodes(db: Db, codes: readonly NewCode[]): Promise<void> {
   const statements = codes.map(({ id, code, amountNano, note, createdAt, expiresAt }): Statement => {
     const hash = hashCode(code)
-    if (hash === undefined) throw new Error('a code was not made by makeCode')
+    if (hash === undefined)
+      throw new Error('a code has neither the form of makeCode nor that of an imported one')
     return {
       sql: `insert into top_up_codes (id, hash, hint, amount, note, created_at, expires_at)
         values ($1, $2, $3, $4, $5, $6, $7)`,

@@ -27,7 +27,7 @@ const MOST_INTEGER = 9_223_372_036_854_775_807n
 
 /** The types of columns that are no texts, as GORM makes them. */
 const numbers =
-  /^(id|user_id|role|status|quota|used_quota|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time)$/
+  /^(id|user_id|role|status|quota|used_quota|redeemed_time|used_user_id|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time)$/
 const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/
 
 /** Databases that One API and New API run on. */
@@ -214,7 +214,33 @@ export function makeOneApi(
     ],
     channels: channels(baseUrl, isNew),
     options: options(isNew),
+    redemptions: redemptions(isNew),
   })
+}
+
+/** A code in clear text, as both keep it. */
+export const theirCode = '0f8fad5bd9cb469fa16570867728950e'
+
+/** The rows of model/redemption.go; New API adds columns. */
+function redemptions(isNew: boolean): Rows[string] {
+  const code = (id: number, key: string, row: Record<string, Value>) => ({
+    id,
+    user_id: 1,
+    key,
+    status: 1,
+    name: `gift ${id}`,
+    quota: 1_000_000,
+    created_time: 1_700_000_000,
+    redeemed_time: 0,
+    ...(isNew && { used_user_id: 0, deleted_at: null, expired_time: 0 }),
+    ...row,
+  })
+  return [
+    code(1, theirCode, {}),
+    code(2, 'a'.repeat(32), { status: 3 }),
+    code(3, 'SUMMER', {}),
+    code(4, 'b'.repeat(32), { quota: 0 }),
+  ]
 }
 
 function options(isNew: boolean): Rows[string] {

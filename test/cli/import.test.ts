@@ -186,6 +186,30 @@ function expectModels(config: Config, flavor: string): void {
   expect(config.plans).toEqual({ vip: { priceFactor: '0.8' } })
 }
 
+/** Secrets of keys that are paused, frozen, deleted, mistyped or not imported. */
+async function expectRefused(server: Parameters<typeof callAs>[2]): Promise<void> {
+  for (const [secret, status] of [
+    [theirSecrets.spent, 403],
+    [theirSecrets.disabled, 403],
+    [theirSecrets.bob, 403],
+    [theirSecrets.gone, 401],
+    [`${theirSecrets.alice}x`, 401],
+    [theirSecrets.gone.slice('sk-'.length), 401],
+  ] as const)
+    expect(await statusOf(callAs(secret, 'Best-Chat', server))).toBe(status)
+}
+
+/** The file of the environment has the keys, for its owner only. Answers the text of the configuration, which has none. */
+function expectWritten(configFile: string, envFile: string): string {
+  const text = readFileSync(configFile, 'utf8')
+  expect(text).not.toContain('sk-vendor')
+  expect(readFileSync(envFile, 'utf8')).toBe(
+    'MAIN_OPENAI_KEY_1=sk-vendor-1\nMAIN_OPENAI_KEY_2=sk-vendor-2\nSPARE_KEY=sk-vendor\nLAST_KEY=sk-vendor\n',
+  )
+  expect(statSync(envFile).mode & 0o777).toBe(0o600)
+  return text
+}
+
 for (const flavor of ['one-api', 'new-api'] as const) {
   for (const kind of theirKinds) {
     test(`${flavor} on ${kind} moves in once, and its keys go on working`, async () => {
@@ -239,12 +263,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       const lasting = keys.find(({ name }) => name === 'alice.token-6')
       expect(lasting).toMatchObject({ expires_at: null, created_at: expect.stringMatching(/^2\d{3}-/) })
 
-      const text = readFileSync(configFile, 'utf8')
-      expect(text).not.toContain('sk-vendor')
-      expect(readFileSync(envFile, 'utf8')).toBe(
-        'MAIN_OPENAI_KEY_1=sk-vendor-1\nMAIN_OPENAI_KEY_2=sk-vendor-2\nSPARE_KEY=sk-vendor\nLAST_KEY=sk-vendor\n',
-      )
-      expect(statSync(envFile).mode & 0o777).toBe(0o600)
+      const text = expectWritten(configFile, envFile)
       const variables = ['MAIN_OPENAI_KEY_1', 'MAIN_OPENAI_KEY_2', 'SPARE_KEY', 'LAST_KEY']
       const config = { ...(await configOf(configFile, variables)), ...(database && { database }) }
       expect(faultsOf(config)).toEqual([])
@@ -256,15 +275,7 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       expect(await redeemAs(theirSecrets.alice, theirCode, server)).toEqual([200, 409, 404])
       const left2 = await callAs(theirSecrets.limited.slice('sk-'.length), 'Best-Chat', server)
       expect(left2 - left1).toBeWithin(1_990_000_000, 2_000_000_000)
-      for (const [secret, status] of [
-        [theirSecrets.spent, 403],
-        [theirSecrets.disabled, 403],
-        [theirSecrets.bob, 403],
-        [theirSecrets.gone, 401],
-        [`${theirSecrets.alice}x`, 401],
-        [theirSecrets.gone.slice('sk-'.length), 401],
-      ] as const)
-        expect(await statusOf(callAs(secret, 'Best-Chat', server))).toBe(status)
+      await expectRefused(server)
       const table = await run('import', flavor, theirs)
       expect(table.stdout).toContain('LEFT BEHIND')
       expect(table.stderr).toContain('Nothing was changed')

@@ -302,6 +302,9 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   expect(await page.locator('.secret code').textContent()).toMatch(/^whsec_[\w+/=]{20,}$/)
   const made = await page.locator('.secret code').textContent()
   expect(await visited.axe()).toEqual([])
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download' }).click()
+  expect(await Bun.file((await (await downloading).path()) as string).text()).toContain(`${made}\n`)
   // No other page has it, nor this one after it was opened anew.
   await page.reload()
   await visited.settled()

@@ -276,6 +276,7 @@ test('admins: one is made with a role, and its token is shown once', () =>
       const me = await (await fetch(`${gateway.url}/admin/v1/me`, { headers })).json()
       expect(me).toMatchObject({ name: 'grace', role: 'operator', status: 'active' })
       await page.getByRole('link', { name: 'All admins' }).click()
+      await page.getByRole('button', { name: 'Leave without it' }).click()
       await settled()
       expect(await page.content()).not.toContain(token)
       await page.getByRole('row', { name: /grace/ }).getByText('operator').waitFor()

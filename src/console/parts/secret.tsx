@@ -2,7 +2,7 @@
 // closed tab must not lose it without a question.
 
 import { signal } from '@preact/signals'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { texts } from '../texts'
 import { Copy, Dialog } from './form'
 
@@ -14,7 +14,8 @@ function forget(text: string): void {
 }
 
 export function Secret({ title, text }: { title: string; text: string }) {
-  useEffect(() => {
+  // Before it is seen, so that no key can come first.
+  useLayoutEffect(() => {
     unsaved.value = new Map([...unsaved.value, [text, title]])
     return () => forget(text)
   }, [text])
@@ -49,9 +50,7 @@ export function SecretGuard() {
   const [leave, setLeave] = useState<() => void>()
   const isNeeded = unsaved.value.size > 0
   useEffect(() => {
-    if (!isNeeded) return
     const hold = (event: Event, goOn: () => void) => {
-      // These listeners outlive what they guard by a moment.
       if (unsaved.peek().size === 0) return
       event.preventDefault()
       event.stopPropagation()
@@ -66,15 +65,18 @@ export function SecretGuard() {
       const closing = document.querySelector<HTMLElement>('[data-closes]')
       if (closing) hold(event, () => closing.click())
     }
-    const close = (event: BeforeUnloadEvent) => event.preventDefault()
     addEventListener('click', click, true)
     addEventListener('keydown', press, true)
-    addEventListener('beforeunload', close)
     return () => {
       removeEventListener('click', click, true)
       removeEventListener('keydown', press, true)
-      removeEventListener('beforeunload', close)
     }
+  }, [])
+  useEffect(() => {
+    if (!isNeeded) return
+    const close = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', close)
+    return () => removeEventListener('beforeunload', close)
   }, [isNeeded])
   if (!leave) return null
   const goOn = () => {

@@ -74,7 +74,10 @@ export function SecretGuard() {
   }, [])
   useEffect(() => {
     if (!isNeeded) return
-    const close = (event: BeforeUnloadEvent) => event.preventDefault()
+    const close = (event: BeforeUnloadEvent) => {
+      // The listener outlives what it guards by a moment.
+      if (unsaved.peek().size > 0) event.preventDefault()
+    }
     addEventListener('beforeunload', close)
     return () => removeEventListener('beforeunload', close)
   }, [isNeeded])

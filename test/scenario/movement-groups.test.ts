@@ -117,6 +117,8 @@ group('a group of movements', () => {
       const sql = `select idx_tup_fetch as rows from pg_stat_user_tables where relname = 'open_charges'`
       return Number((await read.query({ sql }))[0]?.rows)
     }
+    // The session above reports its 500 settlements some time after it was closed.
+    await waitFor(async () => (await rowsRead()) >= 500)
     const before = await rowsRead()
     await Promise.all(charges.slice(0, 3).map((charge) => settle(node, charge, makeSettlement(5))))
     // A session reports what it has read at the latest when it ends.

@@ -125,7 +125,8 @@ export const texts = {
   share: (part: number | undefined, all: number | undefined) => {
     if (!all || part === undefined) return ''
     const percent = (part / all) * 100
-    return `${percent === 0 || Math.abs(percent) >= 10 ? Math.round(percent) : percent.toPrecision(2)} %`
+    const figure = percent === 0 || Math.abs(percent) >= 10 ? Math.round(percent) : percent.toPrecision(2)
+    return `${figure} %`.replace('-', '−')
   },
   signIn: {
     title: 'Gateway',

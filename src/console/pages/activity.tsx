@@ -22,7 +22,7 @@ import { Facts, Panel } from '../parts/panel'
 import { OwnResults } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, Paged, PagedTable, usePages } from '../parts/table'
-import { Duration, Time } from '../parts/time'
+import { Duration, LogTime, Time } from '../parts/time'
 import { tokensText } from '../parts/tokens'
 import { keyTexts } from '../texts'
 
@@ -77,7 +77,7 @@ export default function Activity() {
 }
 
 const requestColumns: readonly Column<OwnRequest>[] = [
-  { title: words.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: words.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   {
     title: words.status,
     isFirstLine: true,

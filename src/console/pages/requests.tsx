@@ -14,7 +14,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, PagedTable, Table, usePages } from '../parts/table'
-import { Duration, Time } from '../parts/time'
+import { Duration, LogTime, Time } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
 import { tokensText } from '../parts/tokens'
 import { texts } from '../texts'
@@ -72,7 +72,7 @@ const filters = [
 ]
 
 const columns: readonly Column<LoggedRequest>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   {
     title: words.model,
     isFirstLine: true,

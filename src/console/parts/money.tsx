@@ -2,16 +2,27 @@
 
 import { formatUsd, parseUsd } from '../../lib/money'
 
+interface MoneyProps {
+  usd: string | null | undefined
+  /** The most digits beyond the cent in the column of the amount: room is left for those that it lacks. */
+  fineDigits?: number
+}
+
 /** An amount of dollars as the server wrote it: `12.480000001`. `-` stands for none. */
-export function Money({ usd }: { usd: string | null | undefined }) {
+export function Money({ usd, fineDigits = 0 }: MoneyProps) {
   if (usd === null || usd === undefined) return <span class="quiet">–</span>
   const { sign, whole, fine } = partsOf(usd)
   return (
-    <span class="money">
+    <span class="money" style={{ '--missing-digits': Math.max(0, fineDigits - fine.length) }}>
       {sign}${whole}
       {fine && <span class="fine">{fine}</span>}
     </span>
   )
+}
+
+/** The number of digits beyond the cent that an amount is shown with. */
+export function fineDigitsOf({ usd }: MoneyProps): number {
+  return usd ? partsOf(usd).fine.length : 0
 }
 
 /** An amount as text, for sentences and labels. */

@@ -2,11 +2,12 @@
 // same cells. Arrow-like keys j and k go through the rows. `usePages` loads by cursor, so that a list of millions is no
 // slower than one of ten.
 
-import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { type ComponentChildren, cloneElement, isValidElement, type VNode } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, type PageOf } from '../api'
 import { texts } from '../texts'
 import { Empty, Failed, type Load, useLoaded, Waiting } from './loaded'
+import { fineDigitsOf, Money } from './money'
 
 export interface Column<Row> {
   title: string
@@ -33,11 +34,22 @@ interface TableProps<Row> {
   empty: ComponentChildren
 }
 
-export function Table<Row>({ label, columns, rows, keyOf, hrefOf, openKey, empty }: TableProps<Row>) {
-  if (rows.length === 0) return <Empty>{empty}</Empty>
+export function Table<Row>(props: TableProps<Row>) {
+  return props.rows.length === 0 ? <Empty>{props.empty}</Empty> : <FilledTable {...props} />
+}
+
+function FilledTable<Row>({ label, columns, rows, keyOf, hrefOf, openKey }: TableProps<Row>) {
+  const frame = useRef<HTMLElement>(null)
+  const isWide = useIsWide(frame)
   const hasFooter = columns.some(({ footer }) => footer !== undefined)
+  const cells = columns.map((column) => aligned([...rows.map((row) => column.cell(row)), column.footer]))
   return (
-    <section class="table-frame" aria-label={label} tabIndex={0}>
+    <section
+      ref={frame}
+      class={`table-frame ${isWide ? 'wide' : ''}`}
+      aria-label={label}
+      tabIndex={isWide ? 0 : undefined}
+    >
       <table aria-label={label} class={hrefOf ? 'opens' : ''}>
         <thead>
           <tr>
@@ -49,16 +61,16 @@ export function Table<Row>({ label, columns, rows, keyOf, hrefOf, openKey, empty
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {rows.map((row, rowIndex) => (
             <tr key={keyOf(row)} aria-current={openKey === keyOf(row) ? 'true' : undefined}>
               {columns.map((column, index) => (
                 <td class={classOf(column)} data-title={column.title} key={column.title}>
                   {index === 0 && hrefOf ? (
                     <a class="row-link" href={hrefOf(row)}>
-                      {column.cell(row)}
+                      {cells[index]?.[rowIndex]}
                     </a>
                   ) : (
-                    column.cell(row)
+                    cells[index]?.[rowIndex]
                   )}
                 </td>
               ))}
@@ -68,9 +80,9 @@ export function Table<Row>({ label, columns, rows, keyOf, hrefOf, openKey, empty
         {hasFooter && (
           <tfoot>
             <tr>
-              {columns.map((column) => (
+              {columns.map((column, index) => (
                 <td class={classOf(column)} data-title={column.title} key={column.title}>
-                  {column.footer}
+                  {cells[index]?.[rows.length]}
                 </td>
               ))}
             </tr>
@@ -79,6 +91,33 @@ export function Table<Row>({ label, columns, rows, keyOf, hrefOf, openKey, empty
       </table>
     </section>
   )
+}
+
+/** Cells of one column, with the decimal points of its amounts below each other. */
+function aligned(cells: readonly ComponentChildren[]): ComponentChildren[] {
+  const fineDigits = Math.max(...cells.map((cell) => (isAmount(cell) ? fineDigitsOf(cell.props) : 0)))
+  return cells.map((cell) => (isAmount(cell) ? cloneElement(cell, { fineDigits }) : cell))
+}
+
+function isAmount(cell: ComponentChildren): cell is VNode<Parameters<typeof Money>[0]> {
+  return isValidElement(cell) && cell.type === Money
+}
+
+/** Whether a table is wider than its frame: only such a frame scrolls, because heads stick to the page and not to a frame. */
+function useIsWide(frame: { current: HTMLElement | null }): boolean {
+  const [isWide, setWide] = useState(false)
+  useLayoutEffect(() => {
+    const box = frame.current
+    const table = box?.firstElementChild
+    if (!box || !table) return
+    const measure = () => setWide(box.scrollWidth > box.clientWidth)
+    const observer = new ResizeObserver(measure)
+    observer.observe(box)
+    observer.observe(table)
+    measure()
+    return () => observer.disconnect()
+  }, [])
+  return isWide
 }
 
 function classOf<Row>({ isNumber, isFirstLine }: Column<Row>): string {

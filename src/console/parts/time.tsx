@@ -1,5 +1,5 @@
 // Times and durations. A time is shown as how long ago it is, in the viewer's zone beyond a day, exactly and in UTC when
-// it is pointed at.
+// it is pointed at. A log shows the exact time instead.
 
 import { clock } from '../address'
 import { texts } from '../texts'
@@ -18,6 +18,16 @@ const thisYear = new Intl.DateTimeFormat('en', {
   hourCycle: 'h23',
 })
 const withYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
+const toTheMillisecond = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  timeZoneName: 'short',
+  hourCycle: 'h23',
+})
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
 
 export function Time({ at }: { at: string | null | undefined }) {
@@ -25,6 +35,15 @@ export function Time({ at }: { at: string | null | undefined }) {
   return (
     <time dateTime={at} title={`${exact.format(new Date(at))}\n${at}`}>
       {timeText(at)}
+    </time>
+  )
+}
+
+/** The time of a row of a log, to the millisecond and with its zone. Its tooltip shows how long ago it was. */
+export function LogTime({ at }: { at: string }) {
+  return (
+    <time class="number" dateTime={at} title={`${timeText(at)}\n${at}`}>
+      {toTheMillisecond.format(new Date(at))}
     </time>
   )
 }

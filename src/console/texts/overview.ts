@@ -12,7 +12,8 @@ export const overview = {
   p99: (duration: string) => `p99 ${duration}`,
   noAnswers: 'no answers',
   holds: (count: number) => (count === 1 ? '1 hold' : `${count.toLocaleString('en')} holds`),
-  change: (percent: number) => `${percent > 0 ? '+' : ''}${percent.toLocaleString('en')} % to before`,
+  change: (percent: number) =>
+    `${percent > 0 ? '+' : ''}${percent.toLocaleString('en').replace('-', '−')} % to before`,
   nothingBefore: 'nothing before',
   spanUnit: (milliseconds: number) => (milliseconds >= 86_400_000 ? 'day (UTC)' : 'hour'),
   spendChart: (unit: string) => `Spend by ${unit} and model, in dollars`,

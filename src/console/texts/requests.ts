@@ -69,7 +69,7 @@ export const requests = {
   margin: 'Margin',
   vendorCost: 'Price by the vendor',
   listCost: 'Cost by our price list',
-  vendorApart: (percent: string) => `(the vendor: ${percent} %)`,
+  vendorApart: (percent: string) => `(the vendor: ${percent.replace('-', '−')} %)`,
   shortfall: 'Shortfall',
   usageSource: 'Usage from',
   usageSources: {

@@ -1,0 +1,111 @@
+// Tables of the console in a real browser: exact times of a log, decimal points below each other, and heads that stay in sight.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { visitConsole } from '../support/browser/console-visit'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** Enough rows to scroll by a screen. */
+const REQUESTS = 45
+/** Height of the header of the page, in pixels. */
+const HEADER = 48
+/** In the page: the text of each amount, and where its decimal point is, in pixels. */
+const POINTS = `[...document.querySelectorAll('main tbody td[data-title="Balance"] .money')].map((amount) => {
+  const whole = [...amount.childNodes].findLast(({ data }) => data?.includes('.'))
+  const range = document.createRange()
+  range.setStart(whole, whole.data.indexOf('.'))
+  range.setEnd(whole, whole.data.indexOf('.') + 1)
+  return { text: amount.textContent, left: Math.round(range.getBoundingClientRect().left) }
+})`
+/** In the page: whether a head is in front of the rows below it. */
+const COVERS = `(() => {
+  const cell = document.querySelector('main thead th')
+  const { left, top, height } = cell.getBoundingClientRect()
+  return document.elementFromPoint(left + 4, top + height / 2) === cell
+})()`
+/** A folder for pictures of the pages, to be looked at. */
+const { CONSOLE_PICTURES: pictures } = process.env
+
+let gateway: TestGateway
+let browser: Browser
+let holder = ''
+
+beforeAll(async () => {
+  gateway = await startTestGateway({ balance: '10' })
+  browser = await openBrowser()
+  const { secret } = await gateway.makeKey('team', '5')
+  holder = secret
+  for (let index = 0; index < REQUESTS; index++)
+    await (await gateway.chat({ model: index % 2 ? 'test-chat' : 'test-google' })).text()
+  await (await gateway.chat({}, { authorization: `Bearer ${secret}` })).text()
+  await gateway.makeKey('untouched', '1234.5')
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+test('lists of requests show each time to the millisecond and with its zone, and how long ago it was in the tooltip', async () => {
+  for (const [page, token] of [['requests'], ['activity', holder]] as const) {
+    const visit = await visitConsole(browser, gateway, token ? { token } : {})
+    await visit.open(page)
+    const time = visit.page.locator('main tbody time').first()
+    const [text, at, title] = [
+      await time.textContent(),
+      (await time.getAttribute('datetime')) ?? '',
+      await time.getAttribute('title'),
+    ]
+    expect(text).toMatch(/^[A-Z][a-z]{2} \d+, \d\d:\d\d:\d\d\.\d{3} \S+$/)
+    expect(text).toContain(`.${at.slice(20, 23)} `)
+    expect(title).toMatch(new RegExp(`^(now|.* ago)\n${at}$`))
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  }
+})
+
+test('the decimal points of a column of amounts are below each other', async () => {
+  const visit = await visitConsole(browser, gateway, {})
+  await visit.open('accounts')
+  const points: { text: string; left: number }[] = await visit.page.evaluate(POINTS)
+  expect(new Set(points.map(({ text }) => text.length)).size).toBeGreaterThan(1)
+  expect(points.length).toBe(3)
+  expect(new Set(points.map(({ left }) => left)).size).toBe(1)
+  await visit.page.context().close()
+})
+
+test('the head of a list stays below the header while the list scrolls', async () => {
+  const visit = await visitConsole(browser, gateway, {})
+  await visit.open('requests')
+  await visit.page.mouse.move(640, 600)
+  await visit.page.mouse.wheel(0, 700)
+  await visit.page.evaluate(`new Promise((done) => setTimeout(done, 100))`)
+  const head = visit.page.locator('main thead th').first()
+  expect(await visit.page.evaluate('scrollY')).toBeGreaterThan(300)
+  expect(await head.evaluate((cell) => Math.round(cell.getBoundingClientRect().top))).toBe(HEADER)
+  expect(await visit.page.evaluate(COVERS)).toBe(true)
+  expect(await visit.axe()).toEqual([])
+  await visit.page.context().close()
+})
+
+for (const width of [400, 1440])
+  test(`lists at ${width} pixels`, async () => {
+    const visit = await visitConsole(browser, gateway, { width })
+    for (const page of ['requests', 'accounts', 'usage?by=model', 'overview']) {
+      await visit.open(page)
+      expect({ page, axe: await visit.axe(), tooWide: await visit.tooWide() }).toEqual({
+        page,
+        axe: [],
+        tooWide: [],
+      })
+      if (pictures)
+        await visit.page.screenshot({ path: join(pictures, `${page.split('?')[0]}-${width}.png`) })
+    }
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  })

@@ -120,6 +120,7 @@ export const texts = {
   } satisfies Record<OperationName, string> as Readonly<Record<string, string>>,
   state: 'State',
   time: 'Time',
+  total: 'Total',
   each: (period: string) => (period === '' ? '' : `a ${period}`),
   /** A share of all, as `0.4 %`; empty without any. */
   share: (part: number | undefined, all: number | undefined) => {

@@ -28,6 +28,8 @@ const COVERS = `(() => {
   const { left, top, height } = cell.getBoundingClientRect()
   return document.elementFromPoint(left + 4, top + height / 2) === cell
 })()`
+/** In the page: where its charts and headings are, in pixels. */
+const PLACES = `[...document.querySelectorAll('.plot, .legend, main h2')].map((each) => each.getBoundingClientRect().top)`
 /** A folder for pictures of the pages, to be looked at. */
 const { CONSOLE_PICTURES: pictures } = process.env
 
@@ -90,6 +92,34 @@ test('the head of a list stays below the header while the list scrolls', async (
   expect(await head.evaluate((cell) => Math.round(cell.getBoundingClientRect().top))).toBe(HEADER)
   expect(await visit.page.evaluate(COVERS)).toBe(true)
   expect(await visit.axe()).toEqual([])
+  await visit.page.context().close()
+})
+
+test('pointing at a chart shows the figures and their total next to the pointer, and moves nothing', async () => {
+  const visit = await visitConsole(browser, gateway, {})
+  await visit.open('overview?range=7d')
+  const plot = visit.page.locator('figure.chart .u-over').first()
+  await plot.waitFor()
+  const before = await visit.page.evaluate(PLACES)
+  const { x = 0, width = 0 } = (await plot.boundingBox()) ?? {}
+  await plot.hover({ position: { x: width - 4, y: 20 } })
+  const tooltip = visit.page.locator('figure.chart .pointed').first()
+  await tooltip.waitFor()
+  const [, ...figures] = ((await tooltip.textContent()) ?? '').split('\n')
+  const usd = figures.map((figure) => Number(figure.split('$')[1]))
+  const total = usd.pop() as number
+  expect(figures.at(-1)).toStartWith('Total $')
+  expect(usd.length).toBe(2)
+  expect(total).toBeCloseTo(
+    usd.reduce((sum, each) => sum + each, 0),
+    9,
+  )
+  const box = (await tooltip.boundingBox()) ?? { x: 0, width: 0 }
+  expect(x + width - 4 - (box.x + box.width)).toBeWithin(11, 14)
+  expect(await visit.page.evaluate(PLACES)).toEqual(before)
+  await visit.page.mouse.move(2, 2)
+  await tooltip.waitFor({ state: 'hidden' })
+  expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })
 

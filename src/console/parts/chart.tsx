@@ -32,13 +32,15 @@ interface ChartProps {
 }
 
 const HEIGHT = 180
+/** Pixels between the pointer and the box of figures. */
+const TOOLTIP_GAP = 12
 const DAY_MS = 86_400_000
 /** Colours of series in their order; each is told apart by its name too. */
 const COLOURS = 8
 
 export function Chart({ label, kind, times, spanMs, series, write, height = HEIGHT, children }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
-  const legend = useRef<HTMLSpanElement>(null)
+  const tooltip = useRef<HTMLDivElement>(null)
   const [colours, setColours] = useState(() => coloursNow())
   useEffect(() => onThemeChange(() => setColours(coloursNow())), [])
   const isEmpty = series.every(({ values }) => values.every((value) => !value))
@@ -68,7 +70,7 @@ export function Chart({ label, kind, times, spanMs, series, write, height = HEIG
           ...options,
           hooks: {
             ...options.hooks,
-            setCursor: [(self) => tell(self, legend.current, { times, spanMs, series, write })],
+            setCursor: [(self) => tell(self, tooltip.current, { kind, times, spanMs, series, write })],
           },
         },
         dataOf({ kind, times, spanMs, series }),
@@ -86,8 +88,8 @@ export function Chart({ label, kind, times, spanMs, series, write, height = HEIG
     <figure class="chart">
       <figcaption>
         <span>{label}</span>
-        <span ref={legend} class="pointed" aria-hidden="true" />
       </figcaption>
+      <div ref={tooltip} class="pointed" aria-hidden="true" hidden />
       <div ref={place} class="plot" style={{ height: `${height}px` }} aria-hidden="true">
         {isEmpty && <p class="empty">{texts.nothingYet}</p>}
       </div>
@@ -248,25 +250,39 @@ function dataOf({
   return [seconds, ...stacked.toReversed()]
 }
 
-/** Writes the figures under the pointer below the chart. */
+/** Shows the figures of the span under the pointer in a box next to it, which moves nothing else of the page. */
 function tell(
-  { cursor, posToVal }: uPlot,
+  { cursor, posToVal, over }: uPlot,
   place: HTMLElement | null,
-  { times, spanMs, series, write }: Pick<ChartProps, 'times' | 'spanMs' | 'series' | 'write'>,
+  { kind, times, spanMs, series, write }: Pick<ChartProps, 'kind' | 'times' | 'spanMs' | 'series' | 'write'>,
 ): void {
   if (!place) return
   const { left = -1 } = cursor
   const at = left < 0 ? -1 : times.findLastIndex((time) => time <= posToVal(left, 'x') * 1000)
   const time = times[at]
   if (time === undefined) {
-    place.textContent = ''
+    place.hidden = true
     return
   }
   const figures = series.flatMap(({ title, values }) => {
     const value = values[at]
     return value ? [`${title} ${write(value)}`] : []
   })
-  place.textContent = `${texts.span(time, spanMs)} · ${figures.join(' · ') || texts.nothing}`
+  // Lines are no parts of a whole, such as p50 and p99.
+  if (kind === 'bars' && figures.length > 1) {
+    const total = series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0)
+    figures.push(`${texts.total} ${write(total)}`)
+  }
+  place.textContent = [texts.span(time, spanMs), ...(figures.length > 0 ? figures : [texts.nothing])].join(
+    '\n',
+  )
+  place.hidden = false
+  const box = over.getBoundingClientRect()
+  const pointer = box.left + left
+  const isRoomAtRight = pointer + TOOLTIP_GAP + place.offsetWidth < innerWidth
+  const x = isRoomAtRight ? pointer + TOOLTIP_GAP : pointer - TOOLTIP_GAP - place.offsetWidth
+  place.style.left = `${Math.max(0, x)}px`
+  place.style.top = `${box.top}px`
 }
 
 interface Colours {

@@ -14,6 +14,7 @@ import { signingKey } from '../../src/billing/proofs/checkpoint'
 import { buildCatalogue } from '../../src/catalogue/models'
 import type { Config } from '../../src/config/schema'
 import type { Db } from '../../src/db/db'
+import { Backlog } from '../../src/request/stream/backlog'
 import type { RequestReader } from '../../src/request-log/request-log'
 import { placeOfArchives } from '../../src/retention/archive-place'
 import { runRetention } from '../../src/retention/run'
@@ -124,6 +125,7 @@ async function onDatabase<Result>(
       return buildCatalogue(config, outside)
     },
     artifacts: null,
+    backlog: new Backlog(log),
     requestLog,
     randomBytes,
     now,

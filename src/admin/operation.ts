@@ -17,6 +17,7 @@ import type { Config } from '../config/schema'
 import { type Db, notifyingDb } from '../db/db'
 import { type GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
+import type { Backlog } from '../request/stream/backlog'
 import type { KeptBodies } from '../request-log/bodies'
 import type { RequestStore } from '../request-log/request-log'
 import type { RetentionReport } from '../retention/run'
@@ -38,6 +39,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   readonly config: Config
   readonly catalogue: Catalogue
   artifacts: Artifacts | null
+  backlog: Backlog
   requestLog: Pick<RequestStore, 'list' | 'find'> & {
     storeFigures(): Promise<void>
     /** Bodies that `log.bodies` has kept of a request; undefined for none. Rejects with UnreadableText if its key is not known. */

@@ -70,6 +70,7 @@ export function watchState(
   const state = {
     ...{ db, now, program: program(), runningRequests, processFigures },
     upstreams: () => world.catalogue.upstreams.values(),
+    waitingBytes: () => world.backlog.waitingBytes,
     lostRows: requestLog.lostRows,
     freeBytes: async () => {
       const { bavail, bsize } = await statfs(world.dataDir)

@@ -33,6 +33,7 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
+import { Backlog } from '../request/stream/backlog'
 import type { ReadRows } from '../request-log/request-log'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
@@ -58,6 +59,8 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   requestLog: ObservedRequests
   authenticator: Authenticator
   ticker: Ticker
+  /** Bounds the bytes that wait for slow callers. */
+  backlog: Backlog
   uploads: Uploads
   /** Null if results are not kept. */
   artifacts: Artifacts | null
@@ -359,6 +362,7 @@ export async function openWorld(
     authenticator: createAuthenticator(db, { now, monotonic, plan: (name) => inForce.plans.get(name) }),
     ...workers,
     ticker,
+    backlog: new Backlog(log),
     uploads,
     artifacts,
     sealer: await openSealer(config, db, now()),

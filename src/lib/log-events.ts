@@ -217,8 +217,8 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   rows_encrypted: info('All rows are encrypted with the current key.'),
   rows_encrypting: info('Rows are being encrypted with the current key.'),
   slow_caller_cut: warn(
-    'A stream was cut because too many bytes wait for callers who take nothing: the slowest goes first.',
-    'Look who opens streams and does not read them; limit the requests of the key.',
+    'An answer was cut because too many bytes wait for callers who take nothing: the slowest goes first.',
+    'Look who asks for answers and does not read them; limit the requests of the key.',
   ),
   task_end_lost: warn(
     'A task had ended already when its end was reported.',

@@ -8,6 +8,8 @@ import { type Dialect, errorBody, GatewayError } from '../lib/errors'
 import type { BodyLog } from '../request-log/bodies'
 import { redacted } from '../request-log/redaction'
 import type { RequestLogRow } from '../request-log/row'
+import type { Backlog } from './stream/backlog'
+import { wholeAnswer } from './stream/paced-body'
 
 /** How much of a body is read to fill what is kept of it: media before the text take most of it. */
 const READ_MOST = 4 * 1024 * 1024
@@ -22,6 +24,7 @@ export class BodyRecord {
   constructor(
     private readonly bodies: BodyLog,
     private readonly logRow: RequestLogRow,
+    private readonly backlog: Backlog,
   ) {}
 
   /** Notes what was asked, by a key that is known. */
@@ -39,7 +42,7 @@ export class BodyRecord {
     const bytes = await response.bytes()
     this.write(this.shown(bytes, response.headers.get('content-type')))
     const { status, headers } = response
-    return new Response(bytes, { status, headers })
+    return wholeAnswer(this.backlog, bytes, { status, headers })
   }
 
   failed(error: unknown, dialect: Dialect): void {

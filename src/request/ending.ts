@@ -22,15 +22,12 @@ import {
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
 import type { ResponseCache } from './response-cache'
-import type { Backlog } from './stream/backlog'
 import type { RequestWorld } from './world'
 
 /** The parts that every step of the line uses. */
 export interface Line {
   world: RequestWorld
   reservations: Reservations
-  /** Bounds the bytes that wait for slow callers. */
-  backlog: Backlog
   /** Bounds the texts that are counted at a time for holds, so that other counts do not wait for long. */
   textCounts: Semaphore
   priceDrifts: PriceDrifts

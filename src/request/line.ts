@@ -53,7 +53,7 @@ import { routeHeaders } from './route/explanation'
 import { leftAfter } from './route/fallback'
 import { unwantedOf } from './route/unwanted'
 import { RunningRequests } from './running-requests'
-import { Backlog } from './stream/backlog'
+import { wholeAnswer } from './stream/paced-body'
 import type { RequestWorld } from './world'
 
 /** A caller's request, free of HTTP. */
@@ -130,20 +130,13 @@ export function createGateway(world: RequestWorld): Gateway {
   const textCounts = createSemaphore(MOST_TEXT_COUNTS)
   const priceDrifts = new PriceDrifts(world)
   const responseCache = new ResponseCache(world)
-  const line: Line = {
-    world,
-    reservations,
-    responseCache,
-    backlog: new Backlog(world.log),
-    textCounts,
-    priceDrifts,
-  }
+  const line: Line = { world, reservations, responseCache, textCounts, priceDrifts }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)
       const { bodies } = world.requestLog
       if (!bodies) return handle(line, running, incoming, logRow)
-      return handleAndKeep(line, running, incoming, logRow, new BodyRecord(bodies, logRow))
+      return handleAndKeep(line, running, incoming, logRow, new BodyRecord(bodies, logRow, world.backlog))
     },
     async drain(graceMs) {
       const endsAt = world.monotonic() + graceMs
@@ -347,7 +340,8 @@ async function answerLater(
   void make()
   const headers = withIds(acceptedHeaders(task, deferral), reservation)
   const ended = await endOfTask(line, reservation, incoming)
-  return new Response(ended?.body ?? acceptedAnswer(task).body, { status: ended?.status ?? 202, headers })
+  const { status, body } = ended ?? { status: 202, body: acceptedAnswer(task).body }
+  return wholeAnswer(line.world.backlog, body, { status, headers })
 }
 
 /** Ends an answered request, and answers its caller. */
@@ -394,7 +388,7 @@ async function endedWhole(
     // The answer is paid by now: without the database only these headers are missing.
     Object.assign(headers, await rateHeadersOf(world.db, key, world.now()).catch(() => undefined))
   }
-  return new Response(shown, { headers })
+  return wholeAnswer(world.backlog, shown, { headers })
 }
 
 async function endedFile(
@@ -403,7 +397,7 @@ async function endedFile(
   { outcome, measured, saved, headers }: FileAnswer,
 ): Promise<Response> {
   await endWhole(line, reservation, outcome, saved, measured)
-  return new Response(saved.body as Uint8Array<ArrayBuffer>, { headers: withIds(headers, reservation) })
+  return wholeAnswer(line.world.backlog, saved.body, { headers: withIds(headers, reservation) })
 }
 
 /** Starts a stream, which ends in the common place after it has passed. */
@@ -425,7 +419,7 @@ function begunInBackground({ world }: Line, reservation: Reservation, answered: 
   const body = record ? record.followed(answered.body, answered.headers['content-type']) : answered.body
   const { isFollowed } = background
   const begun = initialResponse(reservation.request)
-  const shown = answerInBackground(world.backgroundResponses, toKeep, begun, { body, isFollowed })
+  const shown = answerInBackground(world, toKeep, begun, { body, isFollowed })
   const headers = withIds({ 'content-type': shown.contentType, 'cache-control': 'no-cache' }, reservation)
   return new Response(shown.body, { headers })
 }
@@ -439,7 +433,7 @@ async function endedTask(
   endHandedOver(line, reservation, submitted.status)
   const { status, body } = (await endOfTask(line, reservation, incoming)) ?? submitted
   const headers = withIds({ 'content-type': 'application/json' }, reservation)
-  return new Response(body, { status, headers })
+  return wholeAnswer(line.world.backlog, body, { status, headers })
 }
 
 function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request: CheckedRequest): Response {
@@ -447,7 +441,7 @@ function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request
   endReplayed(line, logRow, saved)
   const headers = withIds({ 'content-type': saved.contentType }, { request, logRow })
   headers['idempotent-replayed'] = 'true'
-  return new Response(saved.body as string | Uint8Array<ArrayBuffer>, { status: saved.status, headers })
+  return wholeAnswer(line.world.backlog, saved.body, { status: saved.status, headers })
 }
 
 /** Adds the request's id, also under the name that the caller's dialect knows, the model that answered, and what it did not get. */

@@ -17,6 +17,7 @@ import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
 import type { RequestLog } from '../request-log/request-log'
 import type { AddressRules } from '../webhooks/address'
+import type { Backlog } from './stream/backlog'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
@@ -34,6 +35,8 @@ export interface RequestWorld
   tokenCounter: TokenCounter
   mp3Encoder: Mp3Encoder
   ticker: Ticker
+  /** Bounds the bytes that wait for slow callers. */
+  backlog: Backlog
   /** Null if results are not kept. */
   artifacts: Artifacts | null
   /** Seals what a caller keeps and sends back, such as reasoning. Its `associated` text is the caller's account. */

@@ -21,6 +21,8 @@ export interface StateWorld {
   upstreams(): Iterable<Upstream>
   /** Requests that this process works on. */
   runningRequests(): number
+  /** Bytes of answers that wait for slow callers. */
+  waitingBytes(): number
   /** Rows of requests that could not be kept. */
   lostRows(): number
   /** Free room on the disk of the data directory, in bytes. Rejects where the disk cannot be looked at. */
@@ -37,7 +39,7 @@ const FRESH_MS = 5_000
 const BREAKER_STATES = ['closed', 'half-open', 'open'] as const
 
 export function stateMetrics(world: StateWorld): Metric[] {
-  const { program, runningRequests, lostRows, processFigures } = world
+  const { program, runningRequests, waitingBytes, lostRows, processFigures } = world
   const startedAt = world.now() / 1000
   return [
     gauge('gateway_build_info', 'The version that runs, its commit and its schema; always 1.', () => [
@@ -45,6 +47,7 @@ export function stateMetrics(world: StateWorld): Metric[] {
     ]),
     figure('gateway_start_time_seconds', 'When the process started, in seconds since 1970.', () => startedAt),
     figure('gateway_running_requests', 'Requests that this process works on.', runningRequests),
+    figure('gateway_waiting_bytes', 'Bytes of answers that wait for callers to take them.', waitingBytes),
     {
       ...figure(
         'gateway_request_rows_lost_total',

@@ -1,7 +1,8 @@
 // What waits for slow callers is bounded for all of them together, and the slowest is cut first.
 
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Backlog } from '../../src/request/stream/backlog'
+import { pacedStream, wholeAnswer } from '../../src/request/stream/paced-body'
 import { rejection } from '../support/rejection'
 import { sourceOf, startRelaying } from '../support/relaying'
 import { chunk, DONE, usageChunk } from '../support/vendors/vendor'
@@ -68,4 +69,98 @@ test('streams that come in one piece are forgotten when they have ended', async 
     expect(outcomes.map(({ endedBy }) => endedBy)).toEqual(['done'])
   }
   expect(log).toEqual([])
+})
+
+describe('a whole answer', () => {
+  const LARGE = Buffer.from(Array.from({ length: 1_000_003 }, (_, index) => index % 251))
+
+  test('is sent in pieces if it is large, and all that is left of it waits', async () => {
+    const { backlog, log } = startBacklog(10_000_000)
+    const reader = (wholeAnswer(backlog, LARGE, {}).body as ReadableStream<Uint8Array>).getReader()
+    expect(backlog.waitingBytes).toBe(0)
+    const pieces: Uint8Array[] = []
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const taken = pieces.reduce((sum, { length }) => sum + length, 0)
+      expect(backlog.waitingBytes).toBe(LARGE.length - taken)
+      pieces.push(next.value)
+    }
+    expect(pieces.length).toBe(4)
+    expect(Buffer.concat(pieces)).toEqual(LARGE)
+    expect({ waits: backlog.waitingBytes, log }).toEqual({ waits: 0, log: [] })
+  })
+
+  test('that is text may begin and end a piece within a character', async () => {
+    const text = 'x€'.repeat(200_000)
+    expect(await wholeAnswer(startBacklog(10_000_000).backlog, text, {}).text()).toBe(text)
+  })
+
+  test('of a caller who is given up fails, and is no longer in memory', async () => {
+    const { backlog, log } = startBacklog(1_500_000)
+    const [slow, other] = [LARGE, LARGE].map((body) =>
+      (wholeAnswer(backlog, body, {}).body as ReadableStream<Uint8Array>).getReader(),
+    )
+    await slow?.read()
+    await other?.read()
+    expect((await rejection(slow?.read() as Promise<unknown>)).message).toContain('stopped reading')
+    expect(log).toEqual(['slow_caller_cut'])
+    expect(backlog.waitingBytes).toBe(LARGE.length)
+    await other?.cancel()
+    expect(backlog.waitingBytes).toBe(0)
+  })
+})
+
+describe('a stream that gives what is asked for', () => {
+  const source = (pieces: number, ended: { reason?: unknown } = {}) =>
+    new ReadableStream<Uint8Array>(
+      {
+        pull(output) {
+          if (pieces-- > 0) output.enqueue(PIECE)
+          else output.close()
+        },
+        cancel(reason) {
+          ended.reason = reason
+        },
+      },
+      { highWaterMark: 0 },
+    )
+
+  test('waits with the piece that was sent last', async () => {
+    const { backlog } = startBacklog(10_000_000)
+    const reader = pacedStream(backlog, source(2)).getReader()
+    await reader.read()
+    expect(backlog.waitingBytes).toBe(PIECE.length)
+    await reader.read()
+    expect(backlog.waitingBytes).toBe(PIECE.length)
+    expect((await reader.read()).done).toBe(true)
+    expect(backlog.waitingBytes).toBe(0)
+  })
+
+  test('is cancelled when its caller is given up', async () => {
+    const ended: { reason?: unknown } = {}
+    const { backlog, log } = startBacklog(PIECE.length - 1)
+    const reader = pacedStream(backlog, source(2, ended)).getReader()
+    await reader.read().catch(() => {})
+    expect((await rejection(reader.read())).message).toContain('stopped reading')
+    expect(log).toEqual(['slow_caller_cut'])
+    expect(String(ended.reason)).toContain('stopped reading')
+  })
+
+  test('breaks off with its source, also while its caller takes nothing', async () => {
+    const { backlog } = startBacklog(10_000_000)
+    let output: ReadableStreamDefaultController<Uint8Array> | undefined
+    const broken = new ReadableStream<Uint8Array>(
+      {
+        start(controller) {
+          output = controller
+        },
+        pull: (controller) => controller.enqueue(PIECE),
+      },
+      { highWaterMark: 0 },
+    )
+    const reader = pacedStream(backlog, broken).getReader()
+    await reader.read()
+    output?.error(new Error('the vendor broke off'))
+    expect((await rejection(reader.closed)).message).toBe('the vendor broke off')
+    expect(backlog.waitingBytes).toBe(0)
+  })
 })

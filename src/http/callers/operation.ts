@@ -19,6 +19,7 @@ import type { ConversationWorld } from '../../kept-responses/conversations'
 import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { AudioReader } from '../../media/audio'
+import type { Backlog } from '../../request/stream/backlog'
 import type { RequestStore } from '../../request-log/request-log'
 import type { DeleteWorld } from '../../tasks/delete'
 import type { KeyedWorld } from '../authorization'
@@ -35,6 +36,7 @@ export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld,
   artifacts: Artifacts | null
   audioReader: Pick<AudioReader, 'read'>
   backgroundResponses: BackgroundResponses
+  backlog: Backlog
   randomBytes(count: number): Uint8Array
 }
 

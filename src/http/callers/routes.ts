@@ -7,6 +7,7 @@ import { checkBody, readQuery } from '../../api-operation/values'
 import { countFreeRequest } from '../../billing/ledger/limits'
 import { compaction, operations } from '../../contract/operations'
 import { parseBody, scanBody } from '../../lib/json/body'
+import { jsonAnswer } from '../../request/stream/paced-body'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
@@ -82,7 +83,7 @@ async function run(
   // The types of an operation say whether it may have no key.
   const context = { ...asked, world, key: key as Key, recorded, startedAt }
   const result = await operation.run(context, query as never, fields as never)
-  const response = result instanceof Response ? result : Response.json(result)
+  const response = result instanceof Response ? result : jsonAnswer(world.backlog, result)
   response.headers.set('x-request-id', requestId)
   if (dialect === 'messages') response.headers.set('request-id', requestId)
   if (operation.isPrivate) response.headers.set('cache-control', 'no-store')

@@ -6,6 +6,7 @@ import { readableOf } from '../../http-client/body-stream'
 import type { HttpResponse } from '../../http-client/response'
 import { GatewayError } from '../../lib/errors'
 import { safeTypeOf } from '../../lib/file-formats/media-types'
+import { pacedStream } from '../../request/stream/paced-body'
 import { showTask, type Task } from '../../tasks/task'
 import { type KeptFilesWorld, sendArtifact } from '../kept-files'
 
@@ -89,7 +90,7 @@ async function relay(
     // The reason is left out: the vendor's address may be in it, and must not be logged.
     return new Error('the vendor broke off')
   })
-  return new Response(body, { status: response.status, headers })
+  return new Response(pacedStream(world.backlog, body), { status: response.status, headers })
 }
 
 async function fetchFile(

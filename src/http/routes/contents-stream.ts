@@ -2,19 +2,21 @@
 // them. It must hold no more than one event. https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 
 import { createEventSplitter, dataIn, splitEvents } from '../../lib/sse'
+import type { Backlog } from '../../request/stream/backlog'
+import { wholeAnswer } from '../../request/stream/paced-body'
 
 const EVENTS = 'text/event-stream'
 
 /** The answer as events or as an array. A model that does not stream answers whole, which is one event. */
-export async function inStreamForm(answer: Response, asEvents: boolean): Promise<Response> {
+export async function inStreamForm(backlog: Backlog, answer: Response, asEvents: boolean): Promise<Response> {
   const headers = new Headers(answer.headers)
   const isStream = headers.get('content-type')?.startsWith(EVENTS) === true
   if (isStream && asEvents) return answer
   if (asEvents) {
     headers.set('content-type', `${EVENTS}; charset=utf-8`)
-    return new Response(`data: ${await answer.text()}\n\n`, { headers })
+    return wholeAnswer(backlog, `data: ${await answer.text()}\n\n`, { headers })
   }
-  if (!isStream || !answer.body) return new Response(`[${await answer.text()}]`, { headers })
+  if (!isStream || !answer.body) return wholeAnswer(backlog, `[${await answer.text()}]`, { headers })
   headers.set('content-type', 'application/json; charset=UTF-8')
   return new Response(arrayOf(answer.body), { headers })
 }

@@ -13,6 +13,7 @@ import { asObject, isObject } from '../../lib/objects'
 import { formInMemory, pictureUpload } from '../../mcp/forms'
 import { inDialect } from '../../request/check'
 import type { CheckModel, Gateway } from '../../request/line'
+import { jsonAnswer } from '../../request/stream/paced-body'
 import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
 import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
@@ -141,7 +142,9 @@ class Methods {
         requestId,
       ),
     )
-    return stream ? inStreamForm(response, queryOf(request).get('alt') === 'sse') : response
+    return stream
+      ? inStreamForm(this.world.backlog, response, queryOf(request).get('alt') === 'sse')
+      : response
   }
 
   private async draw(
@@ -164,8 +167,11 @@ class Methods {
     const headers = new Headers(response.headers)
     if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
     const id = headers.get('x-gateway-model') ?? model
-    const answer = Response.json(picturesInContents(await response.json(), id, requestId), { headers })
-    return method === 'generateContent' ? answer : inStreamForm(answer, queryOf(request).get('alt') === 'sse')
+    const pictures = picturesInContents(await response.json(), id, requestId)
+    const answer = jsonAnswer(this.world.backlog, pictures, { headers })
+    return method === 'generateContent'
+      ? answer
+      : inStreamForm(this.world.backlog, answer, queryOf(request).get('alt') === 'sse')
   }
 
   private async embed(request: Request, listener: Listener | null, target: Target): Promise<Response> {
@@ -184,7 +190,7 @@ class Methods {
     const response = await this.gateway.handle(incoming)
     const headers = new Headers(response.headers)
     if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
-    return Response.json(embeddingAnswerOf(await response.json(), isBatch), { headers })
+    return jsonAnswer(this.world.backlog, embeddingAnswerOf(await response.json(), isBatch), { headers })
   }
 }
 

@@ -8,6 +8,8 @@ import { parseBody, scanBody } from '../../lib/json/body'
 import { callerTraceOf } from '../../lib/trace-context'
 import type { ToolWorld } from '../../mcp/tool'
 import type { Gateway } from '../../request/line'
+import type { Backlog } from '../../request/stream/backlog'
+import { pacedStream } from '../../request/stream/paced-body'
 import { type KeyedWorld, keyHeaderOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
@@ -28,7 +30,7 @@ interface Mcp {
 }
 
 export function mcpRoutes(
-  world: KeyedWorld & ToolWorld,
+  world: KeyedWorld & ToolWorld & { backlog: Backlog },
   gateway: Gateway,
   bodies: BodyReader,
   { mark, version }: { mark: Readonly<Record<string, string>>; version: string },
@@ -79,7 +81,8 @@ export function mcpRoutes(
     const { answerMessage, supportedVersions } = await load()
     const refused = unsupportedVersion(request, value, supportedVersions)
     if (refused) return refused
-    return answerMessage({ request, value, caller: { ...caller, key, authorization, requestId } })
+    const asked = { request, value, caller: { ...caller, key, authorization, requestId } }
+    return paced(world.backlog, await answerMessage(asked))
   }
 
   function errorResponse(thrown: unknown, requestId: string): Response {
@@ -92,6 +95,13 @@ export function mcpRoutes(
     app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
   }
   return app
+}
+
+/** An answer whose stream, if it is one, is counted while it waits for its caller. */
+function paced(backlog: Backlog, answer: Response): Response {
+  const { status, headers, body } = answer
+  if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) return answer
+  return new Response(pacedStream(backlog, body), { status, headers })
 }
 
 /** The caller of a request, as far as its key does not say it. */

@@ -20,6 +20,7 @@ import { type CallerTrace, callerTraceOf } from '../../lib/trace-context'
 import { prefersLater, waitOfRequest } from '../../lib/waiting'
 import type { DeferralWish } from '../../request/deferral'
 import type { CheckModel, Gateway, Incoming } from '../../request/line'
+import type { Backlog } from '../../request/stream/backlog'
 import { authorizationOf } from '../authorization'
 import type { BodyReader } from '../body'
 import { imageTaskOf } from '../callers/image-task'
@@ -32,6 +33,7 @@ import { gatewayUrlOf } from '../gateway-url'
 import { servedPaths } from '../paths'
 
 export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools {
+  backlog: Backlog
   config: Pick<Config, 'server'>
 }
 

@@ -5,10 +5,11 @@ import type { ChargeEnd } from '../../billing/ledger/charge-ends'
 import type { ParsedRequest } from '../../contract/family'
 import type { ResponsesBody } from '../../families/responses/caller-side'
 import { responseObject } from '../../families/responses/response-object'
-import type { BackgroundResponses } from '../../kept-responses/background'
 import { guardAbsent } from '../../kept-responses/background-rows'
 import type { ResponseToKeep } from '../../kept-responses/keep'
 import type { CheckedRequest } from '../check'
+import type { Backlog } from '../stream/backlog'
+import { pacedStream } from '../stream/paced-body'
 import type { RequestWorld } from '../world'
 import type { Requester, StreamAnswer } from './answer'
 
@@ -28,7 +29,7 @@ export function initialResponse({ parsed, model }: Pick<CheckedRequest, 'parsed'
 
 /** Reads the stream on in the background. */
 export function answerInBackground(
-  responses: BackgroundResponses,
+  { backgroundResponses: responses, backlog }: Pick<RequestWorld, 'backgroundResponses' | 'backlog'>,
   { id, account }: ResponseToKeep,
   response: Record<string, unknown>,
   { body, isFollowed }: { body: StreamAnswer['body']; isFollowed: boolean },
@@ -37,7 +38,7 @@ export function answerInBackground(
   if (!isFollowed) return { contentType: 'application/json', body: JSON.stringify(response) }
   return {
     contentType: 'text/event-stream; charset=utf-8',
-    body: streamOfEvents(responses.events(account, id, -1)),
+    body: streamOfEvents(backlog, responses.events(account, id, -1)),
   }
 }
 
@@ -71,16 +72,20 @@ export async function releaseInBackground(
 }
 
 /** Texts as a stream of bytes. A reader who leaves ends the search for more. */
-export function streamOfEvents(events: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+export function streamOfEvents(backlog: Backlog, events: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  return new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await events.next()
-      if (done) controller.close()
-      else controller.enqueue(encoder.encode(value))
+  const source = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await events.next()
+        if (done) controller.close()
+        else controller.enqueue(encoder.encode(value))
+      },
+      async cancel() {
+        await events.return(undefined)
+      },
     },
-    async cancel() {
-      await events.return(undefined)
-    },
-  })
+    { highWaterMark: 0 },
+  )
+  return pacedStream(backlog, source)
 }

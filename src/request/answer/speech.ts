@@ -12,6 +12,7 @@ import { formatUsd } from '../../lib/money'
 import type { Mp3Sound } from '../../media/mp3-encoder'
 import type { Line } from '../ending'
 import type { Reservation } from '../reservation'
+import { pacedStream } from '../stream/paced-body'
 import { cutWhenCallerLeaves, send } from '../upstream-call'
 import type { FileAnswer, Requester, StreamAnswer } from './answer'
 import { type AudioFile, outcomeOfSpeech, SpeechStream } from './speech-stream'
@@ -64,9 +65,9 @@ export async function answerSpeech(
       return { kind: 'file', outcome: outcomeOfSpeech(reservation, 'done', true, notes), saved, headers }
     }
     const growing = { first: first.value, rest: file, contentType, notes, events }
-    const stream = new SpeechStream(line, reservation, growing)
+    const body = pacedStream(world.backlog, new SpeechStream(line, reservation, growing).body)
     // Proxies such as nginx would otherwise buffer the audio.
-    return { kind: 'stream', body: stream.body, headers: { ...headers, 'x-accel-buffering': 'no' } }
+    return { kind: 'stream', body, headers: { ...headers, 'x-accel-buffering': 'no' } }
   } finally {
     stopListening()
   }

@@ -34,7 +34,7 @@ export async function answerStream(
   done: () => void,
   candidates = 1,
 ): Promise<StreamAnswer> {
-  const { world, reservations, backlog } = line
+  const { world, reservations } = line
   const {
     request: { family, model },
     logRow,
@@ -57,7 +57,7 @@ export async function answerStream(
     keepAlive: () => translator?.keepAlive?.() ?? silence,
     drain: model.upstream.onAbort === 'drain' || reservation.idempotencyKey !== null,
     startedAt: logRow.startedAt,
-    backlog,
+    backlog: world.backlog,
     ticker: world.ticker,
     monotonic: world.monotonic,
     after: world.after,

@@ -1,10 +1,10 @@
-// The bytes of all streams of this process that wait for callers who do not read. It limits the memory that slow
+// The bytes of all answers of this process, streams and whole ones, that wait for callers who do not read. It limits the memory that slow
 // callers use together, and must never cut one that reads in time while there is room.
 
 import type { Log } from '../../lib/system'
 
-/** Most bytes that wait for all callers together. One has up to two pieces of 512 KiB, or an event with a large picture. */
-const MOST_BYTES = 256 * 1024 * 1024
+/** Most bytes that wait for all callers together: twice the largest whole answer, so that one alone is never cut. */
+const MOST_BYTES = 512 * 1024 * 1024
 /** A caller with fewer bytes is not counted: nearly all have less, and a process has at most 20,000 of them. */
 const SMALL_BYTES = 16 * 1024
 
@@ -22,6 +22,10 @@ export class Backlog {
     private readonly log: Log,
     private readonly mostBytes = MOST_BYTES,
   ) {}
+
+  get waitingBytes(): number {
+    return this.bytes
+  }
 
   /** Notes how many bytes wait for a caller, and gives up the slowest callers while there are too many bytes. */
   note(caller: WaitingCaller, bytes: number): void {

@@ -16,6 +16,7 @@ import type { HttpRequest, Transport } from '../../../src/http-client/transport'
 import { BackgroundResponses } from '../../../src/kept-responses/background'
 import { createSealer, KEY_BYTES } from '../../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../../src/request/line'
+import { Backlog } from '../../../src/request/stream/backlog'
 import { createPoller } from '../../../src/tasks/poller'
 import { createWebhookSender } from '../../../src/webhooks/sender'
 import type { Random } from '../random'
@@ -139,6 +140,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     audioReader: { read: async () => undefined, close() {} },
     mp3Encoder,
     ticker,
+    backlog: new Backlog(log),
     uploads,
     artifacts,
     sealer,

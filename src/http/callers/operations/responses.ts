@@ -9,6 +9,7 @@ import { itemsOfInput, recall } from '../../../kept-responses/recall'
 import { deleteResponse, type KeptHead } from '../../../kept-responses/rows'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { streamOfEvents } from '../../../request/answer/background'
+import { wholeAnswer } from '../../../request/stream/paced-body'
 import { InputItemList, ItemPageQuery, itemList, MAX_SHOWN_LENGTH, noSuchPlace } from '../item-list'
 import { type CallerWorld, callerOperation, shared } from '../operation'
 
@@ -48,9 +49,12 @@ const show = callerOperation(shared('Response'))({
       if (!running) throw noStream()
       const after = from === undefined ? -1 : readParameter('starting_after', StartingAfter, from)
       const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
-      return new Response(streamOfEvents(backgroundResponses.events(account, id, after)), { headers })
+      return new Response(streamOfEvents(world.backlog, backgroundResponses.events(account, id, after)), {
+        headers,
+      })
     }
-    if (running) return new Response(running.answer, { headers: { 'content-type': 'application/json' } })
+    const headers = { 'content-type': 'application/json' }
+    if (running) return wholeAnswer(world.backlog, running.answer, { headers })
     return (await contentOf(world, account, await headOf(world, account, id))).answer
   },
 })

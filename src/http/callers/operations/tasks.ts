@@ -8,6 +8,7 @@ import { named, text } from '../../../api-operation/schemas'
 import type { Artifact } from '../../../artifacts/rows'
 import { GatewayError } from '../../../lib/errors'
 import { waitOfRequest } from '../../../lib/waiting'
+import { jsonAnswer, wholeAnswer } from '../../../request/stream/paced-body'
 import { deleteTaskOf } from '../../../tasks/delete'
 import { findTask } from '../../../tasks/find'
 import { orderCancel } from '../../../tasks/orders'
@@ -90,7 +91,7 @@ const result = callerOperation(Type.Unsafe<Response>())({
     const found = await resultOf(world, task)
     if (!found) throw expired(task)
     if ('body' in found)
-      return new Response(found.body as string | Uint8Array<ArrayBuffer>, {
+      return wholeAnswer(world.backlog, found.body, {
         headers: { 'content-type': found.contentType, 'cache-control': 'private' },
       })
     const artifact = await artifactAt(world, found.url)
@@ -153,7 +154,7 @@ const image = callerOperation(shared('ImageTask'))({
     const json = jsonOf(await resultOf(asked.world, task))
     const body = imageTaskOf(task, json === undefined ? undefined : JSON.parse(json))
     const headers = task.state === 'submitted' ? { ...LOOK_AGAIN, ...NOT_STORED } : NOT_STORED
-    return Response.json(body, { headers })
+    return jsonAnswer(asked.world.backlog, body, { headers })
   },
 })
 

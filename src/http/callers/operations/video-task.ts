@@ -3,6 +3,7 @@
 
 import { waiting } from '../../../api-document/headers'
 import { waitOfRequest } from '../../../lib/waiting'
+import { wholeAnswer } from '../../../request/stream/paced-body'
 import { requireTask, taskNotFound } from '../../../tasks/find'
 import { showTask } from '../../../tasks/task'
 import { waitForTask } from '../../../tasks/wait'
@@ -28,7 +29,7 @@ const show = callerOperation(shared('VideoTask'))({
     const leaves = () => request.signal.aborted
     const ended =
       waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))
-    return new Response(ended ? ended.body : showTask(task), {
+    return wholeAnswer(world.backlog, ended ? ended.body : showTask(task), {
       headers: { 'content-type': 'application/json' },
     })
   },

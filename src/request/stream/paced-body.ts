@@ -1,0 +1,117 @@
+// Bodies that are sent a piece at a time, each when the caller has taken the one before, and counted in the backlog. A caller
+// who is given up must never look as one who has got everything: its connection breaks.
+
+import type { Backlog, WaitingCaller } from './backlog'
+
+/** Bytes of a piece, and of the largest whole answer that is sent at once: the system takes about as much off the process. */
+const PIECE_BYTES = 256 * 1024
+
+/** The rest of a body. */
+interface Rest {
+  /** The next piece; undefined at the end. */
+  next(): Uint8Array | undefined | Promise<Uint8Array | undefined>
+  /** Bytes in memory after the piece that was taken last. */
+  readonly bytes: number
+  /** Frees it. */
+  cancel(reason?: unknown): void | Promise<void>
+  /** Rejects as soon as the body breaks off, also while nobody reads. */
+  readonly broken?: Promise<unknown>
+}
+
+/**
+ * A complete answer. A large one is sent in pieces, without `content-length`: Bun has none for a stream that is not a file's.
+ */
+export function wholeAnswer(backlog: Backlog, body: string | Uint8Array, init: ResponseInit): Response {
+  if (body.length <= PIECE_BYTES) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return new Response(paced(backlog, new WholeRest(bytes)), init)
+}
+
+/** A complete answer of JSON, like `Response.json`. */
+export function jsonAnswer(
+  backlog: Backlog,
+  value: unknown,
+  init: { headers?: Headers | Record<string, string> } = {},
+): Response {
+  const headers = new Headers(init.headers)
+  if (!headers.has('content-type')) headers.set('content-type', 'application/json;charset=utf-8')
+  return wholeAnswer(backlog, JSON.stringify(value), { headers })
+}
+
+/** A stream that gives what its reader asks for. */
+export function pacedStream(
+  backlog: Backlog,
+  source: ReadableStream<Uint8Array>,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader()
+  const cancel = (reason?: unknown) => reader.cancel(reason)
+  const next = async () => (await reader.read()).value
+  return paced(backlog, { next, bytes: 0, cancel, broken: reader.closed })
+}
+
+function paced(backlog: Backlog, rest: Rest): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(new PacedBody(backlog, rest), { highWaterMark: 0 })
+}
+
+class WholeRest implements Rest {
+  constructor(private rest: Uint8Array) {}
+
+  get bytes(): number {
+    return this.rest.length
+  }
+
+  next(): Uint8Array | undefined {
+    const piece = this.rest.subarray(0, PIECE_BYTES)
+    this.rest = this.rest.subarray(PIECE_BYTES)
+    return piece.length > 0 ? piece : undefined
+  }
+
+  cancel(): void {
+    this.rest = new Uint8Array()
+  }
+}
+
+class PacedBody implements WaitingCaller {
+  private output: ReadableStreamDefaultController<Uint8Array> | undefined
+
+  constructor(
+    private readonly backlog: Backlog,
+    private readonly rest: Rest,
+  ) {}
+
+  start(output: ReadableStreamDefaultController<Uint8Array>): void {
+    this.output = output
+    this.rest.broken?.catch((reason) => this.fail(reason))
+  }
+
+  async pull(output: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.backlog.forget(this)
+    try {
+      const piece = await this.rest.next()
+      if (!this.output) return
+      if (!piece) return output.close()
+      output.enqueue(piece)
+      this.backlog.note(this, piece.length + this.rest.bytes)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  giveUp(): void {
+    const reason = new Error('the client stopped reading')
+    this.fail(reason)
+    void Promise.resolve(this.rest.cancel(reason)).catch(() => {})
+  }
+
+  cancel(reason?: unknown): void | Promise<void> {
+    this.output = undefined
+    this.backlog.forget(this)
+    return this.rest.cancel(reason)
+  }
+
+  private fail(reason: unknown): void {
+    this.backlog.forget(this)
+    this.output?.error(reason)
+    this.output = undefined
+  }
+}

@@ -46,10 +46,9 @@ test(`${CALLERS} callers who take nothing of answers of ${ANSWER_BYTES / 1024 / 
     await waitFor(() => caller.bytes > 0, 30_000)
     caller.pause()
   }
-  const grown = rssMb(server.pid) - before
+  // What was cut is in memory until it is collected.
+  await waitFor(() => rssMb(server.pid) - before < GROWTH_MB_MOST, 30_000)
   const cuts = server.stderr().split('"slow_caller_cut"').length - 1
-  expect({ grown, isBounded: grown < GROWTH_MB_MOST }).toEqual({ grown, isBounded: true })
-  // Of each the system takes some megabytes.
   expect(cuts).toBeGreaterThan(CALLERS / 2)
   const last = callers.at(-1) as RawCaller
   last.resume()

@@ -10,7 +10,7 @@ const PIECE_BYTES = 256 * 1024
 interface Rest {
   /** The next piece; undefined at the end. */
   next(): Uint8Array | undefined | Promise<Uint8Array | undefined>
-  /** Bytes in memory after the piece that was taken last. */
+  /** Bytes that it has in memory. */
   readonly bytes: number
   /** Frees it. */
   cancel(reason?: unknown): void | Promise<void>
@@ -53,21 +53,26 @@ function paced(backlog: Backlog, rest: Rest): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(new PacedBody(backlog, rest), { highWaterMark: 0 })
 }
 
+/** All of it is in memory until its last piece is sent. */
 class WholeRest implements Rest {
-  constructor(private rest: Uint8Array) {}
+  private sent = 0
+
+  constructor(private whole: Uint8Array) {}
 
   get bytes(): number {
-    return this.rest.length
+    return this.whole.length
   }
 
   next(): Uint8Array | undefined {
-    const piece = this.rest.subarray(0, PIECE_BYTES)
-    this.rest = this.rest.subarray(PIECE_BYTES)
-    return piece.length > 0 ? piece : undefined
+    const piece = this.whole.subarray(this.sent, this.sent + PIECE_BYTES)
+    this.sent += piece.length
+    if (piece.length > 0) return piece
+    this.cancel()
+    return undefined
   }
 
   cancel(): void {
-    this.rest = new Uint8Array()
+    this.whole = new Uint8Array()
   }
 }
 
@@ -91,7 +96,7 @@ class PacedBody implements WaitingCaller {
       if (!this.output) return
       if (!piece) return output.close()
       output.enqueue(piece)
-      this.backlog.note(this, piece.length + this.rest.bytes)
+      this.backlog.note(this, Math.max(piece.length, this.rest.bytes))
     } catch (error) {
       this.fail(error)
     }

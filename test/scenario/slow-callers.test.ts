@@ -12,7 +12,7 @@ const MEBIBYTE = 1024 * 1024
 const LARGE_BYTES = 24 * MEBIBYTE
 /** Room for what waits of two large answers, and not for that of three. */
 const MOST_BYTES = 60 * MEBIBYTE
-const SMALL_BYTES = 200_000
+const SMALL_BYTES = 1_000_000
 const TOKEN = 'a-token-for-the-readers'
 
 let vendor: OddVendor
@@ -107,7 +107,7 @@ test('a small answer is sent at once, with its length', async () => {
 })
 
 test('a large answer is the same when it is repeated, and in every form', async () => {
-  const text = 'é'.repeat(300_000)
+  const text = 'é'.repeat(1_100_000)
   vendor.answer = () => Response.json(completion(text, 10, 20))
   const key = { 'idempotency-key': 'large' }
   const [asked, again] = [

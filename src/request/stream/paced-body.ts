@@ -3,7 +3,8 @@
 
 import type { Backlog, WaitingCaller } from './backlog'
 
-/** Bytes of a piece, and of the largest whole answer that is sent at once: the system takes about as much off the process. */
+/** Largest whole answer that is sent at once, in bytes, or in characters of a text. */
+const MOST_AT_ONCE = 1024 * 1024
 const PIECE_BYTES = 256 * 1024
 
 /** The rest of a body. */
@@ -22,7 +23,7 @@ interface Rest {
  * A complete answer. A large one is sent in pieces, without `content-length`: Bun has none for a stream that is not a file's.
  */
 export function wholeAnswer(backlog: Backlog, body: string | Uint8Array, init: ResponseInit): Response {
-  if (body.length <= PIECE_BYTES) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
+  if (body.length <= MOST_AT_ONCE) return new Response(body as string | Uint8Array<ArrayBuffer>, init)
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   return new Response(paced(backlog, new WholeRest(bytes)), init)
 }

@@ -114,7 +114,7 @@ test('each price stands beside its cost and what is left of it, where a cost is 
   expect(await columns.allTextContents()).toEqual(['Unit', 'Price', 'Cost at east', 'Margin at east'])
   expect(await cellsOf('Price')).toEqual([
     ['per 1M input tokens', '$1.00', '$0.75', '25 %'],
-    ['per 1M output tokens', '$2.00', '$2.10', '-5.0 %'],
+    ['per 1M output tokens', '$2.00', '$2.10', '−5.0 %'],
   ])
   expect(await axe()).toEqual([])
   await open('models/test-messages')

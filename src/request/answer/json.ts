@@ -31,9 +31,7 @@ export async function answerJson(
     : sending)
   try {
     if (isEventStream(response)) {
-      const body = await startOfStream(line, reservation, response.body).finally(
-        cutWhenCallerLeaves(reservation, caller),
-      )
+      const body = await startOfStream(line, reservation, response.body, caller)
       return await answerStream(line, reservation, body, done)
     }
     const contentType = family.text?.type(parsed.body)

@@ -118,10 +118,7 @@ async function answerStreams(
       const [first, ...others] = responses.map(({ body }) => body)
       const source = first && others.length === 0 ? first : mergeStreams(responses.map(({ body }) => body))
       // Of several candidates each has a beginning of its own.
-      const body =
-        calls.length > 1
-          ? source
-          : await startOfStream(line, reservation, source).finally(cutWhenCallerLeaves(reservation, caller))
+      const body = calls.length > 1 ? source : await startOfStream(line, reservation, source, caller)
       return await answerStream(line, reservation, body, done, calls.length)
     }
     // Requested as streams, but answered whole.

@@ -9,6 +9,7 @@ import { createEventSplitter, dataOfEvent, objectIn, splitEvents } from '../../l
 import type { Line } from '../ending'
 import type { Reservation } from '../reservation'
 import { StreamTally, streamContract } from '../stream/tally'
+import { cutWhenCallerLeaves } from '../upstream-call'
 import { leftAfter } from './fallback'
 import { costOf, UnwantedAnswer } from './unwanted'
 
@@ -25,6 +26,7 @@ export async function startOfStream(
   { world }: Line,
   reservation: Reservation,
   source: HttpBody,
+  caller: Parameters<typeof cutWhenCallerLeaves>[1],
 ): Promise<HttpBody> {
   const { unwanted, cancelToken, request } = reservation
   if (!unwanted) return source
@@ -33,6 +35,7 @@ export async function startOfStream(
   const tally = new StreamTally({ model, judge })
   const start = new StreamStart(source, tally, streamContract(model).end)
   const cancelLimit = world.after(WATCH_MS, () => start.decide('begun'))
+  const stopListening = cutWhenCallerLeaves(reservation, caller)
   try {
     source.start(start)
     if ((await start.decision) === 'begun') return start.whole
@@ -50,6 +53,7 @@ export async function startOfStream(
     throw error instanceof BrokenOff ? garbage(model, 'cut off', error.cause) : error
   } finally {
     cancelLimit()
+    stopListening()
   }
 }
 

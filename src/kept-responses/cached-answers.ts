@@ -3,7 +3,7 @@
 
 import { type Db, type Row, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
-import { keptBytes } from './rows'
+import { addBytes, keptBytes, subtractBytes } from './rows'
 
 export interface CachedAnswer {
   /** Hash of the account, the model and the request. */
@@ -112,16 +112,12 @@ export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: n
       ],
       guard: true,
     },
-    {
-      sql: `insert into response_totals (account, bytes) values ($1, $2)
-        on conflict (account) do update set bytes = response_totals.bytes + excluded.bytes`,
-      parameters: [account, bytes],
-    },
+    addBytes(account, bytes),
   ])
 }
 
 /**
- * Removes the oldest cached answers of an account until so many more bytes fit beside all that it keeps. Returns the bytes that
+ * Removes the oldest cached answers of an account until so many more bytes fit next to all that the account keeps. Returns the bytes that
  * are still too many.
  */
 export async function makeRoomAmongCached(
@@ -167,10 +163,7 @@ function deleteCachedAnswer(db: Db, { id, account, bytes, createdAt }: CachedHea
       parameters: [id, account, createdAt, bytes],
       guard: true,
     },
-    {
-      sql: 'update response_totals set bytes = bytes - $2 where account = $1',
-      parameters: [account, bytes],
-    },
+    subtractBytes(account, bytes),
   ])
 }
 

@@ -3,6 +3,7 @@
 
 import { type BatchOptions, type Db, type Row, type Statement, tryApply } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
+import { addBytes } from './rows'
 
 /** A conversation without its items. */
 export interface ConversationHead {
@@ -45,15 +46,6 @@ export const conversationTexts: readonly EncodedTable[] = [
     placeOf: itemPlace,
   },
 ]
-
-/** Adds to the bytes of an account, and locks them until the end of the transaction. */
-function addBytes(account: string, bytes: number): Statement {
-  return {
-    sql: `insert into response_totals (account, bytes) values ($1, $2)
-      on conflict (account) do update set bytes = response_totals.bytes + excluded.bytes`,
-    parameters: [account, bytes],
-  }
-}
 
 /** Writes an empty conversation. */
 export function insertConversation(

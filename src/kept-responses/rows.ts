@@ -69,12 +69,25 @@ export function insertResponse({ codec }: Pick<Db, 'codec'>, response: NewRespon
         on conflict (account, id) do nothing`,
       parameters: [account, itemId, id],
     })),
-    {
-      sql: `insert into response_totals (account, bytes) values ($1, $2)
-        on conflict (account) do update set bytes = response_totals.bytes + excluded.bytes`,
-      parameters: [account, bytes],
-    },
+    addBytes(account, bytes),
   ]
+}
+
+/** Adds to the bytes that an account keeps, and locks their row until the end of the transaction. */
+export function addBytes(account: string, bytes: number): Statement {
+  return {
+    sql: `insert into response_totals (account, bytes) values ($1, $2)
+      on conflict (account) do update set bytes = response_totals.bytes + excluded.bytes`,
+    parameters: [account, bytes],
+  }
+}
+
+/** Subtracts from the bytes that an account keeps. */
+export function subtractBytes(account: string, bytes: number): Statement {
+  return {
+    sql: 'update response_totals set bytes = bytes - $2 where account = $1',
+    parameters: [account, bytes],
+  }
 }
 
 function placeOf(id: string, column: string): string {
@@ -144,10 +157,7 @@ export function deleteResponse(db: Db, { id, account, bytes }: KeptHead): Promis
       guard: true,
     },
     { sql: 'delete from response_items where response = $1', parameters: [id] },
-    {
-      sql: 'update response_totals set bytes = bytes - $2 where account = $1',
-      parameters: [account, bytes],
-    },
+    subtractBytes(account, bytes),
   ])
 }
 

@@ -1,6 +1,6 @@
-// Fields by which vendors of several contracts charge more than the plain price. Fields of a single contract stand next
-// to it. Data only. A field that names another model must always be refused: it would bypass the key's list of models
-// and the prices.
+// Fields by which vendors of several contracts charge more than the plain price, and the searches of the web that are held. Fields of
+// a single contract are next to it. Pure. A field that names another model must always be refused: it would bypass the key's list
+// of models and the prices.
 
 import type { FieldRule } from '../contract/family'
 
@@ -14,6 +14,14 @@ export const serviceTier: FieldRule = {
   why: 'a service tier has prices of its own',
   instead: 'Leave it out, or choose a tier that has a price.',
   price: 'service_tier',
+}
+
+/** Searches of the web that are allowed and held if the caller sets no limit. */
+export const OPEN_SEARCHES = 10
+
+/** Whether a type of a tool is that of a search of the web by the vendor: OpenAI and Anthropic begin it alike, with versions after. */
+export function isWebSearch(type: unknown): boolean {
+  return typeof type === 'string' && type.startsWith('web_search')
 }
 
 /** Fields of vendors that pass requests on to other models. */

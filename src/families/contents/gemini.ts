@@ -19,6 +19,7 @@ import { tierOf } from '../dialects/gemini/read'
 import { cutGemini, eventOf, usageInContents } from '../dialects/gemini/write'
 import { geminiFigures, readGeminiEvent, readGeminiReply, thinkingTokensIn } from '../protocols/gemini/read'
 import { geminiPath } from '../protocols/gemini/write'
+import { OPEN_SEARCHES } from '../surcharges'
 import { edited } from '../traits/edit'
 import { geminiEdit } from '../traits/gemini'
 import { translatedOnce } from '../translation'
@@ -32,9 +33,8 @@ type Request = ParsedRequest<GeminiBody>
 
 const costOf = translatedOnce((body: GeminiBody, _model) => costOfContents(body))
 const RULES: QuoteRules = { watchesFilms: true, drawsPictures: true }
-/** Tokens and searches that are held where the vendor runs a tool: it has no setting for the most searches of a request. */
+/** Tokens that are held where the vendor runs a tool. It has no setting for the most searches of a request either. */
 const OPEN_TOKENS = 65_536
-const OPEN_SEARCHES = 10
 /** Tools of the vendor whose results the model reads, and that cost no more than those tokens. */
 const OPEN_TOOLS = ['urlContext', 'codeExecution']
 /** Members that the address says. */

@@ -4,14 +4,13 @@
 
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import { countedTokens } from '../shared-schemas'
+import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
 import { addEdit, edited, openEdit } from '../traits/edit'
 import { ignoredInMessages } from '../traits/ignored'
 import { messagesEdit } from '../traits/messages'
 import {
-  isSearch,
   MessagesBody,
   mediaTokensOfMessages,
-  OPEN_SEARCHES,
   outputOfMessages,
   plainMessages,
   quoteMessages,
@@ -106,11 +105,11 @@ function callOf(
   }
 }
 
-/** The tools with a limit on searches, of which no more than that are held and charged. The same list if each has one. */
+/** The tools, each search with a limit: no more searches are held and charged. The same list if each has one. */
 function boundedTools(tools: MessagesBody['tools']): MessagesBody['tools'] {
   const isOpen = (tool: object) => {
     const { type, max_uses: most } = tool as { type?: unknown; max_uses?: unknown }
-    return isSearch(type) && (most === undefined || most === null)
+    return isWebSearch(type) && (most === undefined || most === null)
   }
   if (!tools?.some(isOpen)) return tools
   return tools.map((tool) => (isOpen(tool) ? { ...tool, max_uses: OPEN_SEARCHES } : tool))

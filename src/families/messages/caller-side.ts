@@ -7,6 +7,7 @@ import { HIDDEN, type Reading, SHOWN, shownText, type UsageKind } from '../../co
 import { isUntypedError } from '../../lib/error-shapes'
 import { asObject, holdsText, isObject } from '../../lib/objects'
 import { ABSURD_FIGURE, optionalField, quotedOutput, USEFUL_OUTPUT_TOKENS } from '../shared-schemas'
+import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
 
 const open = { additionalProperties: true }
 
@@ -152,8 +153,6 @@ const TEXT_SOURCES = new Set<unknown>(['text', 'content'])
 const TOOL_TOKENS = 1_000
 /** Tokens held for input from outside of the request, if the catalogue has no limit for the model. */
 const OPEN_TOKENS = 65_536
-/** Searches that are allowed and held if the caller sets no limit. */
-export const OPEN_SEARCHES = 10
 /** Tools that the vendor runs itself, with results that the model reads. */
 const VENDOR_TOOL = /^(web_|code_execution|mcp_)/
 
@@ -210,13 +209,8 @@ function noteCache(contents: Contents, part: object): void {
 
 /** The number of searches that the caller allows. */
 function searchesOf({ type, max_uses: most }: Record<string, unknown>): number {
-  if (!isSearch(type)) return 0
+  if (!isWebSearch(type)) return 0
   return Number.isSafeInteger(most) && (most as number) >= 0 ? (most as number) : OPEN_SEARCHES
-}
-
-/** Whether a type of a tool is that of a web search. */
-export function isSearch(type: unknown): boolean {
-  return typeof type === 'string' && type.startsWith('web_search')
 }
 
 /** All blocks, those in tool results and in documents too. */

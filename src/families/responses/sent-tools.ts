@@ -4,18 +4,17 @@
 import type { Model } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { isObject } from '../../lib/objects'
+import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
 import { translatedOnce } from '../translation'
 import { OFFERED_TYPES, offeredIn } from '../unasked'
 import type { ResponsesBody } from './caller-side'
 
 type Fields = Record<string, unknown>
 
-/** Searches that are allowed and held if the caller sets no limit. */
-const OPEN_SEARCHES = 10
 const TOOL_SEARCH = 'tool_search'
 
 /**
- * The request without the tools that the model does not get, and without a choice between tools of which none is left. The same
+ * The request without the tools that the model does not get, and without a tool choice if no tool is left. The same
  * request if there is nothing to leave out.
  */
 export const servedBody = translatedOnce((body: ResponsesBody, model): ResponsesBody => {
@@ -48,7 +47,7 @@ function sentTools(tools: unknown, model: Model): NonNullable<ResponsesBody['too
 function isLeftOut(tool: Fields, { priceList, family }: Model): boolean {
   if (family.bridge) return isNeverBridged(tool)
   if (!isOffered(tool)) return false
-  return isSearch(tool.type) ? !hasPrice(priceList, 'web_search') : !priceList.isFree
+  return isWebSearch(tool.type) ? !hasPrice(priceList, 'web_search') : !priceList.isFree
 }
 
 /**
@@ -70,13 +69,9 @@ export function unsentTools(body: ResponsesBody, model: Model): string[] {
   return [...offeredIn(unsent), ...(searchesTools ? [TOOL_SEARCH] : [])]
 }
 
-function isSearch(type: unknown): boolean {
-  return typeof type === 'string' && type.startsWith('web_search')
-}
-
 /** The most searches of a request that lets the vendor search; undefined for any other. */
 export function searchesIn(body: ResponsesBody): number | undefined {
-  const searches = allTools(body).some(({ type }) => isSearch(type))
+  const searches = allTools(body).some(({ type }) => isWebSearch(type))
   return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
 }
 

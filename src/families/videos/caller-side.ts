@@ -112,6 +112,20 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** The end of a task whose video is at an address, where the vendor's document has no `content` of its own. */
+export function withVideo(
+  document: object,
+  videoUrl: string,
+  quantities?: Quantities | false,
+): Extract<TaskOutcome, { status: 'succeeded' }> {
+  return {
+    status: 'succeeded',
+    videoUrl,
+    document: { ...document, content: { video_url: videoUrl }, video_url: videoUrl },
+    ...(quantities && { quantities }),
+  }
+}
+
 /** The failure for a vendor that reports success but no video. */
 export function withoutVideo(document: object): TaskOutcome {
   const message = 'The upstream calls the task done but gave no video. Nothing was charged.'

@@ -33,6 +33,7 @@ import {
   tierNames,
   VENDOR_CHOOSES,
   withoutVideo,
+  withVideo,
 } from './caller-side'
 
 const open = { additionalProperties: true }
@@ -230,18 +231,8 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
   if (status !== 'SUCCEEDED') return { status: 'submitted', document: reply }
   const videoUrl = textOf(output?.video_url)
   if (videoUrl === undefined) return withoutVideo(reply)
-  return {
-    status: 'succeeded',
-    videoUrl,
-    document: {
-      ...reply,
-      content: { video_url: videoUrl },
-      video_url: videoUrl,
-    },
-    ...((pollContext.vendorChooses === true || pollContext.isFromVideo === true) && {
-      quantities: secondsBilled(usage ?? {}, pollContext),
-    }),
-  }
+  const isBilledByUsage = pollContext.vendorChooses === true || pollContext.isFromVideo === true
+  return withVideo(reply, videoUrl, isBilledByUsage && secondsBilled(usage ?? {}, pollContext))
 }
 
 /** The seconds that the vendor bills. Those of the output count only where the vendor chooses them. */

@@ -27,6 +27,7 @@ import {
   ownFields,
   plainPicture,
   quoteInput,
+  quoteSeconds,
   requestedSeed,
   resolutionsOf,
   secondsOf,
@@ -34,6 +35,7 @@ import {
   tierNames,
   VENDOR_CHOOSES,
   withoutVideo,
+  withVideo,
 } from './caller-side'
 
 const open = { additionalProperties: true }
@@ -151,7 +153,7 @@ export const falVideo: TaskFamily<Body> = {
   },
 
   quote: ({ body }, model) => ({
-    second: secondsOf(durationOf(body, model), model),
+    ...quoteSeconds(durationOf(body, model), model),
     ...quoteInput(filesIn(body), model, INPUT_SECONDS),
   }),
 
@@ -239,14 +241,8 @@ function resultOf(answer: ResultAnswer, state: object, pollContext: PollContext)
   const videoUrl = textOf(file.url)
   const document = { ...more, status: DONE, video: file }
   if (videoUrl === undefined) return withoutVideo(document)
-  return {
-    status: 'succeeded',
-    videoUrl,
-    document: { ...document, content: { video_url: videoUrl }, video_url: videoUrl },
-    ...((pollContext.vendorChooses === true || pollContext.isFromVideo === true) && {
-      quantities: quantitiesIn(file.duration, pollContext),
-    }),
-  }
+  const isBilledByLength = pollContext.vendorChooses === true || pollContext.isFromVideo === true
+  return withVideo(document, videoUrl, isBilledByLength && quantitiesIn(file.duration, pollContext))
 }
 
 /**

@@ -29,6 +29,7 @@ import {
   ownFields,
   plainPicture,
   quoteInput,
+  quoteSeconds,
   requestedSeed,
   resolutionOfSize,
   resolutionsOf,
@@ -37,6 +38,7 @@ import {
   tierNames,
   VENDOR_CHOOSES,
   withoutVideo,
+  withVideo,
 } from './caller-side'
 
 const open = { additionalProperties: true }
@@ -111,7 +113,7 @@ const fieldRules: readonly FieldRule[] = [
   ),
 ]
 
-/** Models with a resolution of its own beside a shape. */
+/** Models that take a resolution in addition to a shape. */
 const TAKES_RESOLUTION = /^(?:hailuo|h3_|grok_imagine)/
 /** Models that edit only, and make videos as long as the one that they are given. */
 const EDITS = /^aleph/
@@ -187,7 +189,7 @@ export const runwayVideo: TaskFamily<Body> = {
   },
 
   quote: ({ body }, model) => ({
-    second: secondsOf(durationOf(body, model), model),
+    ...quoteSeconds(durationOf(body, model), model),
     ...quoteInput(inputOf(body, model), model, INPUT_SECONDS),
   }),
 
@@ -265,18 +267,9 @@ function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefin
   if (videoUrl === undefined) return withoutVideo(task)
   const credits = numberReported(asObject(cost).credits)
   const quantities = quantitiesOf(credits, pollContext)
-  return {
-    status: 'succeeded',
-    videoUrl,
-    document: {
-      ...task,
-      content: { video_url: videoUrl },
-      video_url: videoUrl,
-      // A credit is a cent: docs.dev.runwayml.com/guides/pricing, 2026-11. Callers are not shown it.
-      ...(credits >= 0 && { usage: { cost: credits / 100 } }),
-    },
-    ...(quantities && { quantities }),
-  }
+  // A credit is a cent: docs.dev.runwayml.com/guides/pricing, 2026-11. Callers are not shown it.
+  const usage = credits >= 0 && { usage: { cost: credits / 100 } }
+  return withVideo({ ...task, ...usage }, videoUrl, quantities)
 }
 
 function failureOf(task: Reply): TaskOutcome {
@@ -382,7 +375,7 @@ function resolutionOf(body: Body, model: Model): string | undefined {
   return (size && size.width >= LEAST_PIXELS && resolutionOfSize(size)) || /^auto_(\d+p)$/.exec(ratio)?.[1]
 }
 
-/** Refuses a frame of which it is not known what it costs. */
+/** Refuses a frame without a known price. */
 function checkFrame(body: Body, model: Model): void {
   const takesResolution = TAKES_RESOLUTION.test(model.upstreamModel)
   if (body.resolution && !takesResolution) {

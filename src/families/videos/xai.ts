@@ -20,6 +20,7 @@ import {
   quoteSeconds,
   secondsOf,
   textOf,
+  withVideo,
 } from './caller-side'
 
 const open = { additionalProperties: true }
@@ -235,11 +236,7 @@ function outcome(reply: object): TaskOutcome | undefined {
     return { status: 'submitted', document: reply, ...known }
   }
   if (videoUrl === undefined || video?.respect_moderation === false) return heldBack(reply)
-  return {
-    status: 'succeeded',
-    videoUrl,
-    document: { ...reply, content: { video_url: videoUrl }, video_url: videoUrl },
-  }
+  return withVideo(reply, videoUrl)
 }
 
 function errorOf({ error }: Reply, status: string): { code: string; message: string } {

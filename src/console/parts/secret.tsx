@@ -5,6 +5,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { texts } from '../texts'
 import { Copy, Dialog } from './form'
+import { saveFile } from './save-file'
 
 /** Secrets that are shown and not saved yet: their titles by their texts. */
 const unsaved = signal<ReadonlyMap<string, string>>(new Map())
@@ -37,11 +38,7 @@ export function Secret({ title, text }: { title: string; text: string }) {
 /** Saves secrets as a text file, each below its title. */
 function download(secrets: readonly (readonly [text: string, title: string])[]): void {
   const lines = secrets.flatMap(([text, title]) => [title, text, ''])
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([lines.join('\n')], { type: 'text/plain' }))
-  link.download = 'secret.txt'
-  link.click()
-  URL.revokeObjectURL(link.href)
+  saveFile('secret.txt', lines.join('\n'), 'text/plain')
   for (const [text] of secrets) forget(text)
 }
 

@@ -1,6 +1,7 @@
 // The conversations that this browser keeps: opened again, exported as a file, deleted.
 
 import { moneyText, sumUsd } from '../parts/money'
+import { saveFile } from '../parts/save-file'
 import { Time } from '../parts/time'
 import { keyTexts } from '../texts'
 import type { Bench } from './bench'
@@ -48,11 +49,6 @@ export function costOf({ turns }: Conversation): string {
 }
 
 function save(conversation: Conversation): void {
-  const file = new Blob([JSON.stringify(conversation, null, 2)], { type: 'application/json' })
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(file)
-  link.download = words.exportName(conversation.id.slice(0, 8))
-  link.click()
-  // The browser has begun to read it by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
+  const name = words.exportName(conversation.id.slice(0, 8))
+  saveFile(name, JSON.stringify(conversation, null, 2), 'application/json')
 }

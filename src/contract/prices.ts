@@ -90,10 +90,13 @@ export function timesFactor({ isFree, tables }: PriceList, factor: bigint): Pric
   }
 }
 
-/** The list of which only a share is charged, in millionths. The sum of a request is rounded up once. */
+/** The list when only a share of its prices is charged, in millionths. The sum of a request is rounded up once. */
 export function withShare({ isFree, tables }: PriceList, share: number): PriceList {
   return { isFree, tables: tables.map((table) => ({ ...table, share })) }
 }
+
+/** A part of the stored price list of an answer that was given again, and of no other: the member `share`. */
+export const STORED_SHARE = '"share"'
 
 /** Whether the list has a price of its own for a unit. If not, a request must not make the vendor bill it. */
 export function hasPrice({ isFree, tables }: PriceList, unit: Unit): boolean {

@@ -1,6 +1,7 @@
 // Compares the usage that a vendor reports with the charges, by day and model. Charges name models of the gateway:
 // several of them may be one model of the vendor. It must never write.
 
+import { STORED_SHARE } from '../../contract/prices'
 import type { Db, Row } from '../../db/db'
 import { isoDay } from '../../db/iso-time'
 import { asObject } from '../../lib/objects'
@@ -31,7 +32,7 @@ export interface Reconciliation {
 /** Charges that are read at once. */
 const PAGE = 5_000
 /** Charges of answers that a vendor made: those of the response cache have a share of the price in their tables. */
-const ASKED_VENDOR = `coalesce(prices, '') not like '%"share"%'`
+const ASKED_VENDOR = `coalesce(prices, '') not like '%${STORED_SHARE}%'`
 const DAY_LENGTH = '2026-10-31'.length
 const NOTHING: Required<UsageFigures> = { requests: 0, inputTokens: 0, outputTokens: 0, costNano: 0 }
 

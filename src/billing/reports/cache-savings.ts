@@ -1,7 +1,7 @@
 // Computes the savings of vendors' prompt caches and of the response cache, charge by charge, by the prices that were stored with each. It must never write, nor
 // guess: a charge whose quantities do not make its price is counted as unknown.
 
-import { type BilledTable, type Tariff, tableNano, tariffOfJson } from '../../contract/prices'
+import { type BilledTable, STORED_SHARE, type Tariff, tableNano, tariffOfJson } from '../../contract/prices'
 import { type Quantities, rowOf, type Unit, units } from '../../contract/units'
 import type { Db, Row } from '../../db/db'
 import { type ArchivedCharge, archivedCharge, pagesOfCharges, readReferences } from '../ledger/charge-rows'
@@ -52,7 +52,7 @@ const REPORTS_CACHE = /cach/i
 
 /** Whether the price list of a charge is that of an answer from the response cache. */
 function isShared(prices: string | null | undefined): boolean {
-  return prices?.includes('"share"') ?? false
+  return prices?.includes(STORED_SHARE) ?? false
 }
 
 /** Charges that are priced before other work of the process has its turn. */

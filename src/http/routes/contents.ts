@@ -54,9 +54,11 @@ export function contentsRoutes(
     let names = {}
     try {
       const { model, method } = targetOf(path)
-      if (contentsMethods[method] === 'embeddings') names = EMBEDDING_FIELDS
-      else if (methods.drawn(model).length > 0) names = PICTURE_FIELDS
-      const response = await methods.answer(request, listener, { model, method, requestId })
+      const embeds = contentsMethods[method] === 'embeddings'
+      const drawn = embeds ? [] : methods.drawn(model)
+      if (embeds) names = EMBEDDING_FIELDS
+      else if (drawn.length > 0) names = PICTURE_FIELDS
+      const response = await methods.answer(request, listener, { model, method, requestId, drawn })
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response
     } catch (error) {
@@ -78,6 +80,8 @@ interface Target {
   model: string
   method: Method
   requestId: string
+  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
+  drawn: readonly Model[]
 }
 
 class Methods {
@@ -94,13 +98,12 @@ class Methods {
   answer(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     if (target.method === 'countTokens') return this.countTokens(request, listener, target)
     if (contentsMethods[target.method] === 'embeddings') return this.embed(request, listener, target)
-    const drawn = this.drawn(target.model)
-    return drawn.length > 0
-      ? this.draw(request, listener, target, drawn)
+    return target.drawn.length > 0
+      ? this.draw(request, listener, target)
       : this.generate(request, listener, target)
   }
 
-  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
+  /** The forms of a model for `Target.drawn`. */
   drawn(model: string): readonly Model[] {
     const { catalogue } = this.world
     const forms = formsBehind(catalogue, idOfName(catalogue, model))
@@ -142,19 +145,16 @@ class Methods {
         requestId,
       ),
     )
-    return stream
-      ? inStreamForm(this.world.backlog, response, queryOf(request).get('alt') === 'sse')
-      : response
+    return this.inForm(request, method, response)
   }
 
   private async draw(
     request: Request,
     listener: Listener | null,
-    { model, method, requestId }: Target,
-    forms: readonly Model[],
+    { model, method, requestId, drawn }: Target,
   ): Promise<Response> {
     const incoming = new PictureIncoming(
-      forms,
+      drawn,
       { model },
       this.world,
       this.bodies,
@@ -163,15 +163,10 @@ class Methods {
       listener,
       requestId,
     )
-    const response = await this.gateway.handle(incoming)
-    const headers = new Headers(response.headers)
-    if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
-    const id = headers.get('x-gateway-model') ?? model
-    const pictures = picturesInContents(await response.json(), id, requestId)
-    const answer = jsonAnswer(this.world.backlog, pictures, { headers })
-    return method === 'generateContent'
-      ? answer
-      : inStreamForm(this.world.backlog, answer, queryOf(request).get('alt') === 'sse')
+    const answer = await this.reworded(incoming, (pictures, headers) =>
+      picturesInContents(pictures, headers.get('x-gateway-model') ?? model, requestId),
+    )
+    return this.inForm(request, method, answer)
   }
 
   private async embed(request: Request, listener: Listener | null, target: Target): Promise<Response> {
@@ -187,10 +182,25 @@ class Methods {
       listener,
       requestId,
     )
+    return this.reworded(incoming, (embeddings) => embeddingAnswerOf(embeddings, isBatch))
+  }
+
+  /** The answer to a request in the gateway's own form, put into Google's, with the fields that the model did not get. */
+  private async reworded(
+    incoming: RewordedIncoming,
+    reword: (answer: unknown, headers: Headers) => object,
+  ): Promise<Response> {
     const response = await this.gateway.handle(incoming)
     const headers = new Headers(response.headers)
     if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
-    return jsonAnswer(this.world.backlog, embeddingAnswerOf(await response.json(), isBatch), { headers })
+    return jsonAnswer(this.world.backlog, reword(await response.json(), headers), { headers })
+  }
+
+  /** An answer as a method gives it: the one that streams has events, or a list without `alt=sse`. */
+  private inForm(request: Request, method: Method, answer: Response): Response | Promise<Response> {
+    return method === 'streamGenerateContent'
+      ? inStreamForm(this.world.backlog, answer, queryOf(request).get('alt') === 'sse')
+      : answer
   }
 }
 
@@ -215,9 +225,13 @@ class AddressedIncoming extends HttpIncoming {
   }
 }
 
-class EmbeddingIncoming extends AddressedIncoming {
+/** A request that is put into the gateway's own form. */
+class RewordedIncoming extends AddressedIncoming {
+  /** Fields that the model does not get. */
   ignored: readonly string[] = []
+}
 
+class EmbeddingIncoming extends RewordedIncoming {
   constructor(
     private readonly isBatch: boolean,
     ...of: ConstructorParameters<typeof AddressedIncoming>
@@ -233,9 +247,7 @@ class EmbeddingIncoming extends AddressedIncoming {
 }
 
 /** A request for pictures. Those in it make it an edit, which has a form of its own. */
-class PictureIncoming extends AddressedIncoming {
-  ignored: readonly string[] = []
-
+class PictureIncoming extends RewordedIncoming {
   constructor(
     private readonly forms: readonly Model[],
     ...of: ConstructorParameters<typeof AddressedIncoming>

@@ -324,20 +324,29 @@ describe('seconds that the vendor chooses', () => {
     ['an edit, a begun second', edit, { credits: 28 * 6 + 1 }, 30, 7, 'upstream'],
     ['an edit, without a cost', edit, null, 30, 30, 'estimated'],
   ]
+  /** Ends a task, and compares what was held and paid for it, in cents. */
+  async function expectPaid(
+    { id }: { id: string },
+    name: string,
+    { held, paid, source }: { held: number; paid: number; source: string },
+  ): Promise<void> {
+    const { held: isHeld } = await rowsOf(gateway, id)
+    await endOf(gateway, clock, id)
+    const { amount, usage_source, shortfall } = await rowsOf(gateway, id)
+    expect({ name, held: isHeld / CENT, paid: amount / CENT, usage_source, shortfall }).toEqual({
+      name,
+      held,
+      paid,
+      usage_source: source,
+      shortfall: 0,
+    })
+  }
+
   test('of which the vendor tells the credits, are paid so', async () => {
     for (const [name, body, cost, held, paid, source] of charged) {
       const task = await submit(videoVendors.runway, body)
       replies.set(task.upstreamId, () => Response.json({ ...videoVendors.runway.succeeded(''), cost }))
-      const { held: isHeld } = await rowsOf(gateway, task.id)
-      await endOf(gateway, clock, task.id)
-      const { amount, usage_source, shortfall } = await rowsOf(gateway, task.id)
-      expect({ name, held: isHeld / CENT, paid: amount / CENT, usage_source, shortfall }).toEqual({
-        name,
-        held,
-        paid,
-        usage_source: source,
-        shortfall: 0,
-      })
+      await expectPaid(task, name, { held, paid, source })
     }
   })
 
@@ -345,16 +354,7 @@ describe('seconds that the vendor chooses', () => {
     for (const [name, body, result, held, paid, source] of queued) {
       const task = await submit(videoVendors.fal, body)
       results.set(task.upstreamId, () => Response.json(result))
-      const { held: isHeld } = await rowsOf(gateway, task.id)
-      await endOf(gateway, clock, task.id)
-      const { amount, usage_source, shortfall } = await rowsOf(gateway, task.id)
-      expect({ name, held: isHeld / CENT, paid: amount / CENT, usage_source, shortfall }).toEqual({
-        name,
-        held,
-        paid,
-        usage_source: source,
-        shortfall: 0,
-      })
+      await expectPaid(task, name, { held, paid, source })
     }
   })
 

@@ -29,7 +29,7 @@ const DEFAULT_RESERVE_OUTPUT_TOKENS = 4096
 /** The families that translate to another, by its name. */
 const bridges = Map.groupBy(families.values(), ({ over }) => over)
 
-/** An id that stands for several models. */
+/** An id that leads to several models. */
 export interface ModelRoute {
   id: string
   models: readonly string[]

@@ -97,9 +97,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     "The machine's clock was set by more than ten seconds; the gateway's own follows slowly.",
     'Set up a time service.',
   ),
-  models_discovered: info(
-    'Servers of the operator have told of other models than before, which are served now.',
-  ),
+  models_discovered: info('Servers of the operator list other models than before; these are served now.'),
   models_not_discovered: warn(
     'A server of the operator does not tell of its models; those that it last had are still served.',
     '`gateway upstreams test NAME`: the server must run and answer.',
@@ -217,7 +215,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
   rows_encrypted: info('All rows are encrypted with the current key.'),
   rows_encrypting: info('Rows are being encrypted with the current key.'),
   slow_caller_cut: warn(
-    'An answer was cut because too many bytes wait for callers who take nothing: the slowest goes first.',
+    'An answer was cut because too many bytes wait for callers that do not read: the slowest is cut first.',
     'Look who asks for answers and does not read them; limit the requests of the key.',
   ),
   task_end_lost: warn(

@@ -67,7 +67,7 @@ export const getVideo: FreeTool = {
   name: 'get_video',
   title: 'Look after a task',
   description:
-    'Tells how the task of a video, or of a request that is answered later, stands: with the address of the video, or the answer. Waits for the end up to wait_seconds; ask again while the status is submitted.',
+    'Returns the state of the task of a video, or of a request that is answered later, with the address of the video, or the answer. Waits for the end up to wait_seconds; ask again while the status is submitted.',
   input: Type.Object({
     id: Type.String({ minLength: 1, description: 'As generate_video, or a request over HTTP, returned it.' }),
     wait_seconds: optionalArgument(

@@ -79,7 +79,7 @@ async function taken(
   return { wish: isDemanded ? 'demanded' : 'preferred', webhookUrl }
 }
 
-/** A text of a form as the boolean that it stands for. */
+/** A boolean that a form has as text; any other value as it is. */
 function booleanOf(text: unknown): unknown {
   if (text === 'true' || text === '1') return true
   return text === 'false' || text === '0' ? false : text

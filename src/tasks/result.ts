@@ -1,4 +1,4 @@
-// Shows a task with its result: that of a deferred request stands in a row of its own, because it may be large. Nothing here
+// Shows a task with its result: that of a deferred request has a row of its own, because it may be large. Nothing here
 // must change a task.
 
 import type { Db } from '../db/db'
@@ -16,7 +16,7 @@ export async function resultOf({ db, now }: ResultWorld, task: Task): Promise<Ke
   return findResult(db, task, now())
 }
 
-/** The task as JSON. An answer that is JSON stands in `result`; others are read at `result_url`. */
+/** The task as JSON. An answer that is JSON is in `result`; others are read at `result_url`. */
 export async function showWithResult(world: ResultWorld, task: Task): Promise<string> {
   const json = jsonOf(await resultOf(world, task))
   return json === undefined ? showTask(task) : `${showTask(task).slice(0, -1)},"result":${json}}`

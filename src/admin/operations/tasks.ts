@@ -100,7 +100,7 @@ const cancel = operation({
   endpoint: 'POST /tasks/{task}/cancel',
   role: 'operator',
   summary:
-    'Ask the vendor to stop a video, or stop a request that is answered later and was not sent yet. The answer shows the task as it stands; `cancel_answer` says why a vendor did not',
+    'Ask the vendor to stop a video, or stop a request that is answered later and was not sent yet. The answer shows the current task; `cancel_answer` says why a vendor did not',
   reply: TaskReply,
   async run(asked) {
     const task = await taskOf(asked)

@@ -55,7 +55,7 @@ export function cacheFaults(
   return faults
 }
 
-/** The share of a fraction in millionths; undefined for what is none. */
+/** The share of a fraction in millionths; undefined if the text is not one. */
 function shareOf(price: string): number | undefined {
   const parts = parseDecimal(price, FACTOR_DECIMALS)
   return typeof parts === 'bigint' && parts <= WHOLE ? Number(parts) : undefined

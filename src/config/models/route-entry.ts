@@ -33,7 +33,7 @@ const Values = Type.Union([
 export const ConditionEntry = Type.Object(
   {
     header: optionalSetting(
-      'Headers of the request with the value, or the list of values, of each: `{ "x-team": ["legal", "hr"] }`. A star at the end stands for all that begin so, and `*` for any.',
+      'Headers of the request with the value, or the list of values, of each: `{ "x-team": ["legal", "hr"] }`. A value that ends with a star matches every text with that beginning, and `*` matches any.',
       Type.Record(Type.String(), Values, { minProperties: 1 }),
     ),
     tag: optionalSetting(
@@ -123,9 +123,7 @@ function conditionFaults({ header = {}, tag = {}, promptTokens }: ConditionConfi
   for (const [name, values] of [...Object.entries(header), ...Object.entries(tag)]) {
     const odd = [values].flat().find((value) => value.slice(0, -1).includes('*'))
     if (odd !== undefined)
-      faults.push(
-        `: ${JSON.stringify(odd)} of ${name} has a star before its end: a star stands only at the end`,
-      )
+      faults.push(`: ${JSON.stringify(odd)} of ${name} has a star before its end: put the star last`)
   }
   const { min = 0, max = Number.POSITIVE_INFINITY } = promptTokens ?? {}
   if (min > max) faults.push(`.promptTokens: it is never true: min is above max`)

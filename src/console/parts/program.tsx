@@ -46,7 +46,7 @@ function programOf(
   return samples.find(({ lang }) => lang === language)?.source ?? ''
 }
 
-/** The files of a form by a name that stands for each, as a list: so a program reads it from a file. */
+/** The files of a form, each as a list with its file name, which the program reads. */
 function withFileNames(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const isFile = (value: unknown) => String([value].flat()[0]).startsWith('data:')
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// Which work, and which models: up to four answer side by side. Both stand in the address.
+// Chooses the kind of work and the models: up to four answer side by side. Both are kept in the address.
 
 import { setQuery } from '../address'
 import { keyTexts } from '../texts'

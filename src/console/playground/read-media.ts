@@ -6,7 +6,7 @@ import { dataUrlOf } from './files'
 
 type Json = Record<string, unknown>
 
-/** The reply with pictures that stand anywhere in the answer: as bytes, or as addresses. */
+/** The reply with pictures that are anywhere in the answer: as bytes, or as addresses. */
 export function withPictures(reply: ModelReply, answer: unknown): ModelReply {
   const places = placesIn(answer)
   const pictures = places.filter(isOwn)

@@ -1,4 +1,4 @@
-// The request that a turn stands for, of each model. Pure. What is shown as a program is exactly what is sent.
+// The request of a turn to each model. Pure. What is shown as a program is exactly what is sent.
 
 import type { OperationName } from '../../contract/operations'
 import { ApiError } from '../api'
@@ -102,7 +102,7 @@ function stepsOf(turns: readonly Turn[], model: string): Step[] {
   return turns.flatMap((turn, index): Step[] => {
     const reply = replyOf(turn, model)
     const isLast = index === turns.length - 1
-    // What failed or was stopped before its first word is no part of the thread.
+    // A reply that failed or was stopped before its first word is not part of the thread.
     if (!isLast && (!reply || (reply.text === '' && reply.calls.length === 0))) return []
     const results = (turn.results && calls?.calls) ?? []
     const step: Step = {

@@ -21,7 +21,7 @@ export async function keptConversations(owner: string): Promise<Conversation[]> 
     .sort((one, other) => other.changedAt - one.changedAt)
 }
 
-/** Keeps a conversation, and drops the oldest of those beyond the limit. A browser that keeps nothing is no fault. */
+/** Keeps a conversation, and drops the oldest of those beyond the limit. A browser that keeps nothing is not an error. */
 export async function keep(owner: string, conversation: Conversation): Promise<void> {
   await inTable('readwrite', (table) => table.put({ ...bounded(conversation), owner }))
   for (const { id } of (await keptConversations(owner)).slice(MOST_CONVERSATIONS)) await drop(id)

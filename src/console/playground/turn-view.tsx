@@ -1,4 +1,4 @@
-// A turn of a conversation: what was asked, and the replies beside each other. Calls of tools have a field for each result, which
+// A turn of a conversation: the question, and the replies side by side. Calls of tools have a field for each result, which
 // somebody enters by hand: nothing that a model calls is ever run.
 
 import { Copy } from '../parts/form'

@@ -49,7 +49,7 @@ export function rewordPictures(asked: Fields, model: Model): PictureRequest {
     pictures.length > 0,
   )
   return {
-    // The number stands in every request: it tells OpenAI's form from another.
+    // The number is in every request: it distinguishes OpenAI's form from others.
     body: {
       model: asked.model,
       prompt,
@@ -134,7 +134,7 @@ function partOf(part: Fields, place: string): { text?: string; picture?: string 
   )
 }
 
-/** Most pixels that each word for a size stands for: half way, in doublings, to the next. */
+/** Most pixels of each named size: half way, in doublings, to the next. */
 const CLASSES: Readonly<Record<string, { side: number; mostPixels: number }>> = {
   '1K': { side: 1_024, mostPixels: 2 * 1_024 * 1_024 },
   '2K': { side: 2_048, mostPixels: 8 * 1_024 * 1_024 },

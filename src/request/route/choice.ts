@@ -48,14 +48,14 @@ export async function checkRoute(
   const request = isWhole ? first : checkRequest({ ...read, candidates: fitting }, asking, logRow.at)
   const chosen = [request.model, ...request.others]
   for (const model of fitting) {
-    // One with two families stands there twice.
+    // A model with two families is listed twice.
     const isChosen = chosen.some(({ id, upstream }) => id === model.id && upstream === model.upstream)
     if (!isChosen) pass(model, 'request', 'it cannot take the request')
   }
   return request
 }
 
-/** The candidates that remain. Throws for none. */
+/** The candidates that remain. Throws 400 if there are none. */
 function someOf([first, ...others]: readonly Model[], passed: readonly PassedOver[]): [Model, ...Model[]] {
   if (first) return [first, ...others]
   const reasons = passed.map(({ model, detail }) => `${model}: ${detail}`).join('; ')

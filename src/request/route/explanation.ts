@@ -1,4 +1,4 @@
-// Tells a caller who asks for it which models of a route were passed over or failed, and which answered. It must never name an upstream.
+// Reports, in a header on request, which models of a route were passed over or failed, and which answered. It must never name an upstream.
 
 import type { RequestLogRow } from '../../request-log/row'
 

@@ -171,12 +171,12 @@ test('the playground makes all kinds, tells the price before and the cost after,
   expect(said).toContain(SCRIPT)
   expect(said).toMatch(/cost \$0\.000\d+/)
   await page.getByText('Code', { exact: true }).click()
-  const program = await textOf(visited, '.bench-side .code')
+  const program = await textOf(visited, '.playground-side .code')
   expect(program).toContain('/v1/chat/completions')
   expect(program).not.toContain(gateway.secret)
   for (const language of ['Python', 'TypeScript']) {
     await page.getByRole('button', { name: language }).click()
-    expect(await textOf(visited, '.bench-side .code')).toContain('/v1')
+    expect(await textOf(visited, '.playground-side .code')).toContain('/v1')
   }
   expect(await play(visited, 'image', 'Prompt', 'A cat')).toContain('cost $0.075')
   expect(await play(visited, 'speech', 'Text', 'Hello there')).toContain('cost $0.00011')

@@ -107,7 +107,9 @@ const message = () => visit.page.getByRole('textbox', { name: 'Message' })
 
 /** Opens a part beside the thread, which stays open from one conversation to the next. */
 async function openPart(title: string): Promise<void> {
-  const part = visit.page.locator('.bench-part', { has: visit.page.locator('summary', { hasText: title }) })
+  const part = visit.page.locator('.playground-part', {
+    has: visit.page.locator('summary', { hasText: title }),
+  })
   if (!(await part.evaluate((each) => (each as unknown as { open: boolean }).open)))
     await part.getByText(title, { exact: true }).click()
 }
@@ -160,11 +162,11 @@ for (const [api, label, path] of [
     expect(JSON.stringify(lastBody())).toContain('clear & <b>cold</b>')
     expect(await answerText()).toContain('cold')
     await openPart('Code')
-    expect(await page.locator('.bench-side .code').textContent()).toContain(path)
+    expect(await page.locator('.playground-side .code').textContent()).toContain(path)
     expect(await axe()).toEqual([])
     const charges = (await gateway.charges()).slice(before)
     expect(charges.map(({ amount }) => Number(amount) / 1e9)).toEqual([first.costUsd, second.costUsd])
-    expect(dollars(await page.locator('.bench-head [role="status"]').textContent())).toBeCloseTo(
+    expect(dollars(await page.locator('.playground-head [role="status"]').textContent())).toBeCloseTo(
       first.costUsd + second.costUsd,
       9,
     )

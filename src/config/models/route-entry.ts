@@ -123,7 +123,9 @@ function conditionFaults({ header = {}, tag = {}, promptTokens }: ConditionConfi
   for (const [name, values] of [...Object.entries(header), ...Object.entries(tag)]) {
     const odd = [values].flat().find((value) => value.slice(0, -1).includes('*'))
     if (odd !== undefined)
-      faults.push(`: ${JSON.stringify(odd)} of ${name} has a star before its end: put the star last`)
+      faults.push(
+        `: ${JSON.stringify(odd)} of ${name} has a star before its end: a star is allowed only at the end`,
+      )
   }
   const { min = 0, max = Number.POSITIVE_INFINITY } = promptTokens ?? {}
   if (min > max) faults.push(`.promptTokens: it is never true: min is above max`)

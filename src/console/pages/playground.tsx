@@ -8,12 +8,12 @@ import { askPrices, type PricedModel } from '../key-api'
 import { Loaded, useLoaded } from '../parts/loaded'
 import { moneyText } from '../parts/money'
 import { ProgramView } from '../parts/program'
-import { type Bench, benchOf } from '../playground/bench'
 import { Composer, isBusy } from '../playground/composer'
 import { KINDS } from '../playground/conversation'
 import { costOf, KeptList } from '../playground/kept-list'
 import { ModelChoice } from '../playground/model-choice'
 import { Settings } from '../playground/settings'
+import { type PlaygroundState, playgroundStateOf } from '../playground/state'
 import { TurnView } from '../playground/turn-view'
 import { keyTexts } from '../texts'
 
@@ -30,52 +30,52 @@ export default function Playground() {
 }
 
 function Place({ models }: { models: readonly PricedModel[] }) {
-  const bench = benchOf(session.value?.name ?? '')
+  const playground = playgroundStateOf(session.value?.name ?? '')
   const { query } = address.value
   // What the address asks for is chosen before anything is drawn.
   useMemo(() => {
-    bench.models.value = models
+    playground.models.value = models
     const kind = KINDS.find((each) => each === query.kind)
     if (!kind && !query.model) return
-    const asked = kind ?? bench.conversation.value.kind
-    const usable = bench.modelsFor(asked).map(({ id }) => id)
+    const asked = kind ?? playground.conversation.value.kind
+    const usable = playground.modelsFor(asked).map(({ id }) => id)
     const named = (query.model ?? '').split(',').filter((id) => usable.includes(id))
-    const current = bench.conversation.value
+    const current = playground.conversation.value
     if (asked !== current.kind || (named.length > 0 && named.join() !== current.models.join()))
-      bench.choose(asked, named)
-  }, [bench, models, query.kind, query.model])
-  const { conversation, chosen } = bench
+      playground.choose(asked, named)
+  }, [playground, models, query.kind, query.model])
+  const { conversation, chosen } = playground
   const { turns, kind } = conversation.value
   return (
-    <div class="bench">
-      <header class="bench-head">
-        <ModelChoice bench={bench} />
+    <div class="playground">
+      <header class="playground-head">
+        <ModelChoice playground={playground} />
         {turns.length > 0 && (
           <p class="quiet" role="status">
             {words.runningTotal(moneyText(costOf(conversation.value)))}
           </p>
         )}
-        <button type="button" onClick={() => bench.begin(kind, conversation.value.models)}>
+        <button type="button" onClick={() => playground.begin(kind, conversation.value.models)}>
           {words.newConversation}
         </button>
       </header>
       <section class="thread" aria-label={words.conversation}>
-        <Turns bench={bench} />
+        <Turns playground={playground} />
         {chosen.length > 0 ? (
-          <Composer bench={bench} models={chosen} />
+          <Composer playground={playground} models={chosen} />
         ) : (
           <p class="empty">{words.noModel}</p>
         )}
       </section>
-      <Side bench={bench} models={chosen} />
+      <Side playground={playground} models={chosen} />
     </div>
   )
 }
 
-function Turns({ bench }: { bench: Bench }) {
-  const { turns, kind } = bench.conversation.value
+function Turns({ playground }: { playground: PlaygroundState }) {
+  const { turns, kind } = playground.conversation.value
   const end = useRef<HTMLDivElement>(null)
-  const isRunning = isBusy(bench)
+  const isRunning = isBusy(playground)
   // A new turn comes into sight; what comes later moves nothing that somebody reads.
   useEffect(() => {
     if (isRunning) end.current?.scrollIntoView({ block: 'end' })
@@ -83,14 +83,14 @@ function Turns({ bench }: { bench: Bench }) {
   return (
     <div class="turns">
       {turns.length === 0 && (
-        <div class="bench-empty">
+        <div class="playground-empty">
           <p>{words.emptyTitle[kind]}</p>
           <p class="quiet">{words.empty}</p>
         </div>
       )}
       {turns.map((turn, index) => (
         <TurnView
-          bench={bench}
+          playground={playground}
           turn={turn}
           number={index + 1}
           isLast={index === turns.length - 1}
@@ -102,20 +102,20 @@ function Turns({ bench }: { bench: Bench }) {
   )
 }
 
-function Side({ bench, models }: { bench: Bench; models: readonly PricedModel[] }) {
-  const [sent] = bench.sent.value
+function Side({ playground, models }: { playground: PlaygroundState; models: readonly PricedModel[] }) {
+  const [sent] = playground.sent.value
   return (
-    <aside class="bench-side">
-      <details class="bench-part" open>
+    <aside class="playground-side">
+      <details class="playground-part" open>
         <summary>{words.settings}</summary>
-        <Settings bench={bench} models={models} />
+        <Settings playground={playground} models={models} />
       </details>
-      <details class="bench-part">
+      <details class="playground-part">
         <summary>{words.history}</summary>
-        <KeptList bench={bench} />
+        <KeptList playground={playground} />
       </details>
       {sent && (
-        <details class="bench-part">
+        <details class="playground-part">
           <summary>{words.code}</summary>
           <ProgramView request={sent.request} />
         </details>

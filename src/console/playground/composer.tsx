@@ -6,29 +6,34 @@ import { ApiError } from '../api'
 import type { PricedModel } from '../key-api'
 import { moneyText } from '../parts/money'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import { type Attachment, EMPTY_DRAFT, type Kind } from './conversation'
 import { MOST_FILES, PICTURE_TYPES, readFiles, SOUND_TYPES } from './files'
 import { type Quoted, useQuotes } from './quotes'
 import { Recorder } from './recorder'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 
-export function Composer({ bench, models }: { bench: Bench; models: readonly PricedModel[] }) {
-  const { kind } = bench.conversation.value
-  const { files, edits } = bench.draft.value
+interface ComposerProps {
+  playground: PlaygroundState
+  models: readonly PricedModel[]
+}
+
+export function Composer({ playground, models }: ComposerProps) {
+  const { kind } = playground.conversation.value
+  const { files, edits } = playground.draft.value
   const [error, setError] = useState<ApiError>()
-  const asked = bench.asked(null)
+  const asked = playground.asked(null)
   const quoted = useQuotes(asked, models)
   const isSound = kind === 'transcription'
   const accepts = isSound || models.some((model) => takesPictures(kind, model))
   const send = () => {
-    if (quoted.priced && !isBusy(bench)) bench.send(asked, quoted.priced)
+    if (quoted.priced && !isBusy(playground)) playground.send(asked, quoted.priced)
   }
   const add = async (chosen: readonly File[]) => {
     if (chosen.length === 0 || !accepts) return
     try {
-      addFiles(bench, await readFiles(chosen, isSound), isSound)
+      addFiles(playground, await readFiles(chosen, isSound), isSound)
       setError(undefined)
     } catch (fault) {
       setError(ApiError.from(fault))
@@ -47,15 +52,15 @@ export function Composer({ bench, models }: { bench: Bench; models: readonly Pri
         void add([...(event.dataTransfer?.files ?? [])])
       }}
     >
-      {edits && <Editing bench={bench} />}
+      {edits && <Editing playground={playground} />}
       <Files
         files={files}
         change={(all) => {
-          bench.draft.value = { ...bench.draft.value, files: all }
+          playground.draft.value = { ...playground.draft.value, files: all }
         }}
         canMask={kind === 'image' && models.every(({ operations }) => operations.includes('image-edit'))}
       />
-      {!isSound && <TextField bench={bench} send={send} add={(pasted) => void add(pasted)} />}
+      {!isSound && <TextField playground={playground} send={send} add={(pasted) => void add(pasted)} />}
       {error && (
         <p class="failed" role="alert">
           {error.message}
@@ -68,8 +73,8 @@ export function Composer({ bench, models }: { bench: Bench; models: readonly Pri
           <Price quoted={quoted} toWrite={isSound ? words.addSoundFirst : words.writeFirst} />
         </span>
         {/* Each its own element: one that became another during its click would send what it has just stopped. */}
-        {isBusy(bench) ? (
-          <button type="button" key="stop" onClick={() => bench.stop()}>
+        {isBusy(playground) ? (
+          <button type="button" key="stop" onClick={() => playground.stop()}>
             {words.stop}
           </button>
         ) : (
@@ -82,13 +87,13 @@ export function Composer({ bench, models }: { bench: Bench; models: readonly Pri
   )
 }
 
-function addFiles(bench: Bench, read: readonly Attachment[], isSound: boolean): void {
-  const before = bench.draft.value
+function addFiles(playground: PlaygroundState, read: readonly Attachment[], isSound: boolean): void {
+  const before = playground.draft.value
   const files = isSound ? read.slice(0, 1) : [...before.files, ...read].slice(0, MOST_FILES)
-  bench.draft.value = { ...before, files }
+  playground.draft.value = { ...before, files }
 }
 
-function Editing({ bench }: { bench: Bench }) {
+function Editing({ playground }: { playground: PlaygroundState }) {
   return (
     <p class="quiet">
       {words.editing}{' '}
@@ -96,7 +101,7 @@ function Editing({ bench }: { bench: Bench }) {
         type="button"
         class="plain"
         onClick={() => {
-          bench.draft.value = EMPTY_DRAFT
+          playground.draft.value = EMPTY_DRAFT
         }}
       >
         {words.cancelEdit}
@@ -106,14 +111,14 @@ function Editing({ bench }: { bench: Bench }) {
 }
 
 interface TextFieldProps {
-  bench: Bench
+  playground: PlaygroundState
   send(): void
   add(files: readonly File[]): void
 }
 
-function TextField({ bench, send, add }: TextFieldProps) {
-  const { kind } = bench.conversation.value
-  const { text, edits } = bench.draft.value
+function TextField({ playground, send, add }: TextFieldProps) {
+  const { kind } = playground.conversation.value
+  const { text, edits } = playground.draft.value
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => grow(field.current), [text])
   useEffect(() => {
@@ -128,7 +133,7 @@ function TextField({ bench, send, add }: TextFieldProps) {
       placeholder={words.placeholders[kind]}
       value={text}
       onInput={(event) => {
-        bench.draft.value = { ...bench.draft.value, text: event.currentTarget.value }
+        playground.draft.value = { ...playground.draft.value, text: event.currentTarget.value }
       }}
       onKeyDown={(event) => {
         if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
@@ -168,8 +173,8 @@ function FileChoice({ isSound, add }: { isSound: boolean; add(files: readonly Fi
 }
 
 /** Whether a request of the conversation that is open runs. */
-export function isBusy(bench: Bench): boolean {
-  return bench.conversation.value.turns.some(({ replies }) =>
+export function isBusy(playground: PlaygroundState): boolean {
+  return playground.conversation.value.turns.some(({ replies }) =>
     replies.some(({ state }) => state === 'running'),
   )
 }

@@ -4,21 +4,21 @@ import { moneyText, sumUsd } from '../parts/money'
 import { saveFile } from '../parts/save-file'
 import { Time } from '../parts/time'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import { type Conversation, titleOf } from './conversation'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 
-export function KeptList({ bench }: { bench: Bench }) {
-  const all = bench.kept.value
-  const { id: current } = bench.conversation.value
+export function KeptList({ playground }: { playground: PlaygroundState }) {
+  const all = playground.kept.value
+  const { id: current } = playground.conversation.value
   if (all.length === 0) return <p class="quiet">{words.noHistory}</p>
   return (
     <>
       <ul class="tried">
         {all.map((each) => (
           <li key={each.id} aria-current={each.id === current}>
-            <button type="button" class="plain" onClick={() => bench.open(each)}>
+            <button type="button" class="plain" onClick={() => playground.open(each)}>
               {titleOf(each) || words.kinds[each.kind]}
             </button>
             <span class="quiet small">
@@ -29,14 +29,14 @@ export function KeptList({ bench }: { bench: Bench }) {
               <button type="button" class="plain" onClick={() => save(each)}>
                 {words.export}
               </button>
-              <button type="button" class="plain" onClick={() => void bench.remove(each.id)}>
+              <button type="button" class="plain" onClick={() => void playground.remove(each.id)}>
                 {words.delete}
               </button>
             </span>
           </li>
         ))}
       </ul>
-      <button type="button" onClick={() => void bench.removeAll()}>
+      <button type="button" onClick={() => void playground.removeAll()}>
         {words.clear}
       </button>
     </>

@@ -2,18 +2,18 @@
 
 import { setQuery } from '../address'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import { KINDS, type Kind, MOST_MODELS } from './conversation'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 
-export function ModelChoice({ bench }: { bench: Bench }) {
-  const { kind } = bench.conversation.value
-  const chosen = bench.chosen.map(({ id }) => id)
-  const usable = bench.modelsFor(kind).map(({ id }) => id)
+export function ModelChoice({ playground }: { playground: PlaygroundState }) {
+  const { kind } = playground.conversation.value
+  const chosen = playground.chosen.map(({ id }) => id)
+  const usable = playground.modelsFor(kind).map(({ id }) => id)
   const others = usable.filter((id) => !chosen.includes(id))
   const choose = (next: Kind, models: readonly string[]) => {
-    bench.choose(next, models)
+    playground.choose(next, models)
     setQuery({ kind: next, model: models.join(',') || null })
   }
   return (

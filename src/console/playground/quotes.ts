@@ -4,8 +4,8 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api'
 import { askQuote, type PricedModel } from '../key-api'
 import { sumUsd } from '../parts/money'
-import type { Priced } from './bench'
 import { type Asked, type PlaygroundRequest, requestOf } from './request'
+import type { Priced } from './state'
 
 /** A price is asked for when nothing was typed for this long, in milliseconds. */
 const PAUSE_MS = 350

@@ -8,12 +8,12 @@ import { Copy } from '../parts/form'
 import { moneyText } from '../parts/money'
 import { durationText } from '../parts/time'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import { CodeBlock } from './code-block'
 import { type Fault, type ModelReply, type Score, type Turn, tokensPerSecond } from './conversation'
 import { Markdown } from './markdown'
 import { cosineOf } from './read-media'
 import { linesOf } from './request'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 /** Numbers of a vector that are shown. */
@@ -24,7 +24,7 @@ const SHOWN_SCORES = 20
 const REPEATABLE = [0, 408, 429]
 
 interface ReplyViewProps {
-  bench: Bench
+  playground: PlaygroundState
   turn: Turn
   reply: ModelReply
   /** Whether it can be asked for again: it belongs to the last turn, and nothing runs. */
@@ -32,7 +32,7 @@ interface ReplyViewProps {
   children?: ComponentChildren
 }
 
-export function ReplyView({ bench, turn, reply, isOpen, children }: ReplyViewProps) {
+export function ReplyView({ playground, turn, reply, isOpen, children }: ReplyViewProps) {
   const { model, state, text, mostUsd, fault } = reply
   return (
     <article class="reply" aria-label={words.replyOf(model)} aria-busy={state === 'running'}>
@@ -40,7 +40,7 @@ export function ReplyView({ bench, turn, reply, isOpen, children }: ReplyViewPro
       <Content
         reply={reply}
         turn={turn}
-        hasSchema={Boolean(bench.conversation.value.values.schema?.trim())}
+        hasSchema={Boolean(playground.conversation.value.values.schema?.trim())}
       />
       {state === 'running' && (
         <p class="quiet" role="status">
@@ -58,7 +58,7 @@ export function ReplyView({ bench, turn, reply, isOpen, children }: ReplyViewPro
             <button
               type="button"
               title={words.atMost(moneyText(mostUsd))}
-              onClick={() => void bench.regenerate(turn, reply)}
+              onClick={() => void playground.regenerate(turn, reply)}
             >
               {words.regenerate}
             </button>

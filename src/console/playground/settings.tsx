@@ -2,8 +2,8 @@
 
 import type { PricedModel } from '../key-api'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import type { Kind, Values } from './conversation'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 
@@ -12,9 +12,15 @@ interface FieldsProps {
   change(name: string, value: string): void
 }
 
-export function Settings({ bench, models }: { bench: Bench; models: readonly PricedModel[] }) {
-  const { kind, values } = bench.conversation.value
-  const own = { values, change: (name: string, value: string) => bench.setValue(name, value) }
+export function Settings({
+  playground,
+  models,
+}: {
+  playground: PlaygroundState
+  models: readonly PricedModel[]
+}) {
+  const { kind, values } = playground.conversation.value
+  const own = { values, change: (name: string, value: string) => playground.setValue(name, value) }
   if (kind === 'chat') return <ChatFields {...own} />
   return (
     <div class="form">

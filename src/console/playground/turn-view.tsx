@@ -3,25 +3,25 @@
 
 import { Copy } from '../parts/form'
 import { keyTexts } from '../texts'
-import type { Bench } from './bench'
 import { isBusy, Price } from './composer'
 import { openCalls, type Turn } from './conversation'
 import { useQuotes } from './quotes'
 import { ReplyView } from './reply-view'
+import type { PlaygroundState } from './state'
 
 const words = keyTexts.playground
 
 interface TurnViewProps {
-  bench: Bench
+  playground: PlaygroundState
   turn: Turn
   /** Place in the conversation, from 1. */
   number: number
   isLast: boolean
 }
 
-export function TurnView({ bench, turn, number, isLast }: TurnViewProps) {
+export function TurnView({ playground, turn, number, isLast }: TurnViewProps) {
   const { text, files, results, replies } = turn
-  const isOpen = isLast && !isBusy(bench)
+  const isOpen = isLast && !isBusy(playground)
   return (
     <section class="turn" aria-label={words.turn(number)}>
       <div class="asked">
@@ -47,8 +47,8 @@ export function TurnView({ bench, turn, number, isLast }: TurnViewProps) {
             {text && <p class="said">{text}</p>}
             <p class="actions">
               {text && <Copy text={text} />}
-              {!isBusy(bench) && (
-                <button type="button" onClick={() => bench.edit(turn)}>
+              {!isBusy(playground) && (
+                <button type="button" onClick={() => playground.edit(turn)}>
                   {words.edit}
                 </button>
               )}
@@ -58,29 +58,32 @@ export function TurnView({ bench, turn, number, isLast }: TurnViewProps) {
       </div>
       <div class="replies" data-count={replies.length}>
         {replies.map((reply) => (
-          <ReplyView bench={bench} turn={turn} reply={reply} isOpen={isOpen} key={reply.model} />
+          <ReplyView playground={playground} turn={turn} reply={reply} isOpen={isOpen} key={reply.model} />
         ))}
       </div>
-      {isOpen && openCalls(bench.conversation.value).length > 0 && <ToolResults bench={bench} />}
+      {isOpen && openCalls(playground.conversation.value).length > 0 && (
+        <ToolResults playground={playground} />
+      )}
     </section>
   )
 }
 
 /** A field for each call of the last turn, and the request that sends what is entered. */
-function ToolResults({ bench }: { bench: Bench }) {
-  const calls = openCalls(bench.conversation.value)
-  const entered = bench.results.value
+function ToolResults({ playground }: { playground: PlaygroundState }) {
+  const calls = openCalls(playground.conversation.value)
+  const entered = playground.results.value
   const isWhole = calls.every(({ id }) => entered[id]?.trim())
-  const callers = bench.conversation.value.turns.at(-1)?.replies.filter((each) => each.calls.length > 0) ?? []
-  const models = bench.models.value.filter(({ id }) => callers.some(({ model }) => model === id))
-  const asked = bench.asked(entered)
+  const callers =
+    playground.conversation.value.turns.at(-1)?.replies.filter((each) => each.calls.length > 0) ?? []
+  const models = playground.models.value.filter(({ id }) => callers.some(({ model }) => model === id))
+  const asked = playground.asked(entered)
   const quoted = useQuotes(asked, isWhole ? models : [])
   return (
     <form
       class="form tool-results"
       onSubmit={(event) => {
         event.preventDefault()
-        if (quoted.priced) bench.send(asked, quoted.priced)
+        if (quoted.priced) playground.send(asked, quoted.priced)
       }}
     >
       {calls.map(({ id, name }) => (
@@ -92,7 +95,7 @@ function ToolResults({ bench }: { bench: Bench }) {
             placeholder={words.toolResultHint}
             value={entered[id] ?? ''}
             onInput={({ currentTarget: { value } }) => {
-              bench.results.value = { ...bench.results.value, [id]: value }
+              playground.results.value = { ...playground.results.value, [id]: value }
             }}
           />
         </label>

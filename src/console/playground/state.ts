@@ -1,4 +1,4 @@
-// What the playground holds while somebody uses it: the conversation that is open, what is being written, and the requests that
+// The state of the playground while somebody uses it: the conversation that is open, what is being written, and the requests that
 // run. It outlives the page: what runs goes on when another page is looked at, and is there when its reader comes back.
 // Nothing may be sent whose price was not shown.
 
@@ -29,7 +29,7 @@ export interface Priced {
   mostUsd: string
 }
 
-export class Bench {
+export class PlaygroundState {
   /** The list of models, once it is known. */
   readonly models = signal<readonly PricedModel[]>([])
   readonly kept = signal<readonly Conversation[]>([])
@@ -218,12 +218,12 @@ function fresh(kind: Kind, models: readonly string[], values: Values): Conversat
   return { id: crypto.randomUUID(), kind, models, values, turns: [], changedAt: Date.now() }
 }
 
-let bench: Bench | undefined
+let playground: PlaygroundState | undefined
 
-/** The bench of a key: the same one for as long as its holder is signed in. */
-export function benchOf(owner: string): Bench {
-  if (bench?.owner === owner) return bench
-  bench?.close()
-  bench = new Bench(owner)
-  return bench
+/** The playground's state of a key: the same one for as long as its holder is signed in. */
+export function playgroundStateOf(owner: string): PlaygroundState {
+  if (playground?.owner === owner) return playground
+  playground?.close()
+  playground = new PlaygroundState(owner)
+  return playground
 }

@@ -9,8 +9,6 @@ import type { NewTask } from './rows'
 import { documentOf, isDeferred, type Task, taskOfRow, taskTextPlace } from './task'
 import { stageOf } from './transitions'
 
-/** Whether a row is a deferred task that has not ended; an index has this condition. */
-const IS_OPEN = `state = 'submitted' and operation <> 'video'`
 /** How long a deferred task counts as being made after its process has been heard of, in milliseconds. */
 export const DEFERRED_LEASE_MS = 45_000
 /** Name of the guard that misses when an account has too many deferred tasks. */
@@ -22,7 +20,7 @@ export const MOST_OPEN_TASKS = 100
 export function guardOpenTasks(account: string): Statement {
   return {
     sql: `select 1 as free where (select count(*) from tasks
-      where account = $1 and ${IS_OPEN}) < $2`,
+      where account = $1 and state = 'submitted' and operation <> 'video') < $2`,
     parameters: [account, MOST_OPEN_TASKS],
     guard: OPEN_TASKS,
   }
@@ -53,7 +51,7 @@ export function endDeferred(
   const statements: Statement[] = [
     {
       sql: `update tasks set state = $2, document = $3, error_code = $4, error_message = $5, ended_at = $6, cost = $7,
-        model = $8, upstream = $9, lease_until = 0 where id = $1 and ${IS_OPEN}`,
+        model = $8, upstream = $9, lease_until = 0 where id = $1 and state = 'submitted' and operation <> 'video'`,
       parameters: [
         id,
         state,
@@ -81,7 +79,7 @@ export function endDeferred(
 export function renewTaskLease(charge: string, leaseUntil: number): Statement {
   return {
     sql: `update tasks set lease_until = $2, fence = fence + 1
-      where charge = $1 and ${IS_OPEN}`,
+      where charge = $1 and state = 'submitted' and operation <> 'video'`,
     parameters: [charge, leaseUntil],
   }
 }
@@ -89,7 +87,7 @@ export function renewTaskLease(charge: string, leaseUntil: number): Statement {
 /** Deferred tasks whose process is gone. */
 export async function findSilent(db: Db, now: number): Promise<Task[]> {
   const rows = await db.query({
-    sql: `select * from tasks where ${IS_OPEN} and lease_until <= $1 limit 1000`,
+    sql: `select * from tasks where state = 'submitted' and operation <> 'video' and lease_until <= $1 limit 1000`,
     parameters: [now],
   })
   return rows.map((row) => taskOfRow(db, row))

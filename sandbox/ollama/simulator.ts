@@ -38,6 +38,8 @@ export const ollama = createLookalike({
   basePath: '',
   chatPath: '/v1/chat/completions',
   models: [...local.keys()],
+  // The tag is optional and defaults to "latest" (Ollama's docs/api.md, "Model names").
+  names: /^(llama3\.2|nomic-embed-text)$/,
   error: ({ message, type = 'api_error' }) => ({ error: { message, type, param: null, code: null } }),
   unauthorized: { status: 401, message: 'unauthorized' },
   missingModel: (model) => ({
@@ -53,7 +55,7 @@ function other({ method, path, json }: VendorRequest): Reply | undefined {
   if (method === 'GET' && path === '/api/tags') return jsonReply(200, { models: [...local].map(tagOf) })
   if (method !== 'POST' || path !== '/api/show') return undefined
   const name = asString(asObject(json)?.model) ?? ''
-  const model = local.get(name)
+  const model = local.get(name) ?? local.get(`${name}:latest`)
   return model ? jsonReply(200, showOf(model)) : jsonReply(404, { error: `model '${name}' not found` })
 }
 

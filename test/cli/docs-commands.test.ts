@@ -24,7 +24,7 @@ setDefaultTimeout(300_000)
 const ROOT = join(import.meta.dir, '../..')
 const LANGUAGES = ['sh', 'console', 'text', 'ts', 'json', 'yaml', 'sql', 'nginx']
 /** A block needs the rights of root, a machine, file or account elsewhere, or does not end within seconds. */
-const MARKS = { root: 5, elsewhere: 13, long: 2 }
+const MARKS = { root: 5, elsewhere: 17, long: 4 }
 /** Commands that exit with 1 if they find something to report. */
 const REPORTING = ['doctor', 'reconcile', 'upstreams test', 'health --ready']
 
@@ -211,7 +211,11 @@ function configuration({ baseUrls, secrets }: Sandbox): string {
   return `export default ${JSON.stringify({
     extends: 'builtin',
     upstreams: Object.fromEntries(upstreams),
-    models: { small: { ...chat, price }, 'small-chat': { ...chat, price } },
+    models: {
+      small: { ...chat, price },
+      'small-chat': { ...chat, price },
+      'llama3.2': { family: 'openai-chat', upstream: 'ollama', price },
+    },
     plans: {
       team: { priceFactor: '0.9', budget: { usd: '500', per: 'month' } },
       gold: { priceFactor: '0.9' },

@@ -92,6 +92,9 @@ export interface Session {
 /** Who looks: undefined until the server has said it, null for nobody. */
 export const session = signal<Session | null | undefined>(undefined)
 
+/** How many changes this page has made: each can have changed what was answered before. */
+export const changes = signal(0)
+
 /** Whether vendors are simulated. */
 export const isSandbox = signal(false)
 
@@ -137,8 +140,11 @@ interface Options<Id extends OperationId> {
 /** Asks an operation of the admin API. Rejects with an ApiError. */
 export async function call<Id extends OperationId>(id: Id, options: Options<Id> = {}): Promise<Reply<Id>> {
   const { params = {}, query = {}, ...sent } = options
-  const response = await send(operations[id].split(' ')[0] ?? 'GET', pathOf(id, params, query), sent)
-  return (await response.json()) as Reply<Id>
+  const [method = 'GET'] = operations[id].split(' ')
+  const response = await send(method, pathOf(id, params, query), sent)
+  const reply = (await response.json()) as Reply<Id>
+  if (method !== 'GET') changes.value++
+  return reply
 }
 
 /** The address of an operation that answers a file. */

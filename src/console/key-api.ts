@@ -2,7 +2,7 @@
 // through `send`, with the session.
 
 import type { KnownCallerOperation } from '../http/callers/operations'
-import { type QueryValues, send, withQuery } from './api'
+import { changes, type QueryValues, send, withQuery } from './api'
 
 /** The answer of an operation. */
 type Answer<Id extends KnownCallerOperation['id']> = NonNullable<
@@ -27,8 +27,15 @@ async function get<Reply>(path: string, query: QueryValues = {}, signal?: AbortS
   return (await response.json()) as Reply
 }
 
-async function post<Reply>(path: string, body: object = {}, signal?: AbortSignal): Promise<Reply> {
+async function post<Reply>(path: string, body: object, signal?: AbortSignal): Promise<Reply> {
   return (await (await send('POST', path, { body, ...(signal && { signal }) })).json()) as Reply
+}
+
+/** Sends what changes something. */
+async function change<Reply>(path: string, body: object = {}): Promise<Reply> {
+  const reply = await post<Reply>(path, body)
+  changes.value++
+  return reply
 }
 
 export const askKey = (signal?: AbortSignal) => get<OwnKey>('v1/me', {}, signal)
@@ -48,6 +55,6 @@ export const askArtifacts = (query: QueryValues, signal?: AbortSignal) =>
   get<Answer<'listOwnArtifacts'>>('v1/artifacts', query, signal)
 export const askQuote = (of: { path: string; body: object; plain?: boolean }, signal?: AbortSignal) =>
   post<Quote>('v1/quotes', of, signal)
-export const redeem = (code: string) => post<Answer<'redeemCode'>>('v1/codes/redeem', { code })
-export const rollKey = () => post<Answer<'rollOwnKey'>>('v1/me/roll')
-export const rollWebhookSecret = () => post<Answer<'rollOwnWebhookSecret'>>('v1/me/roll-webhook')
+export const redeem = (code: string) => change<Answer<'redeemCode'>>('v1/codes/redeem', { code })
+export const rollKey = () => change<Answer<'rollOwnKey'>>('v1/me/roll')
+export const rollWebhookSecret = () => change<Answer<'rollOwnWebhookSecret'>>('v1/me/roll-webhook')

@@ -18,8 +18,14 @@ document.addEventListener('visibilitychange', () => {
   isSeen.value = !document.hidden
 })
 
+/** Whether events were missed while nobody saw the page. */
+let hasMissed = false
+
 effect(() => {
-  if (watchers.value === 0 || !isSeen.value || !session.value) return
+  if (watchers.value === 0 || !isSeen.value || !session.value) {
+    hasMissed = !isSeen.value
+    return
+  }
   const source = new EventSource(urlOf('console/live'))
   const timers = new Map<LiveEvent, ReturnType<typeof setTimeout>>()
   const kinds = Object.keys(counts) as LiveEvent[]
@@ -31,7 +37,13 @@ effect(() => {
     }
     timers.set(kind, setTimeout(tell, GATHER_MS))
   }
-  for (const kind of kinds) source.addEventListener(kind, () => happened(kind))
+  if (hasMissed) kinds.forEach(happened)
+  hasMissed = false
+  // A stream begins with the figures of now, which the page has just asked for.
+  source.addEventListener('overview', () => source.addEventListener('overview', () => happened('overview')), {
+    once: true,
+  })
+  for (const kind of ['request', 'task'] as const) source.addEventListener(kind, () => happened(kind))
   // The browser was too slow for some: anything may have happened.
   source.addEventListener('missed', () => kinds.forEach(happened))
   return () => {

@@ -6,12 +6,14 @@ import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
-import { type Column, PagedTable, usePages } from '../parts/table'
+import type { Column } from '../parts/table'
 import { Time } from '../parts/time'
+import { useQuery } from '../query'
 import { sellingTexts, texts } from '../texts'
 
 const words = texts.accounts
@@ -45,11 +47,9 @@ const columns: readonly Column<RowOf<'listAccounts'>>[] = [
 
 export default function Accounts() {
   const { id, query } = address.value
-  const [turn, setTurn] = useState(0)
   const held = words.heldFilter.find(([word]) => word === query.held)?.[0]
-  const pages = usePages(
-    (after, signal) => call('listAccounts', { query: { held, after, limit: 50 }, signal }),
-    [held, turn],
+  const pages = usePages(['accounts', held], (after, signal) =>
+    call('listAccounts', { query: { held, after, limit: 50 }, signal }),
   )
   return (
     <>
@@ -73,17 +73,13 @@ export default function Accounts() {
         openKey={id}
         empty={held ? words.noneHeld : words.empty}
       />
-      {id !== null && <AccountPanel key={id} account={id} onChange={() => setTurn(turn + 1)} />}
+      {id !== null && <AccountPanel key={id} account={id} />}
     </>
   )
 }
 
-function AccountPanel({ account, onChange }: { account: string; onChange(): void }) {
-  const load = useLoaded((signal) => call('getAccount', { params: { account }, signal }), [account])
-  const changed = () => {
-    load.reload()
-    onChange()
-  }
+function AccountPanel({ account }: { account: string }) {
+  const load = useQuery(['account', account], (signal) => call('getAccount', { params: { account }, signal }))
   return (
     <Panel title={words.one(account)}>
       <Loaded of={load}>
@@ -120,13 +116,11 @@ function AccountPanel({ account, onChange }: { account: string; onChange(): void
               <a href={hrefOf('tasks', { account })}>{texts.tasks.title}</a>
               <a href={hrefOf('statements', { account })}>{sellingTexts.statements.title}</a>
             </p>
-            {hasRole('operator') && found.status !== 'closed' && (
-              <Transfers account={found} onDone={changed} />
-            )}
-            {hasRole('operator') && <StateActions account={found} onDone={changed} />}
-            <Ledger account={account} balance={found.balance_usd} />
-            {hasRole('operator') && <PlanAndBudget account={found} onDone={changed} />}
-            {hasRole('operator') && <Names account={found} onDone={changed} />}
+            {hasRole('operator') && found.status !== 'closed' && <Transfers account={found} />}
+            {hasRole('operator') && <StateActions account={found} />}
+            <Ledger account={account} />
+            {hasRole('operator') && <PlanAndBudget account={found} />}
+            {hasRole('operator') && <Names account={found} />}
           </>
         )}
       </Loaded>
@@ -135,12 +129,9 @@ function AccountPanel({ account, onChange }: { account: string; onChange(): void
 }
 
 /** Money that goes in or out. The key of each form makes it happen once, however often it is sent. */
-function Transfers({ account, onDone }: { account: Account; onDone(): void }) {
+function Transfers({ account }: { account: Account }) {
   const [idempotencyKey, setKey] = useState(() => crypto.randomUUID())
-  const done = () => {
-    setKey(crypto.randomUUID())
-    onDone()
-  }
+  const done = () => setKey(crypto.randomUUID())
   const params = { account: account.account }
   return (
     <section class="columns">
@@ -184,24 +175,22 @@ function Transfers({ account, onDone }: { account: Account; onDone(): void }) {
   )
 }
 
-function StateActions({ account, onDone }: { account: Account; onDone(): void }) {
+function StateActions({ account }: { account: Account }) {
   const params = { account: account.account }
-  const running = useLoaded(
-    (signal) => call('getUsage', { query: { by: 'account', account: account.account }, signal }),
-    [account.account],
+  const running = useQuery(['account use', account.account], (signal) =>
+    call('getUsage', { query: { by: 'account', account: account.account }, signal }),
   )
   const count = running.data?.total.running
   if (account.status === 'closed') return null
   return (
     <p class="actions">
       {account.status === 'frozen' ? (
-        <Action title={words.unfreeze} act={() => call('unfreezeAccount', { params })} onDone={onDone} />
+        <Action title={words.unfreeze} act={() => call('unfreezeAccount', { params })} />
       ) : (
         <Danger
           action={words.freeze}
           title={words.freezeTitle(account.account)}
           act={() => call('freezeAccount', { params })}
-          onDone={onDone}
         >
           <p>{words.freezeMeans(count)}</p>
         </Danger>
@@ -212,7 +201,6 @@ function StateActions({ account, onDone }: { account: Account; onDone(): void })
           title={words.closeTitle(account.account)}
           nameToType={account.account}
           act={() => call('closeAccount', { params })}
-          onDone={onDone}
         >
           <p>{words.closeMeans(moneyText(account.balance_usd), moneyText(account.held_usd))}</p>
         </Danger>
@@ -237,12 +225,11 @@ const ledgerColumns: readonly Column<RowOf<'listLedger'>>[] = [
   },
 ]
 
-function Ledger({ account, balance }: { account: string; balance: string }) {
+function Ledger({ account }: { account: string }) {
   const period = periodQuery()
   const params = { account }
-  const pages = usePages(
-    (after, signal) => call('listLedger', { params, query: { ...period, after, limit: 50 }, signal }),
-    [account, balance, period.since, period.until],
+  const pages = usePages(['ledger', account, period], (after, signal) =>
+    call('listLedger', { params, query: { ...period, after, limit: 50 }, signal }),
   )
   return (
     <section>
@@ -266,8 +253,8 @@ function Ledger({ account, balance }: { account: string; balance: string }) {
 }
 
 /** Which plan an account has, and a budget of its own. */
-function PlanAndBudget({ account, onDone }: { account: Account; onDone(): void }) {
-  const plans = useLoaded((signal) => call('listPlans', { signal }), [])
+function PlanAndBudget({ account }: { account: Account }) {
+  const plans = useQuery(['plans'], (signal) => call('listPlans', { signal }))
   return (
     <section>
       <h3>{words.planAndBudget}</h3>
@@ -286,7 +273,6 @@ function PlanAndBudget({ account, onDone }: { account: Account; onDone(): void }
                 },
               })
             }
-            onDone={onDone}
           >
             <div class="fields">
               <Field
@@ -319,7 +305,7 @@ function PlanAndBudget({ account, onDone }: { account: Account; onDone(): void }
   )
 }
 
-function Names({ account, onDone }: { account: Account; onDone(): void }) {
+function Names({ account }: { account: Account }) {
   return (
     <section>
       <h3>{words.describe}</h3>
@@ -331,7 +317,6 @@ function Names({ account, onDone }: { account: Account; onDone(): void }) {
             body: { display_name: display_name || null, note: note || null },
           })
         }
-        onDone={onDone}
       >
         <div class="fields">
           <Field name="display_name" title={words.displayName} value={account.display_name} />

@@ -1,6 +1,6 @@
 // Requests, tasks and kept results of a key, for who holds it: lists that are followed live, and one request or task in full.
 
-import { address, hrefOf, hrefOfRow, period, periodQuery } from '../address'
+import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { urlOf } from '../api'
 import {
   askArtifacts,
@@ -16,14 +16,16 @@ import {
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { type Filter, FilterBar } from '../parts/filter-bar'
-import { Empty, Loaded, useLoaded } from '../parts/loaded'
+import { Empty, Loaded } from '../parts/loaded'
 import { Money } from '../parts/money'
+import { Paged, PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { OwnResults } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
-import { type Column, Paged, PagedTable, usePages } from '../parts/table'
+import type { Column } from '../parts/table'
 import { Duration, LogTime, Time } from '../parts/time'
 import { tokensText } from '../parts/tokens'
+import { useQuery } from '../query'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.activity
@@ -106,11 +108,11 @@ function tokensOf({ input_tokens, output_tokens }: OwnRequest): string {
 function Requests({ openId }: { openId: string | null }) {
   const { query } = address.value
   const { model, status } = query
-  const { since, until } = period.value
+  const asked = { model, status, ...periodQuery() }
   const news = useLive('request')
   const pages = usePages(
-    (after, signal) => askRequests({ model, status, ...periodQuery(), after, limit: LIMIT }, signal),
-    [model, status, since, until],
+    ['own requests', asked],
+    (after, signal) => askRequests({ ...asked, after, limit: LIMIT }, signal),
     news,
   )
   return (
@@ -135,7 +137,7 @@ function Requests({ openId }: { openId: string | null }) {
 }
 
 function RequestPanel({ id }: { id: string }) {
-  const load = useLoaded((signal) => askRequest(id, signal), [id])
+  const load = useQuery(['own request', id], (signal) => askRequest(id, signal))
   return (
     <Panel title={words.requestOf(id)}>
       <Loaded of={load}>{(details) => <RequestDetails details={details} />}</Loaded>
@@ -175,7 +177,7 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
 
 /** Kept results of a request that has no task: the video of a task is shown with the task. */
 function ResultsOf({ request }: { request: string }) {
-  const load = useLoaded((signal) => askArtifacts({ request, limit: LIMIT }, signal), [request])
+  const load = useQuery(['own results', request], (signal) => askArtifacts({ request, limit: LIMIT }, signal))
   return <OwnResults artifacts={load.data?.data ?? []} />
 }
 
@@ -223,7 +225,7 @@ const taskColumns: readonly Column<OwnTask>[] = [
 
 function Tasks({ openId }: { openId: string | null }) {
   const news = useLive('task')
-  const pages = usePages((after, signal) => askTasks({ after, limit: LIMIT }, signal), [], news)
+  const pages = usePages(['own tasks'], (after, signal) => askTasks({ after, limit: LIMIT }, signal), news)
   return (
     <>
       <PagedTable
@@ -245,7 +247,7 @@ function Tasks({ openId }: { openId: string | null }) {
 }
 
 function TaskPanel({ id, news }: { id: string; news: number }) {
-  const load = useLoaded((signal) => askTask(id, signal), [id, news])
+  const load = useQuery(['own task', id], (signal) => askTask(id, signal), news)
   return (
     <Panel title={words.taskOf(id)}>
       <Loaded of={load}>{(task) => <TaskDetails task={task} />}</Loaded>
@@ -289,7 +291,11 @@ function TaskDetails({ task }: { task: OwnTask }) {
 function KeptResults() {
   // A picture is made by a request, a video by a task.
   const news = useLive('request') + useLive('task')
-  const pages = usePages((after, signal) => askArtifacts({ after, limit: RESULTS_LIMIT }, signal), [], news)
+  const pages = usePages(
+    ['own results'],
+    (after, signal) => askArtifacts({ after, limit: RESULTS_LIMIT }, signal),
+    news,
+  )
   return (
     <Paged pages={pages}>
       {(artifacts) =>

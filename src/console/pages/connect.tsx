@@ -16,9 +16,10 @@ import { askKey, askPrices, type PricedModel, rollKey, rollWebhookSecret } from 
 import { Choice } from '../parts/choice'
 import { Code } from '../parts/code'
 import { Copy, Danger } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Facts } from '../parts/panel'
 import { Secret } from '../parts/secret'
+import { useQuery } from '../query'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.connect
@@ -26,7 +27,7 @@ const KEY = 'sk-YOUR-KEY'
 const WEBHOOK_SECRET = 'whsec_YOUR-SECRET'
 
 export default function Connect() {
-  const models = useLoaded(askPrices, [])
+  const models = useQuery(['prices'], askPrices)
   const url = urlOf('').replace(/\/+$/, '')
   return (
     <>
@@ -99,7 +100,7 @@ function Snippet({ title, text }: { title: string; text: string }) {
 }
 
 function Secrets() {
-  const own = useLoaded(askKey, [])
+  const own = useQuery(['own key'], askKey)
   const [made, setMade] = useState<{ title: string; text: string }>()
   return (
     <section class="part">
@@ -117,7 +118,6 @@ function Secrets() {
                   const { key } = await rollKey()
                   setMade({ title: words.newKey, text: key })
                 }}
-                onDone={own.reload}
               >
                 <p>{words.rollConsequence(hint)}</p>
               </Danger>

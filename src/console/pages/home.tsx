@@ -7,10 +7,11 @@ import { useLive } from '../live'
 import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
 import { Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
+import { useQuery } from '../query'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
 import { keyTexts } from '../texts'
 
@@ -20,8 +21,8 @@ const HOURLY_MS = 3 * SPANS_MS.day
 
 export default function Home() {
   const news = useLive('overview')
-  const own = useLoaded(askKey, [news])
-  const holds = useLoaded(askHolds, [news])
+  const own = useQuery(['own key'], askKey, news)
+  const holds = useQuery(['holds'], askHolds, news)
   return (
     <>
       <h1 class="page-head">{words.title}</h1>
@@ -32,7 +33,7 @@ export default function Home() {
           <p class="quiet">{words.heldWhy}</p>
           <Loaded of={holds}>{({ data }) => <Holds holds={data} heldUsd={own.data?.held_usd} />}</Loaded>
         </section>
-        <TopUp onDone={own.reload} />
+        <TopUp />
       </div>
       <Spend />
     </>
@@ -109,7 +110,7 @@ function Holds({ holds, heldUsd }: { holds: readonly Hold[]; heldUsd: string | u
   )
 }
 
-function TopUp({ onDone }: { onDone(): void }) {
+function TopUp() {
   const [answer, setAnswer] = useState<string>()
   return (
     <section class="part">
@@ -120,7 +121,6 @@ function TopUp({ onDone }: { onDone(): void }) {
           const { amount_usd, available_usd } = await redeem(code)
           setAnswer(words.redeemed(moneyText(amount_usd), moneyText(available_usd)))
         }}
-        onDone={onDone}
       >
         <Field name="code" title={words.code} hint={words.codeHint} isRequired />
       </Form>
@@ -133,9 +133,14 @@ function Spend() {
   const { since, until } = period.value
   const end = until === null ? Date.now() : Date.parse(until)
   const by = end - Date.parse(since) <= HOURLY_MS ? 'hour' : 'day'
-  const needs = [since, until, by, useLive('overview')]
-  const times = useLoaded((signal) => askUsage({ ...periodQuery(), by }, signal), needs)
-  const models = useLoaded((signal) => askUsage({ ...periodQuery(), by: 'model' }, signal), needs)
+  const news = useLive('overview')
+  const asked = periodQuery()
+  const times = useQuery(['own usage', by, asked], (signal) => askUsage({ ...asked, by }, signal), news)
+  const models = useQuery(
+    ['own usage', 'model', asked],
+    (signal) => askUsage({ ...asked, by: 'model' }, signal),
+    news,
+  )
   return (
     <div class="columns">
       <section class="part">

@@ -5,13 +5,15 @@ import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Secret } from '../parts/secret'
 import { Status } from '../parts/status'
-import { type Column, PagedTable, usePages } from '../parts/table'
+import type { Column } from '../parts/table'
 import { Time, timeText } from '../parts/time'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.keys
@@ -41,13 +43,10 @@ const columns: readonly Column<RowOf<'listKeys'>>[] = [
 
 export default function Keys() {
   const { id, query } = address.value
-  const [turn, setTurn] = useState(0)
   const { account } = query
-  const pages = usePages(
-    (after, signal) => call('listKeys', { query: { account, after, limit: 50 }, signal }),
-    [account, turn],
+  const pages = usePages(['keys', account], (after, signal) =>
+    call('listKeys', { query: { account, after, limit: 50 }, signal }),
   )
-  const changed = () => setTurn(turn + 1)
   return (
     <>
       <div class="page-head">
@@ -70,8 +69,8 @@ export default function Keys() {
         openKey={id}
         empty={words.empty}
       />
-      {id === 'new' && hasRole('operator') && <NewKey account={account} onDone={changed} />}
-      {id !== null && id !== 'new' && <KeyPanel key={id} name={id} onChange={changed} />}
+      {id === 'new' && hasRole('operator') && <NewKey account={account} />}
+      {id !== null && id !== 'new' && <KeyPanel key={id} name={id} />}
     </>
   )
 }
@@ -138,7 +137,7 @@ function SettingFields({ of }: { of?: Key }) {
   )
 }
 
-function NewKey({ account, onDone }: { account: string | undefined; onDone(): void }) {
+function NewKey({ account }: { account: string | undefined }) {
   const [made, setMade] = useState<Reply<'createKey'>>()
   return (
     <Panel title={words.create}>
@@ -161,7 +160,6 @@ function NewKey({ account, onDone }: { account: string | undefined; onDone(): vo
               }),
             )
           }}
-          onDone={onDone}
         >
           <div class="fields">
             <Field name="name" title={words.name} isRequired hint={words.nameHint} />
@@ -175,12 +173,8 @@ function NewKey({ account, onDone }: { account: string | undefined; onDone(): vo
   )
 }
 
-function KeyPanel({ name, onChange }: { name: string; onChange(): void }) {
-  const load = useLoaded((signal) => call('getKey', { params: { key: name }, signal }), [name])
-  const changed = () => {
-    load.reload()
-    onChange()
-  }
+function KeyPanel({ name }: { name: string }) {
+  const load = useQuery(['key', name], (signal) => call('getKey', { params: { key: name }, signal }))
   return (
     <Panel title={words.one(name)}>
       <Loaded of={load}>
@@ -215,7 +209,7 @@ function KeyPanel({ name, onChange }: { name: string; onChange(): void }) {
             </p>
             {hasRole('operator') && key.status !== 'revoked' && (
               <>
-                <StateActions of={key} onDone={changed} />
+                <StateActions of={key} />
                 <section>
                   <h3>{words.limits}</h3>
                   <Form
@@ -223,7 +217,6 @@ function KeyPanel({ name, onChange }: { name: string; onChange(): void }) {
                     submit={(values) =>
                       call('updateKey', { params: { key: name }, body: settingsOf(values) })
                     }
-                    onDone={changed}
                   >
                     <SettingFields of={key} />
                   </Form>
@@ -239,19 +232,16 @@ function KeyPanel({ name, onChange }: { name: string; onChange(): void }) {
 
 /** How a key is used now: what a change of its state would meet. */
 function useCurrentUse(key: string) {
-  return useLoaded(
-    async (signal) => {
-      const [usage, last] = await Promise.all([
-        call('getUsage', { query: { by: 'key', key }, signal }),
-        call('listRequests', { query: { key, limit: 1 }, signal }),
-      ])
-      return { running: usage.total.running, lastAt: last.data[0]?.at ?? null }
-    },
-    [key],
-  )
+  return useQuery(['key use', key], async (signal) => {
+    const [usage, last] = await Promise.all([
+      call('getUsage', { query: { by: 'key', key }, signal }),
+      call('listRequests', { query: { key, limit: 1 }, signal }),
+    ])
+    return { running: usage.total.running, lastAt: last.data[0]?.at ?? null }
+  })
 }
 
-function StateActions({ of, onDone }: { of: Key; onDone(): void }) {
+function StateActions({ of }: { of: Key }) {
   const [secret, setSecret] = useState<{ title: string; text: string }>()
   const use = useCurrentUse(of.name)
   const params = { key: of.name }
@@ -262,9 +252,9 @@ function StateActions({ of, onDone }: { of: Key; onDone(): void }) {
     <>
       <p class="actions">
         {of.status === 'paused' ? (
-          <Action title={words.resume} act={() => call('resumeKey', { params })} onDone={onDone} />
+          <Action title={words.resume} act={() => call('resumeKey', { params })} />
         ) : (
-          <Action title={words.pause} act={() => call('pauseKey', { params })} onDone={onDone} />
+          <Action title={words.pause} act={() => call('pauseKey', { params })} />
         )}
         <Danger
           action={words.roll}
@@ -272,7 +262,6 @@ function StateActions({ of, onDone }: { of: Key; onDone(): void }) {
           act={async () =>
             setSecret({ title: words.secretOf(of.name), text: (await call('rollKey', { params })).key })
           }
-          onDone={onDone}
         >
           <p>{words.rollMeans(of.hint)}</p>
           <p>{consequence}</p>
@@ -294,7 +283,6 @@ function StateActions({ of, onDone }: { of: Key; onDone(): void }) {
           title={words.revokeTitle(of.name)}
           nameToType={of.name}
           act={() => call('revokeKey', { params })}
-          onDone={onDone}
         >
           <p>{words.revokeMeans(of.name)}</p>
           <p>{consequence}</p>

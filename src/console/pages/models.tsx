@@ -6,12 +6,13 @@ import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, nanoOf } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { ModelEnd, Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { Duration } from '../parts/time'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.models
@@ -63,17 +64,14 @@ function PriceLine({ price }: { price: Record<string, unknown> }) {
 export default function Models() {
   const { id, query } = address.value
   const period = periodQuery()
-  const load = useLoaded(
-    async (signal) => {
-      const [models, overview] = await Promise.all([
-        call('listModels', { query: { limit: MOST }, signal }),
-        call('getOverview', { query: period, signal }),
-      ])
-      const speeds = new Map(overview.models.map((each) => [each.model, each]))
-      return models.data.map((model): Row => ({ model, speed: speeds.get(model.id) }))
-    },
-    [period.since, period.until],
-  )
+  const load = useQuery(['models', period], async (signal) => {
+    const [models, overview] = await Promise.all([
+      call('listModels', { query: { limit: MOST }, signal }),
+      call('getOverview', { query: period, signal }),
+    ])
+    const speeds = new Map(overview.models.map((each) => [each.model, each]))
+    return models.data.map((model): Row => ({ model, speed: speeds.get(model.id) }))
+  })
   const fits = ({ model }: Row) =>
     (!query.name || model.id.includes(query.name)) &&
     (!query.upstream || ('upstreams' in model && model.upstreams.includes(query.upstream))) &&

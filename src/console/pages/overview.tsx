@@ -7,11 +7,12 @@ import { useLive } from '../live'
 import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
 import { Icon } from '../parts/icon'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Duration, durationText } from '../parts/time'
 import { UpstreamState } from '../parts/upstream-state'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.overview
@@ -20,9 +21,10 @@ type Figures = Reply<'getOverview'>
 export default function Overview() {
   const period = periodQuery()
   const news = useLive('overview', period.until === undefined)
-  const load = useLoaded(
+  const load = useQuery(
+    ['overview', period],
     (signal) => call('getOverview', { query: period, signal }),
-    [period.since, period.until, news],
+    news,
   )
   return (
     <>

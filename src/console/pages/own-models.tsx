@@ -3,13 +3,14 @@
 import { address, hrefOf, hrefOfRow } from '../address'
 import { askPrices, type PricedModel } from '../key-api'
 import { FilterBar } from '../parts/filter-bar'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { ModelEnd } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { KINDS } from '../playground/conversation'
 import { exampleOf, type PriceLine, priceLines } from '../prices'
+import { useQuery } from '../query'
 import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.models
@@ -17,7 +18,7 @@ const words = keyTexts.models
 const SHOWN_LINES = 3
 
 export default function OwnModels() {
-  const load = useLoaded(askPrices, [])
+  const load = useQuery(['prices'], askPrices)
   return (
     <>
       <h1 class="page-head">{words.title}</h1>

@@ -5,11 +5,13 @@ import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { dollarsOf, Money, moneyText } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
-import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { type Column, Table } from '../parts/table'
+import { useQuery } from '../query'
 import { sellingTexts, texts } from '../texts'
 
 const words = sellingTexts.plans
@@ -73,7 +75,7 @@ const columns: readonly Column<Plan>[] = [
 
 export default function Plans() {
   const { id } = address.value
-  const load = useLoaded((signal) => call('listPlans', { signal }), [])
+  const load = useQuery(['plans'], (signal) => call('listPlans', { signal }))
   return (
     <>
       <div class="page-head">
@@ -92,25 +94,21 @@ export default function Plans() {
           />
         )}
       </Loaded>
-      {id !== null && <PlanPanel key={id} plan={id} onChange={load.reload} />}
+      {id !== null && <PlanPanel key={id} plan={id} />}
     </>
   )
 }
 
-function PlanPanel({ plan, onChange }: { plan: string; onChange(): void }) {
-  const load = useLoaded((signal) => call('getPlan', { params: { plan }, signal }), [plan])
-  const changed = () => {
-    load.reload()
-    onChange()
-  }
+function PlanPanel({ plan }: { plan: string }) {
+  const load = useQuery(['plan', plan], (signal) => call('getPlan', { params: { plan }, signal }))
   return (
     <Panel title={words.one(plan)}>
       <Loaded of={load}>
         {(found) => (
           <>
             {found.configured ? <PlanFacts plan={found} /> : <p class="failed">{words.goneMeans}</p>}
-            <Members plan={found} />
-            {hasRole('operator') && found.configured && <NewMember plan={plan} onDone={changed} />}
+            <Members plan={plan} />
+            {hasRole('operator') && found.configured && <NewMember plan={plan} />}
           </>
         )}
       </Loaded>
@@ -195,10 +193,9 @@ const memberColumns: readonly Column<Member>[] = [
   },
 ]
 
-function Members({ plan: { plan, accounts } }: { plan: Plan }) {
-  const pages = usePages(
-    (after, signal) => call('listPlanAccounts', { params: { plan }, query: { after, limit: 50 }, signal }),
-    [plan, accounts],
+function Members({ plan }: { plan: string }) {
+  const pages = usePages(['plan accounts', plan], (after, signal) =>
+    call('listPlanAccounts', { params: { plan }, query: { after, limit: 50 }, signal }),
   )
   return (
     <section>
@@ -214,19 +211,16 @@ function Members({ plan: { plan, accounts } }: { plan: Plan }) {
   )
 }
 
-function NewMember({ plan, onDone }: { plan: string; onDone(): void }) {
-  const [turn, setTurn] = useState(0)
+function NewMember({ plan }: { plan: string }) {
+  const [added, setAdded] = useState(0)
   return (
     <section>
       <h3>{words.add}</h3>
       <Form
-        key={turn}
+        key={added}
         action={words.addAction(plan)}
         submit={({ account = '' }) => call('updateAccount', { params: { account }, body: { plan } })}
-        onDone={() => {
-          setTurn(turn + 1)
-          onDone()
-        }}
+        onDone={() => setAdded(added + 1)}
       >
         <div class="fields">
           <Field name="account" title={words.account} hint={texts.accounts.planMeans} isRequired />

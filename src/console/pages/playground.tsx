@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { address } from '../address'
 import { session } from '../api'
 import { askPrices, type PricedModel } from '../key-api'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { moneyText } from '../parts/money'
 import { ProgramView } from '../parts/program'
 import { Composer, isBusy } from '../playground/composer'
@@ -15,12 +15,13 @@ import { ModelChoice } from '../playground/model-choice'
 import { Settings } from '../playground/settings'
 import { type PlaygroundState, playgroundStateOf } from '../playground/state'
 import { TurnView } from '../playground/turn-view'
+import { useQuery } from '../query'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.playground
 
 export default function Playground() {
-  const load = useLoaded(askPrices, [])
+  const load = useQuery(['prices'], askPrices)
   return (
     <>
       <h1 class="hidden">{words.title}</h1>

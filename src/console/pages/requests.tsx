@@ -8,15 +8,17 @@ import { Charge, type ChargeJson } from '../parts/charge'
 import { FilterBar } from '../parts/filter-bar'
 import { Copy, Danger } from '../parts/form'
 import { KeptBodies } from '../parts/kept-bodies'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
-import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { type Column, Table } from '../parts/table'
 import { Duration, LogTime, Time } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
 import { tokensText } from '../parts/tokens'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.requests
@@ -111,13 +113,13 @@ export default function Requests() {
   const isLive = query.live === 'on' && period.value.until === null
   const news = useLive('request', isLive)
   const filter = Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
-  const { since, until } = periodQuery()
+  const asked = { ...filter, ...periodQuery() }
   const pages = usePages(
+    ['requests', asked],
     (after, signal) =>
-      call('listRequests', { query: { ...filter, since, until, after, limit: 50 }, signal }) as Promise<
+      call('listRequests', { query: { ...asked, after, limit: 50 }, signal }) as Promise<
         PageOf<LoggedRequest>
       >,
-    [JSON.stringify(filter), since, until],
     news,
   )
   return (
@@ -127,11 +129,7 @@ export default function Requests() {
         <button type="button" aria-pressed={isLive} onClick={() => setQuery({ live: isLive ? null : 'on' })}>
           {isLive ? words.liveOn : words.liveOff}
         </button>
-        <a
-          class="button"
-          href={fileAddress('listRequests', { query: { ...filter, since, until, format: 'csv' } })}
-          download
-        >
+        <a class="button" href={fileAddress('listRequests', { query: { ...asked, format: 'csv' } })} download>
           CSV
         </a>
       </FilterBar>
@@ -150,15 +148,15 @@ export default function Requests() {
 }
 
 function RequestPanel({ id }: { id: string }) {
-  const load = useLoaded((signal) => call('getRequest', { params: { id }, signal }), [id])
+  const load = useQuery(['request', id], (signal) => call('getRequest', { params: { id }, signal }))
   return (
     <Panel title={id}>
-      <Loaded of={load}>{(details) => <Details details={details} onChange={load.reload} />}</Loaded>
+      <Loaded of={load}>{(details) => <Details details={details} />}</Loaded>
     </Panel>
   )
 }
 
-function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange(): void }) {
+function Details({ details }: { details: Reply<'getRequest'> }) {
   const request = details.request as LoggedRequest | null
   const account = request?.account ?? details.charges[0]?.account ?? null
   return (
@@ -188,8 +186,7 @@ function Details({ details, onChange }: { details: Reply<'getRequest'>; onChange
           <Copy text={curlOf(request, details.endpoint)} title={words.copyCurl} />
         )}
       </p>
-      {hasRole('operator') &&
-        details.charges.map((charge) => <Refund charge={charge} key={charge.id} onDone={onChange} />)}
+      {hasRole('operator') && details.charges.map((charge) => <Refund charge={charge} key={charge.id} />)}
     </>
   )
 }
@@ -389,7 +386,7 @@ function spansOf(request: LoggedRequest): Span[] {
 }
 
 /** Gives back what a request has cost, once: the id of the request makes sure of that. */
-function Refund({ charge, onDone }: { charge: ChargeJson; onDone(): void }) {
+function Refund({ charge }: { charge: ChargeJson }) {
   const { id, account, amount_usd: amount, state } = charge
   if (state !== 'settled' || amount === '0.00') return null
   return (
@@ -403,7 +400,6 @@ function Refund({ charge, onDone }: { charge: ChargeJson; onDone(): void }) {
           body: { amount_usd: amount, note: words.refundNote(id) },
         })
       }
-      onDone={onDone}
     >
       <p>{words.refundMeans(moneyText(amount), account)}</p>
     </Danger>

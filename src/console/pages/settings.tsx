@@ -6,13 +6,15 @@ import { address, hrefOfRow, periodQuery, setQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
+import { PagedTable, usePages } from '../parts/paged'
 import { Panel } from '../parts/panel'
 import { Retention } from '../parts/retention'
 import { Secret } from '../parts/secret'
 import { Status } from '../parts/status'
-import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.settings
@@ -63,12 +65,8 @@ const changeColumns: readonly Column<Change>[] = [
 ]
 
 function Configuration() {
-  const inForce = useLoaded((signal) => call('getConfiguration', { signal }), [])
-  const compared = useLoaded((signal) => call('compareConfiguration', { signal }), [])
-  const reloaded = () => {
-    inForce.reload()
-    compared.reload()
-  }
+  const inForce = useQuery(['configuration'], (signal) => call('getConfiguration', { signal }))
+  const compared = useQuery(['configuration changes'], (signal) => call('compareConfiguration', { signal }))
   return (
     <>
       <section class="part">
@@ -77,12 +75,7 @@ function Configuration() {
           <div class="actions">
             <Action title={words.check} act={async () => compared.reload()} />
             {hasRole('owner') && compared.data?.ok && compared.data.changes.length > 0 && (
-              <Danger
-                action={words.reload}
-                title={words.reloadTitle}
-                act={() => call('reloadConfiguration')}
-                onDone={reloaded}
-              >
+              <Danger action={words.reload} title={words.reloadTitle} act={() => call('reloadConfiguration')}>
                 <p>{words.reloadMeans(compared.data.changes.length)}</p>
               </Danger>
             )}
@@ -123,23 +116,15 @@ function Configuration() {
 }
 
 function Backups() {
-  const [turn, setTurn] = useState(0)
-  const pages = usePages(
-    (after, signal) => call('listBackups', { query: { after, limit: 50 }, signal }),
-    [turn],
+  const pages = usePages(['backups'], (after, signal) =>
+    call('listBackups', { query: { after, limit: 50 }, signal }),
   )
   return (
     <section class="part">
       <div class="page-head">
         <h2>{words.parts.backups}</h2>
         <div class="actions">
-          {hasRole('owner') && (
-            <Action
-              title={words.makeBackup}
-              act={() => call('makeBackup')}
-              onDone={() => setTurn(turn + 1)}
-            />
-          )}
+          {hasRole('owner') && <Action title={words.makeBackup} act={() => call('makeBackup')} />}
         </div>
       </div>
       <PagedTable
@@ -158,11 +143,8 @@ function Backups() {
 
 function Admins() {
   const { id } = address.value
-  const [turn, setTurn] = useState(0)
-  const changed = () => setTurn(turn + 1)
-  const pages = usePages(
-    (after, signal) => call('listAdmins', { query: { after, limit: 50 }, signal }),
-    [turn],
+  const pages = usePages(['admins'], (after, signal) =>
+    call('listAdmins', { query: { after, limit: 50 }, signal }),
   )
   const columns: readonly Column<RowOf<'listAdmins'>>[] = [
     { title: words.admin, isFirstLine: true, cell: ({ name }) => name },
@@ -179,7 +161,6 @@ function Admins() {
             title={words.revokeTitle(name)}
             nameToType={name}
             act={() => call('revokeAdmin', { params: { admin: name } })}
-            onDone={changed}
           >
             <p>{words.revokeMeans(name)}</p>
           </Danger>
@@ -203,12 +184,12 @@ function Admins() {
         keyOf={({ name }) => name}
         empty={words.noAdmins}
       />
-      {id === 'new' && <NewAdmin onDone={changed} />}
+      {id === 'new' && <NewAdmin />}
     </section>
   )
 }
 
-function NewAdmin({ onDone }: { onDone(): void }) {
+function NewAdmin() {
   const [made, setMade] = useState<Reply<'createAdmin'>>()
   if (made)
     return (
@@ -231,7 +212,6 @@ function NewAdmin({ onDone }: { onDone(): void }) {
           }
           setMade(await call('createAdmin', { body }))
         }}
-        onDone={onDone}
       >
         <div class="fields">
           <Field name="name" title={words.name} hint={words.nameHint} isRequired />
@@ -265,10 +245,8 @@ function Audit() {
   const { query } = address.value
   const { actor, action, target } = query
   const { since } = periodQuery()
-  const pages = usePages(
-    (after, signal) =>
-      call('listAudit', { query: { actor, action, target, since, after, limit: 50 }, signal }),
-    [actor, action, target, since],
+  const pages = usePages(['audit', actor, action, target, since], (after, signal) =>
+    call('listAudit', { query: { actor, action, target, since, after, limit: 50 }, signal }),
   )
   return (
     <section class="part">

@@ -6,11 +6,13 @@ import { address, clock, hrefOf, hrefOfRow } from '../address'
 import { ApiError, call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Field, Form } from '../parts/form'
-import { Failed, Loaded, useLoaded } from '../parts/loaded'
+import { Failed, Loaded } from '../parts/loaded'
 import { Money, sumUsd } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
-import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
+import { useQuery } from '../query'
 import { sellingTexts, texts } from '../texts'
 
 const words = sellingTexts.statements
@@ -32,10 +34,8 @@ const columns: readonly Column<RowOf<'listStatements'>>[] = [
 export default function Statements() {
   const { id, query } = address.value
   const { account, month } = query
-  const [turn, setTurn] = useState(0)
-  const pages = usePages(
-    (after, signal) => call('listStatements', { query: { account, month, after, limit: 50 }, signal }),
-    [account, month, turn],
+  const pages = usePages(['statements', account, month], (after, signal) =>
+    call('listStatements', { query: { account, month, after, limit: 50 }, signal }),
   )
   return (
     <>
@@ -65,9 +65,7 @@ export default function Statements() {
         openKey={id}
         empty={words.empty}
       />
-      {id === 'new' && hasRole('operator') && (
-        <IssuePanel account={account} onDone={() => setTurn(turn + 1)} />
-      )}
+      {id === 'new' && hasRole('operator') && <IssuePanel account={account} />}
       {id !== null && id !== 'new' && <StatementPanel key={id} number={id} />}
     </>
   )
@@ -91,7 +89,7 @@ function lastMonth(): string {
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 7)
 }
 
-function IssuePanel({ account, onDone }: { account: string | undefined; onDone(): void }) {
+function IssuePanel({ account }: { account: string | undefined }) {
   const [issued, setIssued] = useState<{ month: string; count: number }>()
   return (
     <Panel title={words.issue}>
@@ -102,7 +100,6 @@ function IssuePanel({ account, onDone }: { account: string | undefined; onDone()
           const { data } = await call('issueStatements', { body: { month, ...(only && { account: only }) } })
           setIssued({ month, count: data.length })
         }}
-        onDone={onDone}
       >
         <div class="fields">
           <Field name="month" title={words.month} value={lastMonth()} hint={words.monthHint} isRequired />
@@ -115,7 +112,9 @@ function IssuePanel({ account, onDone }: { account: string | undefined; onDone()
 }
 
 function StatementPanel({ number }: { number: string }) {
-  const load = useLoaded((signal) => call('getStatement', { params: { number }, signal }), [number])
+  const load = useQuery(['statement', number], (signal) =>
+    call('getStatement', { params: { number }, signal }),
+  )
   return (
     <Panel title={words.one(number)}>
       <Loaded of={load}>{(statement) => <Statement statement={statement} />}</Loaded>

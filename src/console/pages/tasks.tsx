@@ -1,20 +1,21 @@
 // Tasks: videos that vendors work on and requests that are answered later, with what they have made, where results are kept. One task in full: its life, its
 // money, its webhook with every attempt, and what an operator may do: cancel, reconcile, deliver again.
 
-import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
+import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
-import { type Column, PagedTable, Table, usePages } from '../parts/table'
+import { type Column, Table } from '../parts/table'
 import { Duration, Time } from '../parts/time'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.tasks
@@ -45,15 +46,14 @@ function TaskState({ task: { state, progress } }: { task: { state: string; progr
 
 export default function Tasks() {
   const { id, query } = address.value
-  const [turn, setTurn] = useState(0)
   const news = useLive('task')
   const { model, account } = query
   const state = words.stateFilter.find(([word]) => word === query.state)?.[0] as State | undefined
   const webhook = words.webhookFilter.find(([word]) => word === query.webhook)?.[0]
   const filter = { state, webhook, model, account }
   const pages = usePages(
+    ['tasks', filter],
     (after, signal) => call('listTasks', { query: { ...filter, after, limit: 50 }, signal }),
-    [state, webhook, model, account, turn],
     news,
   )
   return (
@@ -76,17 +76,13 @@ export default function Tasks() {
         openKey={id}
         empty={words.empty}
       />
-      {id !== null && <TaskPanel key={id} id={id} news={news} onChange={() => setTurn(turn + 1)} />}
+      {id !== null && <TaskPanel key={id} id={id} news={news} />}
     </>
   )
 }
 
-function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(): void }) {
-  const load = useLoaded((signal) => call('getTask', { params: { task: id }, signal }), [id, news])
-  const changed = () => {
-    load.reload()
-    onChange()
-  }
+function TaskPanel({ id, news }: { id: string; news: number }) {
+  const load = useQuery(['task', id], (signal) => call('getTask', { params: { task: id }, signal }), news)
   return (
     <Panel title={id}>
       <Loaded of={load}>
@@ -128,8 +124,8 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
             <p>
               <a href={hrefOf('requests', {}, task.charge)}>{words.request}</a>
             </p>
-            {hasRole('operator') && <TaskActions task={task} onDone={changed} />}
-            <Webhook task={task} onDone={changed} />
+            {hasRole('operator') && <TaskActions task={task} />}
+            <Webhook task={task} />
             {task.document !== null && (
               <details>
                 <summary>{words.document}</summary>
@@ -143,7 +139,7 @@ function TaskPanel({ id, news, onChange }: { id: string; news: number; onChange(
   )
 }
 
-function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
+function TaskActions({ task }: { task: Task }) {
   const params = { task: task.id }
   return (
     <>
@@ -153,7 +149,6 @@ function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
             action={words.cancel}
             title={words.cancelTitle(task.id)}
             act={() => call('cancelTask', { params })}
-            onDone={onDone}
           >
             <p>{words.cancelMeans(moneyText(task.held_usd))}</p>
           </Danger>
@@ -168,7 +163,6 @@ function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
             submit={({ upstream_id = '' }) =>
               call('reconcileTask', { params, body: { finding: 'found', upstream_id } })
             }
-            onDone={onDone}
           >
             <Field name="upstream_id" title={words.upstreamId} isRequired />
           </Form>
@@ -177,7 +171,6 @@ function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
               action={words.notBegun}
               title={words.notBegunTitle(task.id)}
               act={() => call('reconcileTask', { params, body: { finding: 'not_begun' } })}
-              onDone={onDone}
             >
               <p>{words.notBegunMeans(moneyText(task.held_usd))}</p>
             </Danger>
@@ -189,7 +182,6 @@ function TaskActions({ task, onDone }: { task: Task; onDone(): void }) {
           <Action
             title={words.askAgain}
             act={() => call('reconcileTask', { params, body: { finding: 'ask_again' } })}
-            onDone={onDone}
           />
         </p>
       )}
@@ -206,7 +198,7 @@ const attemptColumns: readonly Column<Attempt>[] = [
   { title: words.body, cell: ({ answer }) => <span class="quiet">{answer}</span> },
 ]
 
-function Webhook({ task, onDone }: { task: Task; onDone(): void }) {
+function Webhook({ task }: { task: Task }) {
   const { webhook } = task
   if (!webhook) return task.webhook_url ? <p class="quiet">{words.webhookLater(task.webhook_url)}</p> : null
   return (
@@ -219,7 +211,6 @@ function Webhook({ task, onDone }: { task: Task; onDone(): void }) {
           <Action
             title={words.redeliver}
             act={() => call('redeliverWebhook', { params: { task: task.id } })}
-            onDone={onDone}
           />
         )}
       </div>

@@ -4,12 +4,13 @@ import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { Action } from '../parts/form'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { Duration, Time } from '../parts/time'
 import { UpstreamState } from '../parts/upstream-state'
+import { useQuery } from '../query'
 import { texts } from '../texts'
 
 const words = texts.upstreams
@@ -47,17 +48,14 @@ const columns: readonly Column<Row>[] = [
 export default function Upstreams() {
   const { id } = address.value
   const period = periodQuery()
-  const load = useLoaded(
-    async (signal) => {
-      const [upstreams, overview] = await Promise.all([
-        call('listUpstreams', { query: { limit: MOST }, signal }),
-        call('getOverview', { query: period, signal }),
-      ])
-      const speeds = new Map(overview.upstreams.map((each) => [each.upstream, each]))
-      return upstreams.data.map((upstream): Row => ({ upstream, speed: speeds.get(upstream.name) }))
-    },
-    [period.since, period.until],
-  )
+  const load = useQuery(['upstreams', period], async (signal) => {
+    const [upstreams, overview] = await Promise.all([
+      call('listUpstreams', { query: { limit: MOST }, signal }),
+      call('getOverview', { query: period, signal }),
+    ])
+    const speeds = new Map(overview.upstreams.map((each) => [each.upstream, each]))
+    return upstreams.data.map((upstream): Row => ({ upstream, speed: speeds.get(upstream.name) }))
+  })
   return (
     <>
       <div class="page-head">
@@ -96,9 +94,9 @@ const refusalColumns: readonly Column<RowOf<'listRefusals'>>[] = [
 ]
 
 function Refusals() {
-  const load = useLoaded(
+  const load = useQuery(
+    ['refusals'],
     async (signal) => (await call('listRefusals', { query: { limit: MOST }, signal })).data,
-    [],
   )
   return (
     <section>

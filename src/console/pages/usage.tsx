@@ -5,9 +5,10 @@ import { address, hrefOf, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, type Reply } from '../api'
 import { Chart } from '../parts/chart'
 import { FilterBar } from '../parts/filter-bar'
-import { Loaded, useLoaded } from '../parts/loaded'
+import { Loaded } from '../parts/loaded'
 import { dollarsOf, dollarsText, Money, moneyText, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
+import { useQuery } from '../query'
 import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
 import { texts } from '../texts'
 
@@ -46,7 +47,7 @@ export default function Usage() {
   const isSaved = query.saved === 'on'
   const saved = isSaved ? ('true' as const) : undefined
   const asked = { by, and, key: query.key, account: query.account, saved, ...periodQuery() }
-  const load = useLoaded((signal) => call('getUsage', { query: asked, signal }), [JSON.stringify(asked)])
+  const load = useQuery(['usage', asked], (signal) => call('getUsage', { query: asked, signal }))
   const known = [
     ...new Set([...(load.data?.dimensions ?? DIMENSIONS), by, ...(and ? [and] : [])]),
   ] as Dimension[]

@@ -3,10 +3,11 @@
 
 import { useState } from 'preact/hooks'
 import { call } from '../api'
+import { useQuery } from '../query'
 import { requests as words } from '../texts/requests'
 import { Code } from './code'
 import { Copy } from './form'
-import { Loaded, useLoaded } from './loaded'
+import { Loaded } from './loaded'
 
 /** Characters of a body that are shown: a longer text makes a page slow. */
 const SHOWN = 20_000
@@ -31,7 +32,9 @@ export function KeptBodies({ request }: { request: string }) {
 }
 
 function Bodies({ request }: { request: string }) {
-  const load = useLoaded((signal) => call('getRequestBodies', { params: { id: request }, signal }), [request])
+  const load = useQuery(['bodies', request], (signal) =>
+    call('getRequestBodies', { params: { id: request }, signal }),
+  )
   return (
     <Loaded of={load}>
       {({ bodies }) =>

@@ -4,15 +4,17 @@
 import type { ComponentChildren } from 'preact'
 import { call, fileAddress, urlOf } from '../api'
 import type { OwnArtifact } from '../key-api'
+import { useQuery } from '../query'
 import { texts } from '../texts'
-import { useLoaded } from './loaded'
 import { Time } from './time'
 
 const words = texts.results
 
 /** The kept results of a charge, for operators. */
 export function Results({ charge, isEnded }: { charge: string; isEnded: boolean }) {
-  const load = useLoaded((signal) => call('listArtifacts', { query: { charge }, signal }), [charge, isEnded])
+  const load = useQuery(['results', charge, isEnded], (signal) =>
+    call('listArtifacts', { query: { charge }, signal }),
+  )
   const artifacts = load.data?.data ?? []
   if (artifacts.length === 0) return null
   return (

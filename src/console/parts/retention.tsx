@@ -1,9 +1,10 @@
 // Retention in the settings: what would be closed now, which months are closed, and closing them, for owners.
 
 import { call, hasRole, type Reply } from '../api'
+import { useQuery } from '../query'
 import { sellingTexts } from '../texts'
 import { Danger } from './form'
-import { Loaded, useLoaded } from './loaded'
+import { Loaded } from './loaded'
 import { Money } from './money'
 import { type Column, Table } from './table'
 import { Time } from './time'
@@ -39,13 +40,13 @@ const closedColumns: readonly Column<Found['closed'][number]>[] = [
 ]
 
 export function Retention() {
-  const load = useLoaded((signal) => call('getRetention', { signal }), [])
+  const load = useQuery(['retention'], (signal) => call('getRetention', { signal }))
   return (
     <Loaded of={load}>
       {(found) => (
         <>
           <p class="part">{found.charges === null ? words.off : words.on(found.charges)}</p>
-          {found.charges !== null && <Next found={found} onDone={load.reload} />}
+          {found.charges !== null && <Next found={found} />}
           <section class="part">
             <h2>{words.last}</h2>
             <Table
@@ -63,8 +64,8 @@ export function Retention() {
   )
 }
 
-function Next({ found: { place, closed }, onDone }: { found: Found; onDone(): void }) {
-  const next = useLoaded((signal) => call('listMonthsToClose', { signal }), [closed.length])
+function Next({ found: { place } }: { found: Found }) {
+  const next = useQuery(['months to close'], (signal) => call('listMonthsToClose', { signal }))
   const months = next.data?.data ?? []
   const [first] = months
   const charges = months.reduce((sum, each) => sum + each.charges, 0)
@@ -79,7 +80,6 @@ function Next({ found: { place, closed }, onDone }: { found: Found; onDone(): vo
               title={words.closeTitle}
               nameToType={first.month}
               act={() => call('closeMonths', { body: {} })}
-              onDone={onDone}
             >
               <p>{words.closeMeans(months.length, charges, place)}</p>
             </Danger>

@@ -1,0 +1,110 @@
+// What the console asks of the server, and how often, in a real browser: one question once, an answer at once after Back, and
+// all that is seen again after a change.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser, Page } from 'playwright-core'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { makeAdminToken, visitConsole } from '../support/browser/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+let gateway: TestGateway
+let browser: Browser
+beforeAll(async () => {
+  gateway = await startTestGateway({ balance: '10' })
+  browser = await openBrowser()
+  await (await gateway.chat()).text()
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+/** Notes the path of each request for data from now on. */
+function asked(page: Page): string[] {
+  const paths: string[] = []
+  page.on('request', (request) => {
+    const { pathname, search } = new URL(request.url())
+    if (/\/(admin\/v1|v1)\//.test(pathname)) paths.push(pathname + search.replace(/since=[^&]*/, 'since='))
+  })
+  return paths
+}
+
+test('D24: Overview and a holder’s Home ask each question once when they are loaded', async () => {
+  const { secret } = await gateway.makeKey('holder', '5')
+  for (const token of [undefined, secret]) {
+    const visit = await visitConsole(browser, gateway, token ? { token } : {})
+    const paths = asked(visit.page)
+    const stream = visit.page.waitForRequest((request) => request.url().endsWith('/console/live'))
+    await visit.page.reload()
+    await stream
+    await visit.settled()
+    // The stream begins with the figures of now within a second, and events are gathered for half a second.
+    await Bun.sleep(2_500)
+    expect(paths.length).toBeGreaterThan(0)
+    expect(paths).toEqual([...new Set(paths)])
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  }
+})
+
+test('Back shows the list as it was while it is asked again', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open('accounts')
+  const rows = await page.locator('main tbody tr').count()
+  await visit.open('keys')
+  const held = Promise.withResolvers<void>()
+  await page.route('**/admin/v1/accounts?*', async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.locator('main tbody tr').first().waitFor()
+  expect(rows).toBeGreaterThan(0)
+  expect(await page.locator('main tbody tr').count()).toBe(rows)
+  held.resolve()
+  await visit.settled()
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('a change is seen in the list and in the panel, without a question for what nobody sees', async () => {
+  const { id } = await gateway.makeKey('paused', '1')
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open('plans')
+  await visit.open(`keys/${id}`)
+  const paths = asked(page)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Resume' }).waitFor()
+  await visit.settled()
+  const row = page.locator('main tbody tr', { hasText: id }).first()
+  await waitFor(async () => /paused.*paused/.test((await row.textContent()) ?? ''))
+  expect(paths.filter((path) => path.startsWith('/admin/v1/keys?'))).toHaveLength(1)
+  expect(paths.filter((path) => path.includes('/plans'))).toEqual([])
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('nothing that an operator has seen is left for who signs in next', async () => {
+  const { secret } = await gateway.makeKey('next', '1')
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open('accounts/alice')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('Token or key').fill(secret)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await visit.settled()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.route('**/admin/v1/accounts**', (route) => route.abort())
+  await page.getByLabel('Token or key').fill(await makeAdminToken(gateway, 'viewer'))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await visit.open('accounts/alice')
+  expect(await page.locator('main').textContent()).not.toContain('$')
+  await page.context().close()
+})

@@ -62,6 +62,8 @@ test('each block has a language, and those that are not run are counted', () => 
       !LANGUAGES.includes(language) || (mark !== undefined && (language !== 'sh' || !(mark in MARKS))),
   )
   expect(unknown.map(({ place }) => place)).toEqual([])
+  const empty = blocks.filter(({ language, script }) => language === 'console' && script === '')
+  expect(empty.map(({ place }) => place)).toEqual([])
   const counts = Object.keys(MARKS).map((mark) => [
     mark,
     blocks.filter((block) => block.mark === mark).length,

@@ -48,6 +48,13 @@ export function spanStarts(period: Period): number[] {
   )
 }
 
+/** The period before: as long, and earlier by whole spans, so that each of its spans stands against one of the period. */
+export function periodBefore(period: Period): Period {
+  const spanMs = spanOf(period)
+  const shiftMs = Math.ceil((period.until - period.since) / spanMs) * spanMs
+  return { since: period.since - shiftMs, until: period.until - shiftMs }
+}
+
 /** Money by span and model: the models that cost most, the others together. */
 export async function spendOf(db: Db, { since, until }: Period) {
   const by = spanOf({ since, until }) === DAY_MS ? 'day' : 'hour'
@@ -67,6 +74,8 @@ export async function spendOf(db: Db, { since, until }: Period) {
     total: totalUsage(used),
     models: models.length > shown.length ? [...shown, OTHERS] : shown,
     amountNano: (span: number, model: string) => sums.get(`${span}\n${model}`) ?? 0,
+    totalNano: (span: number) =>
+      used.reduce((sum, { name, amountNano }) => sum + (Number(name) === span ? amountNano : 0), 0),
   }
 }
 

@@ -79,6 +79,9 @@ export const texts = {
   nothing: 'nothing',
   nothingYet: 'Nothing in this range of time.',
   asTable: 'Figures as a table',
+  showSeries: 'Show in the chart',
+  hideSeries: 'Hide from the chart',
+  periodBefore: 'previous period',
   span: (from: number, lengthMs: number) => {
     const at = new Date(from)
     const day = at.toLocaleDateString('en', { day: 'numeric', month: 'short' })

@@ -17,6 +17,7 @@ import {
   lowBalances,
   openNow,
   type Period,
+  periodBefore,
   type Speed,
   spanOf,
   spanStarts,
@@ -69,12 +70,13 @@ const overview = operation({
     await requestLog.storeFigures()
     const [spend, before, speeds, current, attention] = await Promise.all([
       spendOf(db, period),
-      spendOf(db, { since: period.since - length, until: period.since }),
+      spendOf(db, periodBefore(period)),
       speedsOf(db, period),
       openNow(db),
       attentionOf(world, now, period.since),
     ])
     const spans = spanStarts(period)
+    const spansBefore = spanStarts(periodBefore(period))
     return {
       since: isoTime(period.since),
       until: isoTime(until),
@@ -95,6 +97,7 @@ const overview = operation({
         model,
         amounts_usd: spans.map((at) => formatUsd(spend.amountNano(at, model))),
       })),
+      spend_before_usd: spansBefore.map((at) => formatUsd(before.totalNano(at))),
       upstreams: Object.keys(world.config.upstreams).map((name) => ({
         upstream: name,
         breaker: world.catalogue.upstreams.get(name)?.health().breaker ?? null,

@@ -180,7 +180,13 @@ function SpendChart({ rows, by, since, until }: SpendChartProps) {
       kind="bars"
       times={times}
       spanMs={spanMs}
-      series={[{ title: words.amount, values: times.map((time) => dollarsOf(paid.get(time) ?? '0')) }]}
+      series={[
+        {
+          title: words.amount,
+          values: times.map((time) => dollarsOf(paid.get(time) ?? '0')),
+          colour: 'var(--series-0)',
+        },
+      ]}
       write={dollarsText}
     >
       <Table

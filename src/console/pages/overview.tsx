@@ -102,8 +102,12 @@ function Charts({ figures }: { figures: Figures }) {
     { title: words.durationP50, values: spans.map((each) => each.duration_p50_ms) },
   ]
   const requests = [
-    { title: words.answered, values: spans.map((each) => each.requests - each.failed) },
-    { title: words.failedSeries, values: spans.map((each) => each.failed), isFailure: true },
+    {
+      title: words.answered,
+      values: spans.map((each) => each.requests - each.failed),
+      colour: 'var(--series-0)',
+    },
+    { title: words.failedSeries, values: spans.map((each) => each.failed), colour: 'var(--bad)' },
   ]
   return (
     <>
@@ -116,6 +120,7 @@ function Charts({ figures }: { figures: Figures }) {
             title: model,
             values: amounts_usd.map(dollarsOf),
           }))}
+          before={figures.spend_before_usd.map(dollarsOf)}
           write={dollarsText}
         >
           <SpendTable figures={figures} />

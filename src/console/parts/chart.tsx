@@ -1,31 +1,28 @@
 // A chart over time: bars on each other or lines, exact figures where it is pointed at, and a range to look closer by
-// dragging. Below it stands its table, for who cannot see it. The drawing is loaded when the first chart is shown.
+// dragging. Arrow keys point as the pointer does. Below stands its table, for who cannot see it, made when it is opened. The
+// drawing is loaded when the first chart is shown.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type uPlot from 'uplot'
 import { setQuery } from '../address'
+import { type Look, looksOf } from '../charts/colours'
+import { ChartPlot, type Drawing } from '../charts/plot'
 import { texts } from '../texts'
 
 export interface Series {
   title: string
   /** A value for each time; null for none. */
   values: readonly (number | null)[]
-  /** Failures have a colour of their own. */
-  isFailure?: boolean
+  /** A colour of CSS that means something, such as `var(--bad)` for failures. Default: the colour of the title. */
+  colour?: string
 }
 
-interface ChartProps {
+interface ChartProps extends Pick<Drawing, 'kind' | 'times' | 'spanMs' | 'write'> {
   /** A title with the unit: `Spend by hour in dollars`. */
   label: string
-  kind: 'bars' | 'lines'
-  /** Beginnings of the spans, in milliseconds since 1970. */
-  times: readonly number[]
-  /** Length of a span in milliseconds. */
-  spanMs: number
   series: readonly Series[]
-  /** Writes a value as people read it. */
-  write(value: number): string
+  /** The sums of the period before, as a dotted line. */
+  before?: readonly (number | null)[]
   height?: number
   /** The exact figures as a table. */
   children?: ComponentChildren
@@ -34,283 +31,258 @@ interface ChartProps {
 const HEIGHT = 180
 /** Pixels between the pointer and the box of figures. */
 const TOOLTIP_GAP = 12
-const DAY_MS = 86_400_000
-/** Colours of series in their order; each is told apart by its name too. */
-const COLOURS = 8
 
-export function Chart({ label, kind, times, spanMs, series, write, height = HEIGHT, children }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null)
-  const tooltip = useRef<HTMLDivElement>(null)
-  const [colours, setColours] = useState(() => coloursNow())
-  useEffect(() => onThemeChange(() => setColours(coloursNow())), [])
-  const isEmpty = series.every(({ values }) => values.every((value) => !value))
-  const key = JSON.stringify([label, kind, times, series, height, colours])
-  useEffect(() => {
-    let plot: uPlot | undefined
-    let isGone = false
-    const observer = new ResizeObserver(([entry]) => {
-      const width = Math.floor(entry?.contentRect.width ?? 0)
-      if (width > 0) plot?.setSize({ width, height })
-    })
-    import('uplot').then(({ default: Plot }) => {
-      const box = place.current
-      if (isGone || !box || isEmpty) return
-      const options = optionsOf({
-        kind,
-        times,
-        spanMs,
-        series,
-        write,
-        height,
-        width: box.clientWidth,
-        colours,
-      })
-      plot = new Plot(
-        {
-          ...options,
-          hooks: {
-            ...options.hooks,
-            setCursor: [(self) => tell(self, tooltip.current, { kind, times, spanMs, series, write })],
-          },
-        },
-        dataOf({ kind, times, spanMs, series }),
-        box,
-      )
-      observer.observe(box)
-    })
-    return () => {
-      isGone = true
-      observer.disconnect()
-      plot?.destroy()
-    }
-  }, [key])
+/** A series with its look. */
+type Shown = Series & { look: Look }
+
+export function Chart({ label, series, before, children, height = HEIGHT, ...figures }: ChartProps) {
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
+  const looks = looksOf(series)
+  const all: Shown[] = series.map((each, index) => ({
+    ...each,
+    look: looks[index] ?? { colour: '', stripes: 0 },
+  }))
+  const shown = all.filter(({ title }) => !hidden.has(title))
+  const isWhole = shown.length === all.length
+  const drawing = { ...figures, series: shown, before: isWhole ? before : undefined, height }
+  const isEmpty = [...series.map(({ values }) => values), before ?? []].every((values) =>
+    values.every((value) => !value),
+  )
   return (
     <figure class="chart">
       <figcaption>
         <span>{label}</span>
       </figcaption>
-      <div ref={tooltip} class="pointed" aria-hidden="true" hidden />
-      <div ref={place} class="plot" style={{ height: `${height}px` }} aria-hidden="true">
-        {isEmpty && <p class="empty">{texts.nothingYet}</p>}
-      </div>
-      <Legend series={series} />
-      {children && (
-        <details>
-          <summary>{texts.asTable}</summary>
-          {children}
-        </details>
+      <Plot label={label} drawing={drawing} isEmpty={isEmpty} />
+      {(all.length > 1 || before) && (
+        <Legend
+          series={all}
+          hidden={hidden}
+          hasBefore={before !== undefined}
+          toggle={(title) => setHidden((titles) => titles.symmetricDifference(new Set([title])))}
+        />
       )}
+      {children && <Figures>{children}</Figures>}
     </figure>
   )
 }
 
-function Legend({ series }: Pick<ChartProps, 'series'>) {
+interface NamedDrawing extends Drawing {
+  series: readonly Shown[]
+}
+
+interface PlotProps {
+  label: string
+  drawing: NamedDrawing
+  isEmpty: boolean
+}
+
+/** Keeps a drawing in its place up to date, with its figures in the tooltip. */
+function usePlot({ drawing, isEmpty }: PlotProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const tooltip = useRef<HTMLDivElement>(null)
+  const plot = useRef<ChartPlot | undefined>(undefined)
+  const latest = useRef(drawing)
+  latest.current = drawing
+  useEffect(() => {
+    if (isEmpty) return
+    let isGone = false
+    const stopWatching = onThemeChange(() => plot.current?.draw(latest.current))
+    const observer = new ResizeObserver(([entry]) => {
+      const width = Math.floor(entry?.contentRect.width ?? 0)
+      if (width > 0) plot.current?.setWidth(width)
+    })
+    import('uplot').then(({ default: Library }) => {
+      const box = place.current
+      if (isGone || !box) return
+      plot.current = new ChartPlot(Library, box, latest.current, {
+        point: (at, pixel) => showFigures(tooltip.current, box, latest.current, at, pixel),
+        choose: (since, until) =>
+          setQuery({
+            range: null,
+            since: new Date(since).toISOString(),
+            until: new Date(until).toISOString(),
+          }),
+      })
+      observer.observe(box)
+    })
+    return () => {
+      isGone = true
+      stopWatching()
+      observer.disconnect()
+      plot.current?.destroy()
+      plot.current = undefined
+    }
+  }, [isEmpty])
+  useEffect(() => plot.current?.draw(drawing), [JSON.stringify(drawing)])
+  return { place, tooltip, pointAt: (at: number | null) => plot.current?.pointAt(at) }
+}
+
+function Plot(props: PlotProps) {
+  const { label, drawing, isEmpty } = props
+  const { place, tooltip, pointAt } = usePlot(props)
+  const [pointed, setPointed] = useState<number | null>(null)
+  const last = drawing.times.length - 1
+  const point = (at: number | null) => {
+    setPointed(at)
+    pointAt(at)
+  }
+  const press = (event: KeyboardEvent) => {
+    const to = stepOf(event.key, pointed, last)
+    if (to === undefined) return
+    event.preventDefault()
+    event.stopPropagation()
+    point(to)
+  }
+  if (isEmpty)
+    return (
+      <div class="plot" style={{ height: `${drawing.height}px` }}>
+        <p class="empty">{texts.nothingYet}</p>
+      </div>
+    )
+  const at = Math.min(pointed ?? last, last)
+  return (
+    <>
+      <div ref={tooltip} class="pointed" aria-hidden="true" hidden />
+      <div
+        ref={place}
+        class="plot"
+        style={{ height: `${drawing.height}px` }}
+        role="slider"
+        tabIndex={0}
+        aria-label={label}
+        aria-valuemin={0}
+        aria-valuemax={last}
+        aria-valuenow={at}
+        aria-valuetext={linesAt(drawing, at)
+          .map(({ title, value }) => `${title} ${value}`)
+          .join(', ')}
+        onKeyDown={press}
+        onBlur={() => pointed !== null && point(null)}
+      />
+    </>
+  )
+}
+
+/** The span that a key points at; null for none, undefined for another key. */
+function stepOf(key: string, from: number | null, last: number): number | null | undefined {
+  if (key === 'ArrowRight') return Math.min((from ?? last - 1) + 1, last)
+  if (key === 'ArrowLeft') return Math.max((from ?? last + 1) - 1, 0)
+  if (key === 'Home') return 0
+  if (key === 'End') return last
+  return key === 'Escape' && from !== null ? null : undefined
+}
+
+function Legend({
+  series,
+  hidden,
+  hasBefore,
+  toggle,
+}: {
+  series: readonly Shown[]
+  hidden: ReadonlySet<string>
+  hasBefore: boolean
+  toggle(title: string): void
+}) {
   return (
     <ul class="legend">
-      {series.map(({ title, isFailure }, index) => (
+      {series.map(({ title, look }) => (
         <li key={title}>
-          <i class={`swatch ${isFailure ? 'span-failed' : `colour-${index % COLOURS}`}`} /> {title}
+          <button
+            type="button"
+            class="plain"
+            aria-pressed={!hidden.has(title)}
+            title={hidden.has(title) ? texts.showSeries : texts.hideSeries}
+            onClick={() => toggle(title)}
+          >
+            <Swatch look={look} /> {title}
+          </button>
         </li>
       ))}
+      {hasBefore && (
+        <li>
+          <i class="swatch before" /> {texts.periodBefore}
+        </li>
+      )}
     </ul>
   )
 }
 
-interface Drawing
-  extends Required<Pick<ChartProps, 'kind' | 'times' | 'spanMs' | 'series' | 'write' | 'height'>> {
-  width: number
-  colours: Colours
-}
-
-function optionsOf({ kind, times, spanMs, series, write, height, width, colours }: Drawing): uPlot.Options {
-  const axis = {
-    stroke: colours.text,
-    font: '12px system-ui',
-    grid: { stroke: colours.line, width: 1 },
-    ticks: { show: false },
-  }
-  const first = (times[0] ?? 0) / 1000
-  const last = ((times.at(-1) ?? 0) + spanMs) / 1000
-  return {
-    width,
-    height,
-    ...(spanMs >= DAY_MS && { tzDate: (time: number) => utcOf(time) }),
-    legend: { show: false },
-    cursor: { y: false, drag: { x: true, y: false, setScale: false } },
-    scales: {
-      x: { time: true, range: () => [first, last] },
-      y: { range: (_self, _least, most) => [0, (most || 1) * 1.1] },
-    },
-    axes: [
-      { ...axis, ...timeAxis(spanMs) },
-      {
-        ...axis,
-        size: (_self, written) => axisWidth(written ?? []),
-        values: (_self, values) => values.map(write),
-      },
-    ],
-    series: [
-      {},
-      ...drawOrder(kind, series).map((index) => {
-        const own = series[index]?.isFailure ? colours.failure : colours.series[index % COLOURS]
-        const stroke = own ?? colours.text
-        return kind === 'bars'
-          ? { stroke, fill: stroke, width: 0, points: { show: false }, paths: barsOf(spanMs) }
-          : { stroke, width: 2, points: { show: true, size: 4, fill: stroke }, spanGaps: false }
-      }),
-    ],
-    hooks: {
-      setSelect: [
-        (self) => {
-          const { left, width: selected } = self.select
-          if (selected < 4) return
-          const timeAt = (x: number) => new Date(Math.round(self.posToVal(x, 'x') * 1000)).toISOString()
-          setQuery({ range: null, since: timeAt(left), until: timeAt(left + selected) })
-        },
-      ],
-    },
-  }
-}
-
-/** Room for the longest figure at the left, in pixels. */
-function axisWidth(figures: readonly string[]): number {
-  return Math.max(64, ...figures.map(({ length }) => 12 + length * 7))
-}
-
-/** Days are days in UTC, as they are summed; hours are the viewer's. */
-function timeAxis(spanMs: number): uPlot.Axis {
-  const isDay = spanMs >= DAY_MS
-  const day = new Intl.DateTimeFormat('en', {
-    day: 'numeric',
-    month: 'short',
-    ...(isDay && { timeZone: 'UTC' }),
-  })
-  const hour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-  const steps = isDay ? [1, 2, 7, 14, 28] : [1, 2, 3, 6, 12, 24]
-  return {
-    incrs: steps.map((step) => (step * spanMs) / 1000),
-    space: 64,
-    size: 28,
-    values: (_self, times) =>
-      times.map((time) => {
-        const at = new Date(time * 1000)
-        return isDay || at.getHours() + at.getMinutes() === 0 ? day.format(at) : hour.format(at)
-      }),
-  }
-}
-
-/** Bars that fill their span, drawn by hand of the paths: the plot's own bars stand around a time, and a span begins there. */
-function barsOf(spanMs: number): uPlot.Series.PathBuilder {
-  return (self, index, from, to) => {
-    const path = new Path2D()
-    const [xs, ys] = [self.data[0], self.data[index]]
-    const zero = self.valToPos(0, 'y', true)
-    for (let at = from; at <= to; at++) {
-      const value = ys?.[at]
-      if (!value) continue
-      const left = self.valToPos(xs[at] ?? 0, 'x', true)
-      const right = self.valToPos((xs[at] ?? 0) + spanMs / 1000, 'x', true)
-      const top = self.valToPos(value, 'y', true)
-      const gap = right - left > 6 ? 2 : 0
-      path.rect(left + gap / 2, top, Math.max(1, right - left - gap), Math.max(1, zero - top))
-    }
-    return { fill: path, stroke: null, flags: 0 } as unknown as uPlot.Series.Paths
-  }
-}
-
-/** A date whose local fields are those of UTC, by which the plot finds its ticks. */
-function utcOf(seconds: number): Date {
-  const at = new Date(seconds * 1000)
-  return new Date(at.getTime() + at.getTimezoneOffset() * 60_000)
-}
-
-/** Bars on each other are drawn from the highest sum to the lowest, each over the one before. */
-function drawOrder(kind: ChartProps['kind'], series: readonly Series[]): number[] {
-  const order = series.map((_, index) => index)
-  return kind === 'bars' ? order.toReversed() : order
-}
-
-/** Bars begin where their span begins; a point of a line stands in the middle of its span. */
-function dataOf({
-  kind,
-  times,
-  spanMs,
-  series,
-}: Pick<Drawing, 'kind' | 'times' | 'spanMs' | 'series'>): uPlot.AlignedData {
-  const seconds = times.map((time) => time / 1000)
-  if (kind === 'lines')
-    return [seconds.map((time) => time + spanMs / 2000), ...series.map(({ values }) => [...values])]
-  const sums = times.map(() => 0)
-  const stacked = series.map(({ values }) =>
-    values.map((value, at) => {
-      sums[at] = (sums[at] ?? 0) + (value ?? 0)
-      return sums[at]
-    }),
+function Swatch({ look: { colour, stripes } }: { look: Look }) {
+  return (
+    <i
+      class={`swatch ${stripes > 0 ? 'striped' : ''}`}
+      style={{ '--own': colour, '--stripe': `${2 + stripes}px` }}
+    />
   )
-  return [seconds, ...stacked.toReversed()]
 }
 
-/** Shows the figures of the span under the pointer in a box next to it, which moves nothing else of the page. */
-function tell(
-  { cursor, posToVal, over }: uPlot,
-  place: HTMLElement | null,
-  { kind, times, spanMs, series, write }: Pick<ChartProps, 'kind' | 'times' | 'spanMs' | 'series' | 'write'>,
-): void {
-  if (!place) return
-  const { left = -1 } = cursor
-  const at = left < 0 ? -1 : times.findLastIndex((time) => time <= posToVal(left, 'x') * 1000)
+/** Figures as a table: a chart of a year has thousands of cells, which nobody needs who does not open it. */
+function Figures({ children }: { children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{texts.asTable}</summary>
+      {isOpen && children}
+    </details>
+  )
+}
+
+interface Line {
+  title: string
+  value: string
+  look?: Look
+}
+
+/** The figures of a span: its time, each series that has one, the total, and the period before. */
+function linesAt({ kind, times, spanMs, series, before, write }: NamedDrawing, at: number): Line[] {
   const time = times[at]
-  if (time === undefined) {
-    place.hidden = true
-    return
-  }
-  const figures = series.flatMap(({ title, values }) => {
+  if (time === undefined) return []
+  const lines: Line[] = series.flatMap(({ title, values, look }) => {
     const value = values[at]
-    return value ? [`${title} ${write(value)}`] : []
+    return value ? [{ title, value: write(value), look }] : []
   })
   // Lines are no parts of a whole, such as p50 and p99.
-  if (kind === 'bars' && figures.length > 1) {
+  if (kind === 'bars' && lines.length > 1) {
     const total = series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0)
-    figures.push(`${texts.total} ${write(total)}`)
+    lines.push({ title: texts.total, value: write(total) })
   }
-  place.textContent = [texts.span(time, spanMs), ...(figures.length > 0 ? figures : [texts.nothing])].join(
-    '\n',
+  const past = before?.[at]
+  if (past) lines.push({ title: texts.periodBefore, value: write(past) })
+  return [
+    { title: texts.span(time, spanMs), value: '' },
+    ...(lines.length > 0 ? lines : [{ title: texts.nothing, value: '' }]),
+  ]
+}
+
+/** Shows the figures of a span in a box next to where it is pointed at, which moves nothing else of the page. */
+function showFigures(
+  tooltip: HTMLElement | null,
+  plot: HTMLElement,
+  drawing: NamedDrawing,
+  at: number | null,
+  pixel: number,
+): void {
+  if (!tooltip) return
+  tooltip.hidden = at === null
+  if (at === null) return
+  tooltip.replaceChildren(
+    ...linesAt(drawing, at).flatMap(({ title, value, look }, index) => {
+      const line = document.createElement('div')
+      const swatch = document.createElement('i')
+      swatch.className = `swatch ${look ? '' : 'none'} ${look && look.stripes > 0 ? 'striped' : ''}`
+      if (look) swatch.style.setProperty('--own', look.colour)
+      const [name, figure] = [document.createElement('span'), document.createElement('span')]
+      name.textContent = title
+      figure.textContent = value
+      line.append(swatch, name, ' ', figure)
+      return index === 0 ? [line] : ['\n', line]
+    }),
   )
-  place.hidden = false
-  const box = over.getBoundingClientRect()
-  const pointer = box.left + left
-  const isRoomAtRight = pointer + TOOLTIP_GAP + place.offsetWidth < innerWidth
-  const x = isRoomAtRight ? pointer + TOOLTIP_GAP : pointer - TOOLTIP_GAP - place.offsetWidth
-  place.style.left = `${Math.max(0, x)}px`
-  place.style.top = `${box.top}px`
-}
-
-interface Colours {
-  text: string
-  line: string
-  failure: string
-  series: string[]
-}
-
-function coloursNow(): Colours {
-  const styles = getComputedStyle(document.documentElement)
-  const of = (name: string) => resolved(styles.getPropertyValue(name).trim())
-  return {
-    text: of('--quiet'),
-    line: of('--line'),
-    failure: of('--bad'),
-    series: Array.from({ length: COLOURS }, (_, index) => of(`--series-${index}`)),
-  }
-}
-
-/** A token has a colour for light and one for dark; a canvas takes only the one that holds. */
-function resolved(token: string): string {
-  const probe = document.createElement('i')
-  probe.style.color = token
-  document.body.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
+  const isRoomAtRight = pixel + TOOLTIP_GAP + tooltip.offsetWidth < innerWidth
+  const x = isRoomAtRight ? pixel + TOOLTIP_GAP : pixel - TOOLTIP_GAP - tooltip.offsetWidth
+  tooltip.style.left = `${Math.max(0, x)}px`
+  tooltip.style.top = `${plot.getBoundingClientRect().top}px`
 }
 
 function onThemeChange(react: () => void): () => void {

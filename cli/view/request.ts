@@ -144,11 +144,17 @@ function choiceEntries({ session, upstream_key: key, resting_keys: resting }: Re
   return [...entries, ['key', `${key}: ${why}`]]
 }
 
-function attemptEntries({ attempts, passed_over: passedOver }: RequestReply): Entry[] {
+function attemptEntries({ attempts, passed_over: passedOver, route_order: order }: RequestReply): Entry[] {
   const skipped = passedOver.map(
     ({ model, upstream, reason, detail }, index): Entry => [
       index === 0 ? 'passed over' : '',
       `${model} on ${upstream}: ${reason}, ${detail}`,
+    ],
+  )
+  const placed = (order?.models ?? []).map(
+    ({ model, upstream, reason, detail }, index): Entry => [
+      index === 0 ? (order?.prefer.replace('_', ' ') ?? '') : '',
+      `${index + 1}. ${model} on ${upstream}: ${reason}, ${detail}`,
     ],
   )
   const failed = attempts.map((attempt, index): Entry => {
@@ -161,7 +167,7 @@ function attemptEntries({ attempts, passed_over: passedOver }: RequestReply): En
       `${model} on ${upstream}${key}: ${status} ${error} after ${durationMs} ms${id}${cost}`,
     ]
   })
-  return [...skipped, ...failed]
+  return [...skipped, ...placed, ...failed]
 }
 
 function timeEntries(row: RequestReply): Entry[] {

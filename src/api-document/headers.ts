@@ -19,9 +19,9 @@ export const headers: Record<string, { description: string; schema: object; exam
   },
   'x-gateway-route': {
     description:
-      'For a route, if the request has `x-gateway-explain: route`: its models that were passed over or failed, and the one that answered.',
+      'For a route, if the request has `x-gateway-explain: route`: its models that were passed over or failed, the one that answered, and those that come after it by the preference of the route.',
     schema: text,
-    example: 'small;passed=context, large;answered',
+    example: 'small;passed=context, large;answered, other;later=cheapest',
   },
   'x-gateway-ignored': {
     description:

@@ -5,7 +5,12 @@ import { type Key, mayUse } from '../accounts/keys'
 import { costListOf, isListPrice } from '../config/models/costs'
 import { priceListOf } from '../config/models/prices'
 import { cachingOf } from '../config/models/response-cache'
-import { type ConditionConfig, type FallbackReason, fallbackOf } from '../config/models/route-entry'
+import {
+  type ConditionConfig,
+  type FallbackReason,
+  fallbackOf,
+  type Preference,
+} from '../config/models/route-entry'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
 import { type Operation, operationOf } from '../contract/operations'
@@ -38,6 +43,8 @@ export interface ModelRoute {
   fallback: ReadonlySet<FallbackReason>
   /** Conditions by the ids of models; absent: none. */
   when?: Readonly<Record<string, ConditionConfig>> | undefined
+  /** The figure that puts the models in order; absent: their order is that of the list. */
+  prefer?: Preference | undefined
 }
 
 export interface Catalogue {
@@ -85,8 +92,8 @@ export function buildCatalogue(
   const routes = new Map<string, ModelRoute>()
   for (const [id, entry] of Object.entries(config.models)) {
     if (isRoute(entry)) {
-      const { route, ownedBy = 'route', when } = entry
-      routes.set(id, { id, models: route, ownedBy, fallback: fallbackOf(entry), when })
+      const { route, ownedBy = 'route', when, prefer } = entry
+      routes.set(id, { id, models: route, ownedBy, fallback: fallbackOf(entry), when, prefer })
       continue
     }
     const shares = sharesOf(entry)

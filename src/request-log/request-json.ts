@@ -18,6 +18,7 @@ import {
   type LoggedRequest,
   type PassedOver,
   quantitiesOfRow,
+  type RouteOrder,
 } from './row'
 
 /** The name of a key by its id; null for an unknown one. */
@@ -36,11 +37,18 @@ type Shown = Omit<
   | 'session'
   | 'resting_keys'
   | 'passed_over'
+  | 'route_order'
 >
 
 export function requestJson(row: LoggedRequest, nameOf: NameOf) {
   const { number: _, id, at, stream, amount, held, attempts, metadata, session, ...others } = row
-  const { resting_keys: resting, passed_over: passedOver, quantities: _paid, ...rest } = others
+  const {
+    resting_keys: resting,
+    passed_over: passedOver,
+    route_order: order,
+    quantities: _paid,
+    ...rest
+  } = others
   return {
     id,
     at: isoTime(at),
@@ -51,6 +59,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     amount_usd: usdOf(amount),
     attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
     passed_over: (typeof passedOver === 'string' ? JSON.parse(passedOver) : []) as PassedOver[],
+    route_order: (typeof order === 'string' ? JSON.parse(order) : null) as RouteOrder | null,
     metadata: (typeof metadata === 'string' ? JSON.parse(metadata) : null) as Record<string, string> | null,
     session: typeof session === 'string' ? sessionJson(session) : null,
     resting_keys: typeof resting === 'string' ? resting.split(',').map(Number) : [],

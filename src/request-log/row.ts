@@ -1,6 +1,7 @@
 // One row of the request log: what is known of a request when it has ended, without its body. A request only fills in
 // its row; everything that reads rows runs later. Nothing here must be used for money.
 
+import type { Preference } from '../config/models/route-entry'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
 import { type RowCodec, UnreadableText } from '../db/encryption/codec'
@@ -73,6 +74,8 @@ export interface RequestLogRow {
   attempts: FailedAttempt[] | null
   /** Models of a route that were passed over without being asked; null if there are none. */
   passedOver: PassedOver[] | null
+  /** The order in which a route's preference has put its models; null without a preference. */
+  routeOrder: RouteOrder | null
   /** The metadata that its usage is counted by, as JSON; null for none. */
   metadata: string | null
   /** The trace that the request is a part of; null while nobody traces. Not written. */
@@ -109,6 +112,34 @@ export interface PassedOver {
   /** The reason in words for operators, without anything that a caller has written. */
   detail: string
 }
+
+/** The models of a route in the order of its preference: the first was asked first, the others only if it failed. */
+export interface RouteOrder {
+  prefer: Preference
+  models: PlacedModel[]
+}
+
+/** A model of a route in its place. */
+export interface PlacedModel {
+  model: string
+  upstream: string
+  reason: PlaceReason
+  /** The figure in words for operators. */
+  detail: string
+}
+
+/** Why a model of a preferred route is where it is. */
+export type PlaceReason =
+  /** No figure is better. */
+  | 'best'
+  /** The figure is about as good as the best, and the session, or chance, has chosen the model. */
+  | 'equal'
+  /** The model has answered the conversation before, and its figure is not much worse than the best. */
+  | 'conversation'
+  /** The request measures the figure. */
+  | 'measured'
+  /** The model comes after the first. */
+  | 'later'
 
 /** A model of a route that could not answer. */
 export interface FailedAttempt {
@@ -172,6 +203,7 @@ export function newLogRow(
     cache: null,
     attempts: null,
     passedOver: null,
+    routeOrder: null,
     metadata: null,
     trace: null,
     refusals: null,
@@ -320,6 +352,7 @@ export const COLUMNS = [
   ['vendor_status', 'bigint'],
   ['cache', 'text'],
   ['passed_over', 'text'],
+  ['route_order', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -365,6 +398,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.vendorStatus,
     logRow.cache,
     logRow.passedOver && JSON.stringify(logRow.passedOver),
+    logRow.routeOrder && JSON.stringify(logRow.routeOrder),
   ]
   while (values.at(-1) === null) values.pop()
   return values

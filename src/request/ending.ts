@@ -8,7 +8,7 @@ import type { PriceDrifts } from '../billing/proofs/price-drift'
 import { knownError } from '../contract/error-answer'
 import { cutError, type EndedBy, endedByOf } from '../contract/failures'
 import { tableNano } from '../contract/prices'
-import type { Quantities } from '../contract/units'
+import { inputTokensOf, type Quantities } from '../contract/units'
 import { GatewayError } from '../lib/errors'
 import type { Semaphore } from '../lib/semaphore'
 import { noteFailure } from '../request-log/failure'
@@ -19,9 +19,12 @@ import {
   noteUpstreamEnd,
   type RequestLogRow,
 } from '../request-log/row'
+import type { CheckedRequest } from './check'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
 import type { ResponseCache } from './response-cache'
+import type { Paces } from './route/pace'
+import type { WarmSessions } from './route/warm-sessions'
 import type { RequestWorld } from './world'
 
 /** The parts that every step of the line uses. */
@@ -32,6 +35,8 @@ export interface Line {
   textCounts: Semaphore
   priceDrifts: PriceDrifts
   responseCache: ResponseCache
+  paces: Paces
+  warmSessions: WarmSessions
 }
 
 const NOTHING_USED: Measure = { quantities: {}, source: 'counted' }
@@ -44,12 +49,13 @@ const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdow
  * nano-dollars; when it resolves, the last byte of the answer may be sent.
  */
 async function endAnswered(
-  { world, reservations, priceDrifts, responseCache }: Line,
+  line: Line,
   reservation: Reservation,
   outcome: Outcome,
   saved: SavedAnswer,
   known?: Measure,
 ): Promise<number> {
+  const { world, reservations, priceDrifts, responseCache } = line
   const { request, logRow, charge } = reservation
   const { parsed, model } = request
   noteUpstreamEnd(logRow, world.monotonic())
@@ -74,11 +80,33 @@ async function endAnswered(
   logRow.amountNano = paidNano
   if (measured) {
     noteQuantities(logRow, measured.quantities)
+    noteTurn(line, request, measured.quantities)
     notePrice(priceDrifts, reservation, outcome, measured)
   }
   writeRow(world, logRow, 200)
   responseCache.offer(reservation, saved, outcome, measured)
   return paidNano
+}
+
+/** Remembers which model of a preferred route has answered a conversation. */
+function noteTurn(
+  { warmSessions, world }: Line,
+  { route, session, model, parsed, cacheUse }: CheckedRequest,
+  quantities: Quantities,
+): void {
+  if (!route?.prefer || !session || cacheUse?.hit) return
+  const {
+    cached_input_token: read = 0,
+    cache_write_token: written = 0,
+    cache_write_1h_token: writtenLong = 0,
+  } = quantities
+  const turn = {
+    model,
+    byteLength: parsed.byteLength,
+    inputTokens: inputTokensOf(quantities),
+    cacheTokens: read + written + writtenLong,
+  }
+  warmSessions.note(route.id, session.hash, turn, world.monotonic())
 }
 
 /** Compares the price that the vendor reports with our price list. */

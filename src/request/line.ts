@@ -51,7 +51,10 @@ import { reserve } from './reserve'
 import { ResponseCache } from './response-cache'
 import { routeHeaders } from './route/explanation'
 import { leftAfter } from './route/fallback'
+import { memberNameOf } from './route/order'
+import { FAILED_MS, Paces } from './route/pace'
 import { unwantedOf } from './route/unwanted'
+import { WarmSessions } from './route/warm-sessions'
 import { RunningRequests } from './running-requests'
 import { wholeAnswer } from './stream/paced-body'
 import type { RequestWorld } from './world'
@@ -130,7 +133,15 @@ export function createGateway(world: RequestWorld): Gateway {
   const textCounts = createSemaphore(MOST_TEXT_COUNTS)
   const priceDrifts = new PriceDrifts(world)
   const responseCache = new ResponseCache(world)
-  const line: Line = { world, reservations, responseCache, textCounts, priceDrifts }
+  const line: Line = {
+    world,
+    reservations,
+    responseCache,
+    textCounts,
+    priceDrifts,
+    paces: new Paces(),
+    warmSessions: new WarmSessions(),
+  }
   return {
     handle: (incoming) => {
       const logRow = newLogRow(incoming, world)
@@ -309,17 +320,36 @@ async function answerOfAny(line: Line, reservation: Reservation, caller: Request
   for (;;) {
     reservation.unwanted = unwantedOf(reservation)
     try {
-      return await answer(line, reservation, caller)
+      const answered = await answer(line, reservation, caller)
+      notePace(line, reservation, answered)
+      return answered
     } catch (error) {
       const [next, ...others] = leftAfter(error, reservation)
       if (!next || !(error instanceof GatewayError)) throw error
       const { id: from } = reservation.request.model
+      if (error.status === 429 || error.status >= 500) notePace(line, reservation, 'failed')
       const fields = { request: reservation.charge.id, from, to: next.id, reason: String(error) }
       line.world.log('route_next', fields)
       reservation.next = others
       line.reservations.moveTo(reservation, next, error)
     }
   }
+}
+
+/**
+ * Notes how soon the first model of a route that prefers the fastest has begun a stream. The last model is not measured: its stream
+ * begins before its first output.
+ */
+function notePace(
+  { world, paces }: Line,
+  { request: { route, model }, logRow: { attempts, sentAt, stream }, next }: Reservation,
+  answered: Answered | 'failed',
+): void {
+  if (route?.prefer !== 'fastest' || !stream || next.length === 0 || sentAt === null) return
+  // Another key of the same model may have been tried before.
+  if (attempts?.some((each) => each.model !== model.id || each.upstream !== model.upstream.name)) return
+  if (answered === 'failed') paces.add(route.id, memberNameOf(model), FAILED_MS)
+  else if (answered.kind === 'stream') paces.add(route.id, memberNameOf(model), world.monotonic() - sentAt)
 }
 
 /** The facts about a caller that the end of a request needs. */

@@ -20,7 +20,7 @@ import type { RequestWorld } from './world'
 
 /** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
 export async function prepareRequest(
-  line: Pick<Line, 'world' | 'textCounts'>,
+  line: Pick<Line, 'world' | 'textCounts' | 'paces' | 'warmSessions'>,
   incoming: Incoming,
   key: Key,
   content: Uint8Array | Form,

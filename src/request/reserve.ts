@@ -40,7 +40,7 @@ import type { CheckedRequest } from './check'
 import type { Line } from './ending'
 import { availableNanoOf, leanerHold } from './lean-hold'
 import type { Reservation } from './reservation'
-import { extendCharge, firstTokens, withOutput } from './stream/hold'
+import { extendCharge, firstStep, firstTokens, withOutput } from './stream/hold'
 import type { RequestWorld } from './world'
 
 /** The caller's conditions besides the request itself. */
@@ -186,11 +186,6 @@ function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
   return (
     request.cacheUse?.hit?.priceNano ?? mostOf(request, (each) => quoteNano(firstStep(parsed, each), each))
   )
-}
-
-/** The part of a request that is held before it is sent. */
-function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
-  return withOutput(parsed, firstTokens(parsed, model))
 }
 
 function chargeOf(request: CheckedRequest, id: string, now: number, process: string | null): Charge {

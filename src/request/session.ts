@@ -1,5 +1,5 @@
 // The session of a request: the conversation whose beginning a vendor has in its prompt cache. The same conversation must get the same
-// hash in every turn and on every node. It is used for the choice of a key and of an equal upstream, and for nothing else.
+// hash in every turn and on every node. It is used for the choice of a key, of an equal upstream and of a preferred model, and for nothing else.
 
 import { inOrderOfSession } from '../catalogue/models'
 import type { Config } from '../config/schema'
@@ -55,7 +55,8 @@ export function chooseOrder(
 ): void {
   const { candidates } = read
   const areEqual = candidates.length > 1 && candidates.some((model) => hasEqual(model, candidates))
-  if (!areEqual && !candidates.some(({ upstream }) => upstream.hasSeveralKeys)) return
+  const isPreferred = read.route?.prefer !== undefined
+  if (!areEqual && !isPreferred && !candidates.some(({ upstream }) => upstream.hasSeveralKeys)) return
   const { affinity } = config
   if (affinity !== false) read.session = sessionOf(read, from, affinity?.headers ?? [])
   if (areEqual) read.candidates = inOrderOfSession(candidates, read.session?.hash, random)

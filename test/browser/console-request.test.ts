@@ -26,8 +26,8 @@ const { CONSOLE_PICTURES: pictures } = process.env
 let sandbox: Sandbox
 let gateway: TestGateway
 let browser: Browser
-/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, and failed. */
-let [whole, long, bare, failed] = ['', '', '', '']
+/** Ids of requests: with two attempts and much in it, of a long prompt, with nothing kept of it, failed, and of a route with an order. */
+let [whole, long, bare, failed, placed] = ['', '', '', '', '']
 
 beforeAll(async () => {
   sandbox = startSandbox()
@@ -45,6 +45,7 @@ beforeAll(async () => {
         cost: { ...PRICE, per_1m_input_tokens: '0.50' },
       },
       house: { route: ['test-chat'] },
+      thrift: { route: ['two-keys', 'test-reasoning'], prefer: 'cheapest' },
     },
     config: { log: { bodies: { models: ['two-keys'] } }, affinity: false },
   })
@@ -60,6 +61,7 @@ beforeAll(async () => {
   bare = await ask('test-chat', 'Hello')
   const refused = await gateway.chat({ messages: [{ role: 'user', content: '[sandbox status=500]' }] })
   failed = refused.headers.get('x-request-id') as string
+  placed = await ask('thrift', 'Hello')
   await gateway.server.world.requestLog.flush()
 })
 afterAll(async () => {
@@ -80,6 +82,20 @@ function picoOf(usd: string): bigint {
   const pico = BigInt(`${whole?.replaceAll(',', '')}${decimals.padEnd(12, '0')}`)
   return minus ? -pico : pico
 }
+
+test('a request of a route with a preference: its models in their order, each with its price', async () => {
+  const visit = await visitConsole(browser, gateway, { role: 'viewer' })
+  await visit.open(`requests/${placed}`)
+  const [, ...models] = await rowsOf(visit, 'Order by price, the cheapest first')
+  expect(models.map(([upstream, model]) => [upstream, model]).toSorted()).toEqual([
+    ['keyed', 'two-keys'],
+    ['openai', 'test-reasoning'],
+  ])
+  const price = String.raw`at most \$0\.00\d+`
+  expect(models[0]?.[2]).toMatch(new RegExp(`^(best|equal): ${price}$`))
+  expect(models[1]?.[2]).toMatch(new RegExp(`^later: ${price}$`))
+  await visit.page.context().close()
+})
 
 test('a request in full: lines that add up to what was paid, what came back, the margin, and each attempt', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })

@@ -38,9 +38,9 @@ const begin = (number: number): Conversation => ({
 })
 
 /** One turn of a conversation. Returns its tokens, and those that a cache had. */
-async function takeTurn(node: TestGateway, conversation: Conversation) {
+async function takeTurn(node: TestGateway, conversation: Conversation, model: string) {
   const { calls } = node.sandbox
-  const response = await node.chat({ messages: conversation.messages, max_tokens: 20 })
+  const response = await node.chat({ model, messages: conversation.messages, max_tokens: 20 })
   const { usage, choices } = (await response.json()) as Json
   expect(response.status).toBe(200)
   conversation.keys.push(keyOf(calls.at(-1)?.headers.authorization))
@@ -61,6 +61,7 @@ async function startNodes(
   keys: readonly string[],
   count: number,
   config: TestGatewayOptions['config'] = {},
+  more: (sandbox: Sandbox) => Pick<TestGatewayOptions, 'models' | 'upstreams'> = () => ({}),
 ): Promise<Nodes> {
   const sandbox = startSandbox({ record: true, promptCaches: true })
   const clock = { passedMs: 0 }
@@ -68,7 +69,11 @@ async function startNodes(
     sandbox,
     config,
     database: 'postgres',
-    upstreams: { openai: { apiKey: keys.map((key) => `${sandbox.secrets.openai}+${key}`) } },
+    upstreams: {
+      openai: { apiKey: keys.map((key) => `${sandbox.secrets.openai}+${key}`) },
+      ...more(sandbox).upstreams,
+    },
+    models: more(sandbox).models ?? {},
     outside: { now: () => Date.now() + clock.passedMs },
   }
   const first = await startTestGateway(options)
@@ -91,7 +96,7 @@ async function startNodes(
  * Takes a turn of all conversations after the other, in any order and on any node. Returns the cached share of the tokens, and the
  * conversations.
  */
-async function converse({ nodes }: Nodes, before: (turn: number) => void = () => {}) {
+async function converse({ nodes }: Nodes, before: (turn: number) => void = () => {}, model = 'test-chat') {
   const random = createRandom(7)
   const conversations = Array.from({ length: CONVERSATIONS }, (_, number) => begin(number))
   let [tokens, cached] = [0, 0]
@@ -101,7 +106,7 @@ async function converse({ nodes }: Nodes, before: (turn: number) => void = () =>
     for (const conversation of conversations.toSorted(
       (a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0),
     )) {
-      const used = await takeTurn(random.pick(nodes), conversation)
+      const used = await takeTurn(random.pick(nodes), conversation, model)
       tokens += used.tokens
       cached += used.cached
     }
@@ -159,6 +164,34 @@ describe('16 turns of 20 conversations', () => {
     expect(moved).toBeGreaterThan(0)
     await many.close()
   })
+
+  test.each(['cheapest', 'least_busy'] as const)(
+    'do so on a route that prefers the %s of two models on 2 nodes',
+    async (prefer) => {
+      const price = { per_1m_cached_input_tokens: '0.10', per_1m_output_tokens: '2.00' }
+      const modelOf = (upstream: string, input: string) => ({
+        family: 'openai-chat',
+        upstream,
+        upstreamModel: 'gpt-4.1-mini',
+        price: { ...price, per_1m_input_tokens: input },
+      })
+      const many = await startNodes(['one'], 2, {}, ({ baseUrls, secrets }) => ({
+        upstreams: {
+          west: { kind: 'openai', baseUrl: baseUrls.openai, apiKey: `${secrets.openai}+two` },
+        },
+        models: {
+          here: modelOf('openai', '1.00'),
+          there: modelOf('west', '1.02'),
+          talk: { route: ['there', 'here'], prefer },
+        },
+      }))
+      const { share, conversations } = await converse(many, () => {}, 'talk')
+      expect(share / alone).toBeGreaterThanOrEqual(0.95)
+      for (const { keys } of conversations) expect(new Set(keys).size).toBe(1)
+      expect(new Set(conversations.map(({ keys }) => keys[0])).size).toBe(2)
+      await many.close()
+    },
+  )
 })
 
 test('equal upstreams keep their conversations, and one that is down moves its own alone', async () => {

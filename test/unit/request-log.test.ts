@@ -53,6 +53,7 @@ function entry(id: string, at = START): RequestLogRow {
     restingKeys: [3, 1],
     cache: 'miss',
     passedOver: [{ model: 'm', upstream: 'u', reason: 'context', detail: 'too long' }],
+    routeOrder: { prefer: 'cheapest', models: [] },
     quantities: null,
     attempts: null,
     metadata: null,
@@ -149,6 +150,7 @@ describe('the request log', () => {
         session: 'content 0a1b2c3d',
         resting_keys: '3,1',
         passed_over: '[{"model":"m","upstream":"u","reason":"context","detail":"too long"}]',
+        route_order: '{"prefer":"cheapest","models":[]}',
         error_message: 'not "so"',
         error_param: 'messages[0].role',
         asked_model: 'smart',
@@ -192,6 +194,7 @@ describe('the request log', () => {
     expect(row).toMatchObject({
       resting_keys: '3,1',
       passed_over: null,
+      route_order: null,
       error_message: null,
       asked_model: null,
       refused_by: null,

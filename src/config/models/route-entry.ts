@@ -1,6 +1,8 @@
 // The settings of a route, an entry of `models` in the configuration, and what can be wrong with them beyond their form.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { streamOf } from '../../contract/family'
+import { families } from '../../families'
 import { asObject, isObject } from '../../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
 import { METADATA_NAME } from '../usage'
@@ -49,6 +51,10 @@ export const ConditionEntry = Type.Object(
 )
 export type ConditionConfig = Static<typeof ConditionEntry>
 
+/** The figures by which a route puts its models in order. */
+export const PREFERENCES = ['cheapest', 'fastest', 'least_busy'] as const
+export type Preference = (typeof PREFERENCES)[number]
+
 export const RouteEntry = Type.Object(
   {
     route: requiredSetting(
@@ -62,6 +68,10 @@ export const RouteEntry = Type.Object(
     when: optionalSetting(
       'Conditions of models, by their ids: `{ large: { promptTokens: { min: 30000 } } }`. A model is tried only where all parts of its condition are true. Default: none.',
       Type.Record(Type.String(), ConditionEntry),
+    ),
+    prefer: optionalSetting(
+      'The order in which the models are tried, anew for each request (docs/operate/routes.md). `cheapest`: by what the caller may have to pay for it. `fastest`: by the time to the first output of streams. `least_busy`: by the calls that run. Default: the order of `route`.',
+      Type.Union(PREFERENCES.map((preference) => Type.Literal(preference))),
     ),
     ownedBy: optionalSetting(
       'What `GET /v1/models` says of its owner. Default `route`.',
@@ -81,12 +91,50 @@ export function fallbackOf({ fallback }: RouteConfig): ReadonlySet<FallbackReaso
 export function routeFaults(entry: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
   const { route, when = {} } = entry
   const faults = memberFaults(route, models)
+  const vain = faults.length === 0 ? vainPreference(entry, models) : undefined
+  if (vain) faults.push(`.prefer: ${vain}`)
   for (const [id, condition] of Object.entries(when)) {
     const place = `.when.${id}`
     if (!route.includes(id)) faults.push(`${place}: it is not on the route: use one of ${route.join(', ')}`)
     else faults.push(...conditionFaults(condition, models.get(id)).map((fault) => `${place}${fault}`))
   }
   return faults
+}
+
+/** Why a preference could never choose between the models of its route, and what to do; undefined if it can. */
+function vainPreference(
+  { prefer, route }: RouteConfig,
+  models: ReadonlyMap<string, unknown>,
+): string | undefined {
+  if (prefer === undefined) return undefined
+  const entries = route.map((id) => asObject(models.get(id)))
+  const upstreams = entries.flatMap(({ upstream }) =>
+    typeof upstream === 'string' ? [upstream] : Object.keys(asObject(upstream)),
+  )
+  if (upstreams.length < 2) return 'there is only one model to choose: add one to `route`, or remove `prefer`'
+  switch (prefer) {
+    case 'cheapest':
+      if (route.length < 2)
+        return 'all upstreams of one model have its price: add a model to `route`, or use "fastest" or "least_busy"'
+      return entries.every(({ free }) => free === true)
+        ? 'all its models are free: use "fastest" or "least_busy"'
+        : undefined
+    case 'least_busy':
+      return new Set(upstreams).size < 2
+        ? `all its models are on "${upstreams[0]}", whose calls are counted together: use "cheapest" or "fastest", or a model on another upstream`
+        : undefined
+    case 'fastest':
+      return entries.some(({ family }) => hasStreams(family))
+        ? undefined
+        : 'its models have no streams, whose first output is measured: use "cheapest" or "least_busy"'
+  }
+}
+
+function hasStreams(names: unknown): boolean {
+  return [names].flat().some((name) => {
+    const family = families.get(String(name))
+    return family !== undefined && streamOf(family) !== undefined
+  })
 }
 
 /** Headers that are secrets, or the same in all requests of a client. */

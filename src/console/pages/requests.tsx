@@ -166,7 +166,12 @@ function Details({ details }: { details: Reply<'getRequest'> }) {
       {request ? <RequestFacts request={request} /> : <p class="quiet">{words.noRow}</p>}
       {request && <Timeline spans={spansOf(request)} totalMs={request.duration_ms} />}
       {request?.upstream && <Route request={request} />}
-      {request && request.passed_over.length > 0 && <PassedOverModels request={request} />}
+      {request && request.passed_over.length > 0 && (
+        <RouteModels title={words.passedOver} rows={request.passed_over} />
+      )}
+      {request?.route_order && (
+        <RouteModels title={words.orders[request.route_order.prefer]} rows={request.route_order.models} />
+      )}
       {details.charges.map((charge) => (
         <Charge charge={charge} key={charge.id} />
       ))}
@@ -329,9 +334,9 @@ function Route({ request }: { request: LoggedRequest }) {
   )
 }
 
-type PassedOver = LoggedRequest['passed_over'][number]
+type RouteModel = Record<'model' | 'upstream' | 'reason' | 'detail', string>
 
-const passedOverColumns: readonly Column<PassedOver>[] = [
+const routeModelColumns: readonly Column<RouteModel>[] = [
   {
     title: words.upstream,
     isFirstLine: true,
@@ -341,15 +346,15 @@ const passedOverColumns: readonly Column<PassedOver>[] = [
   { title: words.reason, isFirstLine: true, cell: ({ reason, detail }) => words.reasonWith(reason, detail) },
 ]
 
-/** The models of a route that were not asked, and why. */
-function PassedOverModels({ request: { passed_over: rows } }: { request: LoggedRequest }) {
+/** Models of a route with the reason why each was not asked, or is in its place. */
+function RouteModels({ title, rows }: { title: string; rows: readonly RouteModel[] }) {
   return (
     <section>
-      <h3>{words.passedOver}</h3>
+      <h3>{title}</h3>
       <Table
-        label={words.passedOver}
+        label={title}
         rows={rows}
-        columns={passedOverColumns}
+        columns={routeModelColumns}
         keyOf={(row) => String(rows.indexOf(row))}
         empty={texts.nothing}
       />

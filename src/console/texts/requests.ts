@@ -52,6 +52,11 @@ export const requests = {
   answering: 'answer',
   route: 'Route and attempts',
   passedOver: 'Passed over',
+  orders: {
+    cheapest: 'Order by price, the cheapest first',
+    fastest: 'Order by first output, the fastest first',
+    least_busy: 'Order by running calls, the least busy first',
+  },
   reasonWith: (reason: string, detail: string) => `${reason}: ${detail}`,
   outcome: 'How it ended',
   upstreamKey: 'Key no.',

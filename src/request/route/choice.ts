@@ -1,5 +1,6 @@
-// Chooses the models of a route that a request may go to: those whose condition is true and whose context its prompt fits. Each model that
-// is passed over is noted with its reason. A prompt must only be counted where its size in bytes does not decide.
+// Chooses the models of a route that a request may go to: those whose condition is true and whose context its prompt fits, in the order of
+// the route's preference. Each model that is passed over is noted with its reason. A prompt must only be counted where its size in bytes
+// does not decide.
 
 import type { Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
@@ -8,6 +9,7 @@ import { type CheckedRequest, checkRequest, type ReadRequest, type RequestSource
 import type { Line } from '../ending'
 import { metadataOf } from '../metadata'
 import { unmetPart, unmetSize } from './conditions'
+import { inRouteOrder } from './order'
 
 /** The parts of a caller's request that conditions read. */
 interface Asking extends RequestSource {
@@ -25,10 +27,10 @@ const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** The checked request of a route, for the models that remain. Throws 400 if no condition is true. */
 export async function checkRoute(
-  line: Pick<Line, 'world' | 'textCounts'>,
+  line: Pick<Line, 'world' | 'textCounts' | 'paces' | 'warmSessions'>,
   read: ReadRequest,
   asking: Asking,
-  logRow: Pick<RequestLogRow, 'at' | 'passedOver'>,
+  logRow: Pick<RequestLogRow, 'at' | 'passedOver' | 'routeOrder'>,
 ): Promise<CheckedRequest> {
   const passed: PassedOver[] = []
   const pass: Pass = ({ id, upstream }, reason, detail) => {
@@ -45,12 +47,22 @@ export async function checkRoute(
   const first = checkRequest({ ...read, candidates }, asking, logRow.at)
   const fitting = someOf(await fittingOf(line, { ...read, candidates }, first, asking, pass), passed)
   const isWhole = fitting.length === candidates.length
-  const request = isWhole ? first : checkRequest({ ...read, candidates: fitting }, asking, logRow.at)
+  const { prefer } = read.route ?? {}
+  const order = prefer && inRouteOrder(line, { ...read, candidates: fitting }, first, prefer, asking)
+  const request =
+    isWhole && !order
+      ? first
+      : checkRequest({ ...read, candidates: order?.candidates ?? fitting }, asking, logRow.at)
   const chosen = [request.model, ...request.others]
+  // A model with two families is listed twice.
+  const isChosen = (name: string, upstreamName: string) =>
+    chosen.some(({ id, upstream }) => id === name && upstream.name === upstreamName)
   for (const model of fitting) {
-    // A model with two families is listed twice.
-    const isChosen = chosen.some(({ id, upstream }) => id === model.id && upstream === model.upstream)
-    if (!isChosen) pass(model, 'request', 'it cannot take the request')
+    if (!isChosen(model.id, model.upstream.name)) pass(model, 'request', 'it cannot take the request')
+  }
+  if (prefer && order) {
+    const models = order.places.filter(({ model, upstream }) => isChosen(model, upstream))
+    logRow.routeOrder = { prefer, models: models.slice(0, MOST_NOTED) }
   }
   return request
 }

@@ -77,6 +77,11 @@ export function withOutput(parsed: ParsedRequest, outputTokens: number | undefin
   return outputTokens === undefined ? parsed : { ...parsed, outputTokens }
 }
 
+/** The part of a request that is held before it is sent. */
+export function firstStep(parsed: ParsedRequest, model: Model): ParsedRequest {
+  return withOutput(parsed, firstTokens(parsed, model))
+}
+
 /**
  * Holds more for a charge, and notes it there. `again` if the charge holds another amount than was known, which is noted:
  * an extension may have been made whose answer was lost.

@@ -1,0 +1,85 @@
+// How soon the models of routes begin to answer: a moving mean of the times to the first output of streams, in this process. Conversations
+// of routes that prefer the fastest are also sent to models without a recent figure, so that every figure stays true. It must never
+// have more than a few conversations measured in this way.
+
+/** A model of a route at one upstream, by its name. */
+type Name = string
+
+interface Pace {
+  meanMs: number
+  /** Times that are in the mean. */
+  samples: number
+  /** How often it was chosen only to be measured. */
+  tries: number
+  /** The count of the route's conversations at the last time or try. */
+  seenAt: number
+}
+
+interface RoutePaces {
+  paces: Map<Name, Pace>
+  /** Requests that were free to go to any model. */
+  conversations: number
+}
+
+/** Times before a mean is believed. */
+const LEAST_SAMPLES = 3
+/** Weight of the newest time in the mean. */
+const NEWEST_SHARE = 1 / 5
+/** One of so many conversations goes to the model whose figure is the oldest. */
+const MEASURE_EVERY = 20
+/** The time that a failed call counts as, in milliseconds: its caller waited for it, and then for another model. */
+export const FAILED_MS = 5_000
+
+export class Paces {
+  private readonly routes = new Map<string, RoutePaces>()
+
+  /** The mean time to the first output of a model, in milliseconds; undefined if it was measured too seldom. */
+  meanMs(route: string, name: Name): number | undefined {
+    const pace = this.routes.get(route)?.paces.get(name)
+    return pace && pace.samples >= LEAST_SAMPLES ? pace.meanMs : undefined
+  }
+
+  /** Adds the time to a first output, in milliseconds. */
+  add(route: string, name: Name, ms: number): void {
+    const paces = this.pacesOf(route)
+    const pace = paceIn(paces, name)
+    pace.samples++
+    pace.meanMs += (ms - pace.meanMs) * Math.max(NEWEST_SHARE, 1 / pace.samples)
+    pace.seenAt = paces.conversations
+  }
+
+  /** Counts a conversation that may go to any of these models. Returns the model that it is to measure; undefined for none. */
+  toMeasure(route: string, names: readonly Name[]): Name | undefined {
+    const paces = this.pacesOf(route)
+    paces.conversations++
+    const known = names.map((name) => ({ name, pace: paceIn(paces, name) }))
+    // A model that fails has no times: tries are counted too, so that it is not tried for ever.
+    const effort = ({ samples, tries }: Pace) => Math.max(samples, tries)
+    let next = known.reduce((one, other) => (effort(other.pace) < effort(one.pace) ? other : one))
+    if (effort(next.pace) >= LEAST_SAMPLES) {
+      if (paces.conversations % MEASURE_EVERY !== 0) return undefined
+      next = known.reduce((one, other) => (other.pace.seenAt < one.pace.seenAt ? other : one))
+    }
+    next.pace.tries++
+    next.pace.seenAt = paces.conversations
+    return next.name
+  }
+
+  private pacesOf(route: string): RoutePaces {
+    let paces = this.routes.get(route)
+    if (!paces) {
+      paces = { paces: new Map(), conversations: 0 }
+      this.routes.set(route, paces)
+    }
+    return paces
+  }
+}
+
+function paceIn({ paces }: RoutePaces, name: Name): Pace {
+  let pace = paces.get(name)
+  if (!pace) {
+    pace = { meanMs: 0, samples: 0, tries: 0, seenAt: 0 }
+    paces.set(name, pace)
+  }
+  return pace
+}

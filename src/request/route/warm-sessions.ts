@@ -1,0 +1,63 @@
+// The conversations that a model of a preferred route has answered a moment ago: its vendor still has their beginning in a prompt cache.
+// In the memory of this process only: a conversation that is not found here goes by its figures alone. It must stay small, whoever calls.
+
+/** The model that has answered a conversation. */
+interface Warm {
+  model: string
+  upstream: string
+  /** Size of the last request, in bytes: the beginning of the next one. */
+  byteLength: number
+  /** Whether its vendor has it in a cache, as far as its figures say. */
+  isCached: boolean
+  /** On the monotonic clock, in milliseconds. */
+  until: number
+}
+
+/**
+ * How long a cache is relied on after its last use, in milliseconds. Anthropic keeps one for 5 minutes
+ * (https://docs.claude.com/en/docs/build-with-claude/prompt-caching), OpenAI for 5 to 10
+ * (https://platform.openai.com/docs/guides/prompt-caching).
+ */
+const WARM_MS = 5 * 60_000
+/** Fewest tokens that both of them cache. */
+const LEAST_CACHED_TOKENS = 1_024
+/** Conversations that are remembered; the one that was seen last is forgotten last. */
+const MOST_SESSIONS = 10_000
+
+/** An answered turn of a conversation. */
+interface Turn {
+  model: { id: string; upstream: { name: string } }
+  byteLength: number
+  inputTokens: number
+  /** Input tokens that the vendor has read from a cache or written to it. */
+  cacheTokens: number
+}
+
+export class WarmSessions {
+  private readonly sessions = new Map<string, Warm>()
+
+  find(route: string, session: number, now: number): Warm | undefined {
+    const warm = this.sessions.get(nameOf(route, session))
+    return warm && warm.until > now ? warm : undefined
+  }
+
+  /** Notes who has answered a turn. The first turn at a vendor fills its cache, and only the next one shows whether it did. */
+  note(route: string, session: number, { model, byteLength, inputTokens, cacheTokens }: Turn, now: number) {
+    const before = this.find(route, session, now)
+    const { name: upstream } = model.upstream
+    const isFirst = before?.model !== model.id || before.upstream !== upstream
+    const isCached = cacheTokens > 0 || (isFirst && inputTokens >= LEAST_CACHED_TOKENS)
+    const name = nameOf(route, session)
+    this.sessions.delete(name)
+    this.sessions.set(name, { model: model.id, upstream, byteLength, isCached, until: now + WARM_MS })
+    if (this.sessions.size <= MOST_SESSIONS) return
+    for (const oldest of this.sessions.keys()) {
+      this.sessions.delete(oldest)
+      break
+    }
+  }
+}
+
+function nameOf(route: string, session: number): string {
+  return `${session} ${route}`
+}

@@ -72,7 +72,7 @@ const update = gatewayCommand({
     'display-name': {
       type: 'string',
       valueHint: 'TEXT',
-      description: 'Shown in place of its name, which stays in the ledger',
+      description: 'Shown instead of its name, which stays in the ledger',
     },
     note: { type: 'string', valueHint: 'TEXT', description: 'For operators only' },
     plan: { type: 'string', valueHint: 'PLAN', description: 'A plan of the configuration' },

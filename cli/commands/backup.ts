@@ -23,7 +23,7 @@ import { utcTime } from '../view/times'
 export const backup = defineCommand({
   meta: {
     name: 'backup',
-    description: 'Write a checked copy of the database to one file, while the server goes on.',
+    description: 'Write a checked copy of the database to one file, while the server keeps running.',
     examples: [
       'gateway backup /mnt/nas/gateway.sqlite.zst',
       'gateway backup --keep 14',

@@ -172,7 +172,7 @@ const verifyBooks = defineCommand({
     'sign-anew': {
       type: 'boolean',
       description:
-        'Read all charges and, if they are right, sign them with a new key in place of all checkpoints',
+        'Read all charges and, if they are right, sign them with a new key that replaces all checkpoints',
     },
     ...commandArgs,
   },

@@ -115,7 +115,7 @@ const reload = defineCommand({
       throw refused(
         reloaded.faults,
         args,
-        'Not reloaded, the gateway goes on as before. The configuration has faults:',
+        'Not reloaded: the configuration in force stays. The new one has faults:',
       )
     }
     const { changes } = reloaded

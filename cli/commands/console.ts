@@ -37,7 +37,7 @@ export const consoleCommand = defineCommand({
     role: {
       type: 'string',
       valueHint: ROLES.join('|'),
-      description: 'Sign in with this role, as nobody in particular (default owner)',
+      description: 'Sign in with this role instead of as an admin (default owner)',
     },
     admin: { type: 'string', valueHint: 'NAME', description: 'Sign in as this admin' },
     key: {

@@ -25,7 +25,7 @@ const TEST_TIMEOUT_MS = 20_000
 const LOOK_MS = 500
 /** Events of a recipient among which a test is looked for. */
 const NEWEST = 20
-const NO_EVENTS = 'The configuration has no `events`: nobody is told of anything.'
+const NO_EVENTS = 'The configuration has no `events`: no notifications are sent.'
 
 const list = gatewayCommand({
   name: 'list',
@@ -36,7 +36,7 @@ const list = gatewayCommand({
     delivery: {
       type: 'string',
       valueHint: DELIVERY_STATES.join('|'),
-      description: 'Only those whose delivery stands so',
+      description: 'Only those with this state of delivery',
     },
     limit: limitArg(DEFAULT_LIMIT),
   },
@@ -81,7 +81,7 @@ const conditions = gatewayCommand({
     const { data: lasting } = await gateway.call('listConditions')
     if (args.json) return printJson(lasting)
     if (gateway.local && !gateway.local.config.events) say(NO_EVENTS)
-    if (lasting.length === 0) return say('There is nothing to tell.')
+    if (lasting.length === 0) return say('There is nothing to report.')
     print(
       renderTable(
         [{ title: 'SINCE (UTC)' }, { title: 'EVENT' }, { title: 'IN WORDS', flexible: true }],
@@ -161,7 +161,7 @@ async function followTest(gateway: Gateway, recipient: string) {
     if (status === null && text === null) continue
     return { recipient, ok: isTaken(status), status, answer: answerOf(status, text ?? '') }
   }
-  const answer = `The gateway has not sent it within ${TEST_TIMEOUT_MS / 1000} seconds: it goes on trying.`
+  const answer = `The gateway has not sent it within ${TEST_TIMEOUT_MS / 1000} seconds: it keeps trying.`
   return { recipient, ok: false, status: null, answer }
 }
 
@@ -214,6 +214,6 @@ const redeliver = gatewayCommand({
 })
 
 export const events = defineCommand({
-  meta: { name: 'events', description: 'What operators are told of by webhook, chat or mail, and to whom.' },
+  meta: { name: 'events', description: 'Notifications of operators by webhook, chat or mail.' },
   subCommands: { list, conditions, test, redeliver },
 })

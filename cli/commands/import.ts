@@ -253,7 +253,7 @@ export const importing = defineCommand({
   meta: {
     name: 'import',
     description:
-      'Move in from another gateway: accounts, balances, keys that go on working, models with prices.',
+      'Move in from another gateway: accounts, balances, keys that keep working, models with prices.',
   },
   subCommands: {
     'one-api': ofOneApi('one-api', 'One API'),

@@ -20,7 +20,7 @@ const list = gatewayCommand({
   run: (args) => async (gateway) => {
     const { data } = await gateway.call('listPlans')
     if (args.json) return printJson(data)
-    if (data.length === 0) return say('There are no plans. They stand under `plans` in the configuration.')
+    if (data.length === 0) return say('There are no plans. Define them under `plans` in the configuration.')
     print(
       renderTable(
         [

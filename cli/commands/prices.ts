@@ -40,12 +40,12 @@ const fetchPrices = defineCommand({
     to: {
       type: 'string',
       valueHint: 'FILE',
-      description: 'The file to write (default: UPSTREAM.models.json beside the configuration)',
+      description: 'The file to write (default: UPSTREAM.models.json next to the configuration)',
     },
     only: {
       type: 'string',
       valueHint: 'PATTERN',
-      description: "Only models of this name; a star stands for anything: 'anthropic/*'",
+      description: "Only models with this name; a star matches anything: 'anthropic/*'",
     },
     ...commandArgs,
   },
@@ -175,7 +175,7 @@ const update = defineCommand({
   meta: {
     name: 'update',
     description:
-      'Take a newer list of a vendor in place of the one that ships. Shows what would change; --yes takes it.',
+      'Use a newer price list of a vendor instead of the built-in one. Shows what would change; --yes applies it.',
     examples: [
       'gateway prices update --from openai.json',
       'gateway prices update --from https://example.com/prices/openai.json --yes',

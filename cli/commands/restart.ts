@@ -26,7 +26,7 @@ export const restart = defineCommand({
     const restarted = await needServer(dataDirOf(args), 'POST /restart', commandLineActor().name)
     if ('fault' in restarted) {
       if (args.json) printJson({ ok: false, fault: restarted.fault })
-      throw new CommandFailed(`Not restarted, the gateway goes on as before. ${restarted.fault}.`)
+      throw new CommandFailed(`Not restarted: the running gateway keeps serving. ${restarted.fault}.`)
     }
     const now = await statusOf(restarted.pid, args)
     const { pid, version, url } = now

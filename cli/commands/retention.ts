@@ -42,8 +42,7 @@ const show = gatewayCommand({
 const apply = defineCommand({
   meta: {
     name: 'apply',
-    description:
-      'Close months that are old enough, as the server does by itself; --dry-run only tells which.',
+    description: 'Close months that are old enough, as the server does by itself. --dry-run only lists them.',
     examples: ['gateway retention apply --dry-run', 'gateway retention apply --charges 36mo --dry-run'],
   },
   args: {
@@ -52,7 +51,7 @@ const apply = defineCommand({
       valueHint: '24mo',
       description: 'How many months charges stay (default: retention.charges of the configuration)',
     },
-    'dry-run': { type: 'boolean', description: 'Only tell what would be closed' },
+    'dry-run': { type: 'boolean', description: 'Only list what would be closed' },
     ...gatewayArgs,
   },
   async run({ args }) {

@@ -19,7 +19,7 @@ export interface ControlHandlers {
    * whether the newer process still waits for that.
    */
   handOver(isWaiting: () => boolean): Promise<void>
-  /** Starts a process that takes the place of this one; resolves when this one has left, or goes on as before. */
+  /** Starts a process that takes the place of this one; resolves when this one has stopped serving, or keeps serving. */
   restart(by: string | null): Promise<Restarted>
 }
 

@@ -79,7 +79,7 @@ export const missing = (code: ErrorCode, message: string) => ({
 
 /** The parameter for the model of an address of Google's API, and the answer if there is none. */
 export const contentsModel = id(
-  'Id of a model, in which slashes may stand. The method is what follows the last colon.',
+  'Id of a model, which may contain slashes. The method follows the last colon.',
 )
 export const contentsMissing = notFoundAnswer(
   missing(

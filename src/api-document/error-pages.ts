@@ -26,7 +26,7 @@ export const errorSchemas: Record<string, Schema> = {
   },
   FlatError: {
     description:
-      'The flat form, which image models with `input.messages` use, and 429 everywhere; the common form stands beside it.',
+      'The flat form, which image models with `input.messages` use, and 429 everywhere; the common form is included too.',
     type: 'object',
     required: ['code', 'message', 'request_id', 'error'],
     properties: { code: text, message: text, request_id: text, error: details },
@@ -96,12 +96,12 @@ const messages = {
   content_policy_violation: 'The vendor refuses this request: its own text says why.',
   invalid_value: "Invalid 'limit': expected a whole number from 1 to 100.",
   video_not_ended:
-    'The task goes on and cannot be deleted now. Delete it when its status is completed or failed.',
-  invalid_signature: 'This is not to be trusted: no signature is of the secret of this gateway.',
+    'The task is still running and cannot be deleted now. Delete it when its status is completed or failed.',
+  invalid_signature: 'The signature is not valid for the secret of this gateway.',
   payment_not_credited: 'Not credited: there is no account "alice".',
   code_redeemed: 'This code was redeemed before. Each code is worth its amount once.',
   code_expired: 'This code has expired. Ask where it came from for another one.',
-  video_not_ready: 'The video is not ready: come back when the status of its task is completed.',
+  video_not_ready: 'The video is not ready: ask again when the status of its task is completed.',
 } as const
 
 /** Errors of any request. */
@@ -159,7 +159,7 @@ const withBody: readonly ErrorKind[] = [
       { code: 'invalid_json', message: 'The body is not valid JSON.' },
     ],
   },
-  { status: 408, description: 'The body came too slowly.', examples: [one('body_too_slow')] },
+  { status: 408, description: 'The body arrived too slowly.', examples: [one('body_too_slow')] },
   { status: 413, description: 'The body is too large.', examples: [one('body_too_large')] },
   {
     status: 415,
@@ -253,7 +253,7 @@ const notReady: readonly ErrorKind[] = [
 const running: readonly ErrorKind[] = [
   {
     status: 409,
-    description: 'The task goes on: its vendor does not stop it.',
+    description: 'The task continues: its vendor cannot stop it.',
     examples: [one('video_not_ended')],
   },
 ]
@@ -266,11 +266,11 @@ const unredeemed: readonly ErrorKind[] = [
 
 /** Errors of reports of payments. */
 const uncredited: readonly ErrorKind[] = [
-  { status: 400, description: 'The signature does not fit.', examples: [one('invalid_signature')] },
+  { status: 400, description: 'The signature is not valid.', examples: [one('invalid_signature')] },
   { status: 413, description: 'The body is too large.', examples: [one('body_too_large')] },
   {
     status: 422,
-    description: 'It was paid, and an operator has to see to it.',
+    description: 'The payment was made, and an operator must credit it.',
     examples: [one('payment_not_credited')],
   },
 ]

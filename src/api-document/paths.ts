@@ -310,7 +310,7 @@ const others = {
       operationId: 'live',
       tags: ['Gateway'],
       ...open,
-      summary: 'Whether the process should go on',
+      summary: 'Whether the process should keep running',
       responses: {
         '200': { description: 'It should.', content: jsonMedia('Liveness') },
         '503': {

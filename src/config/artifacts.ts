@@ -15,7 +15,7 @@ export const ArtifactsEntry = Type.Object(
       Type.String(),
     ),
     s3: optionalSetting(
-      'Keep them in a bucket in place of the data directory, as several nodes must: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
+      'Keep them in a bucket instead of the data directory, as several nodes must: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each object.',
       BucketEntry,
     ),
   },

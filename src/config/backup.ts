@@ -21,7 +21,7 @@ export const BackupEntry = Type.Object(
       Type.String({ minLength: 1 }),
     ),
     s3: optionalSetting(
-      'Keep backups in a bucket in place of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
+      'Keep backups in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
       BucketEntry,
     ),
   },

@@ -56,10 +56,10 @@ export const SmtpEntry = Type.Object(
       Type.Union([Type.Literal('starttls'), Type.Literal('tls'), Type.Literal('none')]),
     ),
     caFile: optionalSetting(
-      'A file in PEM form with the authorities that vouch for it, in place of the usual ones.',
+      'A file in PEM form with the certificate authorities to trust, instead of the usual ones.',
       Text,
     ),
-    user: optionalSetting('The user who sends. Default: nobody signs in.', Text),
+    user: optionalSetting('The user to sign in as. Default: no sign-in.', Text),
     password: optionalSetting("The user's password.", Text),
     from: requiredSetting('The sender of the messages: `gateway@example.com`.', Mailbox),
   },
@@ -90,7 +90,10 @@ export const EventsEntry = Type.Object(
       'Days before its end at which a key is expiring. Default 7.',
       Type.Integer({ minimum: 1, maximum: 365 }),
     ),
-    repeatEvery: optionalSetting('When what goes on is told again: `12h`. Default `1d`.', Type.String()),
+    repeatEvery: optionalSetting(
+      'How often an event that lasts is sent again: `12h`. Default `1d`.',
+      Type.String(),
+    ),
   },
   closed,
 )

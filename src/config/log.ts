@@ -15,7 +15,7 @@ export const BodiesEntry = Type.Object(
     ),
     models: optionalSetting('Only requests to these models. Default: all.', Type.Array(Type.String())),
     redact: optionalSetting(
-      'Names of fields whose values are left out, wherever they stand in a body.',
+      'Names of fields whose values are left out, anywhere in a body.',
       Type.Array(Type.String({ minLength: 1 })),
     ),
     maxBodyBytes: optionalSetting('How much of each body. Default `64KB`, at most `1MB`.', Type.String()),

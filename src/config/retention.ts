@@ -20,7 +20,7 @@ export const RetentionEntry = Type.Object(
       Type.String({ minLength: 1 }),
     ),
     s3: optionalSetting(
-      'Keep archives in a bucket in place of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
+      'Keep archives in a bucket instead of a folder: `bucket`, `endpoint`, `region`, `accessKeyId`, `secretAccessKey`, and `prefix` before the name of each.',
       BucketEntry,
     ),
   },

@@ -60,7 +60,7 @@ const Server = Type.Object(
       Type.Integer({ minimum: 0, maximum: 65535 }),
     ),
     unixSocket: optionalSetting(
-      'The path of a socket to listen on in place of `host` and `port`, for a proxy on this machine (docs/operate/proxies.md).',
+      'The path of a socket to listen on instead of `host` and `port`, for a proxy on this machine (docs/operate/proxies.md).',
       Type.String({ minLength: 1, maxLength: 90 }),
     ),
     tls: optionalSetting(
@@ -72,7 +72,7 @@ const Server = Type.Object(
       Type.Array(Type.String()),
     ),
     drainSeconds: optionalSetting(
-      'How long running answers may go on when this process stops or another one takes over, in seconds. Default 30, and 1,800 when another one takes over.',
+      'How long running answers may continue when this process stops or another one takes over, in seconds. Default 30, and 1,800 when another one takes over.',
       Type.Integer({ minimum: 0, maximum: 86_400 }),
     ),
     watchConfig: optionalSetting(
@@ -88,11 +88,11 @@ const Server = Type.Object(
       Type.Boolean(),
     ),
     publicUrl: optionalSetting(
-      'Where callers reach this gateway, when a proxy stands before it: `https://ai.example.com`. Default: as the request names it.',
+      'Where callers reach this gateway if it is behind a proxy: `https://ai.example.com`. Default: the host that the request names.',
       Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' }),
     ),
     allowedOrigins: optionalSetting(
-      'Web pages that may use the tools of `/mcp` from a browser, beside those of the gateway and of localhost: `https://app.example.com`.',
+      'Web pages that may use the tools of `/mcp` from a browser, in addition to those of the gateway and of localhost: `https://app.example.com`.',
       Type.Array(Origin),
     ),
     corsOrigins: optionalSetting(
@@ -160,7 +160,7 @@ const ConfigSchema = Type.Object(
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
     events: optionalSetting(
-      'What operators are told of, and how: low balances, vendors that are down, backups that fail (docs/operate/events.md). Default: nothing.',
+      'Which notifications operators get, and how: low balances, vendors that are down, failed backups (docs/operate/events.md). Default: none.',
       EventsEntry,
     ),
     retention: optionalSetting(
@@ -171,7 +171,7 @@ const ConfigSchema = Type.Object(
     telemetry: optionalSetting('Where traces and logs are sent. Default: nowhere.', TelemetryEntry),
     log: optionalSetting('What is logged, and where.', LogEntry),
     secrets: optionalSetting(
-      'Encrypts secrets and contents in the database. Default: they stand there as they are.',
+      'Encrypts secrets and contents in the database. Default: they are stored in clear text.',
       SecretsEntry,
     ),
     upstreams: requiredSetting(
@@ -187,7 +187,7 @@ const ConfigSchema = Type.Object(
       'Groups of accounts with prices, models and limits of their own, by names of your choice (docs/operate/sell.md).',
       Type.Record(Type.String(), PlanEntry),
     ),
-    statements: optionalSetting('What stands on statements besides money.', StatementsEntry),
+    statements: optionalSetting('Seller, logo, tax and note on statements.', StatementsEntry),
     usage: optionalSetting('What usage is counted by.', UsageEntry),
     markup: optionalSetting(
       "What callers pay above the cost of models that have a `cost` and no price: `20%`. The prices of the built-in catalogue and of fetched lists are then the vendors'. Default: each model has a price.",

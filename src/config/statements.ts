@@ -31,8 +31,8 @@ export const TaxEntry = Type.Object(
 
 export const StatementsEntry = Type.Object(
   {
-    seller: optionalSetting('Who sells. Default: nobody is named.', SellerEntry),
-    logo: optionalSetting('A short text at the top, in place of a picture.', Type.String({ maxLength: 40 })),
+    seller: optionalSetting('Who sells. Default: no name is shown.', SellerEntry),
+    logo: optionalSetting('A short text at the top, instead of a picture.', Type.String({ maxLength: 40 })),
     tax: optionalSetting('The tax on what was used. Default: no line.', TaxEntry),
     note: optionalSetting('Text at the end.', Type.String({ maxLength: 1_000 })),
   },

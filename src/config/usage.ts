@@ -17,7 +17,7 @@ export const UsageEntry = Type.Object(
       }),
     ),
     maxMetadata: optionalSetting(
-      'The most different sets of their values that are counted apart; what comes beyond is counted as `(other)`. Default 1,000.',
+      'The number of different sets of values that are counted separately; further ones are counted as `(other)`. Default 1,000.',
       Count,
     ),
   },

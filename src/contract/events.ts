@@ -67,7 +67,7 @@ export const eventTypes = {
     notifiesEnd: false,
   },
   'statement.issued': {
-    meaning: 'A statement of an account was issued. It is told once and not repeated.',
+    meaning: 'A statement of an account was issued. It is sent once and not repeated.',
     notifiesEnd: false,
     isSentOnce: true,
   },

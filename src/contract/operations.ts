@@ -191,7 +191,7 @@ const table = [
     body: 'json',
     dialect: 'openai',
     maxBodyBytes: 32 * MEBIBYTE,
-    summary: 'Video generation: submits a task, whose end is polled or told to a webhook',
+    summary: 'Generate a video: submits a task to poll, or to be reported to a webhook',
     tag: 'Video',
     modalities: { input: ['text'], output: ['video'] },
     asks: { text: 'Waves break at a lighthouse', resolution: '720p' },

@@ -69,7 +69,7 @@ export const Traits = Type.Object(
       Type.Boolean(),
     ),
     parallelCalls: requiredSetting(
-      'Whether it accepts `parallel_tool_calls`. `unless_minimal`: not beside the effort `minimal`.',
+      'Whether it accepts `parallel_tool_calls`. `unless_minimal`: not together with the effort `minimal`.',
       Type.Union([Type.Boolean(), Type.Literal('unless_minimal')]),
     ),
     forcedToolChoice: requiredSetting(

@@ -81,7 +81,7 @@ export const unitTable = {
   },
   output_token: {
     key: 'per_1m_output_tokens',
-    of: 'text out, and whatever else comes back and has no price of its own',
+    of: 'text out, and all other output that has no price of its own',
     per: 1_000_000,
     pricing: 'completion',
     tokens: 'output',

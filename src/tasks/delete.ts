@@ -75,7 +75,7 @@ function goesOn(task: Task): GatewayError {
   return new GatewayError(409, {
     code: 'video_not_ended',
     type: 'invalid_request_error',
-    message: `${id} goes on and cannot be deleted now (${why}). Delete it when its status is completed or failed.`,
+    message: `${id} is still running and cannot be deleted now (${why}). Delete it when its status is completed or failed.`,
     headers: { 'x-should-retry': 'false' },
   })
 }

@@ -28,7 +28,7 @@ const conditions = operation({
   endpoint: 'GET /conditions',
   role: 'viewer',
   summary:
-    'What operators are told of and lasts now, the oldest first; none without `events` in the configuration',
+    'Conditions that last now and are reported to operators, oldest first; none without `events` in the configuration',
   reply: Type.Object(
     { data: Type.Array(Type.Object({ type: Type.String(), subject: Type.String() }, open)) },
     open,
@@ -43,9 +43,9 @@ const list = operation({
   id: 'listEvents',
   endpoint: 'GET /events',
   role: 'viewer',
-  summary: 'Events that were sent, newest first, with how their delivery stands',
+  summary: 'Events that were sent, newest first, with the state of their delivery',
   query: Type.Object({
-    delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those whose delivery stands so.')),
+    delivery: Type.Optional(OneOf(DELIVERY_STATES, 'Only those with this state of delivery.')),
     recipient: optionalText('Only those for this recipient.'),
     ...pageQuery,
   }),

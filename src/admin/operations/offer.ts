@@ -128,8 +128,7 @@ const refusals = operation({
   id: 'listRefusals',
   endpoint: 'GET /upstreams/refusals',
   role: 'viewer',
-  summary:
-    'What vendors refuse of requests, by model and field, the last first: rules that nobody here knows yet',
+  summary: 'Refusals of vendors by model and field, newest first: rules that the gateway does not know yet',
   query: Type.Object(pageQuery),
   reply: PageOf(
     Type.Object(

@@ -164,7 +164,7 @@ const webhooks = operation({
   id: 'listWebhooks',
   endpoint: 'GET /webhooks',
   role: 'viewer',
-  summary: 'Webhooks, newest first, with how their delivery stands',
+  summary: 'Webhooks, newest first, with the state of their delivery',
   query: Type.Object({
     state: Type.Optional(OneOf(DELIVERY_STATES, 'Only those in this state.')),
     account: optionalText('Only those of this account.'),

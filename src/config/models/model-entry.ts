@@ -83,7 +83,7 @@ export const ModelEntry = Type.Object(
       Count,
     ),
     inputModalities: optionalSetting(
-      'What a chat model reads besides text, as `GET /v1/models` lists it. Sound and films are refused where a list lacks them. Default: what is known by its name; where nothing is, prices alone decide.',
+      'What a chat model reads in addition to text, as `GET /v1/models` lists it. Audio and video are refused if the list lacks them. Default: what is known by its name; otherwise its prices decide.',
       Type.Array(Type.Union(['image', 'file', 'audio', 'video'].map((name) => Type.Literal(name)))),
     ),
     dimensions: optionalSetting(

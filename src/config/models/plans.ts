@@ -24,11 +24,11 @@ export const PlanEntry = Type.Object(
   {
     priceFactor: optionalSetting('What its accounts pay of each price: `0.9`. Default 1.', Type.String()),
     priceFactors: optionalSetting(
-      'The same for models by their ids, in place of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end stands for all that begin so. The id itself counts before any star, then the longest name.',
+      'The same for models by their ids, instead of `priceFactor`: `{ "small-*": "0.8" }`. A star at the end matches every id that begins so. An exact id takes precedence over a star, then the longest name.',
       Type.Record(Type.String(), Type.String()),
     ),
     models: optionalSetting(
-      'The only models and routes that its accounts may use, by their ids; a star at the end stands for all that begin so. A key may allow less. Default: all.',
+      'The only models and routes that its accounts may use, by their ids; a star at the end matches every id that begins so. A key may allow fewer. Default: all.',
       Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
     ),
     requestsPerMinute: optionalSetting('The most requests of each key a minute. A key may have less.', Count),
@@ -38,7 +38,7 @@ export const PlanEntry = Type.Object(
       Count,
     ),
     budget: optionalSetting(
-      'The most that each account may spend in a period, with all its keys together. An account may have a budget of its own in place of it.',
+      'Spending limit of each account per period, for all its keys together. A budget of the account itself replaces it.',
       AmountEntry,
     ),
     allowance: optionalSetting(

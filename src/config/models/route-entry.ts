@@ -62,7 +62,7 @@ export const RouteEntry = Type.Object(
       Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
     ),
     fallback: optionalSetting(
-      'What the next model is tried for, besides connection errors, 429 and 5xx (docs/operate/routes.md). Default: prompts that are too long, and empty answers.',
+      'When the next model is tried, in addition to connection errors, 429 and 5xx (docs/operate/routes.md). Default: prompts that are too long, and empty answers.',
       FallbackEntry,
     ),
     when: optionalSetting(

@@ -14,6 +14,7 @@ import { carryOut, type Plan, planImport } from '../import/carry'
 import { configText, environmentText, faultsOfFound } from '../import/config-text'
 import type { Found } from '../import/found'
 import { readLitellm } from '../import/litellm'
+import { entriesIn } from '../import/litellm-costs'
 import { readOneApi } from '../import/one-api'
 import { openSource } from '../import/source'
 import { auditedDb } from '../lib/actor'
@@ -77,7 +78,7 @@ function ofOneApi(flavor: 'one-api' | 'new-api', title: string) {
     run: ({ args }) =>
       moveIn(args, flavor, async () => {
         const database = openSource(args.database)
-        return readOneApi(database, flavor).finally(() => database.close())
+        return readOneApi(database, flavor, Date.now()).finally(() => database.close())
       }),
   })
 }
@@ -88,25 +89,41 @@ const litellm = defineCommand({
     description: 'Move in from LiteLLM: keys and budgets of its PostgreSQL, models of its config.yaml.',
     examples: [
       'gateway import litellm postgres://reader@db.example.com/litellm --models config.yaml',
-      'gateway import litellm --models config.yaml --write-config gateway.config.ts',
+      'gateway import litellm --models config.yaml --prices model_prices_and_context_window.json --write-config gateway.config.ts',
     ],
   },
   args: {
     database: { type: 'positional', required: false, description: 'The address of its PostgreSQL' },
     models: { type: 'string', valueHint: 'FILE', description: 'Its config.yaml' },
+    prices: {
+      type: 'string',
+      valueHint: 'FILE',
+      description:
+        'Its price file, model_prices_and_context_window.json, for models without a price of their own',
+    },
     ...importArgs,
   },
   async run({ args }) {
-    const { database: address, models } = args
+    const { database: address, models, prices } = args
     if (address === undefined && models === undefined)
       throw new WrongUsage('Give the address of its database, its config.yaml with --models, or both.')
     await moveIn(args, 'litellm', async () => {
       const database = address === undefined ? undefined : openSource(address)
-      const text = models === undefined ? undefined : readText(models)
-      return readLitellm(database, text).finally(() => database?.close())
+      const configText = models === undefined ? undefined : readText(models)
+      const entries = prices === undefined ? undefined : pricesIn(prices)
+      return readLitellm(database, { configText, prices: entries }).finally(() => database?.close())
     })
   },
 })
+
+function pricesIn(file: string): ReturnType<typeof entriesIn> {
+  const text = readText(file)
+  try {
+    return entriesIn(text)
+  } catch (error) {
+    throw new CommandFailed(`${file} is not a price file of LiteLLM: ${lineOf(error)}.`)
+  }
+}
 
 function readText(file: string): string {
   try {

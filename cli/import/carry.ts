@@ -138,9 +138,10 @@ export async function carryOut(db: Db, plan: Plan, source: Source): Promise<void
 
 /** Opens an account with its details and its money, in one transaction. */
 async function carryAccount(db: Db, account: PlannedAccount, now: number): Promise<void> {
-  const { name, balanceNano, creditId, displayName, isFrozen, id, plan, state } = account
+  const { name, balanceNano, creditId, displayName, note: ownNote, isFrozen, id, plan, state } = account
   const frozenAt = isFrozen ? now : null
-  const details = state === 'new' ? [introduceAccount({ account: name, displayName, plan, frozenAt })] : []
+  const introduced = introduceAccount({ account: name, displayName, note: ownNote, plan, frozenAt })
+  const details = state === 'new' ? [introduced] : []
   if (balanceNano === 0) {
     if (state === 'new') await apply(db, [openAccount(name, now), ...details])
     return

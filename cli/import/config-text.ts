@@ -35,12 +35,10 @@ function configOf(
           return [id, { family, upstream, ...named, ...(price === 'free' ? { free: true } : { price }) }]
         }),
       ),
-      ...Object.fromEntries(Object.entries(routes).map(([id, route]) => [id, { route }])),
+      ...routes,
     },
     ...(Object.keys(aliases).length > 0 && { aliases }),
-    ...(Object.keys(plans).length > 0 && {
-      plans: Object.fromEntries(Object.entries(plans).map(([name, priceFactor]) => [name, { priceFactor }])),
-    }),
+    ...(Object.keys(plans).length > 0 && { plans }),
   }
 }
 

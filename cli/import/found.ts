@@ -1,19 +1,24 @@
 // What another gateway holds, in the words of this one: every reader finds it in its own way, and one writer carries it
 // over. What cannot be carried stands in a list with the reason, so that nothing is lost in silence.
 
+import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
 import type { KeySettings } from '../../src/accounts/keys'
 import { isName } from '../../src/accounts/names'
+import type { PlanEntry } from '../../src/config/models/plans'
 import type { PriceConfig } from '../../src/config/models/prices'
+import type { RouteConfig } from '../../src/config/models/route-entry'
 
 export interface FoundAccount {
   /** Their id of it, which names its opening credit permanently. */
   id: string
   name: string
   displayName: string | null
+  /** For operators only: how to reach its people. */
+  note: string | null
   /** Nano-dollars that it can spend there now. */
   balanceNano: number
   isFrozen: boolean
-  /** The group whose factor on prices it pays. */
+  /** The plan whose prices it pays and whose models it may use. */
   plan: string | null
 }
 
@@ -69,10 +74,9 @@ export interface Found {
   upstreams: FoundUpstream[]
   models: FoundModel[]
   /** Models that are tried one after another, by the id that callers ask for. */
-  routes: Record<string, string[]>
+  routes: Record<string, RouteConfig>
   aliases: Record<string, string>
-  /** Factors on prices by the names of plans. */
-  plans: Record<string, string>
+  plans: Record<string, PlanEntry>
   left: SkippedItem[]
 }
 
@@ -117,6 +121,30 @@ export function idsOfModels(
   const missing = names.filter((name) => !ids.has(name))
   if (missing.length > 0) leave(`may use models that are not carried over: ${missing.join(', ')}`)
   return names.flatMap((name) => ids.get(name) ?? [])
+}
+
+/** A note with the e-mail address of an account and what else is known of it; null if nothing is. */
+export function noteOf(email: string, ...others: readonly string[]): string | null {
+  const parts = [...(email === '' ? [] : [`e-mail ${email}`]), ...others.filter((text) => text !== '')]
+  return parts.length === 0 ? null : parts.join('; ').slice(0, MAX_NOTE_LENGTH)
+}
+
+/** The display name of an account: its name there, unless its name here is the same. */
+export function displayNameOf(title: string, name: string): string | null {
+  return title === '' || title === name ? null : title.slice(0, MAX_DISPLAY_NAME_LENGTH)
+}
+
+/** Names of plans here, which differ. */
+export class PlanNames {
+  private readonly names = new Names()
+
+  take(text: string): string {
+    return this.names
+      .take(text, 'group')
+      .toLowerCase()
+      .replace(/^[^a-z0-9]+/, 'group-')
+      .replaceAll('@', '-')
+  }
 }
 
 const MOST_NAME_LENGTH = 64

@@ -1,13 +1,18 @@
 // Reads the models of LiteLLM's config.yaml: each entry of `model_list` is a model of a provider with a key, which is
 // often the name of a variable. Entries of one name share its requests.
 
+import { type PriceConfig, priceFaults } from '../../src/config/models/prices'
+import type { Family } from '../../src/contract/family'
+import { rowOf } from '../../src/contract/units'
+import { families } from '../../src/families'
 import { lineOf } from '../../src/lib/error-line'
 import { asObject } from '../../src/lib/objects'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { CommandFailed } from '../lib/errors'
 import { builtInPrice } from './built-in-prices'
 import { familyOf } from './channels'
-import { type Found, type FoundUpstream, Names, tokenPrice } from './found'
+import { type Found, type FoundUpstream, Names } from './found'
+import { type Entry, priceOf as listedPriceOf, servedEntry, Unbillable } from './litellm-costs'
 import { carryOffers, type Offer, variableOf } from './offers'
 
 /** Kinds of upstreams by the providers in names of models, which stand before the first slash. */
@@ -33,28 +38,58 @@ const kindsByProvider: Readonly<Record<string, string>> = {
 }
 /** Providers whose address has no default. */
 const NEEDS_ADDRESS = new Set(['azure', 'hosted_vllm', 'lm_studio', 'openai_like'])
-const TOKENS_PER_PRICE = 1_000_000
 const VARIABLE = /^os\.environ\/(\w+)$/
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads a configuration. Answers the ids of models by the names that callers ask for. */
-export function readLitellmModels(text: string, found: Found, environment: Environment): Map<string, string> {
+export interface LitellmModels {
+  /** Ids of models by the names that callers ask for. */
+  ids: ReadonlyMap<string, string>
+  /** Names of models by the access groups that they are in. */
+  groups: ReadonlyMap<string, readonly string[]>
+}
+
+interface Given {
+  /** Settings in the database, which count besides those of the file. */
+  stored: Readonly<Record<string, Record<string, unknown>>>
+  /** The entries of a price file. */
+  prices: ReadonlyMap<string, Entry> | undefined
+  found: Found
+  environment: Environment
+}
+
+/** Reads a configuration with what the database adds to it. */
+export function readLitellmModels(
+  text: string,
+  { stored, prices, found, environment }: Given,
+): LitellmModels {
   const config = asObject(parsed(text))
   const list = Array.isArray(config.model_list) ? config.model_list : []
   const upstreams = new Upstreams(found, environment)
   const offers = new Map<string, Offer[]>()
+  const groups = new Map<string, string[]>()
   for (const entry of list) {
     const { model_name: name, litellm_params: params, model_info: info } = asObject(entry)
     if (typeof name !== 'string') continue
     const leave = (why: string) => void found.left.push({ what: `model ${name}`, why })
-    const offer = offerOf(name, asObject(params), asObject(info), upstreams, leave)
+    const whole = withCredential(asObject(params), config.credential_list, leave)
+    const offer = whole && offerOf(name, whole, asObject(info), { upstreams, prices, leave })
     if (offer) offers.set(name, [...(offers.get(name) ?? []), offer])
+    const { access_groups: inGroups } = asObject(info)
+    for (const group of Array.isArray(inGroups) ? inGroups.map(String) : [])
+      groups.set(group, [...new Set([...(groups.get(group) ?? []), name])])
   }
-  const router = asObject(config.router_settings)
-  const fallbacks = fallbacksOf([router.fallbacks, asObject(config.litellm_settings).fallbacks])
-  const ids = carryOffers(offers, found, fallbacks)
-  for (const [alias, target] of Object.entries(asObject(router.model_group_alias))) {
+  const sections = [
+    config.router_settings,
+    config.litellm_settings,
+    stored.router_settings,
+    stored.litellm_settings,
+  ]
+  const fallbacks = fallbacksOf(sections.map(asObject), [...offers.keys()])
+  const ids = carryOffers(offers, found, fallbacks.all)
+  applyFallbacks(fallbacks, ids, found)
+  const aliases = { ...stored.router_settings, ...asObject(config.router_settings) }.model_group_alias
+  for (const [alias, target] of Object.entries(asObject(aliases))) {
     const id = ids.get(String(typeof target === 'string' ? target : asObject(target).model))
     if (id === undefined) found.left.push({ what: `alias ${alias}`, why: 'its model is not carried over' })
     else if (!ids.has(alias)) {
@@ -62,7 +97,22 @@ export function readLitellmModels(text: string, found: Found, environment: Envir
       found.aliases[alias] = id
     }
   }
-  return ids
+  return { ids, groups }
+}
+
+/** The parameters of a model with those of the credential that they name; undefined if the file does not have it. */
+function withCredential(
+  params: Record<string, unknown>,
+  credentials: unknown,
+  leave: (why: string) => void,
+): Record<string, unknown> | undefined {
+  const name = params.litellm_credential_name
+  if (typeof name !== 'string') return params
+  const list = Array.isArray(credentials) ? credentials.map(asObject) : []
+  const known = list.find(({ credential_name: each }) => each === name)
+  if (known) return { ...asObject(known.credential_values), ...params }
+  leave(`its credential ${name} is not in the file: in the database it is encrypted`)
+  return undefined
 }
 
 function parsed(text: string): unknown {
@@ -77,8 +127,11 @@ function offerOf(
   name: string,
   params: Record<string, unknown>,
   info: Record<string, unknown>,
-  upstreams: Upstreams,
-  leave: (why: string) => void,
+  {
+    upstreams,
+    prices,
+    leave,
+  }: { upstreams: Upstreams; prices: Given['prices']; leave: (why: string) => void },
 ): Offer | undefined {
   if (name.includes('*')) return void leave('a star stands for many models: name those that are wanted')
   const model = String(params.model ?? '')
@@ -104,7 +157,11 @@ function offerOf(
     upstreamModel,
     priority: -(Number(params.order) || 0),
     weight: Number(params.weight ?? params.rpm) || 1,
-    price: priceOf({ ...info, ...params }, upstreamModel, family),
+    ...priceOf(
+      { ...info, ...params },
+      { kind, family, upstreamModel, names: [model, `${provider}/${upstreamModel}`] },
+      prices,
+    ),
   }
 }
 
@@ -117,19 +174,50 @@ function modeFamily(mode: unknown, kind: string): string | undefined {
   return mode === 'embedding' ? familyOf('embedding', kind) : undefined
 }
 
-function priceOf(given: Record<string, unknown>, upstreamModel: string, family: string): Offer['price'] {
-  const usd = (field: string) => {
-    const cost = given[field]
-    return cost === undefined || cost === null ? undefined : Number(cost) * TOKENS_PER_PRICE
+/**
+ * The price of a model: by the fields of its own, else by the price file, else that of the built-in catalogue. A model of Ollama
+ * without any is free.
+ */
+function priceOf(
+  given: Record<string, unknown>,
+  {
+    kind,
+    family,
+    upstreamModel,
+    names,
+  }: { kind: string; family: string; upstreamModel: string; names: readonly string[] },
+  prices: Given['prices'],
+): Pick<Offer, 'price' | 'unpriced'> {
+  const own = Object.entries(given).filter(([name, value]) => isCost(name) && value !== null)
+  const listed = [given.base_model, ...names, upstreamModel].map((name) => prices?.get(String(name)))
+  const entry =
+    own.length > 0
+      ? Object.fromEntries(own.map(([name, cost]) => [name, typeof cost === 'number' ? String(cost) : cost]))
+      : listed.find((each) => each !== undefined)
+  if (!entry)
+    return { price: builtInPrice(upstreamModel, family) ?? (kind === 'ollama' ? 'free' : undefined) }
+  try {
+    return { price: priceOfEntry(entry, family) }
+  } catch (error) {
+    if (!(error instanceof Unbillable)) throw error
+    return { price: undefined, unpriced: `its price there cannot be carried: ${error.message}` }
   }
-  const input = usd('input_cost_per_token')
-  if (input === undefined) return builtInPrice(upstreamModel, family)
-  return tokenPrice(family, {
-    input,
-    output: usd('output_cost_per_token') ?? (family.endsWith('-embeddings') ? 0 : Number.NaN),
-    cached: usd('cache_read_input_token_cost'),
-    written: usd('cache_creation_input_token_cost'),
-  })
+}
+
+/** Whether a field of a model says what it costs. */
+function isCost(name: string): boolean {
+  return /(^|_)cost_per_|_token_cost|^tiered_pricing$/.test(name)
+}
+
+function priceOfEntry(entry: Entry, family: string): PriceConfig | 'free' {
+  const serving = families.get(family) as Family
+  const needed = serving.units.flat().map((unit) => rowOf(unit).key)
+  const mode = family.endsWith('-embeddings') ? 'embedding' : 'chat'
+  const price = listedPriceOf(servedEntry({ ...entry, mode }), { needed })
+  const [fault] = priceFaults(price, [serving])
+  if (fault !== undefined) throw new Unbillable(fault.replace(/^[:.]\s*/, ''))
+  const isFree = Object.values(price).every((amount) => typeof amount === 'string' && Number(amount) === 0)
+  return isFree ? 'free' : price
 }
 
 /** Upstreams by what makes them different: kind, address, version and key. */
@@ -191,10 +279,65 @@ function keysOf(kind: string, name: string, key: string): FoundUpstream['keys'] 
   return keyless || secretVariable === undefined ? [] : [{ variable: secretVariable, value: undefined }]
 }
 
-/** Names that are tried after each name, from lists such as `[{ a: ['b', 'c'] }]`. */
-function fallbacksOf(lists: readonly unknown[]): Map<string, string[]> {
-  const pairs = lists.flatMap((list) =>
-    Array.isArray(list) ? list.flatMap((entry) => Object.entries(asObject(entry))) : [],
-  )
-  return new Map(pairs.map(([name, others]) => [name, Array.isArray(others) ? others.map(String) : []]))
+interface Fallbacks {
+  /** Names that are tried after each name. */
+  all: ReadonlyMap<string, readonly string[]>
+  /** Names with models that are only tried there for the reason of the list. */
+  narrow: ReadonlyMap<string, readonly string[]>
+  /** Names whose next model is tried where a filter holds an answer back. */
+  filtered: ReadonlySet<string>
+}
+
+/** The fallbacks for the names of models, from lists such as `[{ a: ['b', 'c'] }]` of sections of the configuration. */
+function fallbacksOf(sections: readonly Record<string, unknown>[], names: readonly string[]): Fallbacks {
+  const listsOf = (field: string) => {
+    const entries = sections.flatMap(({ [field]: list }) => (Array.isArray(list) ? list : []))
+    const pairs = entries.flatMap((entry) => Object.entries(asObject(entry)))
+    return new Map(pairs.map(([name, others]) => [name, namesIn(others)]))
+  }
+  const general = listsOf('fallbacks')
+  const long = listsOf('context_window_fallbacks')
+  const filtered = listsOf('content_policy_fallbacks')
+  const usual = sections.flatMap(({ default_fallbacks: list }) => namesIn(list))
+  const every = general.get('*') ?? usual
+  const all = new Map<string, string[]>()
+  const narrow = new Map<string, string[]>()
+  for (const name of names) {
+    const always = general.get(name) ?? every
+    const only = [...(long.get(name) ?? []), ...(filtered.get(name) ?? [])].filter(
+      (other) => !always.includes(other),
+    )
+    const others = [...new Set([...always, ...only])].filter((other) => other !== name)
+    if (others.length > 0) all.set(name, others)
+    if (only.length > 0) narrow.set(name, only)
+  }
+  return { all, narrow, filtered: new Set(filtered.keys()) }
+}
+
+function namesIn(list: unknown): string[] {
+  const items = Array.isArray(list) ? list : []
+  return items.flatMap((item) => {
+    const name = typeof item === 'string' ? item : asObject(item).model
+    return typeof name === 'string' ? [name] : []
+  })
+}
+
+/** Lets routes go on after a filter where they did, and lists what is tried for other reasons than there, or not at all. */
+function applyFallbacks(
+  { all, narrow, filtered }: Fallbacks,
+  ids: ReadonlyMap<string, string>,
+  found: Found,
+): void {
+  for (const [name, others] of all) {
+    const id = ids.get(name)
+    const route = id === undefined ? undefined : found.routes[id]
+    if (!route) continue
+    if (filtered.has(name)) route.fallback = { on: ['too_long', 'empty', 'filtered'] }
+    const leave = (why: string) => found.left.push({ what: `fallbacks of ${name}`, why })
+    const only = (narrow.get(name) ?? []).filter((other) => ids.has(other))
+    if (only.length > 0)
+      leave(`${only.join(', ')}: tried there only for long prompts or after a filter, here after errors too`)
+    const missing = others.filter((other) => !ids.has(other))
+    if (missing.length > 0) leave(`${missing.join(', ')}: not carried over`)
+  }
 }

@@ -1,87 +1,146 @@
 // Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. Keys stand there as
-// SHA-256 of the whole secret, as they do here. It has no balances: what is left of a budget becomes one.
+// SHA-256 of the whole secret, as they do here. It has no balances: what is left of a budget becomes one. Tables are those of
+// schema.prisma of LiteLLM 1.110.2.
 
 import { hashSecret, unlimited } from '../../src/accounts/keys'
-import { parseUsd } from '../../src/lib/money'
+import { asObject } from '../../src/lib/objects'
 import {
-  budgetOfRest,
+  displayNameOf,
   type Found,
   type FoundAccount,
-  type FoundBudget,
   idsOfModels,
   Names,
+  noteOf,
   nothingFound,
 } from './found'
-import { readLitellmModels } from './litellm-models'
-import { isIn, listIn, numberIn, type SourceDatabase, type SourceRow, textIn, timeIn } from './source'
+import { type Budgets, balanceOf, keyBudgetOf, leastLimits } from './litellm-budgets'
+import type { Entry } from './litellm-costs'
+import { type LitellmModels, readLitellmModels } from './litellm-models'
+import { isIn, jsonIn, listIn, type SourceDatabase, type SourceRow, textIn, timeIn } from './source'
 
 const HASH = /^[0-9a-f]{64}$/
 /** The team of keys that the dashboard makes for its own sessions. */
 const DASHBOARD = 'litellm-dashboard'
+/** Columns of keys with rules that no key has here. */
+const NOT_CARRIED = [
+  'model_max_budget',
+  'budget_limits',
+  'budget_fallbacks',
+  'allowed_routes',
+  'aliases',
+  'permissions',
+  'router_settings',
+  'access_group_ids',
+  'policies',
+  'tpd_limit',
+  'object_permission_id',
+]
 
-export async function readLitellm(
-  database: SourceDatabase | undefined,
-  configText: string | undefined,
-): Promise<Found> {
+interface Given {
+  configText: string | undefined
+  /** The entries of a price file. */
+  prices: ReadonlyMap<string, Entry> | undefined
+}
+
+export async function readLitellm(database: SourceDatabase | undefined, given: Given): Promise<Found> {
   const found = nothingFound()
-  const ids = configText === undefined ? undefined : readLitellmModels(configText, found, process.env)
-  if (!database) return found
-  const [tokens, teams, users, models] = [
-    await database.rows('LiteLLM_VerificationToken', 'token', 'needed'),
-    await database.rows('LiteLLM_TeamTable', 'team_id'),
-    await database.rows('LiteLLM_UserTable', 'user_id'),
-    await database.rows('LiteLLM_ProxyModelTable', 'model_name'),
-  ]
-  const owners = new Owners(teams, users, found)
+  const tables = database ? await readTables(database) : undefined
+  const stored = Object.fromEntries(
+    (tables?.config ?? []).map((row) => [textIn(row, 'param_name'), asObject(jsonIn(row, 'param_value'))]),
+  )
+  const { configText, prices } = given
+  const models =
+    configText === undefined
+      ? undefined
+      : readLitellmModels(configText, { stored, prices, found, environment: process.env })
+  if (!tables) return found
+  const owners = new Owners(tables, found)
   const names = new Names()
-  for (const row of tokens) readToken(row, owners, names, ids, found)
-  for (const row of models)
-    found.left.push({
-      what: `model ${textIn(row, 'model_name')} of the database`,
-      why: 'its settings are encrypted there: write it into config.yaml, or add it by hand',
-    })
+  for (const row of tables.tokens) readToken(row, { owners, names, models, found, budgets: tables.budgets })
+  listShared(tables, owners, found)
   return found
+}
+
+type Tables = Awaited<ReturnType<typeof readTables>>
+
+async function readTables(database: SourceDatabase) {
+  const byId = (rows: readonly SourceRow[], id: string) => new Map(rows.map((row) => [textIn(row, id), row]))
+  const tokens = await database.rows('LiteLLM_VerificationToken', 'token', 'needed')
+  const teams = byId(await database.rows('LiteLLM_TeamTable', 'team_id'), 'team_id')
+  const users = byId(await database.rows('LiteLLM_UserTable', 'user_id'), 'user_id')
+  const tiers = byId(await database.rows('LiteLLM_BudgetTable', 'budget_id'), 'budget_id')
+  const members = await database.rows('LiteLLM_TeamMembership', 'user_id')
+  const budgets: Budgets = {
+    tierOf: (row) => tiers.get(row ? textIn(row, 'budget_id') : ''),
+    memberOf: (key) =>
+      members.find((row) => ['user_id', 'team_id'].every((id) => textIn(row, id) === textIn(key, id))),
+    keysOfMember: (key) =>
+      tokens.filter((row) => ['user_id', 'team_id'].every((id) => textIn(row, id) === textIn(key, id)))
+        .length,
+  }
+  return {
+    tokens,
+    teams,
+    users,
+    budgets,
+    projects: byId(await database.rows('LiteLLM_ProjectTable', 'project_id'), 'project_id'),
+    organizations: await database.rows('LiteLLM_OrganizationTable', 'organization_id'),
+    endUsers: await database.rows('LiteLLM_EndUserTable', 'user_id'),
+    tags: await database.rows('LiteLLM_TagTable', 'tag_name'),
+    models: await database.rows('LiteLLM_ProxyModelTable', 'model_name'),
+    config: await database.rows('LiteLLM_Config', 'param_name'),
+  }
 }
 
 /** The accounts of teams, users, and keys of nobody. */
 class Owners {
-  private readonly teams: ReadonlyMap<string, SourceRow>
-  private readonly users: ReadonlyMap<string, SourceRow>
   private readonly made = new Map<string, FoundAccount>()
   private readonly names = new Names()
+  /** Keys of each team that are carried over. */
+  readonly keysOfTeams = new Map<SourceRow, number>()
 
   constructor(
-    teams: readonly SourceRow[],
-    users: readonly SourceRow[],
+    private readonly tables: Pick<Tables, 'teams' | 'users' | 'projects'>,
     private readonly found: Found,
-  ) {
-    this.teams = new Map(teams.map((row) => [textIn(row, 'team_id'), row]))
-    this.users = new Map(users.map((row) => [textIn(row, 'user_id'), row]))
-  }
+  ) {}
 
   teamOf(key: SourceRow): SourceRow | undefined {
-    return this.teams.get(textIn(key, 'team_id'))
+    return this.tables.teams.get(textIn(key, 'team_id'))
+  }
+
+  projectOf(key: SourceRow): SourceRow | undefined {
+    return this.tables.projects.get(textIn(key, 'project_id'))
+  }
+
+  /** The row whose limits all keys of an account share: its team, else its user. */
+  holderOf(key: SourceRow): SourceRow | undefined {
+    return this.teamOf(key) ?? this.tables.users.get(textIn(key, 'user_id'))
   }
 
   /** The account that pays for a key: of its team, else of its user, else its own. */
   accountOf(key: SourceRow): FoundAccount {
     const team = this.teamOf(key)
-    if (team) return this.account(`team ${textIn(team, 'team_id')}`, textIn(team, 'team_alias'), team)
+    if (team) {
+      this.keysOfTeams.set(team, (this.keysOfTeams.get(team) ?? 0) + 1)
+      return this.account(`team ${textIn(team, 'team_id')}`, textIn(team, 'team_alias'), team)
+    }
     const userId = textIn(key, 'user_id')
-    const user = this.users.get(userId)
+    const user = this.tables.users.get(userId)
     const name = user ? textIn(user, 'user_alias') || textIn(user, 'user_email') || userId : ''
     if (user) return this.account(`user ${userId}`, name, user)
     return this.account(`key ${textIn(key, 'token')}`, textIn(key, 'key_alias'), key)
   }
 
-  private account(id: string, name: string, row: SourceRow): FoundAccount {
+  private account(id: string, title: string, row: SourceRow): FoundAccount {
     const known = this.made.get(id)
     if (known) return known
+    const name = this.names.take(title || id.replace(/^\w+ /, ''), 'account')
     const account: FoundAccount = {
       id,
-      name: this.names.take(name || id.replace(/^\w+ /, ''), 'account'),
-      displayName: null,
-      balanceNano: this.balanceOf(row, name || id),
+      name,
+      displayName: displayNameOf(title, name),
+      note: noteOf(textIn(row, 'user_email')),
+      balanceNano: balanceOf(row, name, this.found),
       isFrozen: isIn(row, 'blocked') && id.startsWith('team '),
       plan: null,
     }
@@ -89,29 +148,17 @@ class Owners {
     this.found.accounts.push(account)
     return account
   }
-
-  private balanceOf(row: SourceRow, what: string): number {
-    const budget = numberIn(row, 'max_budget')
-    const leave = (why: string) => this.found.left.push({ what: `account ${what}`, why })
-    if (budget === undefined) {
-      leave('has no budget there, so it begins without money: gateway balance add')
-      return 0
-    }
-    const left = parseUsd((budget - (numberIn(row, 'spend') ?? 0)).toFixed(9))
-    if (textIn(row, 'budget_duration') !== '')
-      leave(`its budget is renewed each ${textIn(row, 'budget_duration')} there: here money is added`)
-    if (left === undefined) leave('has more money than an account can have')
-    return Math.max(left ?? 0, 0)
-  }
 }
 
-function readToken(
-  row: SourceRow,
-  owners: Owners,
-  names: Names,
-  ids: ReadonlyMap<string, string> | undefined,
-  found: Found,
-): void {
+interface Context {
+  owners: Owners
+  names: Names
+  models: LitellmModels | undefined
+  budgets: Budgets
+  found: Found
+}
+
+function readToken(row: SourceRow, { owners, names, models, budgets, found }: Context): void {
   const token = textIn(row, 'token')
   const title = textIn(row, 'key_alias') || textIn(row, 'key_name') || token.slice(0, 8)
   const leave = (why: string) => found.left.push({ what: `key ${title}`, why })
@@ -119,80 +166,110 @@ function readToken(
   const hash = token.startsWith('sk-') ? hashSecret(token) : token.toLowerCase()
   if (!HASH.test(hash)) return void leave('is no hash of a secret')
   const account = owners.accountOf(row)
-  const budget = budgetOf(row)
+  const project = owners.projectOf(row)
+  const budget = keyBudgetOf(row, budgets, leave)
   if (budget.why !== undefined) leave(budget.why)
-  for (const column of ['model_max_budget', 'budget_limits', 'allowed_routes', 'aliases', 'permissions'])
-    if (!['', '{}', '[]', 'null', '[object Object]'].includes(textIn(row, column)))
-      leave(`its ${column} is not carried`)
+  for (const column of NOT_CARRIED) if (hasValue(row, column)) leave(`its ${column} is not carried`)
   found.keys.push({
     name: names.take(textIn(row, 'key_alias') || `${account.name}.${token.slice(0, 8)}`, 'key'),
     account: account.name,
     hash,
     hint: textIn(row, 'key_name').replace('...', '…') || 'sk-…',
-    isPaused: isIn(row, 'blocked') || budget.isSpent,
+    isPaused: isIn(row, 'blocked') || budget.isSpent || (project !== undefined && isIn(project, 'blocked')),
     createdAt: timeIn(row, 'created_at'),
     settings: {
       ...unlimited,
-      requestsPerMinute: positive(numberIn(row, 'rpm_limit')),
-      tokensPerMinute: positive(numberIn(row, 'tpm_limit')),
-      concurrency: positive(numberIn(row, 'max_parallel_requests')),
+      ...leastLimits(row, budgets, owners.holderOf(row)),
       ...budget.settings,
-      models: modelsOf(row, owners.teamOf(row), ids, leave),
+      models: modelsOf(row, { team: owners.teamOf(row), project }, models, leave),
       expiresAt: timeIn(row, 'expires'),
     },
   })
 }
 
-/** A limit; null if it is larger than what can be counted. */
-function positive(value: number | undefined): number | null {
-  return value !== undefined && value >= 1 && value <= Number.MAX_SAFE_INTEGER ? Math.trunc(value) : null
-}
-
-const DURATION = /^(\d+)(s|m|h|d|w|mo)$/
-const UNIT_DAYS = { s: 1 / 86_400, m: 1 / 1_440, h: 1 / 24, d: 1, w: 7, mo: 30 } as const
-
-/** The budget of a key by the calendar, never larger than it was. */
-function budgetOf(row: SourceRow): FoundBudget {
-  const most = numberIn(row, 'max_budget')
-  if (most === undefined) return { isSpent: false, settings: {} }
-  const duration = textIn(row, 'budget_duration')
-  const [, count = '', unit = 'd'] = DURATION.exec(duration) ?? []
-  const days = Number(count) * UNIT_DAYS[unit as keyof typeof UNIT_DAYS]
-  const spend = numberIn(row, 'spend') ?? 0
-  if (duration === '' || !(days > 0)) return budgetOfNano(most - spend, budgetOfRest)
-  const period = days <= 1 ? 'day' : days <= 7 ? 'week' : 'month'
-  const usd = days > 31 ? (most * 30) / days : most
-  const exact = ['1d', '24h', '7d', '1w', '30d', '31d', '1mo'].includes(duration)
-  return budgetOfNano(usd, (nano) => {
-    if (nano <= 0) return { isSpent: true, settings: {}, why: 'may use nothing: it is paused' }
-    return {
-      isSpent: false,
-      settings: { budgetNano: nano, budgetPeriod: period },
-      ...(!exact && { why: `its budget of each ${duration} becomes one of each ${period}` }),
-    }
-  })
-}
-
-/** A budget in dollars; null if it is larger than what can be counted. */
-function budgetOfNano(usd: number, budgetOf: (nano: number) => FoundBudget): FoundBudget {
-  const nano = usd > 0 ? parseUsd(usd.toFixed(9)) : 0
-  return nano === undefined ? { isSpent: false, settings: {} } : budgetOf(nano)
+function hasValue(row: SourceRow, column: string): boolean {
+  const value = jsonIn(row, column)
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0
+  return !['', '{}', '[]', 'null'].includes(textIn(row, column))
 }
 
 const ALL = new Set(['all-proxy-models', 'all-team-models'])
 
 function modelsOf(
   row: SourceRow,
-  team: SourceRow | undefined,
-  ids: ReadonlyMap<string, string> | undefined,
+  { team, project }: { team: SourceRow | undefined; project: SourceRow | undefined },
+  models: LitellmModels | undefined,
   leave: (why: string) => void,
 ): string[] | null {
   const own = listIn(row, 'models')
-  const ofTeam = team ? listIn(team, 'models') : []
-  const names = (own.length === 0 || own.includes('all-team-models') ? ofTeam : own).filter(
-    (name) => name !== 'no-default-models',
-  )
   if (own.includes('no-default-models')) return []
+  const ofTeam = team ? listIn(team, 'models') : []
+  const named = own.length === 0 || own.includes('all-team-models') ? ofTeam : own
+  const ids = idsOf(named, models, leave)
+  const ofProject = project ? idsOf(listIn(project, 'models'), models, leave) : null
+  return ids && ofProject ? ids.filter((id) => ofProject.includes(id)) : (ids ?? ofProject)
+}
+
+/** The ids of models and of groups of models; null for all. */
+function idsOf(
+  given: readonly string[],
+  models: LitellmModels | undefined,
+  leave: (why: string) => void,
+): string[] | null {
+  const names = given.filter((name) => name !== 'no-default-models')
   if (names.length === 0 || names.some((name) => ALL.has(name))) return null
-  return ids ? idsOfModels(names, ids, leave) : names.map((name) => name.toLowerCase())
+  if (!models) return names.map((name) => name.toLowerCase())
+  const { ids, groups } = models
+  return [
+    ...new Set(
+      idsOfModels(
+        names.flatMap((name) => groups.get(name) ?? [name]),
+        ids,
+        leave,
+      ),
+    ),
+  ]
+}
+
+/** Lists what several keys or accounts share there and do not share here, and what has no place here. */
+function listShared(tables: Tables, owners: Owners, found: Found): void {
+  const leave = (what: string, why: string) => found.left.push({ what, why })
+  const minutes = ['tpm_limit', 'rpm_limit', 'max_parallel_requests']
+  for (const [team, count] of owners.keysOfTeams) {
+    const name = textIn(team, 'team_alias') || textIn(team, 'team_id')
+    if (count > 1 && minutes.some((column) => hasValue(team, column)))
+      leave(`team ${name}`, `its ${count} keys share its limits there: here each of them may use as much`)
+    for (const column of ['model_max_budget', 'budget_limits', 'model_id', 'router_settings', 'tpd_limit'])
+      if (hasValue(team, column)) leave(`team ${name}`, `its ${column} is not carried`)
+  }
+  for (const row of tables.organizations) {
+    const most = tables.budgets.tierOf(row)
+    const name = textIn(row, 'organization_alias') || textIn(row, 'organization_id')
+    if (most && hasValue(most, 'max_budget'))
+      leave(
+        `organization ${name}`,
+        `its teams may spend $${textIn(most, 'max_budget')} together there: here each team has money of its own`,
+      )
+  }
+  for (const row of tables.projects.values())
+    if (tables.budgets.tierOf(row))
+      leave(
+        `project ${textIn(row, 'project_alias') || textIn(row, 'project_id')}`,
+        'the budget that its keys share there is not carried: its keys have their own',
+      )
+  for (const [rows, what] of [
+    [tables.endUsers, 'end users'],
+    [tables.tags, 'tags'],
+  ] as const) {
+    const limited = rows.filter(
+      (row) => hasValue(row, 'budget_id') || hasValue(row, 'models') || isIn(row, 'blocked'),
+    )
+    if (limited.length > 0)
+      leave(`${limited.length} ${what}`, 'their budgets, models and blocks are not carried: set them by hand')
+  }
+  for (const row of tables.models)
+    leave(
+      `model ${textIn(row, 'model_name')} of the database`,
+      'its settings are encrypted there: write it into config.yaml, or add it by hand',
+    )
 }

@@ -63,7 +63,7 @@ export function carryOffers(
   for (const [id, own] of models) {
     if (own.length === 1 && own[0] === id) continue
     const next = namesAfter(id, ids, fallbacks).flatMap((name) => models.get(name) ?? [])
-    found.routes[id] = [...new Set([...own, ...next])]
+    found.routes[id] = { route: [...new Set([...own, ...next])] }
   }
   return ids
 }

@@ -3,23 +3,24 @@
 
 import { hashSecret, hintOf, importedSecretOf, unlimited } from '../../src/accounts/keys'
 import { hashCode } from '../../src/billing/selling/codes'
-import type { PriceConfig } from '../../src/config/models/prices'
 import { MAX_NANO, NANO_PER_USD } from '../../src/lib/money'
+import { networkNamed } from '../../src/lib/network'
 import { asObject } from '../../src/lib/objects'
-import { builtInOutputRatio, builtInPrice } from './built-in-prices'
-import { type ChannelKind, familyOf, newApiChannels, oneApiChannels } from './channels'
+import { newApiChannels, oneApiChannels } from './channels'
 import {
   budgetOfRest,
+  displayNameOf,
   type Found,
   type FoundAccount,
   type FoundBudget,
-  idsOfModels,
   Names,
+  noteOf,
   nothingFound,
-  priceText,
-  tokenPrice,
+  PlanNames,
 } from './found'
-import { carryOffers, type Offer, variableOf } from './offers'
+import { assignPlans, divideOffers, GroupRules, type Member } from './groups'
+import { carryOffers } from './offers'
+import { type Ratios, readChannels } from './one-api-channels'
 import {
   isIn,
   jsonIn,
@@ -30,39 +31,70 @@ import {
   secondsIn,
   textIn,
 } from './source'
+import { readSubscriptions } from './subscriptions'
 
 const ENABLED = 1
 const USER_DELETED = 3
+const DEFAULT_GROUP = 'default'
 const DEFAULT_QUOTA_PER_USD = 500_000
 
-export async function readOneApi(database: SourceDatabase, flavor: 'one-api' | 'new-api'): Promise<Found> {
-  const [users, tokens, channels, options, redemptions] = [
+export async function readOneApi(
+  database: SourceDatabase,
+  flavor: 'one-api' | 'new-api',
+  now: number,
+): Promise<Found> {
+  const [users, tokens, channels, options, redemptions, plans, subscriptions] = [
     await database.rows('users', 'id', 'needed'),
     await database.rows('tokens', 'id', 'needed'),
     await database.rows('channels', 'id', 'needed'),
     await database.rows('options', 'key'),
     await database.rows('redemptions', 'id'),
+    await database.rows('subscription_plans', 'id'),
+    await database.rows('user_subscriptions', 'id'),
   ]
   const found = nothingFound()
   const settings = new Map(options.map((row) => [textIn(row, 'key'), textIn(row, 'value')]))
+  const optionOf = (name: string) => jsonIn({ json: settings.get(name) }, 'json')
+  const rules = new GroupRules(optionOf)
   const quotaPerUsd = Number(settings.get('QuotaPerUnit')) || DEFAULT_QUOTA_PER_USD
-  const plans = readGroups(users, mapOf(settings.get('GroupRatio')), found)
-  const accounts = readUsers(users, quotaPerUsd, plans, found)
-  const ids = readChannels(channels, flavor === 'one-api' ? oneApiChannels : newApiChannels, found, {
-    quotaPerUsd,
-    modelRatio: mapOf(settings.get('ModelRatio')),
-    completionRatio: mapOf(settings.get('CompletionRatio')),
-    cacheRatio: mapOf(settings.get('CacheRatio')),
-    writeRatio: mapOf(settings.get('CreateCacheRatio')),
-    modelPrice: mapOf(settings.get('ModelPrice')),
-  })
-  readTokens(tokens, accounts, ids, quotaPerUsd, found)
+  const members = readUsers(users, quotaPerUsd, found)
+  readTokens(tokens, members, { rules, quotaPerUsd, found })
+  const kinds = flavor === 'one-api' ? oneApiChannels : newApiChannels
+  const offers = readChannels(channels, kinds, found, ratiosOf(optionOf, quotaPerUsd))
+  const divided = divideOffers(offers, groupsInUse(members.values()), found)
+  const ids = carryOffers(divided.offers, found)
+  const names = new PlanNames()
+  assignPlans(members.values(), rules, { served: divided.served, ids, names, found })
+  const accounts = new Map([...members].map(([id, { account }]) => [id, account]))
+  const asNano = (quota: number) => nanoOf(quota, quotaPerUsd)
+  readSubscriptions(subscriptions, plans, { accounts, nanoOf: asNano, names, found, now })
   readCodes(redemptions, quotaPerUsd, found)
   return found
 }
 
-function mapOf(json: string | undefined): ReadonlyMap<string, number> {
-  const value = jsonIn({ json }, 'json')
+function ratiosOf(optionOf: (name: string) => unknown, quotaPerUsd: number): Ratios {
+  const modes = Object.entries(asObject(optionOf('billing_setting.billing_mode')))
+  return {
+    quotaPerUsd,
+    modelRatio: mapOf(optionOf('ModelRatio')),
+    completionRatio: mapOf(optionOf('CompletionRatio')),
+    cacheRatio: mapOf(optionOf('CacheRatio')),
+    writeRatio: mapOf(optionOf('CreateCacheRatio')),
+    modelPrice: mapOf(optionOf('ModelPrice')),
+    expressions: new Set(modes.flatMap(([name, mode]) => (mode === 'tiered_expr' ? [name] : []))),
+  }
+}
+
+/** The groups of users and keys, those of most keys first. */
+function groupsInUse(members: Iterable<Member>): string[] {
+  const counts = new Map<string, number>()
+  for (const { group, keys } of members)
+    for (const each of keys.length > 0 ? keys.flatMap(({ groups }) => groups) : [group])
+      counts.set(each, (counts.get(each) ?? 0) + 1)
+  return [...counts].sort(([, one], [, other]) => other - one).map(([group]) => group)
+}
+
+function mapOf(value: unknown): ReadonlyMap<string, number> {
   return new Map(Object.entries(asObject(value)).map(([name, number]) => [name, Number(number)]))
 }
 
@@ -80,66 +112,60 @@ function isDeleted(row: SourceRow): boolean {
 }
 
 /** The accounts of users that were not deleted, by their ids. */
-function readUsers(
-  rows: SourceRow[],
-  quotaPerUsd: number,
-  plans: ReadonlyMap<string, string>,
-  found: Found,
-): Map<string, FoundAccount> {
+function readUsers(rows: SourceRow[], quotaPerUsd: number, found: Found): Map<string, Member> {
   const names = new Names()
-  const accounts = new Map<string, FoundAccount>()
+  const members = new Map<string, Member>()
   for (const row of rows) {
     const id = textIn(row, 'id')
     const username = textIn(row, 'username')
     const what = `user ${username || id}`
+    const leave = (why: string) => found.left.push({ what, why })
     if (isDeleted(row) || numberIn(row, 'status') === USER_DELETED) {
-      found.left.push({ what, why: 'was deleted there' })
+      leave('was deleted there')
       continue
     }
     const balanceNano = nanoOf(numberIn(row, 'quota') ?? 0, quotaPerUsd)
-    if (balanceNano === undefined) found.left.push({ what, why: 'has more money than an account can have' })
-    else if (balanceNano < 0)
-      found.left.push({ what, why: `owes money there (quota ${textIn(row, 'quota')}): begins with nothing` })
-    const displayName = textIn(row, 'display_name')
-    accounts.set(id, {
+    if (balanceNano === undefined) leave('has more money than an account can have')
+    else if (balanceNano < 0) leave(`owes money there (quota ${textIn(row, 'quota')}): begins with nothing`)
+    const invited = nanoOf(numberIn(row, 'aff_quota') ?? 0, quotaPerUsd) ?? 0
+    if (invited > 0) leave(`its quota for invitations is not carried (aff_quota ${textIn(row, 'aff_quota')})`)
+    const name = names.take(username, `user-${id}`)
+    const account: FoundAccount = {
       id: `user ${id}`,
-      name: names.take(username, `user-${id}`),
-      displayName: displayName === '' || displayName === username ? null : displayName.slice(0, 128),
+      name,
+      displayName: displayNameOf(textIn(row, 'display_name') || username, name),
+      note: noteOf(textIn(row, 'email'), textIn(row, 'remark')),
       balanceNano: Math.max(balanceNano ?? 0, 0),
       isFrozen: numberIn(row, 'status') !== ENABLED,
-      plan: plans.get(textIn(row, 'group')) ?? null,
-    })
+      plan: null,
+    }
+    found.accounts.push(account)
+    members.set(id, { account, group: textIn(row, 'group') || DEFAULT_GROUP, keys: [] })
   }
-  found.accounts.push(...accounts.values())
-  return accounts
+  return members
 }
 
 function readTokens(
   rows: SourceRow[],
-  accounts: ReadonlyMap<string, FoundAccount>,
-  ids: ReadonlyMap<string, string>,
-  quotaPerUsd: number,
-  found: Found,
+  members: ReadonlyMap<string, Member>,
+  { rules, quotaPerUsd, found }: { rules: GroupRules; quotaPerUsd: number; found: Found },
 ): void {
   const names = new Names()
   for (const row of rows) {
     const title = textIn(row, 'name')
-    const account = accounts.get(textIn(row, 'user_id'))
+    const member = members.get(textIn(row, 'user_id'))
+    const account = member?.account
     const what = `token ${title || textIn(row, 'id')} of ${account?.name ?? `user ${textIn(row, 'user_id')}`}`
     const leave = (why: string) => found.left.push({ what, why })
     const secret = `sk-${textIn(row, 'key')}`
     if (isDeleted(row)) leave('was deleted there')
-    else if (!account) leave('its user is not carried over')
+    else if (!member || !account) leave('its user is not carried over')
     else if (importedSecretOf(secret) === undefined)
       leave('its secret is too short to be safe: make a new key')
     else {
-      const restriction = textIn(row, 'subnet') || textIn(row, 'allow_ips')
-      if (restriction !== '')
-        leave('its restriction to networks is not carried: the key works from everywhere')
-      if (textIn(row, 'group') !== '') leave(`its group ${textIn(row, 'group')} is not carried`)
       const budget = budgetOf(row, quotaPerUsd)
       if (budget.why !== undefined) leave(budget.why)
-      found.keys.push({
+      const key = {
         name: names.take(`${account.name}.${title || textIn(row, 'id')}`, `token-${textIn(row, 'id')}`),
         account: account.name,
         hash: hashSecret(secret),
@@ -149,12 +175,31 @@ function readTokens(
         settings: {
           ...unlimited,
           ...budget.settings,
-          models: modelsOf(row, ids, leave),
+          addresses: addressesOf(row, leave),
           expiresAt: secondsIn(row, 'expired_time'),
         },
-      })
+      }
+      found.keys.push(key)
+      const groups = rules.groupsOf(textIn(row, 'group'), member.group)
+      member.keys.push({ key, groups, limits: limitsOf(row) })
     }
   }
+}
+
+/** The names of models that a token is limited to; none if it is not. */
+function limitsOf(row: SourceRow): string[] {
+  return isIn(row, 'model_limits_enabled') ? listIn(row, 'model_limits') : listIn(row, 'models')
+}
+
+/** The networks that a token may be used from: between commas in One API, one a line in New API. */
+function addressesOf(row: SourceRow, leave: (why: string) => void): string[] | null {
+  const texts = `${textIn(row, 'subnet')}\n${textIn(row, 'allow_ips')}`
+    .split(/[\s,]+/)
+    .filter((text) => text !== '')
+  const networks = texts.flatMap((text) => networkNamed(text) ?? [])
+  if (networks.length < texts.length)
+    leave('names addresses that are neither an address nor a network: they are left out')
+  return texts.length === 0 ? null : [...new Set(networks)]
 }
 
 /** The budget of a token; one of more than can be counted is none. */
@@ -163,15 +208,6 @@ function budgetOf(row: SourceRow, quotaPerUsd: number): FoundBudget {
     ? undefined
     : nanoOf(numberIn(row, 'remain_quota') ?? 0, quotaPerUsd)
   return left === undefined ? { isSpent: false, settings: {} } : budgetOfRest(left)
-}
-
-function modelsOf(
-  row: SourceRow,
-  ids: ReadonlyMap<string, string>,
-  leave: (why: string) => void,
-): string[] | null {
-  const names = isIn(row, 'model_limits_enabled') ? listIn(row, 'model_limits') : listIn(row, 'models')
-  return names.length === 0 ? null : idsOfModels(names, ids, leave)
 }
 
 /** Reads redemption codes that are still worth money, which both gateways keep in clear text. */
@@ -198,165 +234,4 @@ function readCodes(rows: readonly SourceRow[], quotaPerUsd: number, found: Found
         expiresAt: secondsIn(row, 'expired_time'),
       })
   }
-}
-
-interface Ratios {
-  quotaPerUsd: number
-  modelRatio: ReadonlyMap<string, number>
-  completionRatio: ReadonlyMap<string, number>
-  cacheRatio: ReadonlyMap<string, number>
-  writeRatio: ReadonlyMap<string, number>
-  modelPrice: ReadonlyMap<string, number>
-}
-
-/** Reads channels with their models. Answers the ids of models by the names that callers ask for. */
-function readChannels(
-  rows: SourceRow[],
-  kinds: Readonly<Record<number, ChannelKind>>,
-  found: Found,
-  ratios: Ratios,
-): Map<string, string> {
-  const names = new Names()
-  const offers = new Map<string, Offer[]>()
-  for (const row of rows) {
-    const upstream = readChannel(row, kinds, names, found)
-    if (!upstream) continue
-    const mapping = asObject(jsonIn(row, 'model_mapping'))
-    for (const name of listIn(row, 'models')) {
-      const family = familyOf(name, upstream.kind)
-      if (!family) {
-        const why = 'is paid in another way than by tokens of a chat or an embedding: add it by hand'
-        found.left.push({ what: `model ${name} of channel ${upstream.title}`, why })
-        continue
-      }
-      const upstreamModel = typeof mapping[name] === 'string' ? (mapping[name] as string) : name
-      const priority = numberIn(row, 'priority') ?? 0
-      const weight = numberIn(row, 'weight') ?? 0
-      const priced = priceOf(name, upstreamModel, family, ratios)
-      const offer = { upstream: upstream.name, family, upstreamModel, priority, weight, ...priced }
-      offers.set(name, [...(offers.get(name) ?? []), offer])
-    }
-  }
-  return carryOffers(offers, found)
-}
-
-function readChannel(
-  row: SourceRow,
-  kinds: Readonly<Record<number, ChannelKind>>,
-  names: Names,
-  found: Found,
-): { name: string; kind: string; title: string } | undefined {
-  const title = textIn(row, 'name') || textIn(row, 'id')
-  const leave = (why: string) => {
-    found.left.push({ what: `channel ${title}`, why })
-    return undefined
-  }
-  const type = numberIn(row, 'type') ?? 0
-  const kind = kinds[type]
-  if (numberIn(row, 'status') !== ENABLED) return leave('is switched off there')
-  if (!kind) return leave(`its type ${type} is not known here, or needs more than a key: add it by hand`)
-  const { keys, disabled } = keysOf(row)
-  if (keys.length === 0 && disabled > 0) return leave('all of its keys are switched off there')
-  if (disabled > 0) leave(`keys that are switched off there are not carried: ${disabled}`)
-  const own = textIn(row, 'base_url').replace(/\/+$/, '')
-  const address = (own || (kind.base ?? '')).replace(/\/chat\/completions$/, '')
-  if (!URL.canParse(address)) return leave('has no address')
-  for (const column of ['system_prompt', 'param_override', 'header_override', 'status_code_mapping'])
-    if (!['', '{}', 'null'].includes(textIn(row, column))) leave(`its ${column} is not carried`)
-  const name = names.take(title, `channel-${textIn(row, 'id')}`).toLowerCase()
-  const path = kind.path ?? ''
-  const apiVersion = kind.kind === 'azure' ? textIn(row, 'other') : ''
-  found.upstreams.push({
-    name,
-    kind: kind.kind,
-    baseUrl: address.endsWith(path) ? address : `${address}${path}`,
-    ...(/^[A-Za-z0-9._-]+$/.test(apiVersion) && { apiVersion }),
-    keys: keys.map((value, index) => ({ variable: variableOf(name, index, keys.length), value })),
-  })
-  return { name, kind: kind.kind, title }
-}
-
-/**
- * The keys of a channel that are in use, and how many are switched off. New API numbers the keys of a channel by their lines and
- * keeps the states of those that it switched off (ChannelInfo of model/channel.go).
- */
-function keysOf(row: SourceRow): { keys: string[]; disabled: number } {
-  const info = asObject(jsonIn(row, 'channel_info'))
-  const states = info.is_multi_key === true ? asObject(info.multi_key_status_list) : {}
-  const lines = textIn(row, 'key').split('\n')
-  const inUse = lines.filter((_, index) => Number(states[index] ?? ENABLED) === ENABLED)
-  return {
-    keys: inUse.map((key) => key.trim()).filter((key) => key !== ''),
-    disabled: lines.length - inUse.length,
-  }
-}
-
-/** The price of a model: that of one call, else ratios, else what the built-in catalogue says; or why it has none. */
-function priceOf(
-  name: string,
-  upstreamModel: string,
-  family: string,
-  ratios: Ratios,
-): Pick<Offer, 'price' | 'unpriced'> {
-  const fixed = priceText(ratios.modelPrice.get(name) ?? Number.NaN)
-  if (fixed !== undefined) {
-    const none = tokenPrice(family, { input: 1, output: 1 }) as PriceConfig
-    const amounts = Object.keys(none).map((key) => [key, '0.00'])
-    return { price: { ...Object.fromEntries(amounts), per_request: fixed } }
-  }
-  const ratio = ratios.modelRatio.get(name)
-  if (ratio === undefined) return { price: builtInPrice(upstreamModel, family) }
-  const input = (ratio * 1_000_000) / ratios.quotaPerUsd
-  const times = (map: ReadonlyMap<string, number>) => {
-    const factor = map.get(name)
-    return factor === undefined ? undefined : input * factor
-  }
-  const dearer = ratios.completionRatio.get(name) ?? builtInOutputRatio(upstreamModel, family)
-  if (dearer === undefined && !family.endsWith('-embeddings') && input > 0)
-    return {
-      price: undefined,
-      unpriced:
-        'its price of input is there, its completion ratio neither there nor in the built-in catalogue: add it by hand',
-    }
-  const price = tokenPrice(family, {
-    input,
-    output: input * (dearer ?? 1),
-    cached: times(ratios.cacheRatio),
-    written: times(ratios.writeRatio),
-  })
-  return price === undefined
-    ? { price, unpriced: 'its ratios there are not a price: a number is missing, negative or too large' }
-    : { price }
-}
-
-/**
- * Reads groups, which have factors on all prices there, as plans. Answers the plan of each group; none for those that pay
- * the prices as they are.
- */
-function readGroups(
-  users: readonly SourceRow[],
-  ratios: ReadonlyMap<string, number>,
-  found: Found,
-): Map<string, string> {
-  const used = new Set(users.map((row) => textIn(row, 'group')))
-  const names = new Names()
-  const plans = new Map<string, string>()
-  for (const [group, factor] of ratios) {
-    if (factor === 1 || !used.has(group)) continue
-    const priceFactor = String(factor)
-    if (!/^\d{1,3}(\.\d{1,6})?$/.test(priceFactor) || factor === 0) {
-      found.left.push({
-        what: `group ${group}`,
-        why: `pays ${factor} times the prices there: no plan can say so`,
-      })
-      continue
-    }
-    const name = names
-      .take(group, 'group')
-      .toLowerCase()
-      .replace(/^[^a-z0-9]+/, 'group-')
-    plans.set(group, name)
-    found.plans[name] = priceFactor
-  }
-  return plans
 }

@@ -77,13 +77,14 @@ export function assertOpen({ account, closedAt }: Pick<Account, 'account' | 'clo
 export function introduceAccount({
   account,
   displayName,
+  note,
   plan,
   frozenAt,
-}: Pick<Account, 'account' | 'displayName' | 'plan' | 'frozenAt'>): Statement {
+}: Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'frozenAt'>): Statement {
   return {
-    sql: `insert into account_details (name, display_name, plan, frozen_at) values ($1, $2, $3, $4)
+    sql: `insert into account_details (name, display_name, note, plan, frozen_at) values ($1, $2, $3, $4, $5)
       on conflict (name) do nothing`,
-    parameters: [account, displayName, plan, frozenAt],
+    parameters: [account, displayName, note, plan, frozenAt],
   }
 }
 

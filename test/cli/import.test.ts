@@ -16,12 +16,14 @@ import { dumpMysql, hasMariadb } from '../support/databases/mariadb'
 import {
   emptyDatabase,
   litellmConfig,
+  litellmPrices,
   makeLitellm,
   makeOneApi,
   runAll,
   type TheirDatabase,
   theirCode,
   theirSecrets,
+  tokensOfGroups,
 } from '../support/databases/other-gateways'
 import { createCommandLine } from '../support/processes/command-line'
 import { rejection } from '../support/rejection'
@@ -129,11 +131,13 @@ async function statusOf(call: Promise<unknown>): Promise<unknown> {
 }
 
 /** Accounts, keys and what is left behind of both databases, which only differ in columns. */
-function expectFound(looked: Json): void {
+function expectFound(looked: Json, flavor = 'one-api'): void {
+  // What is left of subscriptions, which New API has.
+  const [alice, debtor] = flavor === 'new-api' ? ['17.469134', '0.80'] : ['2.469134', '0.00']
   expect(looked.accounts).toEqual([
-    { name: 'alice', state: 'new', balance_usd: '2.469134', frozen: false, plan: 'vip' },
-    { name: 'Bob-Muller', state: 'new', balance_usd: '1.00', frozen: true, plan: null },
-    { name: 'debtor', state: 'new', balance_usd: '0.00', frozen: false, plan: null },
+    { name: 'alice', state: 'new', balance_usd: alice, frozen: false, plan: 'vip' },
+    { name: 'Bob-Muller', state: 'new', balance_usd: '1.00', frozen: true, plan: 'default' },
+    { name: 'debtor', state: 'new', balance_usd: debtor, frozen: false, plan: 'default' },
   ])
   expect(looked.keys.map(({ name, paused }: Json) => `${name} ${paused}`)).toEqual([
     'alice.laptop false',
@@ -148,8 +152,7 @@ function expectFound(looked: Json): void {
     'user gone: was deleted',
     'user debtor: owes money',
     'token token 5 of user 3: its user is not carried over',
-    'token token 2 of alice: its restriction to networks',
-    'token token 2 of alice: may use models that are not carried over: dall-e-3',
+    'key alice.token-2: may use models that are not carried over: dall-e-3',
     'token token 3 of alice: has used all that it may: it is paused',
     'model dall-e-3 of channel Main OpenAI: is paid in another way',
     'model never-priced: its price is neither',
@@ -160,9 +163,18 @@ function expectFound(looked: Json): void {
     'redemption code 4: is worth no amount',
     'channel asleep: is switched off',
     'channel draws: its type',
+    'channel best: does not serve all groups that have these models, so it is not used for them: gpt-4.1-mini',
+    'group default: shares no channel with other groups for these models, so its callers ask for other names: apart is default/apart',
+    ...(flavor === 'new-api'
+      ? [
+          'subscription Pro of alice: what is left of it, $15.00, is credited and does not end here; there it ends on 2096-10-02. Plan pro gives its $20.00 of each month, and nobody has it yet: gateway accounts update alice --plan pro',
+          'subscription Once of debtor: what is left of it, $0.80, is credited and does not end here; there it ends on 2096-10-02',
+        ]
+      : []),
   ])
     expect(left).toContain(words)
   expect(left).not.toContain('the configuration')
+  expect(left.match(/^subscription/gm)?.length ?? 0).toBe(flavor === 'new-api' ? 2 : 0)
 }
 
 /** Models with their prices, shares and routes. */
@@ -181,9 +193,18 @@ function expectModels(config: Config, flavor: string): void {
     'gpt-4.1-mini:2': { upstream: 'last' },
     'best-chat': { price: { per_1m_input_tokens: '0.60', per_1m_output_tokens: '3.00' } },
     'text-embedding-3-small': { family: 'openai-embeddings' },
+    apart: { upstream: 'best' },
+    'default/apart': { upstream: 'cheap' },
+    'llama-at-home': { upstream: 'home', free: true },
   })
   expect(config.aliases).toEqual({ 'Best-Chat': 'best-chat' })
-  expect(config.plans).toEqual({ vip: { priceFactor: '0.8' } })
+  const all = ['best-chat', 'gpt-4.1-mini', 'text-embedding-3-small']
+  const vip = { priceFactor: '0.8', models: [...all, 'apart', 'vip-only'].sort() }
+  expect(config.plans).toEqual({
+    vip,
+    default: { models: [...all, 'default/apart', 'llama-at-home'].sort() },
+    ...(flavor === 'new-api' && { pro: { ...vip, allowance: { usd: '20.00', per: 'month' } } }),
+  })
 }
 
 /** Secrets of keys that are paused, frozen, deleted, mistyped or not imported. */
@@ -204,10 +225,41 @@ function expectWritten(configFile: string, envFile: string): string {
   const text = readFileSync(configFile, 'utf8')
   expect(text).not.toContain('sk-vendor')
   expect(readFileSync(envFile, 'utf8')).toBe(
-    'MAIN_OPENAI_KEY_1=sk-vendor-1\nMAIN_OPENAI_KEY_2=sk-vendor-2\nSPARE_KEY=sk-vendor\nLAST_KEY=sk-vendor\n',
+    'MAIN_OPENAI_KEY_1=sk-vendor-1\nMAIN_OPENAI_KEY_2=sk-vendor-2\nSPARE_KEY=sk-vendor\nLAST_KEY=sk-vendor\nBEST_KEY=sk-vendor\nCHEAP_KEY=sk-vendor\nHOME_KEY=sk-vendor\n',
   )
   expect(statSync(envFile).mode & 0o777).toBe(0o600)
   return text
+}
+
+/** Imports twice, of which the second time changes nothing, and looks at what came. Answers the second report. */
+async function carryTwice(
+  json: (...words: string[]) => Promise<Json>,
+  words: readonly string[],
+): Promise<Json> {
+  const done = await json(...words, '--yes')
+  expect(done).toMatchObject({ done: true })
+  const shown = await json('accounts', 'list')
+  const again = await json(...words, '--yes')
+  expect(
+    again.accounts
+      .concat(again.keys)
+      .map(({ name, state }: Json) => `${name} ${state}`)
+      .slice(0, 2),
+  ).toEqual(['alice carried', 'Bob-Muller carried'])
+  expect(again.keys.every(({ state }: Json) => state === 'carried')).toBe(true)
+  expect(await json('accounts', 'list')).toEqual(shown)
+  expect(await json('keys', 'show', 'alice.token-2')).toMatchObject({
+    account: 'alice',
+    models: ['best-chat'],
+    addresses: ['10.0.0.0/8', '127.0.0.1/32'],
+    budget_usd: '0.50',
+    budget_period: 'month',
+    expires_at: '2096-10-02T07:06:40.000Z',
+    hint: 'sk-Cd4…4Cd4',
+  })
+  expect(await json('accounts', 'show', 'alice')).toMatchObject({ note: 'e-mail alice@example.com' })
+  expect(await json('accounts', 'show', 'Bob-Muller')).toMatchObject({ display_name: 'Bob Müller' })
+  return again
 }
 
 for (const flavor of ['one-api', 'new-api'] as const) {
@@ -216,44 +268,17 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       const theirs = await makeOneApi(kind, flavor, base)
       const { folder, dataDir, database, run, json } = await place(kind === 'mysql' ? 'sqlite' : kind)
       const [configFile, envFile] = [join(folder, 'moved.config.ts'), join(folder, 'upstreams.env')]
-      const looked = await json(
-        'import',
-        flavor,
-        theirs,
-        '--write-config',
-        configFile,
-        '--write-env',
-        envFile,
-      )
+      const words = ['import', flavor, theirs]
+      const looked = await json(...words, '--write-config', configFile, '--write-env', envFile)
       expect(looked.done).toBe(false)
       expect(await json('accounts', 'list')).toEqual([])
-      expectFound(looked)
+      expectFound(looked, flavor)
       const hasLeft = JSON.stringify(looked.left_behind).includes(
         'keys that are switched off there are not carried: 1',
       )
       expect(hasLeft).toBe(flavor === 'new-api')
 
-      const done = await json('import', flavor, theirs, '--yes')
-      expect(done).toMatchObject({ done: true })
-      const shown = await json('accounts', 'list')
-      const again = await json('import', flavor, theirs, '--yes')
-      expect(
-        again.accounts
-          .concat(again.keys)
-          .map(({ name, state }: Json) => `${name} ${state}`)
-          .slice(0, 2),
-      ).toEqual(['alice carried', 'Bob-Muller carried'])
-      expect(again.keys.every(({ state }: Json) => state === 'carried')).toBe(true)
-      expect(await json('accounts', 'list')).toEqual(shown)
-      expect(await json('keys', 'show', 'alice.token-2')).toMatchObject({
-        account: 'alice',
-        models: ['best-chat'],
-        budget_usd: '0.50',
-        budget_period: 'month',
-        expires_at: '2096-10-02T07:06:40.000Z',
-        hint: 'sk-Cd4…4Cd4',
-      })
-
+      const again = await carryTwice(json, words)
       expect(looked.codes).toEqual([{ hint: '…8950e', state: 'new', amount_usd: '2.00', note: 'gift 1' }])
       expect(again.codes).toMatchObject([{ state: 'carried' }])
       expect(JSON.stringify([looked, again])).not.toContain(theirCode)
@@ -264,13 +289,20 @@ for (const flavor of ['one-api', 'new-api'] as const) {
       expect(lasting).toMatchObject({ expires_at: null, created_at: expect.stringMatching(/^2\d{3}-/) })
 
       const text = expectWritten(configFile, envFile)
-      const variables = ['MAIN_OPENAI_KEY_1', 'MAIN_OPENAI_KEY_2', 'SPARE_KEY', 'LAST_KEY']
+      const variables = [
+        'MAIN_OPENAI_KEY_1',
+        'MAIN_OPENAI_KEY_2',
+        'SPARE_KEY',
+        'LAST_KEY',
+        'BEST_KEY',
+        'CHEAP_KEY',
+      ]
       const config = { ...(await configOf(configFile, variables)), ...(database && { database }) }
       expect(faultsOf(config)).toEqual([])
       expectModels(config, flavor)
       const server = { config, dataDir, account: 'alice' }
       const left1 = await callAs(theirSecrets.alice, 'Best-Chat', server)
-      expect(left1).toBeLessThan(2_469_134_000)
+      expect(left1).toBeLessThan(flavor === 'new-api' ? 17_469_134_000 : 2_469_134_000)
       // Their gateway takes its keys without `sk-` too.
       expect(await redeemAs(theirSecrets.alice, theirCode, server)).toEqual([200, 409, 404])
       const left2 = await callAs(theirSecrets.limited.slice('sk-'.length), 'Best-Chat', server)
@@ -303,30 +335,95 @@ test.each(databaseKinds)('a key with figures beyond all bounds hides no other, o
   })
 })
 
+test('tokens of other groups get their models, and pay the highest price of an account', async () => {
+  const theirs = await makeOneApi('sqlite', 'new-api', base)
+  await runAll(theirs, [
+    ...tokensOfGroups,
+    `insert into options values ('AutoGroups', '["default","vip"]'), ('GroupGroupRatio', '{"default":{"vip":1.5}}')`,
+  ])
+  const { folder, dataDir, json } = await place('sqlite')
+  const configFile = join(folder, 'moved.config.ts')
+  const done = await json('import', 'new-api', theirs, '--yes', '--write-config', configFile)
+  const left = done.left_behind.map(({ what, why }: Json) => `${what}: ${why}`)
+  expect(left).toContain(
+    'account debtor: its keys are of groups that pay different prices for the same models: here all pay the highest',
+  )
+  expect(left).toContain(
+    'key debtor.of-cheap: is refused there, because its user may not use its group: it is paused',
+  )
+  const shared = ['best-chat', 'gpt-4.1-mini', 'text-embedding-3-small']
+  const config = await configOf(configFile, [
+    'MAIN_OPENAI_KEY_1',
+    'MAIN_OPENAI_KEY_2',
+    'SPARE_KEY',
+    'LAST_KEY',
+    'BEST_KEY',
+    'CHEAP_KEY',
+  ])
+  expect(faultsOf(config)).toEqual([])
+  expect(config.plans?.['vip-default']).toEqual({
+    priceFactor: '1.5',
+    priceFactors: { 'default/apart': '1', 'llama-at-home': '1' },
+  })
+  const models = async (name: string) => (await json('keys', 'show', name)).models
+  expect(await models('debtor.of-vip')).toEqual([...shared, 'apart', 'vip-only'].sort())
+  expect(await models('debtor.of-auto')).toEqual(
+    [...shared, 'default/apart', 'llama-at-home', 'vip-only'].sort(),
+  )
+  expect(await json('keys', 'show', 'debtor.of-cheap')).toMatchObject({ status: 'paused', models: [] })
+  const server = { config, dataDir, account: 'debtor' }
+  const unknown = await callAs(theirSecrets.eitherGroup, 'apart', server).catch(({ code }) => code)
+  expect(unknown).toBe('model_not_found')
+  // $0.80 are left of a subscription.
+  expect(await callAs(theirSecrets.otherGroup, 'vip-only', server)).toBeLessThan(800_000_000)
+})
+
 test('LiteLLM moves in by the hashes of its keys, with what is left of its budgets', async () => {
   const theirs = await makeLitellm()
   const { folder, dataDir, json } = await place('sqlite')
-  const yaml = join(folder, 'config.yaml')
+  const [yaml, prices] = [join(folder, 'config.yaml'), join(folder, 'prices.json')]
   writeFileSync(yaml, litellmConfig(sandbox.baseUrls.openai))
+  writeFileSync(prices, litellmPrices)
   const configFile = join(folder, 'moved.config.ts')
-  const words = ['import', 'litellm', theirs, '--models', yaml]
+  const words = ['import', 'litellm', theirs, '--models', yaml, '--prices', prices]
   const done = await json(...words, '--yes', '--write-config', configFile)
   const accounts = done.accounts.map(({ name, balance_usd: usd }: Json) => `${name} ${usd}`)
-  expect(accounts.sort()).toEqual(['Research 87.654321099', 'carol@example.com 3.50'])
+  expect(accounts.sort()).toEqual(['Dave 2.00', 'Research 87.654321099', 'carol@example.com 3.50'])
   const left = done.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
   for (const text of [
     'model unknown: its provider sagemaker is not known',
     'model openai/*: a star stands for many models',
     'model hidden of the database: its settings are encrypted',
+    'model odd: its price there cannot be carried: output_cost_per_image has no unit here',
+    'model hidden-key: its credential stored is not in the file: in the database it is encrypted',
     'is a session of the dashboard',
     'key research-main: may use models that are not carried over: no such',
-    'account carol@example.com: its budget is renewed each 30d',
+    'account carol@example.com: its budget is renewed each 30d there: what is left is credited, and plan allowance-5.00-month, which nobody has yet, gives as much: gateway accounts update carol@example.com --plan allowance-5.00-month',
+    'team Research: its 2 keys share its limits there: here each of them may use as much',
+    'organization Company: its teams may spend $1000 together there',
+    'project Secret: the budget that its keys share there is not carried',
+    '1 end users: their budgets, models and blocks are not carried',
+    'fallbacks of best: long: tried there only for long prompts or after a filter, here after errors too',
   ])
     expect(left).toContain(text)
+  await expectLitellmKeys(json)
+  expect((await json(...words, '--yes')).keys.every(({ state }: Json) => state === 'carried')).toBe(true)
+  const config = await configOf(configFile, ['RESEARCH_KEY', 'OPENAI_2_KEY'])
+  expect(faultsOf(config)).toEqual([])
+  expectLitellmModels(config)
+  const server = { config, dataDir, account: 'Research' }
+  expect(await callAs(theirSecrets.alice, 'good', server)).toBeLessThan(87_654_321_099)
+  expect(await statusOf(callAs(theirSecrets.bob, 'best', server))).toBe(403)
+  expect(await statusOf(callAs(theirSecrets.disabled, 'best', server))).toBe(403)
+})
+
+/** Keys with the lowest of the limits that applied to them. */
+async function expectLitellmKeys(json: (...words: string[]) => Promise<Json>): Promise<void> {
   expect(await json('keys', 'show', 'research-main')).toMatchObject({
     account: 'Research',
     models: ['best'],
-    requests_per_minute: 60,
+    requests_per_minute: 50,
+    tokens_per_minute: 900,
     budget_usd: '10.00',
     budget_period: 'week',
     hint: 'sk-…b3Ab',
@@ -337,22 +434,51 @@ test('LiteLLM moves in by the hashes of its keys, with what is left of its budge
     budget_usd: null,
     expires_at: null,
   })
-  expect((await json(...words, '--yes')).keys.every(({ state }: Json) => state === 'carried')).toBe(true)
-  const config = await configOf(configFile, ['RESEARCH_KEY', 'OPENAI_2_KEY'])
-  expect(faultsOf(config)).toEqual([])
+  expect(await json('keys', 'show', 'of-tier')).toMatchObject({
+    models: ['by-file'],
+    requests_per_minute: 30,
+    tokens_per_minute: 5_000,
+    concurrency: 2,
+    budget_usd: '8.00',
+    budget_period: 'week',
+  })
+  expect(await json('keys', 'show', 'of-member')).toMatchObject({
+    account: 'Research',
+    models: ['best'],
+    requests_per_minute: 20,
+    budget_usd: '2.00',
+    budget_period: 'month',
+  })
+  expect(await json('keys', 'show', 'of-project')).toMatchObject({ status: 'paused', models: ['best'] })
+  expect(await json('accounts', 'show', 'Dave')).toMatchObject({ note: 'e-mail dave@example.com' })
+}
+
+function expectLitellmModels(config: Config): void {
   expect(config.models).toMatchObject({
-    best: {
+    best: { route: ['best:1', 'home', 'long:1'] },
+    'best:1': {
       upstream: { openai: 1, 'openai-2': 2 },
       price: { per_1m_input_tokens: '1.00', per_1m_output_tokens: '4.00' },
     },
-    'built-in': { route: ['built-in:1', 'best'] },
+    'built-in': { route: ['built-in:1', 'best:1'] },
     'built-in:1': { upstream: 'openai', upstreamModel: 'gpt-4.1-mini' },
+    'by-file': {
+      route: ['by-file:1', 'home', 'best:1'],
+      fallback: { on: ['too_long', 'empty', 'filtered'] },
+    },
+    'by-file:1': { upstream: 'openai', price: { per_1m_input_tokens: '0.15', per_1m_output_tokens: '0.60' } },
+    'long:1': {
+      price: {
+        per_1m_input_tokens: '1.00',
+        per_1m_output_tokens: '4.00',
+        above_200k: { per_1m_input_tokens: '2.00', per_1m_output_tokens: '6.00' },
+      },
+    },
+    home: { free: true },
   })
   expect(config.aliases).toEqual({ good: 'best' })
-  const server = { config, dataDir, account: 'Research' }
-  expect(await callAs(theirSecrets.alice, 'good', server)).toBeLessThan(87_654_321_099)
-  expect(await statusOf(callAs(theirSecrets.bob, 'best', server))).toBe(403)
-})
+  expect(config.plans).toEqual({ 'allowance-5.00-month': { allowance: { usd: '5.00', per: 'month' } } })
+}
 
 for (const kind of theirKinds)
   test(`what is read of ${kind} is of one moment and of one database`, async () => {

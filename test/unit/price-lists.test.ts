@@ -3,16 +3,15 @@
 
 import { expect, test } from 'bun:test'
 import { shippedKinds, shippedList } from '../../cli/configuration/shipped-lists'
+import { amountOf, entriesIn, type Price, Unbillable } from '../../cli/import/litellm-costs'
 import { priceLeaps } from '../../src/config/models/price-leaps'
 import { type PriceConfig, priceListOf } from '../../src/config/models/prices'
 import { withVendorLists } from '../../src/config/models/vendor-lists'
 import { type Config, faultsOf } from '../../src/config/schema'
 import { billByTariff, hasPrice, heldNano, tableNano, tariffOfVariant } from '../../src/contract/prices'
 import { addQuantities, type Quantities, rowOf, type Unit } from '../../src/contract/units'
-import { amountOf, type Price, Unbillable } from '../../tools/prices/cost-fields'
 import { listOf, type VendorList, withLeastPrices } from '../../tools/prices/entries'
 import { disagreements, withoutDisagreements } from '../../tools/prices/guards'
-import { entriesIn } from '../../tools/prices/sources'
 import { type Vendor, vendors } from '../../tools/prices/vendors'
 import { createRandom, seedOf } from '../support/random'
 

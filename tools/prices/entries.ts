@@ -1,13 +1,19 @@
 // Makes the list of a vendor from the entries of the first source. A model that cannot be billed, or that has ended, is left out
 // with its reason: nothing is guessed.
 
+import {
+  type Entry,
+  type Price,
+  priceOf,
+  servedEntry,
+  Unbillable,
+  withLeast,
+} from '../../cli/import/litellm-costs'
 import builtIn from '../../gateway.config'
 import { priceFaults } from '../../src/config/models/prices'
 import { rowOf } from '../../src/contract/units'
 import { families as known } from '../../src/families'
 import { knownModel } from '../../src/families/traits/known-models'
-import { type Price, priceOf, Unbillable, withLeast } from './cost-fields'
-import type { Entry } from './sources'
 import { unservedModes, type Vendor } from './vendors'
 
 /** A model as the list has it: settings of a model of the configuration. */
@@ -94,7 +100,7 @@ function modelOf(vendor: Vendor, id: string, entry: Entry): ListedModel {
   const [, reason] = vendor.unserved?.find(([names]) => names.test(id)) ?? []
   if (reason !== undefined) throw new Unbillable(reason)
   const families = familiesOf(vendor, entry)
-  const read = entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
+  const read = servedEntry(entry)
   const serving = families.flatMap((name) => known.get(name) ?? [])
   const needed = serving.flatMap(({ units }) => units.flat().map((unit) => rowOf(unit).key))
   const searchPrice = families.some((name) => COUNTS_SEARCHES.has(name))
@@ -142,36 +148,6 @@ function familiesOf(
 function isByHand(kind: string, id: string): boolean {
   const models = Object.entries<{ upstream: string; upstreamModel?: string }>(builtIn.models)
   return models.some(([own, { upstream, upstreamModel = own }]) => upstream === kind && upstreamModel === id)
-}
-
-/** The entry of a model that makes vectors, without the prices of pictures, sound and videos: the families send it text only. */
-function ofText(entry: Entry): Entry {
-  const others = Object.entries(entry).filter(([field]) => !/^input_cost_per_(image|audio|video)/.test(field))
-  return Object.fromEntries(others)
-}
-
-/**
- * The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. Speech has no
- * text out, whatever the source says of it.
- */
-function withoutEstimate(entry: Entry): Entry {
-  const isSpeech = entry.mode === 'audio_speech' && entry.output_cost_per_audio_token !== undefined
-  const estimates = [
-    ...(entry.input_cost_per_audio_token === undefined ? [] : ['input_cost_per_second']),
-    ...(isSpeech ? ['output_cost_per_second', 'output_cost_per_token'] : []),
-  ]
-  return Object.fromEntries(Object.entries(entry).filter(([field]) => !estimates.includes(field)))
-}
-
-/**
- * The entry of a model that reads sound as that of one that does not, where sound that is read from a cache has a price of its
- * own: there is no unit of it.
- */
-function withoutSound(entry: Entry): Entry {
-  if (!Object.keys(entry).some((field) => field.startsWith('cache_read_input_audio_token_cost'))) return entry
-  if (entry.mode !== 'chat') throw new Unbillable('sound that is read from a cache has no unit here')
-  const others = Object.entries(entry).filter(([field]) => !/audio/.test(field))
-  return { ...Object.fromEntries(others), supports_audio_input: false }
 }
 
 function endOf({ prefix, ended }: Vendor, id: string, entry: Entry): ModelEnd | undefined {

@@ -1,9 +1,9 @@
 // Compares the two sources of prices: a model on which they disagree is left out until a person has decided. It must never choose
 // a price itself.
 
+import type { Price } from '../../cli/import/litellm-costs'
 import { fineAmount } from '../../src/config/models/price-leaps'
 import type { PriceKey } from '../../src/contract/units'
-import type { Price } from './cost-fields'
 import type { VendorList } from './entries'
 import type { Opinion } from './sources'
 

@@ -4,6 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Entry, entriesIn } from '../../cli/import/litellm-costs'
 
 interface Pin {
   name: string
@@ -30,9 +31,6 @@ export const SECOND: Pin = {
   sha256: '5f4d8e175a91cf23cac17da33a4daa60a6a6c49525109c97e93db220d5197206',
 }
 
-/** An entry of the first list. Numbers are the texts that the file has: a float never comes between. */
-export type Entry = Readonly<Record<string, unknown>>
-
 /** A model of the second list: dollars by its own names of units, for short prompts and for longer ones. */
 export interface Opinion {
   contextTokens: number | null
@@ -43,14 +41,6 @@ export interface Opinion {
 export async function readFirst(): Promise<ReadonlyMap<string, Entry>> {
   const folder = await installed(FIRST)
   return entriesIn(await Bun.file(join(folder, FIRST.file)).text())
-}
-
-/** Parses the list with each number as its own text, such as `1.25e-07`. */
-export function entriesIn(text: string): ReadonlyMap<string, Entry> {
-  const list = JSON.parse(text, (_key, value, context?: { source?: string }) =>
-    typeof value === 'number' ? (context?.source ?? String(value)) : value,
-  ) as Record<string, Entry>
-  return new Map(Object.entries(list).filter(([name]) => name !== 'sample_spec'))
 }
 
 /** What the second list says of models, by `provider/model`. */

@@ -19,6 +19,9 @@ export const theirSecrets = {
   gone: `sk-${'Ij7'.repeat(16)}`,
   lasting: `sk-${'Kl8'.repeat(16)}`,
   disabled: `sk-${'Mn9'.repeat(16)}`,
+  otherGroup: `sk-${'Op1'.repeat(16)}`,
+  eitherGroup: `sk-${'Qr2'.repeat(16)}`,
+  noGroup: `sk-${'St3'.repeat(16)}`,
 }
 const bare = (secret: string) => secret.slice('sk-'.length)
 
@@ -27,7 +30,7 @@ const MOST_INTEGER = 9_223_372_036_854_775_807n
 
 /** The types of columns that are no texts, as GORM makes them. */
 const numbers =
-  /^(id|user_id|role|status|quota|used_quota|redeemed_time|used_user_id|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time)$/
+  /^(id|user_id|role|status|quota|used_quota|redeemed_time|used_user_id|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time|aff_quota|plan_id|amount_total|amount_used|start_time|end_time|total_amount)$/
 const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/
 
 /** Databases that One API and New API run on. */
@@ -59,15 +62,15 @@ async function makeDatabase(kind: TheirDatabase, tables: Rows): Promise<string> 
   const place = await emptyDatabase(kind)
   const dialect = DIALECTS[kind]
   const quoted = (name: string) => `${dialect.quote}${name}${dialect.quote}`
-  const typeOf = (name: string) => {
-    if (numbers.test(name)) return dialect.number
+  const typeOf = (name: string, value: Value | undefined) => {
+    if (numbers.test(name) && typeof value !== 'string') return dialect.number
     if (switches.test(name)) return dialect.switch
     if (name === 'deleted_at') return dialect.time
     return name === 'key' ? dialect.key : dialect.text
   }
   const statements = Object.entries(tables).flatMap(([table, rows]) => {
     const names = Object.keys(rows[0] ?? {})
-    const columns = names.map((name) => `${quoted(name)} ${typeOf(name)}`)
+    const columns = names.map((name) => `${quoted(name)} ${typeOf(name, rows[0]?.[name])}`)
     const inserts = rows.map((row) => {
       const values = names.map((name) => literal(row[name] ?? null, kind))
       return `insert into ${quoted(table)} values (${values.join(', ')})`
@@ -118,7 +121,7 @@ function channels(baseUrl: string, isNew: boolean) {
     base_url: baseUrl,
     other: '',
     models: '',
-    group: 'default',
+    group: 'default,vip',
     model_mapping: '',
     priority: 0,
     ...(isNew
@@ -146,6 +149,10 @@ function channels(baseUrl: string, isNew: boolean) {
     channel(3, { name: 'last', models: 'gpt-4.1-mini,never-priced,half-priced,below-nothing', priority: 1 }),
     channel(4, { name: 'asleep', models: 'gpt-4.1-mini', status: 2 }),
     channel(5, { name: 'draws', type: isNew ? 2 : 18, models: 'mj_imagine' }),
+    // What only the vip's group has: a model, a channel of a model that others have too, and other channels for one.
+    channel(6, { name: 'best', models: 'vip-only,gpt-4.1-mini,apart', group: 'vip' }),
+    channel(7, { name: 'cheap', models: 'apart', group: 'default' }),
+    channel(8, { name: 'home', type: isNew ? 4 : 30, models: 'llama-at-home', group: 'default' }),
   ]
 }
 
@@ -189,12 +196,12 @@ export function makeOneApi(
     ...row,
   })
   const limits = isNew
-    ? { model_limits_enabled: true, model_limits: 'Best-Chat,dall-e-3', allow_ips: '10.0.0.0/8' }
-    : { models: 'Best-Chat,dall-e-3', subnet: '10.0.0.0/8' }
+    ? { model_limits_enabled: true, model_limits: 'Best-Chat,dall-e-3', allow_ips: '10.0.0.0/8\n127.0.0.1' }
+    : { models: 'Best-Chat,dall-e-3', subnet: '10.0.0.0/8,127.0.0.1/32' }
   return makeDatabase(kind, {
     users: [
-      user(1, 'alice', { quota: 1_234_567, group: 'vip' }),
-      user(2, 'Bob Müller', { status: 2, quota: 500_000, display_name: 'Bob' }),
+      user(1, 'alice', { quota: 1_234_567, group: 'vip', email: 'alice@example.com' }),
+      user(2, 'Bob Müller', { status: 2, quota: 500_000 }),
       user(3, 'gone', isNew ? { deleted_at: '2026-01-01 00:00:00' } : { status: 3 }),
       user(4, 'debtor', { quota: -10 }),
     ],
@@ -215,8 +222,43 @@ export function makeOneApi(
     channels: channels(baseUrl, isNew),
     options: options(isNew),
     redemptions: redemptions(isNew),
+    ...(isNew && subscriptionsOfNewApi),
   })
 }
+
+/** The rows of model/subscription.go: one that is renewed each month, one that is not, and one that has ended. */
+const subscriptionsOfNewApi: Rows = {
+  subscription_plans: [
+    { id: 1, title: 'Pro', total_amount: 10_000_000, quota_reset_period: 'monthly' },
+    { id: 2, title: 'Once', total_amount: 500_000, quota_reset_period: 'never' },
+  ],
+  user_subscriptions: [
+    [1, 1, 10_000_000, 2_500_000, 4_000_000_000, 'active'],
+    [4, 2, 500_000, 100_000, 4_000_000_000, 'active'],
+    [4, 2, 500_000, 0, 1_700_000_000, 'active'],
+    [4, 2, 500_000, 0, 4_000_000_000, 'cancelled'],
+  ].map(([user = 0, plan = 0, total = 0, used = 0, end = 0, status = ''], index) => ({
+    id: index + 1,
+    user_id: user,
+    plan_id: plan,
+    amount_total: total,
+    amount_used: used,
+    start_time: 1_600_000_000,
+    end_time: end,
+    status,
+  })),
+}
+
+/** Statements that give the debtor tokens of other groups, as New API has them. */
+export const tokensOfGroups = [
+  [11, theirSecrets.otherGroup, 'vip'],
+  [12, theirSecrets.eitherGroup, 'auto'],
+  [13, theirSecrets.noGroup, 'cheap'],
+].map(
+  ([id = '', secret = '', group = '']) =>
+    `insert into tokens (id, user_id, key, status, name, expired_time, unlimited_quota, "group")
+      values (${id}, 4, '${bare(String(secret))}', 1, 'of ${group}', -1, 1, '${group}')`,
+)
 
 /** A code in clear text, as both keep it. */
 export const theirCode = '0f8fad5bd9cb469fa16570867728950e'
@@ -249,32 +291,48 @@ function options(isNew: boolean): Rows[string] {
     {
       key: 'ModelRatio',
       value:
-        '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1,"half-priced":1,"below-nothing":-1}',
+        '{"gpt-4.1-mini":0.2,"Best-Chat":0.3,"never-priced-either":1,"half-priced":1,"below-nothing":-1,"vip-only":5,"apart":1}',
     },
-    { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5}' },
-    { key: 'GroupRatio', value: '{"default":1,"vip":0.8}' },
+    { key: 'CompletionRatio', value: '{"gpt-4.1-mini":4,"Best-Chat":5,"vip-only":1,"apart":1}' },
+    { key: 'GroupRatio', value: '{"default":1,"vip":0.8,"cheap":0.5}' },
+    ...(isNew ? [{ key: 'UserUsableGroups', value: '{"default":"","vip":""}' }] : []),
     ...(isNew ? [{ key: 'CacheRatio', value: '{"gpt-4.1-mini":0.25}' }] : []),
   ]
 }
 
-/** The PostgreSQL of LiteLLM, of the models of schema.prisma that hold keys and their owners. */
+/** The PostgreSQL of LiteLLM, of the models of schema.prisma that hold keys, their owners and their budgets. */
 export async function makeLitellm(): Promise<string> {
   const place = await postgresUrl()
   const hash = (secret: string) => `'${hashSecret(secret)}'`
   await runAll(place, [
+    `create table "LiteLLM_BudgetTable" ("budget_id" text primary key, "max_budget" double precision, "tpm_limit" bigint,
+      "rpm_limit" bigint, "max_parallel_requests" integer, "budget_duration" text)`,
+    `create table "LiteLLM_OrganizationTable" ("organization_id" text primary key, "organization_alias" text, "budget_id" text)`,
     `create table "LiteLLM_TeamTable" ("team_id" text primary key, "team_alias" text, "max_budget" double precision,
       "spend" double precision not null default 0, "models" text[], "budget_duration" text,
-      "blocked" boolean not null default false)`,
+      "blocked" boolean not null default false, "tpm_limit" bigint, "rpm_limit" bigint, "organization_id" text)`,
     `create table "LiteLLM_UserTable" ("user_id" text primary key, "user_alias" text, "user_email" text,
       "max_budget" double precision, "spend" double precision not null default 0, "models" text[], "budget_duration" text)`,
+    `create table "LiteLLM_TeamMembership" ("user_id" text, "team_id" text, "spend" double precision, "budget_id" text)`,
+    `create table "LiteLLM_ProjectTable" ("project_id" text primary key, "project_alias" text, "budget_id" text, "models" text[],
+      "blocked" boolean not null default false)`,
+    `create table "LiteLLM_EndUserTable" ("user_id" text primary key, "budget_id" text, "blocked" boolean not null default false)`,
     `create table "LiteLLM_VerificationToken" ("token" text primary key, "key_name" text, "key_alias" text,
       "spend" double precision not null default 0, "expires" timestamp(3), "models" text[], "user_id" text, "team_id" text,
       "max_parallel_requests" integer, "metadata" jsonb not null default '{}', "blocked" boolean, "tpm_limit" bigint,
       "rpm_limit" bigint, "max_budget" double precision, "budget_duration" text, "model_max_budget" jsonb not null default '{}',
-      "created_at" timestamp(3) default now())`,
+      "budget_id" text, "project_id" text, "created_at" timestamp(3) default now())`,
     `create table "LiteLLM_ProxyModelTable" ("model_id" text primary key, "model_name" text not null, "litellm_params" jsonb)`,
-    `insert into "LiteLLM_TeamTable" values ('t-1', 'Research', 100, 12.345678901, '{best,"no such"}', null, false)`,
-    `insert into "LiteLLM_UserTable" values ('u-1', null, 'carol@example.com', 5, 1.5, '{}', '30d')`,
+    `create table "LiteLLM_Config" ("param_name" text primary key, "param_value" jsonb)`,
+    `insert into "LiteLLM_BudgetTable" values ('tier', 8, 5000, 30, 2, '7d'), ('member', 3, null, 20, null, null),
+      ('company', 1000, null, null, null, null)`,
+    `insert into "LiteLLM_OrganizationTable" values ('o-1', 'Company', 'company')`,
+    `insert into "LiteLLM_TeamTable" values ('t-1', 'Research', 100, 12.345678901, '{best,"no such"}', null, false, 900, 50, 'o-1')`,
+    `insert into "LiteLLM_UserTable" values ('u-1', null, 'carol@example.com', 5, 1.5, '{}', '30d'),
+      ('u-2', 'Dave', 'dave@example.com', 2, 0, '{}', null)`,
+    `insert into "LiteLLM_TeamMembership" values ('u-2', 't-1', 1, 'member')`,
+    `insert into "LiteLLM_ProjectTable" values ('p-1', 'Secret', 'tier', '{good}', true)`,
+    `insert into "LiteLLM_EndUserTable" values ('e-1', 'tier', false), ('e-2', null, false)`,
     `insert into "LiteLLM_VerificationToken" ("token", "key_name", "key_alias", "models", "team_id", "rpm_limit", "max_budget",
       "budget_duration") values (${hash(theirSecrets.alice)}, 'sk-...b3Ab', 'research-main', '{}', 't-1', 60, 10, '7d')`,
     `insert into "LiteLLM_VerificationToken" ("token", "key_name", "models", "user_id", "expires", "blocked")
@@ -283,7 +341,14 @@ export async function makeLitellm(): Promise<string> {
       values (${hash(theirSecrets.lasting)}, 'lasting', '{all-proxy-models}', 'u-1', '99999-01-01 00:00:00', ${MOST_INTEGER}, 1e300)`,
     `insert into "LiteLLM_VerificationToken" ("token", "models", "team_id")
       values (${hash(theirSecrets.gone)}, '{}', 'litellm-dashboard')`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "budget_id")
+      values (${hash(theirSecrets.limited)}, 'of-tier', '{cheap-ones}', 'u-1', 'tier')`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "team_id")
+      values (${hash(theirSecrets.spent)}, 'of-member', '{}', 'u-2', 't-1')`,
+    `insert into "LiteLLM_VerificationToken" ("token", "key_alias", "models", "user_id", "project_id")
+      values (${hash(theirSecrets.disabled)}, 'of-project', '{}', 'u-2', 'p-1')`,
     `insert into "LiteLLM_ProxyModelTable" values ('m-1', 'hidden', '{"model":"encrypted"}')`,
+    `insert into "LiteLLM_Config" values ('router_settings', '{"content_policy_fallbacks":[{"by-file":["best"]}]}')`,
   ])
   return place
 }
@@ -303,13 +368,35 @@ model_list:
     litellm_params: { model: openai/gpt-4.1-mini, api_base: ${baseUrl}, api_key: sk-literal, input_cost_per_token: 0.000001, output_cost_per_token: 4e-6, weight: 2 }
   - model_name: built-in
     litellm_params: { model: gpt-4.1-mini, api_base: ${baseUrl}, api_key: os.environ/RESEARCH_KEY }
+  - model_name: by-file
+    litellm_params: { model: openai/only-in-file, api_base: ${baseUrl}, litellm_credential_name: shared }
+    model_info: { access_groups: [cheap-ones] }
+  - model_name: long
+    litellm_params: { model: openai/gpt-4.1-mini, api_base: ${baseUrl}, api_key: os.environ/RESEARCH_KEY, input_cost_per_token: 1e-6, output_cost_per_token: 4e-6, input_cost_per_token_above_200k_tokens: 2e-6, output_cost_per_token_above_200k_tokens: 6e-6 }
+  - model_name: odd
+    litellm_params: { model: openai/gpt-4.1-mini, api_base: ${baseUrl}, api_key: os.environ/RESEARCH_KEY, input_cost_per_token: 1e-6, output_cost_per_token: 4e-6, output_cost_per_image: 0.1 }
+  - model_name: home
+    litellm_params: { model: ollama_chat/llama3 }
+  - model_name: hidden-key
+    litellm_params: { model: openai/gpt-4.1-mini, litellm_credential_name: stored }
   - model_name: unknown
     litellm_params: { model: sagemaker/thing }
   - model_name: openai/*
     litellm_params: { model: openai/* }
+credential_list:
+  - credential_name: shared
+    credential_values: { api_key: os.environ/RESEARCH_KEY }
 router_settings:
   model_group_alias: { good: best }
+  context_window_fallbacks: [{ best: [long] }]
 litellm_settings:
   fallbacks: [{ built-in: [best] }]
+  default_fallbacks: [home]
 `
 }
+
+/** A price file of LiteLLM. */
+export const litellmPrices = `{
+  "sample_spec": { "input_cost_per_token": 0 },
+  "openai/only-in-file": { "input_cost_per_token": 1.5e-07, "output_cost_per_token": 6e-07, "mode": "chat" }
+}`

@@ -1,12 +1,15 @@
-// Reads the cost fields of an entry of the first list as a price list of ours. Each field has a row here: the price that it
-// becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would under-bill.
+// Reads the cost fields of LiteLLM, in its price file and in its configuration, as a price list of ours. Each field has a row here:
+// the price that it becomes, or the reason why it does not matter. A field without a row makes the model unusable: guessing would
+// under-bill. The lists of prices/ are made by the same rows.
 
 import { FINE_DECIMALS, fineAmount } from '../../src/config/models/price-leaps'
 import { FACTOR_DECIMALS } from '../../src/contract/prices'
 import type { PriceKey } from '../../src/contract/units'
 import { formatDecimal } from '../../src/lib/money'
 import { isObject } from '../../src/lib/objects'
-import type { Entry } from './sources'
+
+/** The fields of a model in LiteLLM. Numbers are texts as the file has them: a float never comes between. */
+export type Entry = Readonly<Record<string, unknown>>
 
 /** The amounts of one prompt length: dollars by our names of prices. */
 type Amounts = Partial<Record<PriceKey, string>>
@@ -21,7 +24,7 @@ export interface Price extends Amounts {
 
 interface Row {
   key: PriceKey
-  /** What one of the source's unit is multiplied by. */
+  /** The factor from the source's unit to ours. */
   times: 1 | 60 | 1_000 | 1_000_000
 }
 
@@ -76,8 +79,51 @@ const OTHER_WAYS = ['batches', 'decisions', 'ultrafast']
 const STRUCTURED = ['tiered_pricing', 'search_context_cost_per_query']
 const FIELD = new RegExp(`^(.+?)(?:_above_(\\d+)k_tokens)?(?:_(${[...TIERS, ...OTHER_WAYS].join('|')}))?$`)
 
+/** The entries of a price file by their names, with each number as its own text, such as `1.25e-07`. */
+export function entriesIn(text: string): ReadonlyMap<string, Entry> {
+  const list = JSON.parse(text, (_key, value, context?: { source?: string }) =>
+    typeof value === 'number' ? (context?.source ?? String(value)) : value,
+  ) as Record<string, Entry>
+  return new Map(Object.entries(list).filter(([name]) => name !== 'sample_spec'))
+}
+
 /** Thrown for an entry by which this gateway could not bill; the message is the reason. */
 export class Unbillable extends Error {}
+
+/** An entry without the prices of what is never asked for here. Throws `Unbillable`. */
+export function servedEntry(entry: Entry): Entry {
+  return entry.mode === 'embedding' ? ofText(entry) : withoutSound(withoutEstimate(entry))
+}
+
+/** The entry of a model that makes vectors, without the prices of pictures, sound and videos: the families send it text only. */
+function ofText(entry: Entry): Entry {
+  const others = Object.entries(entry).filter(([field]) => !/^input_cost_per_(image|audio|video)/.test(field))
+  return Object.fromEntries(others)
+}
+
+/**
+ * The entry without the price of a minute where tokens of audio have one: the vendor estimates a minute by these. Speech has no
+ * text out, whatever the source says of it.
+ */
+function withoutEstimate(entry: Entry): Entry {
+  const isSpeech = entry.mode === 'audio_speech' && entry.output_cost_per_audio_token !== undefined
+  const estimates = [
+    ...(entry.input_cost_per_audio_token === undefined ? [] : ['input_cost_per_second']),
+    ...(isSpeech ? ['output_cost_per_second', 'output_cost_per_token'] : []),
+  ]
+  return Object.fromEntries(Object.entries(entry).filter(([field]) => !estimates.includes(field)))
+}
+
+/**
+ * The entry of a model that reads sound as that of one that does not, where sound that is read from a cache has a price of its
+ * own: there is no unit of it.
+ */
+function withoutSound(entry: Entry): Entry {
+  if (!Object.keys(entry).some((field) => field.startsWith('cache_read_input_audio_token_cost'))) return entry
+  if (entry.mode !== 'chat') throw new Unbillable('sound that is read from a cache has no unit here')
+  const others = Object.entries(entry).filter(([field]) => !/audio/.test(field))
+  return { ...Object.fromEntries(others), supports_audio_input: false }
+}
 
 interface PriceOptions {
   /** Prices that the list must have even if they are zero. */

@@ -129,7 +129,7 @@ function tookTooLong(): Error {
   return new Error('it took too long')
 }
 
-/** Waits for work that cannot be cut, or for the signal. The work goes on after that. */
+/** Waits for work that cannot be cut, or for the signal. The work continues after that. */
 async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   const cut = Promise.withResolvers<never>()
   const abort = () => cut.reject(signal.reason)

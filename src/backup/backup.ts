@@ -1,4 +1,4 @@
-// Makes a backup: a copy of the database of one moment, checked, as one compressed file. Whatever serves goes on. It must
+// Makes a backup: a copy of the database of one moment, checked, as one compressed file. Serving continues. It must
 // never leave a file under its name that was not read back and found right.
 
 import { createReadStream, createWriteStream } from 'node:fs'

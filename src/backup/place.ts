@@ -92,8 +92,8 @@ async function removeAbandoned(folder: string, now: number): Promise<void> {
 }
 
 /**
- * Moves a file to a path where nothing stands, on the same disk or another one, readable by its owner alone and synced.
- * Throws EEXIST if something stands there.
+ * Moves a file to a path where nothing exists, on the same disk or another one, readable by its owner alone and synced.
+ * Throws EEXIST if something exists there.
  */
 export async function moveNew(path: string, to: string): Promise<void> {
   await linkSynced(path, to).catch(async (error) => {

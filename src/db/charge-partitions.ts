@@ -3,10 +3,10 @@
 
 import { apply, type Db, type Statement, tryApply } from './db'
 
-/** Months that are made ahead, besides the one that has begun. */
+/** Months that are created ahead, in addition to the current one. */
 const MONTHS_AHEAD = 2
 
-/** The table in which ended charges stand. On a server without partitions it is a plain one, as on SQLite. */
+/** The table of ended charges. On a server without partitions it is a plain one, as on SQLite. */
 export async function tableOfCharges(db: Db): Promise<{ name: string; hasPartitions: boolean }> {
   if (db.kind === 'sqlite') return { name: 'ended_charges', hasPartitions: false }
   const [row] = await db.query({
@@ -38,7 +38,7 @@ export async function makeChargePartitions(db: Db, now: number): Promise<void> {
   }
 }
 
-/** Drops partitions of months that ended before a time, if all their charges stand at a position or before it. */
+/** Drops partitions of months that ended before a time, if all their charges are at a position or before it. */
 export async function dropClosedPartitions(
   db: Db,
   { position, endedBefore }: { position: number; endedBefore: number },

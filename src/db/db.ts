@@ -29,7 +29,7 @@ export interface Statement {
   parameters?: readonly Value[]
   /**
    * Requires at least one row to be hit, or the whole batch is undone: it names the state that the change expects. A text is the
-   * name that is reported if none is hit; `true` is for a guard that no caller has to tell from others.
+   * name that is reported if none is hit; `true` is for a guard that no caller has to distinguish.
    */
   guard?: boolean | string
   /** Data that the server's function for movements reads instead, by the names of its columns. */
@@ -78,7 +78,7 @@ export interface Db {
   batch(statements: readonly Statement[], options?: BatchOptions): Promise<BatchResult>
   /**
    * Moves money: like `batch` with the statements of the movement. Only what an end paid is among the rows for sure. A hold
-   * with nothing besides survives the end of the process at once, and a power failure once an end or a batch has followed.
+   * with nothing else survives the end of the process immediately, and a power failure once an end or a batch has followed.
    */
   move(movement: Movement): Promise<BatchResult>
   /**

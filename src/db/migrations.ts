@@ -18,7 +18,7 @@ const CLAIM = 'claim'
 
 /**
  * Brings the database to the newest version. Several processes may do that at once: the version row decides which one runs a
- * step. Each step is done wholly or not at all, so that one which was killed goes on with the next call. `guards` are read at the
+ * step. Each step is done wholly or not at all, so that an interrupted upgrade continues with the next call. `guards` are read at the
  * beginning and the end of each step; where one hits no row the step is undone, and the call throws `SchemaRefused`.
  */
 export async function migrate(db: Db, steps = migrations, guards: readonly Statement[] = []): Promise<void> {

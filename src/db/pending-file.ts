@@ -85,7 +85,7 @@ export class PendingFile implements PendingRecords {
     const bytes = Buffer.from(text)
     const length = HEAD + bytes.length
     if (this.descriptor === undefined || this.end + length + HEAD > this.size) return undefined
-    // With an end behind it: what stood there before must not be read as a record.
+    // Followed by an end: older bytes there must not be read as a record.
     const record = Buffer.alloc(length + HEAD)
     record.writeUInt32BE(bytes.length, 0)
     record.writeUInt32BE(checksum(bytes), 4)

@@ -20,7 +20,7 @@ export const TABLES: Step = [
   ...LIST_INDEXES,
 ]
 
-/** Functions that builds before 1.0 called. A node of such a build that finds none goes on with statements, one by one. */
+/** Functions that builds before 1.0 called. A node of such a build that finds none continues with single statements. */
 const EARLIER_FUNCTIONS = [
   ...[1, 2, 3, 4, 5].flatMap((version) =>
     ['move_money', 'move_single', 'end_charges'].map((name) => `${name}_${version}`),

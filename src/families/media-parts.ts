@@ -1,5 +1,5 @@
 // Parts of messages that hold sound or films: sound needs a price of its own, and a model that does not read a kind, by its
-// `inputModalities`, is never asked to. A model of which nothing is said is judged by its prices alone.
+// `inputModalities`, is never asked to. A model without such a list is judged only by its prices.
 
 import type { FieldRule, Model } from '../contract/family'
 import { GatewayError } from '../lib/errors'

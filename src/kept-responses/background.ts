@@ -1,5 +1,5 @@
 // Responses in the background: their events are read and kept while no caller waits, so that any caller of the account
-// can look, follow the stream from any event, or cancel. Reading must go on whatever callers do, because what the vendor
+// can look, follow the stream from any event, or cancel. Reading must continue whatever callers do, because what the vendor
 // makes is paid. The end of a response must be written in the batch that ends its charge: a response that was paid is
 // never shown as failed, and one that is shown as failed is never paid.
 

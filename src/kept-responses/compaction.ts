@@ -1,4 +1,4 @@
-// Compactions as they are continued: a sealed summary becomes a text again, and stands for what it summarizes. Whatever
+// Compactions as they are continued: a sealed summary becomes a text again, and replaces what it summarizes. Whatever
 // opens for the account must be read again, and nothing else.
 
 import type { AnswerContext } from '../contract/family'
@@ -20,7 +20,7 @@ export function continuedItems(items: readonly Item[], open: AnswerContext['open
   return [...compacted, ...items.slice(Math.max(0, made)).filter((item) => !isTrigger(item))]
 }
 
-/** Whether an item says what the model is to do: it goes on beside a summary of what was done. */
+/** Whether an item says what the model is to do: it stays next to a summary of what was done. */
 function outlivesSummary(item: Item): boolean {
   const { type = null, role } = item
   if (type === 'additional_tools' || type === 'configuration_update') return true
@@ -59,7 +59,7 @@ export function userMessagesOf(items: readonly Item[]): Item[] {
 
 /**
  * The answer to a request of a compaction, made of the response with the summary. A summary that was cut is not given: it
- * would stand for what it does not tell. Throws if there is no text.
+ * would replace content that it does not cover. Throws if there is no text.
  */
 export function compactionOf(
   response: object,

@@ -30,7 +30,7 @@ export interface ItemPage {
   limit: number
 }
 
-/** Bytes counted for a conversation besides its texts, so that the number of empty ones is limited too. */
+/** Bytes counted for a conversation in addition to its texts, so that the number of empty ones is limited too. */
 const ROW_BYTES = 512
 
 const metadataPlace = (id: string) => `conversations.metadata ${id}`
@@ -237,7 +237,7 @@ export async function itemsOnPage(
   const isForward = order === 'asc'
   let from = isForward ? -1 : Number.MAX_SAFE_INTEGER
   if (after !== null) {
-    // Of equal ids the last on the way, so that pages always go on.
+    // Of equal ids the last one, so that pages always advance.
     const [row] = await db.query({
       sql: `select ${isForward ? 'max' : 'min'}(position) as position from conversation_items
         where conversation = $1 and id = $2`,

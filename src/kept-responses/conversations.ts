@@ -1,5 +1,5 @@
 // Conversations: items that requests continue and append to. What a request is asked to continue must be whole, and what
-// it adds must stand there once its end can be read: it is written in the transaction that settles the charge.
+// it adds must be there once its end can be read: it is written in the transaction that settles the charge.
 
 import type { Statement } from '../db/db'
 import { GatewayError, invalidRequest } from '../lib/errors'
@@ -60,7 +60,7 @@ export async function requireConversation(
 }
 
 /**
- * The items of a conversation, which stand before a request's own. Throws 404 if it is not kept, and 400 if it is too
+ * The items of a conversation, which precede a request's own. Throws 404 if it is not kept, and 400 if it is too
  * long, or has one of the request's own items.
  */
 export async function recallConversation(

@@ -1,4 +1,4 @@
-// A cancel token: tells many listeners that something is no longer wanted, as an AbortController does, at less cost.
+// A cancel token: notifies many listeners that something is no longer wanted, as an AbortController does, at less cost.
 // There is one for each request and most are never used, so it must never cost more than its list of listeners.
 
 /** The part of a cancel token that its listeners see. An AbortSignal fits too. */

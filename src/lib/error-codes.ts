@@ -1,5 +1,5 @@
 // The codes of errors in one table: the statuses that they come with, what each means, and what helps. The page of error
-// codes is made of it, and the compiler finds an error whose code does not stand here. Vendors' own codes are relayed as
+// codes is made of it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
 // they are and are no part of it.
 
 interface ErrorFacts {

@@ -16,7 +16,7 @@ export interface ErrorDetails {
   /** The request field at fault, such as `messages[0].role`. */
   param?: string | null
   headers?: Record<string, string>
-  /** Facts for programs that speak the messages dialect, besides the text. */
+  /** Facts for programs that use the messages dialect, in addition to the message. */
   details?: Readonly<Record<string, unknown>> | undefined
   /** The vendor's own body, returned next to the error. */
   relayed?: Record<string, unknown> | undefined
@@ -88,7 +88,7 @@ export function invalidRequest(
 /** Things that have a code for their absence. */
 type Named = ErrorCode extends infer Code ? (Code extends `${infer What}_not_found` ? What : never) : never
 
-/** 404: there is no such thing; `what` is a word such as `key`. */
+/** 404: it does not exist; `what` is a word such as `key`. */
 export function notFound(what: Named, id: string | undefined): GatewayError {
   return new GatewayError(404, {
     code: `${what}_not_found`,

@@ -1,4 +1,4 @@
-// Finds field names that two readers of one body could take differently: a name that stands twice in an object (parsers
+// Finds field names that two readers of one body could take differently: a name that appears twice in an object (parsers
 // keep the first, the last or both), and a name that differs from a known field only by case (Go's encoding/json
 // accepts it). What is billed must never differ from what any reader of the body sees. Free-form objects, such as JSON
 // schemas, may use any names, but none twice.
@@ -6,7 +6,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { decodeKey, skipString } from './json/json'
 
-/** The number of members of all objects in a parsed value. Fewer than in the text means that a name stands twice. */
+/** The number of members of all objects in a parsed value. Fewer than in the text means that a name appears twice. */
 export function countMembers(value: unknown): number {
   let count = 0
   if (Array.isArray(value)) {
@@ -30,7 +30,7 @@ interface Level {
 }
 
 /**
- * The path of the first field, such as `messages[0].content`, that stands twice in its object. `text` must be valid
+ * The path of the first field, such as `messages[0].content`, that appears twice in its object. `text` must be valid
  * JSON.
  */
 export function findDuplicate(text: string): string | undefined {

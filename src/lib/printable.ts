@@ -11,7 +11,7 @@ export function printable(text: string): string {
   )
 }
 
-/** A value that stands within a line: line feeds and tabs are escaped too. */
+/** A value within a line: line feeds and tabs are escaped too. */
 export function printableValue(text: string): string {
   return text.replace(CONTROLS, escapeOf)
 }

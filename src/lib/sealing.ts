@@ -1,5 +1,5 @@
 // Text that only this gateway can read back and nobody can change: AES-256-GCM under keys that can be replaced. Opening
-// must never throw, nor tell why it failed: what is opened comes from callers.
+// must never throw or say why it failed: sealed texts come from callers.
 
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
 

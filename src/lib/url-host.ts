@@ -1,8 +1,8 @@
-// Hosts as they stand in addresses, where an IPv6 address has brackets. Pure: no name is looked up.
+// Hosts as addresses have them: an IPv6 address has brackets. Pure: no name is looked up.
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
 
-/** A host name or IP address as it stands in an address: `[::1]` for `::1`. */
+/** A host name or IP address in the form for addresses: `[::1]` for `::1`. */
 export function inBrackets(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }

@@ -21,7 +21,7 @@ export interface SavedFile {
   remove(): Promise<void>
 }
 
-/** The processes that have folders for uploads beside each other, by name. */
+/** The processes that have folders for uploads in one place, by name. */
 interface Processes {
   own: string
   others(): string[]

@@ -1,5 +1,5 @@
-// Bodies of requests and answers, kept beside the request log where the operator has asked for it: in a file of their own
-// beside SQLite, or in PostgreSQL. They stand there redacted, encrypted if there is a key, and for a time of their own. A
+// Bodies of requests and answers, kept with the request log if the operator has asked for it: in a file of their own
+// next to SQLite, or in PostgreSQL. They are redacted, encrypted if there is a key, and kept for their own time. A
 // request never waits for them, and they must not be seen anywhere else.
 
 import type { BodyLimits } from '../config/log'

@@ -26,7 +26,7 @@ export interface RequestFigures {
 const HOUR_MS = 3_600_000
 /** How long figures are kept, in milliseconds. */
 const KEEP_MS = 400 * 24 * HOUR_MS
-/** Models and upstreams that are told apart within an hour; further ones are counted together. */
+/** Models and upstreams that are counted separately within an hour; further ones are counted together. */
 const MOST_SERIES = 1_000
 const SAVED_AT_ONCE = 100
 

@@ -67,7 +67,7 @@ export function statusWords(status: number, errorCode: Value): string[] {
   return words
 }
 
-/** Whether a word stands for some rows. */
+/** Whether a word matches some rows. */
 export function isStatusWord(word: string): boolean {
   return word === FAILED || statusRange(word) !== undefined
 }

@@ -101,7 +101,7 @@ async function taskOfCharge(db: Db, charge: string): Promise<Task | undefined> {
 
 /**
  * Finds what was paid for requests after they were answered, as for a video: for pages of rows, each with requests that ended
- * earlier. Charges are read from the newest on, each once, and those are kept whose request may stand on a later page.
+ * earlier. Charges are read from the newest on, each once, and those are kept whose request may be on a later page.
  */
 class Costs {
   private readonly kept = new Map<string, Cost>()

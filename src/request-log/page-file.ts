@@ -9,7 +9,7 @@ import type { RequestReader, RequestStore } from './request-log'
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 
-/** The table. The terms stand before the rows, which need not be read then. */
+/** The table. The terms precede the rows, so that these need not be read. */
 const TABLES = [
   `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
     ended_at integer not null, terms text not null, rows text not null)`,

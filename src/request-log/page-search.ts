@@ -20,10 +20,10 @@ import { COLUMNS, endedInError, type LoggedRequest, loggedRequestOf } from './ro
 /** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
 const SLICE_PAGES = 256
 const ROWS_A_TURN = 512
-/** Pages and rows that a list looks at in vain or not, at most. */
+/** The most pages and rows that a list reads, matching or not. */
 const MOST_PAGES = 50_000
 const MOST_ROWS = 200_000
-/** Pages that may stand in another order than they ended in, because several nodes store them. */
+/** Pages that may be in another order than they ended in, because several nodes store them. */
 const NEIGHBOURS = 64
 /** How far the clock that made an id, and those of two processes, may be from each other, in milliseconds. */
 const CLOCKS_MS = 60_000

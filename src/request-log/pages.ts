@@ -1,5 +1,5 @@
 // Pages of the request log. A batch of rows is one page of JSON, because a row of the database for each takes many times as
-// long, and an index of rows or terms too. A page says which keys, models and so on stand in it: a list takes the rows of
+// long, and an index of rows or terms too. A page says which keys, models and so on it has: a list takes the rows of
 // those pages only that can have some of its own.
 
 import { type Db, type Statement, tryApply } from '../db/db'
@@ -68,7 +68,7 @@ interface PageHead {
 
 /**
  * Joins small pages behind a number, as a gateway with little traffic writes them: otherwise a look at many rows is one
- * at as many pages. Returns the number behind which to go on the next time. `lock` keeps other processes from it.
+ * at as many pages. Returns the number after which to continue the next time. `lock` keeps other processes from it.
  */
 export async function joinPages(db: Db, from: number, lock: readonly Statement[] = []): Promise<number> {
   let after = from

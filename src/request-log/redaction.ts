@@ -39,7 +39,7 @@ export interface RedactionRules {
   maxLength: number
 }
 
-/** The rules of an operator: fields by name, besides those that are always taken out. */
+/** The rules of an operator: fields by name, in addition to those that are always removed. */
 export function redactionRules(fields: readonly string[], maxLength: number): RedactionRules {
   return { names: new Set([...SECRET_NAMES, ...fields.map((field) => field.toLowerCase())]), maxLength }
 }
@@ -51,7 +51,7 @@ export function redacted(text: string, rules: RedactionRules, bytes: number = te
   return isWhole && text.length >= bytes ? kept.text : `${kept.text}… [${bytes} bytes in all]`
 }
 
-/** Reads a text string by string: names before a colon, and values, wherever they stand. */
+/** Reads a text string by string: names before a colon, and values, anywhere. */
 class KeptText {
   text = ''
   private at = 0
@@ -101,7 +101,7 @@ class KeptText {
     this.at = endOfValue(from, this.at)
   }
 
-  /** The value of a string, as it stands between its quotes. */
+  /** The value of a string, as written between its quotes. */
   private valueOf(raw: string): string {
     if (isMedia(raw)) return `[${raw.length} characters of media]`
     const part = raw.slice(0, this.room())

@@ -297,8 +297,8 @@ export function quantitiesOfRow({
 }
 
 /**
- * Whether a request failed: its caller was told of an error, by a status from 400 on or, where an answer had begun with 200, in
- * the stream. A caller who left was told of nothing.
+ * Whether a request failed: its caller got an error, by a status from 400 on or, where an answer had begun with 200, in
+ * the stream. A caller that disconnected got none.
  */
 export function endedInError(status: number, errorCode: Value): boolean {
   return status >= 400 || errorCode !== null

@@ -102,7 +102,7 @@ async function store(place: BackupPlace, path: string, name: string): Promise<vo
   })
 }
 
-/** The charges of a month, read once: for the archive, the sums, and the hashes of the checkpoints that they stand in. */
+/** The charges of a month, read once: for the archive, the sums, and the hashes of the checkpoints that cover them. */
 class MonthReading {
   charges = 0
   hash = ''
@@ -142,7 +142,7 @@ class MonthReading {
   }
 
   /**
-   * The checkpoints behind the month. What stands in one with charges of the month is read and hashed anew, in parts that end
+   * The checkpoints behind the month. Charges that one covers together with the month's are read and hashed again, in parts that end
    * with the months which are closed next, so that it is read once for all of them.
    */
   async checkpointsBehind(ends: readonly number[]): Promise<Omit<Checkpoint, 'signature'>[]> {

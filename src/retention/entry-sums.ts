@@ -1,4 +1,4 @@
-// Adds charges up to the entries of a closing, from the lines of an archive: by whom they belong to, as it stands there in
+// Adds charges up to the entries of a closing, from the lines of an archive: by owner, as written there in
 // words. It must not know the database.
 
 import type { ArchivedCharge } from '../billing/ledger/charge-rows'

@@ -1,5 +1,5 @@
 // Which months can be closed: those that are wholly older than charges stay, from the first that has charges on. The last
-// charge of all stays open, because positions go on after it. It must never write.
+// charge of all stays open, because positions continue after it. It must never write.
 
 import { calendarPeriod } from '../billing/ledger/limits'
 import { closedPart } from '../billing/proofs/closings'

@@ -1,5 +1,5 @@
-// Removes charges that are closed, in small batches beside requests, and on PostgreSQL whole partitions. It must remove none
-// before its archive was found in place, and none that stands behind the closed part.
+// Removes charges that are closed, in small batches while requests are served, and on PostgreSQL whole partitions. It must remove none
+// before its archive was found in place, and none after the closed part.
 
 import type { BackupPlace } from '../backup/place'
 import { type Closing, closedPart, closingsOf } from '../billing/proofs/closings'

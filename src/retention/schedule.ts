@@ -30,7 +30,7 @@ export type RetentionAnswer = RetentionReport | { error: string }
 export interface RetentionSchedule {
   /** Begins a run if one is due. */
   beat(): Promise<void>
-  /** Runs at once, and resolves when it is done. Rejects with NotClosed where it fails, or another run goes on. */
+  /** Runs at once, and resolves when it is done. Rejects with NotClosed if it fails, or if another run is in progress. */
   runNow(keepMonths: number): Promise<RetentionReport>
   stop(): void
 }

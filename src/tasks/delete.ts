@@ -24,7 +24,7 @@ const LOOK_MS = 250
 /** End of the id of a charge for a success after a failure; results may belong to the charge before. */
 const LATE = /:late$/
 
-/** Deletes a task. Throws 409 for one that goes on, and 503 if its results cannot be deleted now. */
+/** Deletes a task. Throws 409 if it is still running, and 503 if its results cannot be deleted now. */
 export async function deleteTaskOf(world: DeleteWorld, task: Task, leaves: () => boolean): Promise<void> {
   const ended = task.state === 'submitted' ? await stopAny(world, task, leaves) : task
   // Another request may have deleted it meanwhile, which is what was asked for.

@@ -41,7 +41,7 @@ export interface TaskFilter {
   model?: string
   account?: string
   keyId?: string
-  /** How the delivery of its webhook stands. */
+  /** The state of the delivery of its webhook. */
   webhook?: Webhook['state']
   since?: number
   /** Only tasks after this one in the list. */

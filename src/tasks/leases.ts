@@ -61,7 +61,7 @@ export async function claimDue(
 ): Promise<Task[]> {
   const [rows = []] = await apply(db, [
     {
-      // The conditions stand twice because another node may have taken a row between the choice and the change. The second
+      // The conditions are repeated because another node may have taken a row between the choice and the change. The second
       // time the state is said by its end: by the index of states SQLite would read every open task instead of those chosen.
       sql: `update tasks set lease_until = $3, fence = fence + 1,
           deadline_at = case when deadline_at = created_at then $2 + $5 else deadline_at end where id in (

@@ -107,7 +107,7 @@ export function deleteTask(id: string): Statement {
   }
 }
 
-/** Deletes a task that has ended, with all that it tells. False if it runs, again or still, or is gone. */
+/** Deletes a task that has ended, with all its data. False if it runs, again or still, or is gone. */
 export async function deleteEnded(db: Db, id: string): Promise<boolean> {
   return tryApply(db, [
     {

@@ -18,7 +18,7 @@ export class Receivers {
   at({ origin: name, href }: URL, address: string): Origin {
     const key = `${name} ${address}`
     const origin = this.origins.get(key) ?? this.transport.open(href, { address })
-    // A map keeps the order of insertion, so the most recently used stands last.
+    // A map keeps the order of insertion, so the most recently used is last.
     this.origins.delete(key)
     this.origins.set(key, origin)
     for (const [oldest, unused] of this.origins) {

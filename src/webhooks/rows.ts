@@ -6,7 +6,7 @@ import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
 import type { EncodedTable } from '../db/encryption/reencryption'
 
-/** How a delivery stands. */
+/** The state of a delivery. */
 export const DELIVERY_STATES = ['pending', 'delivered', 'failed'] as const
 
 export interface Webhook {
@@ -157,7 +157,7 @@ export async function claimWebhooks(
   const due = `state = 'pending' and next_at <= $1 and lease_until <= $1`
   const [rows = []] = await apply(db, [
     {
-      // The conditions stand twice because another node may have taken a row between the choice and the change.
+      // The conditions are repeated because another node may have taken a row between the choice and the change.
       sql: `update webhooks set lease_until = $2, fence = fence + 1 where id in (
           select id from webhooks where ${due} ${others} order by next_at limit $3)
         and ${due} returning *`,

@@ -60,7 +60,7 @@ const MAX_RETRY_AFTER_MS = 24 * HOUR
 const TIMEOUT_MS = 20 * SECOND
 /** Longer than an attempt with its look-up may take, so that only a node that died loses a lease. */
 const LEASE_MS = 60 * SECOND
-/** How long running deliveries may go on when the gateway stops. */
+/** How long running deliveries may continue when the gateway stops. */
 const STOP_GRACE_MS = 2 * SECOND
 /**
  * Deliveries that run at a time: all, those of one account (which may have any number of hosts), and those to one host.

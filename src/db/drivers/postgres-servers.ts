@@ -19,7 +19,7 @@ export interface Connections {
 }
 
 interface ConnectionOptions {
-  /** Connections beside that of the groups, where the address sets no limit. */
+  /** Connections in addition to that of the groups, if the address sets no limit. */
   poolSize: number
   connectTimeoutSeconds: number
   /** How long a server may answer nothing while something is asked of it. */
@@ -36,7 +36,7 @@ interface ConnectionOptions {
 /** Which servers may be used: any, or one that takes changes. */
 type Target = 'any' | 'read-write'
 
-/** Where a server stands in the life of its database: a copy begins a new timeline when it is promoted. */
+/** The position of a server in the history of its database: a copy begins a new timeline when it is promoted. */
 interface Descent {
   /** The name that a database keeps in all its copies. */
   system: string
@@ -205,7 +205,7 @@ export class PostgresServers {
     return { found: found.filter((each) => each !== undefined), refusal }
   }
 
-  /** Where a server stands that can be used. */
+  /** The position of a server that can be used. */
   private async ask(probe: SQL): Promise<Descent | 'read-only' | undefined> {
     const watch = watchSilence(this.options.silenceMs, () => void probe.close({ timeout: 0 }))
     const [row] = await watch.during(() => probe.unsafe('show transaction_read_only'))

@@ -200,7 +200,7 @@ async function run(connection: { unsafe: SQL['unsafe'] }, statement: Statement) 
   return { hits: rows.count, found: rows.map(toRow) }
 }
 
-/** Runs a transaction, and tells how long it took. */
+/** Runs a transaction, and returns how long it took. */
 async function commit<Result>(db: Db, work: () => Promise<Result>): Promise<Result> {
   const at = db.onCommit && performance.now()
   const result = await repeated(work)

@@ -62,7 +62,7 @@ export function requireWholeLog(path: string): void {
 }
 
 /**
- * Why the write-ahead log beside a database has lost commits that were synced to the disk; undefined if it has not. SQLite
+ * Why the write-ahead log of a database has lost commits that were synced to the disk; undefined if it has not. SQLite
  * itself reads such a log up to the damage and takes the rest for never written. A power failure alone leaves only a few
  * commits that are not whole, because nearly each is synced before the next is written. Other processes may write meanwhile.
  */
@@ -75,7 +75,7 @@ export function logFault(path: string): string | undefined {
   return `${log} is damaged: ${lost} commits in it can no longer be read`
 }
 
-/** Commits of the log's present round that stand behind its first damage. */
+/** Commits of the log's present round that follow its first damage. */
 function lostCommits(log: string, size: number): number {
   let file: number
   try {
@@ -113,7 +113,7 @@ function lostBehind(header: Buffer, file: number, size: number): number {
   for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
     const frame = readAt(file, at, isWhole ? frameBytes : FRAME_HEADER_BYTES)
     const isOfRound = header.compare(frame, 8, 16, 16, 24) === 0
-    // An older round stands behind the present one, unless it is the mark of the round that is damaged.
+    // An older round follows the present one, unless it is the mark of the round that is damaged.
     if (!isOfRound) isWhole = false
     else if (isWhole) {
       sum = checksum(sum, frame.subarray(0, 8), littleEndian)

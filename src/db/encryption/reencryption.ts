@@ -12,7 +12,7 @@ export interface EncodedTable {
   /** The columns of the primary key, in order. */
   primaryKey: readonly string[]
   columns: readonly string[]
-  /** The column that tells rows apart in places. */
+  /** The column that identifies rows in places. */
   id: string
   /** The place of a column's text, for the row with this id. */
   placeOf(id: string, column: string): string
@@ -81,7 +81,7 @@ export class Reencryption {
   }
 
   /**
-   * For every few seconds: tells other processes that the key of this one is in use. When no process uses another key any
+   * Call it every few seconds: it shows other processes that the key of this one is in use. When no process uses another key any
    * more, brings all rows under this one; a file that must be rewritten for it waits for the next start.
    */
   async beat(): Promise<void> {

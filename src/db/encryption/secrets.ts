@@ -17,7 +17,7 @@ export async function secretOf(db: Db, name: string, make: () => string, now: nu
 }
 
 /**
- * The secret of this name, created on first use; undefined if it stands there in clear though a key is set, whenever that was
+ * The secret of this name, created on first use; undefined if it is stored in clear text although a key is set, whenever that was
  * set: for a secret that proves something to the operator, which clear text in the database cannot.
  */
 export async function encryptedSecretOf(

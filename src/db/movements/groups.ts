@@ -9,7 +9,7 @@ import { arrayOfRecords, arrayOfTexts, movementRecord } from './records'
 const MOST_MOVEMENTS = 256
 const MOST_LENGTH = 8 * 1024 * 1024
 
-/** A group of so many movements tells of load. */
+/** A group of so many movements shows that there is load. */
 const LOAD_MOVEMENTS = 8
 /** Movements for which a call is no longer worth a pause, and the longest pause; none is longer than the call before it. */
 const ENOUGH_MOVEMENTS = 32

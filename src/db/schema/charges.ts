@@ -47,7 +47,7 @@ export const CHARGES: Step = [
     hash text not null unique,
     shape text not null
   )`,
-  // Sets of values of metadata, as JSON. -1 stands for those beyond the maximum.
+  // Sets of values of metadata, as JSON. -1 is for those beyond the maximum.
   `create table usage_metadata (
     id bigint primary key,
     hash text not null unique,

@@ -103,7 +103,7 @@ const stored = COLUMNS.map(([name, , expression = `new.${name}`]) => expression)
 export const ENDED_CHARGES: Step = [
   { postgres: 'create sequence charge_positions', otherwise: 'create sequence charge_positions' },
   {
-    // Rows lie in the order in which they were written.
+    // Rows are in the order in which they were written.
     sqlite: asTable('position integer primary key'),
     postgres: STORED,
     otherwise: asTable(`position bigint primary key default nextval('charge_positions')`),
@@ -112,7 +112,7 @@ export const ENDED_CHARGES: Step = [
   // Charges of months without a partition.
   { postgres: 'create table ended_charges_other partition of stored_charges default' },
   {
-    // Rows lie nearly in the order of position, so that an index of ranges of pages costs next to nothing.
+    // Rows are nearly in the order of position, so that an index of ranges of pages costs next to nothing.
     postgres: `create index charges_by_position on stored_charges
       using brin (position) with (pages_per_range = 32, autosummarize = on)`,
   },

@@ -22,7 +22,7 @@ export interface FoundSchema {
 type Verdict = 'make' | 'upgrade' | 'use' | 'read' | 'pretend' | 'refuse'
 
 /**
- * By what the database has beside the program's own schema: `ancient` is one of a build before 1.0. `pretend`: the command reads an
+ * By how the database's schema compares with the program's: `ancient` is one of a build before 1.0. `pretend`: the command reads an
  * empty database instead.
  */
 const VERDICTS = {
@@ -63,7 +63,7 @@ function ancientText({ schema }: FoundSchema): string {
   return `The database has schema ${schema}, of a build before 1.0: start the build of commit ${EARLIER_COMMIT} on it once, then this one.`
 }
 
-/** Why a command cannot go on with an older schema. */
+/** Why a command cannot continue with an older schema. */
 export function olderText({ schema }: FoundSchema, own: Program = program()): string {
   return `The database has schema ${schema}, and this gateway (${own.version}) needs schema ${own.schema} for that: run "gateway upgrade".`
 }

@@ -5,12 +5,12 @@ import { CACHED_ANSWERS } from './cached-answers'
 import { CLIENT_ADDRESSES } from './client-addresses'
 import type { Step } from './step'
 
-/** The steps of builds before 1.0, of which nothing is left: `TABLES` is what they came to with the last one. */
+/** The number of steps of builds before 1.0, which are gone: `TABLES` is the schema after the last of them. */
 export const EARLIER_STEPS = 32
 /** A commit with all of them. */
 export const EARLIER_COMMIT = '89af6918'
 
-/** Requests that are answered later are tasks too. Those of before are videos. */
+/** Requests that are answered later are tasks too. Older tasks are videos. */
 const DEFERRED_TASKS: Step = [
   `alter table tasks add column operation text not null default 'video'`,
   // Those that run: a few among all tasks of an account.

@@ -34,7 +34,7 @@ export interface PiecedCall extends CallPiece {
   failedChecks: number
 }
 
-/** Most vain checks of a call, each of which reads all that came of it. After them it is whole at the end only. */
+/** Most failed checks of a call, each of which reads all of its text so far. After them it is complete only at the end. */
 const MAX_VAIN_CHECKS = 100
 
 const NO_CALLS: readonly CallPiece[] = []

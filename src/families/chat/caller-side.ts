@@ -188,7 +188,7 @@ function outputOf(choices: readonly Choice[], field: 'message' | 'delta', usage:
   return endsBy(choices, 'length') || thinks(usage) ? HIDDEN : undefined
 }
 
-/** Something in whichever of the places where servers put it, or a refusal of which this vendor says nothing more. */
+/** Something in whichever of the places where servers put it, or a refusal without further details of the vendor. */
 function isOfWorth({ message, delta, text, finish_reason: reason }: Choice): boolean {
   return (
     reason === 'content_filter' ||
@@ -206,7 +206,7 @@ function areFiltered(choices: readonly Choice[]): boolean {
   )
 }
 
-/** Whether a choice says nothing at all, as gateways send one beside the figures at the end of a stream. */
+/** Whether a choice says nothing at all, as gateways send one with the figures at the end of a stream. */
 function isSilent({ message, delta, text, finish_reason: reason }: Choice): boolean {
   return !reason && !text && !message && (!isObject(delta) || Object.values(delta).every(isNothing))
 }
@@ -275,7 +275,7 @@ function isSpoken({ modalities }: ChatBody, { traits }: Model): boolean {
 }
 
 /**
- * Tokens held for a prediction. Its wrong parts are billed as output, besides the answer. Some models are not sent
+ * Tokens held for a prediction. Its wrong parts are billed as output, in addition to the answer. Some models are not sent
  * one.
  */
 function predictedTokens({ prediction }: ChatBody, { traits }: Model): number {
@@ -294,7 +294,7 @@ function mediaIn(body: ChatBody, { priceList }: Model): Media {
   // The audio track of a video may be billed as audio.
   const seen = hasPrice(priceList, 'input_audio_token') ? 'soundTokens' : 'tokens'
   for (const { content, audio } of body.messages as (ChatBody['messages'][number] & { audio?: unknown })[]) {
-    // An earlier spoken answer, of which the request has only the id.
+    // An earlier spoken answer; the request has only its id.
     if (isObject(audio)) media.soundTokens += MEDIA_TOKENS
     if (!Array.isArray(content)) continue
     for (const part of content) {
@@ -345,7 +345,7 @@ export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined 
   const prompt = reportedCount(usage.prompt_tokens)
   const completion = reportedCount(usage.completion_tokens)
   const details = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : undefined
-  // Some vendors count what came from their cache beside the details, or have no details.
+  // Some vendors report tokens from their cache outside of the details, or have no details.
   const cached = reportedCount(details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens)
   const written = reportedCount(details?.cache_write_tokens ?? details?.cache_creation_input_tokens)
   const rest = reportedCount(usage.total_tokens) - prompt

@@ -1,11 +1,11 @@
-// A vendor's completion, or a chunk of one, in the words of the contract: content is a text, and the usage stands at the top.
-// It must never lose anything that a list of content holds besides texts.
+// A vendor's completion, or a chunk of one, in the words of the contract: content is a text, and the usage is at the top.
+// It must never lose anything in a list of content that is not text.
 
 import { isObject } from '../../lib/objects'
 import { partIn, usageIn } from './answer-parts'
 
 /**
- * Types of chunks in Mistral's lists (`ContentChunk` of @mistralai/mistralai 2.7.0) that a text and its thinking stand for. Those
+ * Types of chunks in Mistral's lists (`ContentChunk` of @mistralai/mistralai 2.7.0) that become a text and its thinking. Those
  * of references only name documents that the texts are from.
  */
 const AS_TEXT: ReadonlySet<unknown> = new Set(['text', 'thinking', 'reference', 'tool_reference'])

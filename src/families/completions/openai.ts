@@ -144,7 +144,7 @@ function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model):
   const most = (model.contextTokens ?? Number.POSITIVE_INFINITY) * prompts.length
   // Some servers write one token where none is asked for.
   const written = Math.max(1, quotedOutput(body.max_tokens ?? undefined, parsed, model))
-  // In a stream without figures of the vendor a repeated prompt cannot be told from what is written.
+  // In a stream without figures of the vendor a repeated prompt cannot be distinguished from output.
   const repeated = body.echo && body.stream ? Math.min(read, most) : 0
   return {
     [hasPrice(model.priceList, 'cache_write_token') ? 'cache_write_token' : 'input_token']:

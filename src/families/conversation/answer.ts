@@ -64,9 +64,9 @@ export interface CallItem {
 
 /** Why an answer ended. */
 export type AnswerStop =
-  /** By itself. Vendors say so beside calls of tools too. */
+  /** By itself. Vendors report this with calls of tools too. */
   | 'stop'
-  /** To call the tools that stand in it, in the vendor's own words. */
+  /** To call the tools in it, in the vendor's own form. */
   | 'calls'
   | 'limit'
   /** At a text that the caller named. */

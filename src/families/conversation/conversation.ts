@@ -177,9 +177,9 @@ export interface Settings {
   verbosity: 'low' | 'medium' | 'high' | undefined
   /** True if clients set the verbosity unasked: it is worth no words to a model without such a setting. */
   isVerbosityUnasked?: true
-  /** The number of likeliest tokens to tell of at each place, at least 0; undefined if probabilities are not wanted. */
+  /** The number of likeliest tokens to report at each position, at least 0; undefined if probabilities are not wanted. */
   logprobs: number | undefined
-  /** Who the caller's user is, in the form that vendors are told. */
+  /** The caller's user, in the form that is sent to vendors. */
   user: string | undefined
   /** Conversations of one key are looked for in the same cache. */
   cacheKey: string | undefined

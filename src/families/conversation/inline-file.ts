@@ -1,4 +1,4 @@
-// Files that stand in a conversation themselves, as data URLs. Nothing here must know a dialect or a protocol.
+// Files that are in a conversation themselves, as data URLs. Nothing here must know a dialect or a protocol.
 
 import type { ImagePart } from './conversation'
 

@@ -9,7 +9,7 @@ import type { CacheMark, Conversation, Part } from './conversation'
 /** Tokens of the largest picture. */
 const PICTURE_TOKENS = 4_784
 /**
- * Most tokens of a picture beside those, where nothing is known of how a vendor counts: OpenAI's smallest models count 2,833, and 5,667
+ * Most tokens of a picture in addition to those, if it is unknown how a vendor counts: OpenAI's smallest models count 2,833, and 5,667
  * for each of up to 8 tiles (https://platform.openai.com/docs/guides/images-vision). A picture has fewer if it has fewer bytes.
  */
 const DEAR_PICTURE_TOKENS = 50_000
@@ -32,7 +32,7 @@ const USUAL_MEDIA_TOKENS = 1_500
 
 /** The facts of a protocol that decide what a request can use. */
 export interface QuoteRules {
-  /** True if the vendor writes prompts to its cache only where it is told to. */
+  /** True if the vendor writes prompts to its cache only on request. */
   cachesByMarks?: boolean
   /** True if a picture counts by its pixels, and never more than the largest. */
   countsPixels?: boolean

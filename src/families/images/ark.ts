@@ -120,7 +120,7 @@ export const arkImages: JsonFamily<Body> = {
   },
 }
 
-/** Fields of the vendor's own that may stand beside those of OpenAI's form. */
+/** The vendor's own fields that may be combined with OpenAI's form. */
 const OWN_FIELDS = [
   'guidance_scale',
   'optimize_prompt_options',

@@ -139,7 +139,7 @@ export const dashscopeImages: JsonFamily<Body> = {
   },
 }
 
-/** Fields of `parameters` that may stand beside those of OpenAI's form. */
+/** Fields of `parameters` that may be combined with OpenAI's form. */
 const OWN_FIELDS = ['negative_prompt', 'prompt_extend', 'seed', 'watermark'] as const
 
 const openaiForm: OwnForm<Body> = {

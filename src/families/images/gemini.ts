@@ -207,7 +207,7 @@ export const geminiImages: JsonFamily<Body> = {
       output,
       usage: usageReading(uncounted ? figures && 'invalid' : figures),
       serviceTier: typeof tier === 'string' ? tier : undefined,
-      // A reply with neither a picture nor a word counts as an error.
+      // A reply without a picture and without text counts as an error.
       end: isFailure(status) || !output ? 'failed' : 'finished',
     }
   },
@@ -263,7 +263,7 @@ export const openaiImageEditsOnGemini = openaiEditsOn('gemini', openaiForm)
 /** Most reference images of a model without a figure of its own. */
 const MAX_REFERENCES = 14
 const ASPECT_RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
-/** Most pixels that each class stands for: half way, in doublings, to the next. */
+/** The most pixels of each class: half way, in doublings, to the next. */
 const MOST_PIXELS = { '1K': 2 * 1024 * 1024, '2K': 8 * 1024 * 1024, '4K': 32 * 1024 * 1024 }
 /** Most pixels of every class; the smallest ends half way to 1K. */
 const CLASS_PIXELS: Readonly<Record<string, number>> = { '512': 512 * 1024, ...MOST_PIXELS }
@@ -437,7 +437,7 @@ function mediaIn(input: unknown, tokensOf = INPUT_MEDIA_TOKENS): { tokens: numbe
 }
 
 /**
- * The vendor's usage in our units. Only images are always listed by kind; text is the rest. Thoughts stand next to the
+ * The vendor's usage in our units. Only images are always listed by kind; text is the rest. Thoughts are next to the
  * output in some replies and within it in others, so output is the total without the input.
  */
 function usageOf(usage: unknown): Quantities | 'invalid' | undefined {

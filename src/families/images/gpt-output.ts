@@ -57,7 +57,7 @@ export function qualityOf({ quality }: Output): Quality | 'auto' | undefined {
   return quality === 'hd' ? 'high' : (quality ?? undefined)
 }
 
-/** Tokens held for the plan that models may write besides the picture. */
+/** Tokens held for the plan that models may write in addition to the picture. */
 const MOST_TEXT_TOKENS = 1_000
 /** Tokens of each unfinished picture that is sent before the whole one. */
 const PARTIAL_IMAGE_TOKENS = 100

@@ -1,6 +1,6 @@
 // OpenAI's form of images for models whose vendor has another: the request in plain words, translated by the plain form
 // of the vendor's own family, and the list of pictures that OpenAI's clients read. It must never decide for a vendor:
-// what is special to one stands in the vendor's own file.
+// what is special to one is in the vendor's own file.
 
 import { type Static, Type } from '@sinclair/typebox'
 import {
@@ -40,7 +40,7 @@ export interface OwnForm<Body> {
   family: JsonFamily<Body> | MadeFamily<Body>
   /** Whether a request for a picture is in OpenAI's form, where there is another. */
   takes?(body: Readonly<Record<string, unknown>>, model: Model): boolean
-  /** The treatment of fields besides the common ones. */
+  /** The treatment of fields other than the common ones. */
   fields: readonly BridgedField[]
   /** Completes the translation with fields that a plain request does not have. */
   complete?(own: Record<string, unknown>, asked: OpenaiBody): Record<string, unknown>

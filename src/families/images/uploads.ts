@@ -1,4 +1,4 @@
-// What families with uploaded images share: which pictures they take, and in which order these go on to the vendor.
+// What families with uploaded images share: which pictures they take, and in which order these are sent to the vendor.
 // It must never read a file's bytes: what a file is was found when it came in.
 
 import type { FormPart, Model, Upload } from '../../contract/family'

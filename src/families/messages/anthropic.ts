@@ -50,7 +50,7 @@ export const anthropicMessages: JsonFamily<MessagesBody> = {
 
   stream: {
     end: '{"type":"message_stop"}',
-    // The figures stand in events that callers need for other things too.
+    // The figures are in events that callers need for other things too.
     showsUsage: () => true,
     read: readMessageEvent,
     follow: followMessage,

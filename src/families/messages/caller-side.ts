@@ -265,7 +265,7 @@ export function readMessageEvent(event: unknown): Reading {
   return isUntypedError(event) ? { end: 'failed-disguised' } : {}
 }
 
-/** The searches that the vendor has made, by the blocks that tell of them. */
+/** The searches that the vendor has made, by the blocks that report them. */
 function searchCalls(blocks: readonly unknown[]): Pick<Reading, 'calls'> {
   const searches = blocks.filter((block) => {
     const { type, name } = asObject(block)
@@ -299,7 +299,7 @@ export function messageFigures(usage: unknown): Quantities | 'invalid' | undefin
     ['cache_write_token', usage.cache_creation_input_tokens ?? lifetimes.ephemeral_5m_input_tokens],
     ['cache_write_1h_token', lifetimes.ephemeral_1h_input_tokens],
     ['output_token', usage.output_tokens],
-    // None is a figure too, where blocks tell of searches that failed.
+    // Zero is a figure too, if blocks report searches that failed.
     ['web_search', tools.web_search_requests],
   ] as const
   const quantities: Quantities = {}

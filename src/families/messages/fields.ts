@@ -1,4 +1,4 @@
-// The fields of a message that the schema does not name: those that vendors bill apart, and those they know besides.
+// The fields of a message that the schema does not name: those that vendors bill separately, and others that they know.
 // Data only: the families must decide what is done with a field.
 
 import type { FieldRule } from '../../contract/family'

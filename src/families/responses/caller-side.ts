@@ -48,7 +48,7 @@ export type ResponsesBody = Static<typeof ResponsesBody>
 const IMAGE_TOKENS = 4_096
 const MEDIA_TOKENS = 32_768
 
-/** Checks what a schema cannot express. The input is whole by now: what earlier answers add stands in it. */
+/** Checks what a schema cannot express. The input is complete by now: it includes what earlier answers add. */
 export function checkResponses({ input }: ResponsesBody): void {
   if (input !== undefined && input !== null && input.length > 0) return
   throw invalidRequest(

@@ -13,7 +13,7 @@ interface CallForm {
   hasPieces?: true
   /** The status of a call that was cut, where clients do not know that the end of an item can be incomplete. */
   cutStatus?: 'incomplete' | 'in_progress'
-  /** Members besides the id and the status, before any argument is known. */
+  /** Members other than the id and the status, before any argument is known. */
   empty(callId: string, origin: ToolOrigin): NewItem
   /** Sets what the arguments say. */
   fill(item: OutputItem, text: string): void

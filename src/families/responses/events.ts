@@ -180,7 +180,7 @@ export class ResponseEvents {
     item.parts.push(whole)
   }
 
-  /** Opens an item of reasoning of which nothing may be shown. */
+  /** Opens an item of reasoning whose text must not be shown. */
   openReasoning(): void {
     this.openItem('reasoning')
   }
@@ -307,7 +307,7 @@ export class ResponseEvents {
     call.item.status = status
   }
 
-  /** Makes the response go on without events. */
+  /** Continues the response without events. */
   private inSilence(change: () => void): void {
     const { isSilent } = this
     this.isSilent = true

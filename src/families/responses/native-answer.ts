@@ -41,7 +41,7 @@ const PREFIXES: ReadonlyMap<unknown, string> = new Map(
   }),
 )
 
-/** The id of a vendor's item, or one made here where it has none that can be looked up. */
+/** The id of a vendor's item, or one made here if it has none that can be looked up. */
 export function idOf({ id, type }: Fields, parsed: ParsedRequest, place: number): string {
   return isItemId(id) ? id : itemId(parsed, PREFIXES.get(type) ?? 'item', place)
 }

@@ -123,7 +123,7 @@ class NativeEvents implements Translator {
     )
   }
 
-  /** The events of items that the vendor has not ended, or has told of at its end only. */
+  /** The events of items that the vendor has not ended, or has reported only at its end. */
   private complete({ output }: Fields): string {
     let written = ''
     for (const [place, item] of placedItems(output)) {
@@ -215,7 +215,7 @@ class NativeEvents implements Translator {
     return written + this.write(fields)
   }
 
-  /** The item of the first event about it; undefined if the event does not tell of what type it is. */
+  /** The item of the first event about it; undefined if the event does not show its type. */
   private itemOf(place: number, type: string, fields: Fields): NativeItem | undefined {
     if (isObject(fields.item)) return this.newItem(place, fields.item)
     const itemType = itemTypeOf({ ...fields, type })

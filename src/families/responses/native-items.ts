@@ -21,7 +21,7 @@ interface PartForm {
   partDone: string
   index: 'content_index' | 'summary_index'
   member: 'text' | 'refusal'
-  /** Members of the part, and of the events of its text, besides the text. */
+  /** Members of the part, and of the events of its text, other than the text. */
   more: Fields
   moreOfText: Fields
 }
@@ -105,7 +105,7 @@ const ZEROS: ReadonlyMap<unknown, Fields> = new Map(
   }),
 )
 
-/** The type of the item that an event is about, if the event tells. */
+/** The type of the item that an event is about, if the event shows it. */
 export function itemTypeOf({ type, part }: Fields): string | undefined {
   const form = formsByEvent.get(type as string) ?? formsByPart.get(asObject(part).type as string)
   return form?.item

@@ -17,7 +17,7 @@ const SEALED_REASONING = 'reasoning.encrypted_content'
 
 /** Fields by which a vendor would keep or continue an answer. The vendor gets the whole input instead. */
 const OWN_FIELDS = ['previous_response_id', 'conversation', 'background', 'generate'] as const
-/** Fields besides the input that a vendor counts. */
+/** Fields other than the input that a vendor counts. */
 const COUNTED_FIELDS = [
   'instructions',
   'parallel_tool_calls',
@@ -79,7 +79,7 @@ export function callWithoutReasoning(
   return rest && responsesCall({ ...parsed, body: { ...parsed.body, input: rest } }, model)
 }
 
-/** The items besides reasoning; undefined if there is none, or the vendor refused something else. */
+/** The items other than reasoning; undefined if there is none, or the vendor refused something else. */
 export function withoutReasoning<Item extends object>(
   { status, code, message }: GatewayError,
   items: readonly Item[],

@@ -113,7 +113,7 @@ export function eventsOf({ stream_format: format }: SpokenBody): AudioEvents | u
   return format === 'sse' ? events : undefined
 }
 
-/** Tokens are always told, as clients expect them; speech that is priced by the character has none. */
+/** Tokens are always reported, as clients expect them; speech that is priced by the character has none. */
 function shownUsage(figures: Quantities) {
   const [input, output] = [inputTokensOf(figures), outputTokensOf(figures)]
   return { input_tokens: input, output_tokens: output, total_tokens: input + output }

@@ -57,7 +57,7 @@ export function nearestEffort(
   return below.findLast((effort) => effort !== 'none') ?? lowestEffort({ efforts })
 }
 
-/** Whether a model accepts `parallel_tool_calls` beside an effort, which is written in JSON if there is one. */
+/** Whether a model accepts `parallel_tool_calls` together with an effort, which is written in JSON if there is one. */
 export function takesParallelCalls({ parallelCalls }: Traits, effort: string | undefined): boolean {
   return parallelCalls === 'unless_minimal' ? effort !== '"minimal"' : parallelCalls
 }

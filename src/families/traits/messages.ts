@@ -88,7 +88,7 @@ function sampled(request: object): string[] {
   )
 }
 
-/** Requests that a translation made, for a model of which nothing is known, are worded as every vendor of messages takes them. */
+/** Requests that a translation made, for an unknown model, have the form that every vendor of messages accepts. */
 const CAUTIOUS: Partial<Traits> = {
   thinkingForms: ['budget'],
   sampling: 'unless_thinking',
@@ -102,7 +102,7 @@ function traitsFor({ traits, family }: Model): Traits {
 function thinkingFor(request: Request, asked: Thinking, model: Model, traits: Traits): Thinking {
   const { thinking, effort } = asked
   const { thinkingForms: forms, efforts } = traits
-  // The caller's own words, to a model of which nothing is known.
+  // The caller's own form, to an unknown model.
   if (traits.thinking === 'never' && traits === model.traits) return asked
   if (thinking?.type === 'disabled') return turnedOff(asked, traits)
   const lacksAdaptive = !forms.includes('adaptive')
@@ -154,7 +154,7 @@ function thinks({ thinking }: Thinking, traits: Traits): boolean {
   return traits.thinking === 'always' || (traits.thinking === 'optional' && traits.thinksByDefault)
 }
 
-/** Whether the last message is the beginning of the answer. A turn that a tool of the vendor interrupted is none. */
+/** Whether the last message is the beginning of the answer. A turn that a tool of the vendor interrupted is not. */
 function endsWithAnswer({ messages }: Request): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'assistant') return false

@@ -13,7 +13,7 @@ export function withoutStrict(tools: unknown): unknown[] | undefined {
     : undefined
 }
 
-/** Names in the header about what is left out: `tools[].strict`, if a tool of the caller's request asks for it in vain. */
+/** Names in the header about what is left out: `tools[].strict`, if a tool of the caller's request asks for it without effect. */
 export function strictInVain(body: unknown, { traits }: Model): string[] {
   const { tools } = asObject(body)
   return !traits.strictTools && Array.isArray(tools) && tools.some(asksStrict) ? ['tools[].strict'] : []

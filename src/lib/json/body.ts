@@ -73,7 +73,7 @@ export function leadingText(beginning: Uint8Array, name: string): string | undef
   return quoted && /^"[\w .:/-]*"$/.test(quoted) ? quoted.slice(1, -1) : undefined
 }
 
-/** Parses a scanned body. Throws 400 for invalid JSON and for a name that stands twice in one object. */
+/** Parses a scanned body. Throws 400 for invalid JSON and for a name that appears twice in one object. */
 export function parseBody({ text, scanned }: JsonBody): Record<string, unknown> {
   const body = parse(text) as Record<string, unknown>
   // The parser keeps one member of each name.

@@ -48,7 +48,7 @@ type Scan =
   | { fault: 'too much'; limit: JsonLimit; key: string | undefined }
 
 export interface Edit {
-  /** Members to set, as JSON text. An existing value is replaced where it stands. */
+  /** Members to set, as JSON text. An existing value is replaced in place. */
   set?: Record<string, string>
   drop?: readonly string[]
   /** Members that are objects, edited in their own text. A member that is no object is replaced. */

@@ -57,7 +57,7 @@ function addSaid(turns: Turn[], results: readonly ToolResult[], parts: readonly 
   } else if (results.length + parts.length > 0) turns.push({ side: 'user', results, parts })
 }
 
-/** A message of nothing but reasoning says nothing: it must not stand between what a user says. */
+/** A message with only reasoning says nothing: it must not separate a user's messages. */
 function addSteps(turns: Turn[], steps: readonly AssistantStep[]): void {
   if (steps.every(({ kind }) => kind === 'reasoning')) return
   const last = turns.at(-1)

@@ -1,4 +1,4 @@
-// Reads the contents of a Gemini request as turns of a conversation: what one side says in a row is one turn, and a result stands
+// Reads the contents of a Gemini request as turns of a conversation: consecutive messages of one side are one turn, and a result is
 // behind its call. A part must be read, or be refused by its place.
 
 import { invalidRequest } from '../../../lib/errors'
@@ -111,7 +111,7 @@ class ContentReader {
 }
 
 /**
- * The steps of the model. A signature stands on the part that follows the reasoning which it is of, or at the end; thoughts before it
+ * The steps of the model. A signature is on the part that follows its reasoning, or at the end; thoughts before it
  * are the text of the same reasoning.
  */
 function stepsOf(

@@ -87,7 +87,7 @@ export class CandidateWriter implements AnswerWriter {
     if (this.kept) this.put({ text: '' })
   }
 
-  /** Why the candidate ended, in Google's words, which has none for calls. */
+  /** Why the candidate ended, in Google's terms, which have none for calls. */
   get finishReason(): string {
     const { stop } = this.ending
     if (stop === 'limit') return 'MAX_TOKENS'

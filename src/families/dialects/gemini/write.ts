@@ -39,7 +39,7 @@ export function wholeGemini(parsed: ParsedRequest<GeminiBody>, model: Model): Wh
   }
 }
 
-/** Pieces of a text are one part, unless a signature stands between them. */
+/** Pieces of a text are one part, unless a signature is between them. */
 function addPart(parts: Fields[], part: Fields): void {
   const last = parts.at(-1)
   const isSame =

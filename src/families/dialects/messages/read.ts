@@ -116,7 +116,7 @@ function reasoningOf(body: MessagesBody, { traits }: Model): ReasoningWish {
   const { type, display } = asObject(body.thinking)
   const effort = effortIn(body)
   const isWritten = effort !== undefined && type !== 'disabled'
-  // Other vendors rarely have a word for it.
+  // Other vendors rarely have a field for it.
   const word = effort === 'max' && !traits.efforts?.includes(effort) ? 'xhigh' : effort
   return {
     effort: word,

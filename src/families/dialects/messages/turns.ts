@@ -15,7 +15,7 @@ import { cacheMarkOf, type Placed, partsOf, placed, stringAt, textPart, unsuppor
 /** A coding client's note to its vendor: it changes with each session and would spoil the cache of every other session. */
 const ATTRIBUTION = 'x-anthropic-billing-header:'
 
-/** Blocks of the assistant that no answer begins with: thinking, and marks of which model has answered. */
+/** Blocks of the assistant that no answer begins with: thinking, and marks of the model that answered. */
 const UNSPOKEN = new Set<unknown>(['thinking', 'redacted_thinking', 'fallback'])
 
 /** The turns, with the system prompt as the first. Throws 400 for a block that only the vendor of messages knows. */
@@ -48,7 +48,7 @@ function addInstructions(turns: Turn[], blocks: readonly Placed[], at: string): 
   if (parts.length > 0) turns.push({ side: 'system', role: 'system', parts, at })
 }
 
-/** A message of nothing but thinking says nothing: it must not stand between what a user says. */
+/** A message with only thinking says nothing: it must not separate a user's messages. */
 function addSteps(turns: Turn[], blocks: readonly Placed[], calls: Map<string, ToolCall>): void {
   if (blocks.every(({ block }) => UNSPOKEN.has(block.type))) return
   const steps = blocks.flatMap((each) => stepsOf(each, calls))

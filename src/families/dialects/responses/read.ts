@@ -25,7 +25,7 @@ export function readResponses(given: ResponsesBody): Conversation {
     // Clients send it with every request. True is what vendors do by themselves.
     parallelCalls: body.parallel_tool_calls === false ? false : undefined,
     settings: responseSettings(body, input),
-    // A caller who names a key wants the conversation cached, also by a vendor who caches only what it is told to.
+    // A caller who names a key wants the conversation cached, also by a vendor that caches only on request.
     ...(body.prompt_cache_key && { cache: {} }),
   }
 }

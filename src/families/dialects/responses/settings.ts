@@ -1,4 +1,4 @@
-// Settings of a response as bridges read them: how long to think, the format of the answer, and who asks. What has
+// Settings of a response as bridges read them: how long to think, the format of the answer, and the user. What has
 // no meaning behind a bridge must be refused by its place, not guessed.
 
 import { invalidRequest } from '../../../lib/errors'

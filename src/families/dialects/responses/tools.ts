@@ -333,7 +333,7 @@ export function callersChoice(body: ResponsesBody): ToolChoice | undefined {
   const namespaces = new Set<unknown>()
   for (const [index, tool] of tools.entries()) {
     const chosen = asObject(tool)
-    // A name that comes a thousand times stands for its tools once.
+    // A name that appears a thousand times adds its tools once.
     if (chosen.type === 'namespace' && namespaces.has(chosen.name)) continue
     if (chosen.type === 'namespace') namespaces.add(chosen.name)
     for (const each of chosenTools(chosen, body, `tool_choice.tools[${index}]`)) allowed.add(each)

@@ -65,7 +65,7 @@ const OUTPUTS: ReadonlySet<string> = new Set([
   'apply_patch_call_output',
 ])
 
-/** Types of items that are read. The tools of `additional_tools` stand in the list of all. */
+/** Types of items that are read. The tools of `additional_tools` are in the common list. */
 const TYPES = [
   'message',
   'reasoning',

@@ -29,7 +29,7 @@ export class ResponseWriter implements AnswerWriter {
   private readonly nameless: CallItem[] = []
   /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
-  /** Thoughts of which something was sealed. */
+  /** Thoughts of which a part was sealed. */
   private readonly sealed = new WeakSet<ThinkingItem>()
   private hasRefused = false
   private last: AnswerItem['kind'] | undefined

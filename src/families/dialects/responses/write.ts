@@ -1,5 +1,5 @@
 // Writes an answer as a response, whole or as events: how it ends, fails or is cut, and what it has used. A whole answer is written as
-// a stream of which nobody reads the events, so that both say the same. It must never write after the end.
+// a stream whose events are not read, so that both say the same. It must never write after the end.
 
 import { ENDED_BY_BALANCE } from '../../../contract/failures'
 import type { Model, ParsedRequest, Quantities } from '../../../contract/family'
@@ -84,7 +84,7 @@ class Answer implements StreamedAnswer {
     return shown.response ?? {}
   }
 
-  /** Ends a compaction. A summary that was cut is not given: it would stand for what it does not tell. */
+  /** Ends a compaction. A truncated summary is not returned: it would replace content that it does not cover. */
   private showCompaction(end: ResponseEnd): void {
     const { writers, shown, parsed } = this
     const { answer } = parsed

@@ -125,7 +125,7 @@ const stops = new Map<unknown, AnswerStop>([
   ['content_filtered', 'filter'],
 ])
 
-/** Why the answer ended, as its caller is told. */
+/** Why the answer ended, as reported to its caller. */
 export function converseEnd(reason: unknown): Partial<AnswerEnd> {
   const isContextFull = reason === 'model_context_window_exceeded'
   return { stop: stopOf(reason), ...(isContextFull && { isContextFull }) }

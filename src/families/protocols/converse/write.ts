@@ -16,7 +16,7 @@ import { cachePoint, converseMessages } from './messages'
 
 type Fields = Record<string, unknown>
 
-/** The call. The model stands in the path. */
+/** The call. The model is in the path. */
 export function writeConverse(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings } = conversation
   const tools = toolsSent(conversation)

@@ -48,7 +48,7 @@ export function writtenContents(conversation: Conversation, model: Model, option
   return sides.map(({ isAssistant, blocks }) => ({ role: isAssistant ? 'model' : 'user', parts: blocks }))
 }
 
-/** The results of a turn in the order of their calls: where there are no ids, they are told apart by it. */
+/** The results of a turn in the order of their calls: without ids, this order identifies them. */
 function inOrder(turn: UserTurn, turns: readonly Turn[]): readonly ToolResult[] {
   const calls = callsBefore(turn, turns)
   return turn.results.toSorted((a, b) => calls.indexOf(a.call.id) - calls.indexOf(b.call.id))
@@ -87,7 +87,7 @@ function filesBehind({ call, parts }: ToolResult, model: Model): Part[] {
   return files.length === 0 ? [] : [{ text: `Files in the result of ${call.name}:` }, ...files]
 }
 
-/** Whether a file stands within its result, which models before Gemini 3 do not take. */
+/** Whether a file is inside its result, which models before Gemini 3 do not take. */
 function isWithin(
   part: ToolResult['parts'][number],
   model: Model,
@@ -100,7 +100,7 @@ function idOf(id: string, { upstream }: Model): { id?: string } {
 }
 
 /**
- * Texts and calls of the model. A signature stands on the part that follows its reasoning; a text of reasoning need not come back
+ * Texts and calls of the model. A signature is on the part that follows its reasoning; a text of reasoning need not come back
  * (https://ai.google.dev/gemini-api/docs/thought-signatures).
  */
 function modelParts({ steps }: AssistantTurn, model: Model, options: WriteOptions): Part[] {

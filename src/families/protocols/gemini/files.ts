@@ -12,7 +12,7 @@ type SentFile =
   | { fileData: { mimeType: string; fileUri: string } }
 
 const ADDRESS = /^(?:https?|gs):\/\//i
-/** The type of a file whose address does not tell it: Vertex AI requires one. */
+/** The type of a file whose address does not show it: Vertex AI requires one. */
 const USUAL_TYPES: Readonly<Record<File['type'], string>> = {
   image: 'image/jpeg',
   document: 'application/pdf',

@@ -171,7 +171,7 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const cached = reportedCount(usage.cachedContentTokenCount)
   const forTools = reportedCount(usage.toolUsePromptTokenCount)
   const made = reportedCount(candidatesTokenCount) + reportedCount(thoughtsTokenCount)
-  // Thinking may stand in the total only.
+  // Thinking may be counted only in the total.
   const output = Math.max(made, reportedCount(totalTokenCount) - prompt - forTools)
   const heard = tokensOf('AUDIO', usage.promptTokensDetails)
   const spoken = tokensOf('AUDIO', usage.candidatesTokensDetails)

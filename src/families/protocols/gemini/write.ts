@@ -105,7 +105,7 @@ function declarationOf({ name, description, parameters }: Tool): Fields {
 }
 
 /**
- * Which functions may be called. Names may stand beside ANY and VALIDATED only. VALIDATED leaves a choice to the model as AUTO does,
+ * Which functions may be called. Names are allowed only with ANY and VALIDATED. VALIDATED leaves a choice to the model as AUTO does,
  * but calls always fit their schemas: https://ai.google.dev/api/caching#FunctionCallingConfig.
  */
 function callingOf(tools: readonly Tool[], choice: Conversation['choice']): Fields | undefined {

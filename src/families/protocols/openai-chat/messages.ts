@@ -1,4 +1,4 @@
-// Writes the turns of a conversation as chat messages. What chat has no form for is refused by its place. Reasoning stands beside its
+// Writes the turns of a conversation as chat messages. What chat has no form for is refused by its place. Reasoning is next to its
 // message, to be opened for vendors that ask for it.
 
 import { invalidRequest } from '../../../lib/errors'
@@ -30,7 +30,7 @@ export interface ChatVendor {
 }
 
 /**
- * The messages. Instructions stand in the first one; later ones become texts of the user, marked as such, because the templates of many
+ * The messages. Instructions are in the first one; later ones become texts of the user, marked as such, because the templates of many
  * models accept them only at the beginning.
  */
 export function chatMessagesOf({ turns }: Conversation, vendor: ChatVendor): SealedMessage[] {

@@ -41,9 +41,9 @@ const stops = new Map<string, AnswerStop>([
 
 export class ChatReader implements AnswerReader {
   private readonly calls: StreamedCall[] = []
-  /** The call that nothing follows yet: it may go on though its arguments are whole. */
+  /** The call that nothing follows yet: it may continue although its arguments are complete. */
   private lastCall: StreamedCall | undefined
-  /** The text or the thinking that goes on; undefined once something else has begun. */
+  /** The text or the thinking that continues; undefined once something else has begun. */
   private last: Exclude<AnswerItem, CallItem> | undefined
   private readonly kept: KeptReasoning
 
@@ -122,7 +122,7 @@ export class ChatReader implements AnswerReader {
     this.itemOf('thinking')
   }
 
-  /** The item of a kind that goes on, or a new one. */
+  /** The item of a kind that continues, or a new one. */
   private itemOf(kind: 'thinking' | 'text' | 'refusal'): AnswerItem {
     const { last } = this
     if (last?.kind === kind) return last
@@ -143,7 +143,7 @@ export class ChatReader implements AnswerReader {
     this.writer.close(last)
   }
 
-  /** The thinking that goes on carries all that has come, because an answer may break off. */
+  /** The thinking that continues has all text so far, because an answer may break off. */
   private keepWithThinking(kept: ChatReasoning | undefined): void {
     if (kept && this.last?.kind === 'thinking') this.last.kept = kept
   }
@@ -217,7 +217,7 @@ export class ChatReader implements AnswerReader {
   }
 }
 
-/** The probabilities of a piece's tokens, in the words of responses; undefined if there are none. */
+/** The probabilities of a piece's tokens, in the form of responses; undefined if there are none. */
 function logprobsOf(logprobs: unknown): readonly Fields[] | undefined {
   const { content } = asObject(logprobs)
   if (!Array.isArray(content)) return undefined

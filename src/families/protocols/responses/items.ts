@@ -26,7 +26,7 @@ type SentPart =
 
 const BLANK_LINE = '\n\n'
 
-/** Instructions before the conversation, which have a field, unless theirs hold wherever they stand. */
+/** Instructions before the conversation, which have a field, unless theirs apply at any position. */
 export function leadingIn({ turns, instructionsHold }: Conversation): InstructionTurn[] {
   if (instructionsHold === 'everywhere') return []
   const end = turns.findIndex(({ side }) => side !== 'system')

@@ -165,7 +165,7 @@ export class ResponseReader implements AnswerReader {
     this.add(open, piece, logprobs)
   }
 
-  /** Each thought is a part, also the first: the writer knows whether something stands before it. */
+  /** Each thought is a part, also the first: the writer knows whether something precedes it. */
   private beginThought(place: unknown): void {
     const open = this.openItem(place, { type: 'reasoning' })
     if (open) this.writer.nextPart(open.item)
@@ -203,7 +203,7 @@ export class ResponseReader implements AnswerReader {
   }
 }
 
-/** The texts that tell of reasoning: its summary, else its own text. */
+/** The texts of reasoning: its summary, else its own text. */
 function thoughtsOf({ summary, content }: Fields): string[] {
   const told = [listOf(summary), listOf(content)].find((parts) => parts.length > 0) ?? []
   return told.flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))

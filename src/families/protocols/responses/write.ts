@@ -97,7 +97,7 @@ function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
 }
 
 /**
- * A flat tool. Without a word about strictness the vendor would decide, and refuse loose schemas. Those that are strict by the rules
+ * A flat tool. Without `strict` the vendor would decide, and refuse loose schemas. Those that are strict by the rules
  * of messages may have optional members, which it refuses too.
  */
 function toolOf({ name, description, parameters, isStrict, strictBy, custom }: Tool): Fields {

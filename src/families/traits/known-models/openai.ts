@@ -103,7 +103,7 @@ export const openaiModels: readonly KnownModel[] = [
   {
     names: ['gpt-5'],
     traits: { ...reasoning, efforts: ['minimal', ...UP_TO_HIGH] },
-    // Footnote 1 of azure-ai-docs/articles/foundry/openai/how-to/reasoning.md (2026-02-24): single calls only beside `minimal`.
+    // Footnote 1 of azure-ai-docs/articles/foundry/openai/how-to/reasoning.md (2026-02-24): only single calls with `minimal`.
     at: { azure: { parallelCalls: 'unless_minimal' } },
     ...medium,
     ...openaiPage('gpt-5'),

@@ -4,7 +4,7 @@ import type { Model } from '../../../contract/family'
 import type { Traits } from '../../../contract/traits'
 
 export interface KnownModel {
-  /** Names without a vendor in front. A star stands for any ending that is not another digit. */
+  /** Names without a vendor in front. A star matches any ending that does not begin with a digit. */
   names: readonly string[]
   traits: Partial<Traits>
   /** Further traits where an upstream of this kind serves it. */
@@ -12,7 +12,7 @@ export interface KnownModel {
   /** Most tokens of a request and its answer together. */
   contextTokens?: number
   maxOutputTokens?: number
-  /** Kinds of input that it reads besides text. */
+  /** Kinds of input that it reads in addition to text. */
   inputModalities?: readonly ('image' | 'file')[]
   /** Lengths of the vectors that may be requested of a model that makes them. */
   dimensions?: Model['dimensions']

@@ -7,12 +7,12 @@ import { DEFAULT_RANGE, FIRST_PAGE, hrefOf, period, RANGES, setQuery } from './a
 import { ApiError, session, signOut } from './api'
 import { useKeyboard } from './keyboard'
 import { type ConsolePage, pageOf, pages } from './pages'
+import { Palette } from './palette/palette'
 import { Dialog } from './parts/form'
 import { Icon } from './parts/icon'
 import { Failed, Waiting } from './parts/loaded'
 import { SandboxBadge } from './parts/sandbox-badge'
 import { SecretGuard } from './parts/secret'
-import { Search } from './search'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
 
@@ -57,7 +57,7 @@ function Header() {
         {texts.product}
       </a>
       <SandboxBadge />
-      <Search />
+      <Palette />
       <RangeChoice />
       <label>
         <span class="hidden">{texts.theme}</span>

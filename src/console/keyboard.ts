@@ -1,4 +1,4 @@
-// The keys of the keyboard: `/` searches, `?` shows the keys, `j` and `k` go through the rows, `g` and a letter opens a
+// The keys of the keyboard: Ctrl+K or `/` opens the palette, `?` shows the keys, `j` and `k` go through the rows, `g` and a letter opens a
 // page, Escape closes what is open. They do nothing while somebody types.
 
 import { useEffect, useRef } from 'preact/hooks'
@@ -17,6 +17,10 @@ export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): 
     let goAt = Number.NEGATIVE_INFINITY
     const press = (event: KeyboardEvent) => {
       const { own, showHelp } = latest.current
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k' && !document.querySelector('dialog[open]')) {
+        document.getElementById('search')?.focus()
+        event.preventDefault()
+      }
       if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return
       const { key, target } = event
       const isTyping = target instanceof HTMLElement && target.closest('input, select, textarea') !== null

@@ -38,7 +38,21 @@ export const texts = {
     task: 'task',
   },
   more: 'More',
-  search: 'Search or jump to… (/)',
+  search: 'Search or jump to…',
+  palette: {
+    keys: 'Ctrl K',
+    action: 'action',
+    theme: (name: string) => `Theme: ${name}`,
+    docs: 'API documentation',
+    failed: 'Requests that failed',
+    reload: 'Reload the configuration',
+    backUp: 'Make a backup',
+    pause: 'Pause',
+    resume: 'Resume',
+    revoke: 'Revoke',
+    topUp: 'Top up',
+    freeze: 'Freeze',
+  },
   range: 'Range of time',
   ranges: { '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' } as Record<
     string,
@@ -90,14 +104,14 @@ export const texts = {
       date.toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
     return `${day} ${time(at)}–${time(new Date(from + lengthMs))}`
   },
-  keysHelpTitle: 'Keys',
+  keysHelpTitle: 'Keyboard shortcuts',
   keysHelp: [
-    ['/', 'Search or jump'],
+    ['Ctrl+K or /', 'Search, jump or act'],
     ['j', 'Next row'],
-    ['k', 'Row before'],
+    ['k', 'Previous row'],
     ['Enter', 'Open the row'],
     ['Esc', 'Close what is open'],
-    ['?', 'These keys'],
+    ['?', 'Keyboard shortcuts'],
   ] as const,
   states: {
     ready: 'ready',

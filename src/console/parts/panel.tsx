@@ -1,5 +1,5 @@
 // The panel that slides in beside a list and shows one row of it in full. The address says which row is open, so closing it
-// is a change of the address. The focus goes into it and back to the row.
+// is a change of the address. The focus goes into it and back to the row, and never to what the panel covers.
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
@@ -8,14 +8,16 @@ import { texts } from '../texts'
 import { Icon } from './icon'
 
 export function Panel({ title, children }: { title: string; children: ComponentChildren }) {
+  const panel = useRef<HTMLElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => (panel.current ? keepCoveredInert(panel.current) : undefined), [])
   useEffect(() => {
     const before = document.activeElement
     heading.current?.focus()
     return () => before instanceof HTMLElement && before.isConnected && before.focus()
   }, [title])
   return (
-    <section class="panel" aria-label={title}>
+    <section ref={panel} class="panel" aria-label={title}>
       <header>
         <h2 ref={heading} tabIndex={-1}>
           {title}
@@ -27,6 +29,43 @@ export function Panel({ title, children }: { title: string; children: ComponentC
       <div class="panel-body">{children}</div>
     </section>
   )
+}
+
+const FOCUSABLE = 'a[href], button, input, select, textarea, summary, [tabindex]'
+
+/** Makes inert what could have the focus where the panel lies over all of it, until the function that it returns is called. */
+function keepCoveredInert(panel: HTMLElement): () => void {
+  const frame = panel.closest('.frame') ?? document.body
+  const inert = new Set<HTMLElement>()
+  const update = () => {
+    const { left, top } = panel.getBoundingClientRect()
+    for (const each of frame.querySelectorAll<HTMLElement>(FOCUSABLE)) {
+      if (each.id === 'main' || panel.contains(each)) continue
+      const box = each.getBoundingClientRect()
+      // What lies in the page scrolls below the panel; the header and the side bar keep their places.
+      const isCovered = box.left >= left && (each.closest('main') !== null || box.top >= top)
+      if (isCovered === inert.has(each)) continue
+      each.inert = isCovered
+      if (isCovered) inert.add(each)
+      else inert.delete(each)
+    }
+  }
+  let waiting = 0
+  const later = () => {
+    cancelAnimationFrame(waiting)
+    waiting = requestAnimationFrame(update)
+  }
+  const sizes = new ResizeObserver(later)
+  const rows = new MutationObserver(later)
+  sizes.observe(document.body)
+  sizes.observe(panel)
+  rows.observe(frame, { childList: true, subtree: true })
+  return () => {
+    cancelAnimationFrame(waiting)
+    sizes.disconnect()
+    rows.disconnect()
+    for (const each of inert) each.inert = false
+  }
 }
 
 /** Closes the panel that is open. False if there is none. */

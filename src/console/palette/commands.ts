@@ -1,0 +1,116 @@
+// What the palette offers by itself: pages, their tabs, and actions. What costs money or cannot be undone opens its form, where
+// its consequences are; only what can be undone is done at once.
+
+import { go, hrefOf } from '../address'
+import { call, hasRole, type Session, signOut, urlOf } from '../api'
+import { pages } from '../pages'
+import { texts } from '../texts'
+import { THEMES, theme } from '../theme'
+
+export interface Command {
+  title: string
+  kind: string
+  /** The address that it opens. */
+  href?: string
+  /** Done before the address is opened. */
+  act?(): Promise<unknown>
+}
+
+/** A word that begins an action on something that the server finds by its name. */
+interface Verb {
+  title: string
+  of: 'key' | 'account'
+  act?(name: string): Promise<unknown>
+  href(name: string): string
+}
+
+const words = texts.palette
+
+export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
+  return [
+    ...pages
+      .filter((page) => page.kind === kind)
+      .map(({ title, name }) => ({ title, kind: texts.page, href: hrefOf(name) })),
+    ...(kind === 'admin' ? adminCommands() : []),
+    ...THEMES.map((word) => ({
+      title: words.theme(texts.themes[word]),
+      kind: words.action,
+      act: async () => {
+        theme.value = word
+      },
+    })),
+    {
+      title: words.docs,
+      kind: words.action,
+      act: async () => open(urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')),
+    },
+    { title: texts.signOut, kind: words.action, act: signOut },
+  ]
+}
+
+function adminCommands(): Command[] {
+  const settings = texts.settings
+  const parts = Object.entries(settings.parts).filter(([part]) => part !== 'admins' || hasRole('owner'))
+  return [
+    ...parts.map(([part, title]) => ({
+      title: `${settings.title}: ${title}`,
+      kind: texts.page,
+      href: hrefOf('settings', { part }),
+    })),
+    { title: words.failed, kind: texts.page, href: hrefOf('requests', { status: 'failed' }) },
+    ...(hasRole('operator')
+      ? [{ title: texts.keys.create, kind: words.action, href: hrefOf('keys', {}, 'new') }]
+      : []),
+    ...(hasRole('owner')
+      ? [
+          {
+            title: words.reload,
+            kind: words.action,
+            href: hrefOf('settings', { part: 'configuration' }),
+          },
+          { title: words.backUp, kind: words.action, href: hrefOf('settings', { part: 'backups' }) },
+        ]
+      : []),
+  ]
+}
+
+const verbs: readonly Verb[] = [
+  {
+    title: words.pause,
+    of: 'key',
+    act: (key) => call('pauseKey', { params: { key } }),
+    href: (name) => hrefOf('keys', {}, name),
+  },
+  {
+    title: words.resume,
+    of: 'key',
+    act: (key) => call('resumeKey', { params: { key } }),
+    href: (name) => hrefOf('keys', {}, name),
+  },
+  { title: words.revoke, of: 'key', href: (name) => hrefOf('keys', {}, name) },
+  { title: words.topUp, of: 'account', href: (name) => hrefOf('accounts', {}, name) },
+  { title: words.freeze, of: 'account', href: (name) => hrefOf('accounts', {}, name) },
+]
+
+/** The verb that a text begins with, and the rest of the text: the beginning of a name. */
+export function verbOf(typed: string): { verb: Verb; name: string } | undefined {
+  if (!hasRole('operator')) return undefined
+  const text = typed.trimStart().toLowerCase()
+  const verb = verbs.find(({ title }) => text.startsWith(`${title.toLowerCase()} `))
+  return verb && { verb, name: typed.trimStart().slice(verb.title.length).trim() }
+}
+
+export function commandOf({ title, act, href }: Verb, name: string): Command {
+  return {
+    title: `${title} ${name}`,
+    kind: words.action,
+    href: href(name),
+    ...(act && { act: () => act(name) }),
+  }
+}
+
+/** Carries a command out. Rejects with an ApiError. */
+export async function carryOut({ act, href }: Command): Promise<void> {
+  await act?.()
+  if (href !== undefined) go(href)
+}

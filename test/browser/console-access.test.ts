@@ -1,0 +1,140 @@
+// What the console is like without a mouse, in a real browser: the focus never goes to what a panel covers, the palette finds pages,
+// names and actions, and lists have no stop without a purpose.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { describeAccount } from '../../src/accounts/accounts'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { askAs, journeyAs, makeAdminToken, visitConsole } from '../support/browser/console-visit'
+import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+let gateway: TestGateway
+let browser: Browser
+
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    balance: '10',
+    config: { plans: { team: { priceFactor: '0.9', budget: { usd: '50', per: 'month' } } } },
+  })
+  browser = await openBrowser()
+  await gateway.makeKey('team', '5')
+  const details = { displayName: 'Team North', note: null, budget: null, plan: 'team' }
+  await describeAccount(gateway.server.world.db, { ...details, account: 'team' })
+  for (let count = 0; count < 12; count++) await (await gateway.chat({})).text()
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+/** In the page: what has the focus, and whether all of it that is on the screen is covered by something else. */
+const FOCUSED = `(() => {
+  const at = document.activeElement
+  if (at === document.body) return { name: 'body', isCovered: false, isInPanel: false }
+  const box = at.getBoundingClientRect()
+  const points = [0.02, 0.5, 0.98].flatMap((x) => [0.1, 0.5, 0.9].map((y) => [box.left + box.width * x, box.top + box.height * y]))
+    .filter(([x, y]) => x >= 0 && y >= 0 && x < innerWidth && y < innerHeight)
+  const isSeen = points.some(([x, y]) => {
+    const hit = document.elementFromPoint(x, y)
+    return hit !== null && (at.contains(hit) || hit.contains(at) && !hit.closest('.panel:not(:has(:focus))'))
+  })
+  return { name: at.outerHTML.slice(0, 80), isCovered: points.length > 0 && !isSeen, isInPanel: at.closest('.panel') !== null }
+})()`
+
+for (const width of [400, 768, 1280, 1440])
+  test(`D9: Tab stops at nothing that a panel covers at ${width} pixels`, async () => {
+    const { page, open, faults } = await visitConsole(browser, gateway, { width })
+    for (const address of ['accounts/team', 'keys/new', 'overview']) {
+      await open(address)
+      const stops: { name: string; isCovered: boolean; isInPanel: boolean }[] = []
+      for (let count = 0; count < 60; count++) {
+        await page.keyboard.press('Tab')
+        stops.push((await page.evaluate(FOCUSED)) as (typeof stops)[number])
+      }
+      expect({ address, covered: stops.filter(({ isCovered }) => isCovered) }).toEqual({
+        address,
+        covered: [],
+      })
+      if (address !== 'overview') expect(stops.some(({ isInPanel }) => isInPanel)).toBe(true)
+    }
+    // Nothing stays out of reach when the panel is closed.
+    expect(await page.locator('[inert]').count()).toBe(0)
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+
+test('D9: beside a panel the rows of a wide screen open others', () =>
+  journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
+    await open('accounts/team')
+    await page.getByRole('link', { name: 'alice', exact: true }).click()
+    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+  }))
+
+test('D31: a plan with its accounts has no fault that axe finds at 400 pixels', async () => {
+  const { page, open, axe } = await visitConsole(browser, gateway, { width: 400 })
+  await open('plans/team')
+  await page.getByText('Team North').waitFor()
+  expect(await axe()).toEqual([])
+  await page.context().close()
+})
+
+test('D27: the palette opens by Ctrl+K and finds pages, tabs and actions by their letters', () =>
+  journeyAs([browser, gateway], 'owner', async ({ page, settled, axe }) => {
+    const search = page.getByRole('combobox', { name: /^Search/ })
+    const choose = async (typed: string, title: string) => {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type(typed)
+      await page.getByRole('option', { name: title }).first().waitFor()
+    }
+    await choose('stmts', 'Statements')
+    await page.keyboard.press('Escape')
+    await choose('audit', 'Settings: Audit trail')
+    expect(await axe()).toEqual([])
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**#/settings?part=audit')
+    await settled()
+    await choose('theme: dark', 'Theme: Dark')
+    await page.keyboard.press('Enter')
+    await waitFor(async () => (await page.locator('html').getAttribute('data-theme')) === 'dark')
+    // What was opened last is offered before anything is typed; a theme has no address.
+    await search.focus()
+    expect(await page.locator('#hits [role=option]').allTextContents()).toEqual([
+      'Settings: Audit trail page',
+    ])
+  }))
+
+test('D27: the palette acts on what it finds by its name', () =>
+  journeyAs([browser, gateway], 'operator', async ({ page }) => {
+    const token = await makeAdminToken(gateway, 'owner')
+    const ask = askAs(gateway, token)
+    await ask('POST', '/keys', { name: 'nightly', account: 'team' })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('pause nigh')
+    await page.getByRole('option', { name: 'Pause nightly' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Key nightly' }).waitFor()
+    await page.getByRole('button', { name: 'Resume' }).waitFor()
+    expect(((await (await ask('GET', '/keys/nightly')).json()) as { status: string }).status).toBe('paused')
+  }))
+
+test('D27: a holder finds models, and is offered nothing of operators', async () => {
+  const { secret } = await gateway.makeKey('holder', '5')
+  const { page, faults } = await visitConsole(browser, gateway, { token: secret })
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('test-ch')
+  await page
+    .getByRole('option', { name: /^test-chat/ })
+    .first()
+    .click()
+  await page.getByRole('heading', { name: 'test-chat' }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('audit')
+  await page.waitForTimeout(300)
+  expect(await page.locator('#hits [role=option]').count()).toBe(0)
+  expect(faults).toEqual([])
+  await page.context().close()
+})

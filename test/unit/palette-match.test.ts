@@ -1,0 +1,35 @@
+// How well what somebody types fits a title of the palette.
+
+import { expect, test } from 'bun:test'
+import { matchOf } from '../../src/console/palette/match'
+
+const TITLES = [
+  'Overview',
+  'Accounts',
+  'Statements',
+  'New key',
+  'Settings: Audit trail',
+  'Requests',
+  'Requests that failed',
+]
+
+const best = (typed: string) =>
+  TITLES.map((title) => ({ title, score: matchOf(typed, title) }))
+    .filter(({ score }) => score > 0)
+    .toSorted((one, other) => other.score - one.score)
+    .map(({ title }) => title)
+
+test('D27: titles are found by their letters in order, words and beginnings first', () => {
+  expect(best('nk')).toEqual(['New key'])
+  expect(best('stmts')).toEqual(['Statements'])
+  expect(best('audit')).toEqual(['Settings: Audit trail'])
+  expect(best('requests')).toEqual(['Requests', 'Requests that failed'])
+  expect(best('req fail')[0]).toBe('Requests that failed')
+})
+
+test('letters that are not all there, or only by chance, find nothing', () => {
+  expect(best('')).toEqual([])
+  expect(best('xyz')).toEqual([])
+  expect(best('tea')).toEqual([])
+  expect(best('eee')).toEqual([])
+})

@@ -59,7 +59,7 @@ export interface Sandbox {
   calls: SandboxCall[]
   /** Names of keys that are over their rate: their requests are refused with 429. */
   busyKeys: Set<string>
-  /** Whether a vendor's simulator knows a model by the vendor's name, so that no stand-in answers in its place. */
+  /** Whether a vendor's simulator knows a model by the vendor's name, so that no stand-in answers instead. */
   knows(vendor: VendorName, model: string): boolean
   stop(): Promise<void>
 }

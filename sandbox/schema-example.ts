@@ -16,7 +16,7 @@ export function exampleOf(schema: unknown): unknown {
   return example(root, { root, name: 'value', index: 0, depth: 0, budget: { values: valuesMax } })
 }
 
-/** Where a value stands. */
+/** The position of a value. */
 interface Place {
   root: JsonObject
   name: string
@@ -69,7 +69,7 @@ function isSimple(schema: JsonObject): boolean {
   return schema.$ref === undefined && !['object', 'array'].includes(typeOf(schema) ?? 'object')
 }
 
-/** Both schemas in one: the rules of the second beside those of the first. */
+/** Both schemas in one: the rules of the second added to those of the first. */
 function joined(one: JsonObject, other: JsonObject): JsonObject {
   const properties = { ...asObject(one.properties), ...asObject(other.properties) }
   const required = [...(asArray(one.required) ?? []), ...(asArray(other.required) ?? [])]

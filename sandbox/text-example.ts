@@ -41,7 +41,7 @@ function fitted(name: string, index: number, least: number, most: number): strin
   const text = index === 0 ? name : `${name} ${index + 1}`
   const long = text.length >= least ? text : text.padEnd(least, ` ${name}`)
   if (long.length <= most) return long
-  // The end tells texts of a list apart.
+  // The end distinguishes texts of a list.
   return index === 0 ? long.slice(0, most) : `${long}${index}`.slice(-most || long.length + 1)
 }
 
@@ -155,7 +155,7 @@ class PatternReader {
     this.at += mark.length
     const text = this.branches()
     if (!this.take(')')) throw new Error('not understood')
-    // What must or must not stand there is only tested.
+    // What must or must not be there is only tested.
     return mark === '' || mark === '?:' || mark.endsWith('>') ? text : ''
   }
 

@@ -1,8 +1,8 @@
-// Simulates DeepSeek: chat completions that count what its cache had beside the rest of the usage, and messages. It must never
+// Simulates DeepSeek: chat completions that report cached tokens separately from the rest of the usage, and messages. It must never
 // report a cached token in another way.
 //
 // While it thinks it refuses calls of tools without the reasoning that led to them, in all turns, and any message of the
-// assistant without it in the turn that goes on: https://api-docs.deepseek.com/guides/thinking_mode;
+// assistant without it in the current turn: https://api-docs.deepseek.com/guides/thinking_mode;
 // experientiallabs/experiential#890 (2026-09-10). In the words of qwersyk/Newelle#404 (2026-07-04) and
 // farion1231/cc-switch#2282 (2026-04-24).
 

@@ -78,7 +78,7 @@ export function invalidKey(request: VendorRequest): Reply {
 
 /** A field that a message does not have, or not in this form. */
 export interface Unreadable {
-  /** Where the message stands; empty for the request itself. */
+  /** The position of the message; empty for the request itself. */
   place: string
   field: string
   why?: string

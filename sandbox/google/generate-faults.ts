@@ -50,7 +50,7 @@ function contentFault(contents: readonly JsonObject[]): string | undefined {
   return undefined
 }
 
-/** Names: kaitranntt/ccs#219 (2025-12-28), where the limit was 64; types of @google/genai 3.3.0 say 128. JSON beside functions: symfony/ai#1777 (2026-03-16). */
+/** Names: kaitranntt/ccs#219 (2025-12-28), where the limit was 64; types of @google/genai 3.3.0 say 128. JSON together with functions: symfony/ai#1777 (2026-03-16). */
 function toolFault({ tools, generationConfig }: JsonObject, model: string): string | undefined {
   const declared = asObjects(tools).map((tool) => asObjects(tool.functionDeclarations))
   for (const [index, functions] of declared.entries()) {

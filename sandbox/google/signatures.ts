@@ -1,4 +1,4 @@
-// Thought signatures of Gemini 3 and later, on both paths: made for texts and for the first of parallel calls, and demanded of the first call of each step in the turn that goes on. It must never look at turns before it.
+// Thought signatures of Gemini 3 and later, on both paths: made for texts and for the first of parallel calls, and demanded of the first call of each step in the current turn. It must never look at turns before it.
 //
 // https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-24); texts as in
 // https://discuss.ai.google.dev/t/109823; refusals in the words of manthanabc/paws#103 (2026-02-19) and

@@ -289,7 +289,7 @@ function compatibleEmbeddings(request: VendorRequest, body: JsonObject, name: st
   if (isGiven(body.encoding_format) && body.encoding_format !== 'float') {
     return googleError(request, 400, 'Unsupported encoding_format: only float is supported.')
   }
-  // This path numbers every vector 0 and counts no tokens; only the order tells which input a vector belongs to.
+  // This path numbers every vector 0 and counts no tokens; only the order shows which input a vector belongs to.
   const items = embeddingItems(request, inputs, model).map((item) => ({ ...item, index: 0 }))
   const usage = { prompt_tokens: 0, total_tokens: 0 }
   return jsonReply(200, embeddingList(request, items, name, usage), googleHeaders)

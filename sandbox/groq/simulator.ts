@@ -46,7 +46,7 @@ export const groq = createLookalike({
 })
 
 /**
- * The words of most are on record in test/vendors/groq; that others are refused stands in https://console.groq.com/docs/openai and
+ * The words of most are on record in test/vendors/groq; that others are refused is documented in https://console.groq.com/docs/openai and
  * in the types of groq-sdk.
  */
 function refusedField(body: JsonObject, model: string): Words | undefined {

@@ -9,7 +9,7 @@ import type { TokenCounts } from '../openai/chat'
 import { createLookalike, forcedChoice } from '../openai/lookalike'
 import { spokenIn, thinkingIsOff } from '../openai/returned-reasoning'
 
-/** Models that think unless they are told not to. */
+/** Models that think unless a request disables it. */
 const NEWER = /^kimi-k(2\.[5-9]|[3-9])/
 
 export const moonshot = createLookalike({

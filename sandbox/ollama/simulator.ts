@@ -1,4 +1,4 @@
-// Simulates Ollama: chat completions without a key, and the server's own list of models with their metadata. It must never tell of
+// Simulates Ollama: chat completions without a key, and the server's own list of models with their metadata. It must never list
 // a model in one API that the other does not have.
 
 import { asObject, asString, type JsonObject } from '../json'

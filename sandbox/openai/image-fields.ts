@@ -6,7 +6,7 @@ import { badRequest, type Fault, invalidValue, missingParameter } from './fields
 
 export type Task = 'generations' | 'edits'
 
-/** A request as JSON or form. Texts of a form are read as the numbers and booleans that they stand for. */
+/** A request as JSON or form. Texts of a form are read as the numbers and booleans that they represent. */
 export interface ImageRequest {
   task: Task
   fields: Readonly<Record<string, unknown>>
@@ -47,7 +47,7 @@ const newest: ImageModel = {
   inputFidelity: false,
 }
 
-/** Image models. The older two are retired, and stand here for servers that still serve them. */
+/** Image models. The older two are retired, and are kept for servers that still serve them. */
 const models: Readonly<Record<string, ImageModel>> = {
   'gpt-image-2': { freeSizes: true, sizes: gptSizes, fields: gptFields, inputFidelity: false },
   'gpt-image-2.5-flare': newest,

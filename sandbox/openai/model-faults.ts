@@ -101,7 +101,7 @@ function findReasoningFault(model: string, body: JsonObject, reasons: boolean): 
   return badRequest(message, 'temperature', 'unsupported_value')
 }
 
-/** Refuses function tools beside an effort, which chat completions do since GPT-5.2. */
+/** Refuses function tools together with an effort, which chat completions do since GPT-5.2. */
 function findToolFault(model: string, body: JsonObject): Fault | undefined {
   const isOlder = /^gpt-5\.[2-5]/.test(model)
   if (!isOlder && !/^gpt-(5\.[6-9]|6)/.test(model)) return undefined

@@ -95,7 +95,7 @@ const effortRows: readonly [names: RegExp, chat: readonly string[], responses?: 
   ],
   [/^gpt-5\.|^gpt-6/, ['none', 'low', 'medium', 'high', 'xhigh', 'max']],
 ]
-/** Models that do not reason unless they are told to. */
+/** Models that do not reason unless a request enables it. */
 const QUIET = /^gpt-5\.[1-4](?!\d)/
 
 /** Supported efforts, the least first; undefined for a model that does not reason. */
@@ -104,7 +104,7 @@ export function effortsOf(model: string, endpoint: Endpoint): readonly string[] 
   return endpoint === 'chat' ? chat : responses
 }
 
-/** How much a model reasons that is told this effort, or none. */
+/** How much a model reasons at this effort, or without one. */
 export function effortIn(model: string, effort: unknown): string {
   const usual = effortsOf(model, 'chat') && !QUIET.test(model) ? 'medium' : 'none'
   return asString(effort) ?? usual

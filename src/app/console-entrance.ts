@@ -23,7 +23,7 @@ export class ConsoleEntrance {
   private server: Promise<ConsoleServer> | undefined
   private isStopped = false
 
-  /** `mark` are headers that tell of simulated vendors. */
+  /** `mark` are headers that show that vendors are simulated. */
   constructor(
     private readonly world: World,
     private readonly mark: Readonly<Record<string, string>> = {},

@@ -12,7 +12,7 @@ import type { AddressRules, Lookup } from '../webhooks/address'
 interface Running {
   /** The configuration as it is written. */
   config: Config
-  /** The models that upstreams have told of, and the configuration with them, which the catalogue is made of. */
+  /** The models that upstreams have listed, and the configuration with them, from which the catalogue is made. */
   lists: DiscoveredModels
   offered: Config
   catalogue: Catalogue
@@ -35,7 +35,7 @@ export interface InForce extends Readonly<Omit<Running, 'lists'>> {
    * place where that happens.
    */
   prepare(config: Config): () => void
-  /** Puts the models that upstreams have told of in force, in place of those before. */
+  /** Puts the models that upstreams have listed in force, instead of the previous ones. */
   discovered(lists: DiscoveredModels): void
 }
 
@@ -79,7 +79,7 @@ export function putInForce(config: Config, world: RunningWorld): InForce {
 
 /**
  * Builds what a configuration says. An upstream whose settings are those of `before` is the same object: its breaker, its
- * keys that rest and its connections go on.
+ * resting keys and connections stay as they are.
  */
 function buildRunning(
   config: Config,

@@ -32,11 +32,11 @@ export function formatLine({ at, level, event, fields }: LogLine, format: LogFor
   return `${printable(words.join(' '))}\n`
 }
 
-/** Words of ASCII without spaces, quotes and equals signs: nearly all, and quickly told. */
+/** Words of ASCII without spaces, quotes and equals signs: nearly all, and quickly recognized. */
 const PLAIN_ASCII = /^[!#-<>-~]+$/
 const PLAIN = /^[^\s"=\p{C}]+$/u
 
-/** A value as it stands after its name: plain words as they are, all else as JSON. */
+/** A value as written after its name: plain words unchanged, all else as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'number') return String(value)
   return typeof value === 'string' && (PLAIN_ASCII.test(value) || PLAIN.test(value))

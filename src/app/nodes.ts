@@ -1,5 +1,5 @@
 // The nodes that serve one database of PostgreSQL, each as a row of `times` that it writes anew: whoever changes the schema must
-// know whether one lives, wherever it runs. A node that finds a newer schema must not go on as if it knew it.
+// know whether one lives, wherever it runs. A node that finds a newer schema must not continue as if it knew it.
 
 import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { program } from '../db/schema/program'

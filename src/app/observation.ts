@@ -20,7 +20,7 @@ export interface Observation {
   metrics: Metrics | null
   /** Sends traces and logs; null if nobody collects them. */
   tracer: Exporter | null
-  /** Lines of the log that operators are to be told of. */
+  /** Lines of the log that are reported to operators. */
   notices: Notices
 }
 

@@ -32,7 +32,7 @@ export function createReadiness(world: ReadyWorld): () => Promise<Readiness> {
 }
 
 /**
- * Whether the process should go on. False once it has refused all servers of its database for minutes, because they are older
+ * Whether the process should keep running. False once it has refused all servers of its database for minutes, because they are older
  * than one that it has used: only a new process accepts them.
  */
 export function createLiveness({
@@ -72,7 +72,7 @@ async function databaseCheck({ db, followTime, after, log }: ReadyWorld): Promis
 async function diskCheck({ dataDir, db }: Pick<ReadyWorld, 'dataDir' | 'db'>): Promise<string> {
   try {
     const { bavail, bsize } = await statfs(dataDir)
-    // SQLite goes on writing to a deleted file, and all of it is lost with the process.
+    // SQLite continues writing to a deleted file, and all of it is lost with the process.
     if (db.kind === 'sqlite') await access(databaseFile(dataDir))
     return bavail * bsize >= MIN_FREE_BYTES ? OK : 'nearly full'
   } catch (error) {

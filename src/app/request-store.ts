@@ -76,7 +76,7 @@ function filesOf(dataDir: string): readonly [file: string, earlier: string] {
 }
 
 /**
- * The file of the request log, under its present name from now on. The log beside the file goes first: a process that is killed
+ * The file of the request log, under its present name from now on. The log of the file is renamed first: a process that is killed
  * between two of these steps leaves what the next one continues.
  */
 function renamedFile(dataDir: string): string {

@@ -111,7 +111,7 @@ function optionsRoutes(cors: Cors, routes: () => readonly Route[]) {
   return app
 }
 
-/** Changes of a key by who holds it stand in the audit trail as those of operators do. */
+/** Changes of a key by its holder are in the audit trail, as those of operators are. */
 function recordedBy(world: World, listener: () => Listener | null): Recorded {
   return ({ name }, action, { requestId, request }) => {
     const clientAddress = clientAddressOf(request, listener(), world.config)

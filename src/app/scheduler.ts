@@ -46,7 +46,7 @@ const STAYING = new Set([KEEP_HOLDS, END_LATE, KEEP_TASKS, FOLLOW_TIME])
 const MINUTE_MS = 60_000
 /** When rare jobs run first: processes that are replaced often must not put them off forever. */
 const FIRST_MS = 5_000
-/** How often a process tells others which key it encrypts with; a file has no others that would wait for it. */
+/** How often a process notes which key it encrypts with; a file has no others that would wait for it. */
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
 /** Beat of the timer while anything is due soon. */
 export const BEAT_MS = 250

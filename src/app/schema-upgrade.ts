@@ -1,6 +1,6 @@
 // Brings a database that was in use to the schema of this program, for `serve` and `gateway upgrade`: while nobody serves it, and a
 // file only after a checked copy of it is in place. Whatever fails leaves the database as it was, or between two steps, from where
-// the next call goes on.
+// the next call continues.
 
 import { join } from 'node:path'
 import { makeBackup } from '../backup/backup'

@@ -37,7 +37,7 @@ export interface Server {
   /** Reads the configuration again and puts it in force. `cause` is for the log. */
   reload(cause: string): Promise<Reloaded>
   /**
-   * Gives way to a newer process that listens beside this one: requests that still come are answered as the last of their
+   * Gives way to a newer process that listens at the same time: requests that still arrive are answered as the last of their
    * connection. Resolves when new connections reach the other only. Until `handOver` this one can take its place back.
    */
   giveWay(): Promise<void>
@@ -199,7 +199,7 @@ interface Parts {
   unwatch(): void
 }
 
-/** The end of a running gateway, in the place of which another process may serve already. */
+/** The end of a running gateway, which another process may already have replaced. */
 class Ending {
   /** Resolves when no caller is left in a process that has handed over, or when they are waited for no more. */
   private readonly departure = Promise.withResolvers<void>()

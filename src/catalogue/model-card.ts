@@ -1,5 +1,5 @@
-// The facts that GET /v1/models tells of a model: what it can be asked, what goes in and comes out, its limits, and what
-// it costs, in the fields that clients of model lists read. It must never tell what the upstream is called or is paid.
+// The facts that GET /v1/models shows about a model: its operations, what goes in and comes out, its limits, and what
+// it costs, in the fields that clients of model lists read. It must never show the name or the cost of the upstream.
 
 import type { Key } from '../accounts/keys'
 import { type DescribedPrices, describePriceList, dollarsOfOne } from '../config/models/prices'
@@ -38,7 +38,7 @@ export interface ModelCard {
   prices?: DescribedPrices
   /** Fields of a chat completion; absent for a model without chat. */
   supported_parameters?: readonly string[]
-  /** How much the model thinks; absent for one that does not, or of which nothing is known. */
+  /** How much the model thinks; absent for one that does not, or that is unknown. */
   reasoning?: {
     /** True if thinking cannot be turned off. */
     mandatory: boolean

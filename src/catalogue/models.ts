@@ -50,7 +50,7 @@ export interface ModelRoute {
 export interface Catalogue {
   /** Models by id: one entry for each operation that the model serves and each of its connections. */
   models: ReadonlyMap<string, readonly Model[]>
-  /** Ids that stand for a list of models which are tried in order. */
+  /** Ids of routes: lists of models that are tried in order. */
   routes: ReadonlyMap<string, ModelRoute>
   aliases: readonly { name: string; target: string }[]
   /** The vendors' own names for models, each with the id here. A name that two models share is left out. */

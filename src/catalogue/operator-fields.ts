@@ -37,7 +37,7 @@ function ownNameOf(family: Family, field: string): string | undefined {
   return OUTPUT_LIMITS.includes(field) ? OUTPUT_LIMITS.find((name) => names.has(name)) : undefined
 }
 
-/** The edit of a caller's request for a model; undefined if nothing is to be set. `has` tells what the request has. */
+/** The edit of a caller's request for a model; undefined if nothing is to be set. `has` says which fields the request has. */
 export function operatorEditOf(
   { family, upstream: { operatorFields } }: Model,
   has: (field: string) => boolean,

@@ -1,4 +1,4 @@
-// The setting of session affinity. Names that cannot tell sessions apart must be faults: all requests would go to one key.
+// The setting of session affinity. Names that cannot distinguish sessions must be faults: all requests would go to one key.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { asObject } from '../lib/objects'

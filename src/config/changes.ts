@@ -1,5 +1,5 @@
 // What differs between two configurations, setting by setting, and which of it a running process cannot take over. A
-// secret must never stand in it: values are shown only where none can be.
+// secret must never be in it: values are shown only where none can be.
 
 import { isObject } from '../lib/objects'
 import type { Config } from './schema'
@@ -14,7 +14,7 @@ export interface Change {
   needsRestart: boolean
 }
 
-/** Settings that are read once, when a process starts: its database, the keys of that, where results lie, its log and metrics. */
+/** Settings that are read once, when a process starts: its database, the keys of that, where results are stored, its log and metrics. */
 const AT_START = [
   'database',
   'databaseReplica',
@@ -84,7 +84,7 @@ function shown(path: readonly string[], value: unknown): string | null {
   return text.length > MOST_SHOWN_LENGTH ? `${text.slice(0, MOST_SHOWN_LENGTH - 1)}…` : text
 }
 
-/** A number with its unit, such as `7d`, `12mo` or `10GB`, which is no secret wherever it stands. */
+/** A number with its unit, such as `7d`, `12mo` or `10GB`, which is never a secret. */
 const MEASURE = /^\d{1,9}(\.\d{1,3})? ?[A-Za-z]{1,2}$/
 
 function isOpen([part = '', , field = '', ...deeper]: readonly string[], value: unknown): boolean {

@@ -1,4 +1,4 @@
-// A configuration that adds to the built-in catalogue: its upstreams, models and aliases stand beside those of the
+// A configuration that adds to the built-in catalogue: its upstreams, models and aliases are added to those of the
 // catalogue, win over them, or remove them. It must never mix two entries of one name.
 
 import { isObject } from '../lib/objects'

@@ -1,4 +1,4 @@
-// The part of the configuration that says where metrics are read, and by whom. They tell models, prices and volumes, so
+// The part of the configuration that says where metrics are read, and by whom. They show models, prices and volumes, so
 // they must never be open to everybody without being asked for.
 
 import { type Static, Type } from '@sinclair/typebox'

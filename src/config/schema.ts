@@ -326,7 +326,7 @@ export function faultsOf(value: unknown): string[] {
 }
 
 /**
- * The errors of a value. Whether there are any is told first, which takes a hundredth of the time; by reading the schema,
+ * The errors of a value. Whether there are any is checked first, which takes a hundredth of the time; by reading the schema,
  * because code made of it would be used once, and making it is half of a start.
  */
 function errorsOf(schema: TSchema, value: unknown): Iterable<ValueError> {

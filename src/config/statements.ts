@@ -1,4 +1,4 @@
-// The part of the configuration that says what stands on statements besides money: who sells, and tax.
+// The part of the configuration about statements: the seller, and tax.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'

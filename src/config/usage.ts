@@ -1,4 +1,4 @@
-// The part of the configuration that says what callers may tell of a request for reports of usage.
+// The part of the configuration about metadata that callers may send for reports of usage.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, optionalSetting } from '../lib/setting'

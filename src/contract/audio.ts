@@ -34,7 +34,7 @@ export interface AudioFileContract<Body = unknown> {
   status?: ReadStatus
   /** Whether the vendor reports what is paid, so that the price is known at the end only. Absent: it does not. */
   isMetered?(model: Model): boolean
-  /** The events for a caller who asks for them in place of the file; undefined for the others. */
+  /** The events for a caller who asks for them instead of the file; undefined for the others. */
   events(body: Body): AudioEvents | undefined
   /**
    * Quantities for so many bytes of a file, for an answer without figures of the vendor. Absent, or undefined: the quote is

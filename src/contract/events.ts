@@ -3,7 +3,7 @@
 
 interface EventType {
   meaning: string
-  /** Whether its end is told too. */
+  /** Whether its end is sent too. */
   notifiesEnd: boolean
   /** True if it is sent once, however long its cause lasts. */
   isSentOnce?: true
@@ -97,7 +97,7 @@ export interface EventItem {
 export interface EventBody {
   id: string
   type: EventName | typeof TEST_EVENT
-  /** When it was told, in ISO 8601. */
+  /** When it was sent, in ISO 8601. */
   timestamp: string
   data: {
     state: EventState
@@ -105,5 +105,5 @@ export interface EventBody {
   }
 }
 
-/** Whether a state begins, goes on as it was told a while ago, or is over. */
+/** Whether a condition begins, still lasts, or is over. */
 export type EventState = 'began' | 'continues' | 'ended'

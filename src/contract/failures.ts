@@ -105,7 +105,7 @@ export function databaseDown(error?: DatabaseUnavailable): GatewayError {
 /** The amount that must be held before a request is sent. */
 interface Need {
   heldNano: number
-  /** True for a stream that holds more as it goes on. */
+  /** True for a stream that holds more while it runs. */
   isStep: boolean
 }
 

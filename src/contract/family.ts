@@ -82,7 +82,7 @@ export interface LeanHold {
 
 /** Facts about an answer that is kept, or of which a part is sealed, made before the vendor is called. */
 export interface AnswerContext {
-  /** Id of the answer, of which ids of its parts are made: a prefix, and random hexadecimal digits that nobody guesses. */
+  /** Id of the answer, of which ids of its parts are made: a prefix, and random hexadecimal digits that cannot be guessed. */
   id: string
   /** True if the answer is kept for later requests of the account. */
   isKept: boolean
@@ -210,7 +210,7 @@ export interface MadeFamily<Body = unknown> extends Contract<Body> {
    * without them the call has stand-ins.
    */
   call(parsed: ParsedRequest<Body>, model: Model, dataUrls?: DataUrls): Call | Call[]
-  /** The call that is tried once in place of a refused one; undefined if the refusal stands. Absent: it always does. */
+  /** The call that is tried once instead of a refused one; undefined if the refusal is final. Absent: it always is. */
   callAfter?(refusal: GatewayError, parsed: ParsedRequest<Body>, model: Model): Call | undefined
   /** True if each reply is a result by itself: the answer is made of those that came, even if other calls failed. */
   isSeparable?: true
@@ -280,7 +280,7 @@ type FindLinks<Body> = (reply: unknown, body: Body) => string[]
 interface TextContract<Body> {
   /** The media type of the answer; undefined if the request asks for JSON. */
   type(body: Body): string | undefined
-  /** Reads the whole text: it has no figures of the vendor's, but what is in it may tell some. */
+  /** Reads the whole text: it has no figures of the vendor's, but its content may show some. */
   read(text: string, parsed: ParsedRequest<Body>): Reading
 }
 

@@ -7,7 +7,7 @@ interface OperationRow {
   path: string
   /** Further paths: those of other gateways, and those that clients make of another base address. */
   aliases?: readonly string[]
-  /** True if the model's id stands in the path, in place of `{id}`, and the method behind it says whether the answer is a stream. */
+  /** True if the model's id is in the path, instead of `{id}`, and the method after it says whether the answer is a stream. */
   inAddress?: true
   /** Form of a request: a JSON object, or a form with files. */
   body: 'json' | 'form'
@@ -305,7 +305,7 @@ export const largestBodies: string = (() => {
   return `${mebibytes(usual[0])}; ${others.join(', ')}`
 })()
 
-/** A response of which only a sealed summary of the conversation is answered: served, priced and limited as responses. */
+/** A response that returns only a sealed summary of the conversation: served, priced and limited as responses. */
 export const compaction: Operation = {
   ...operationOf('responses'),
   path: '/v1/responses/compact',

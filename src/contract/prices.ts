@@ -148,7 +148,7 @@ function tablesOfVariant({ tables }: PriceList, names: readonly string[]): Price
   return chosen
 }
 
-/** A tariff beside what the vendor asks. What the vendor has no price for costs nothing there. */
+/** A tariff together with the vendor's. Units without a price of the vendor cost nothing there. */
 function withCost(tariff: Tariff, tables: readonly PriceTable[] | undefined): Tariff {
   if (!tables) return tariff
   const cost = tariffOfTables(tables)
@@ -161,7 +161,7 @@ function withCost(tariff: Tariff, tables: readonly PriceTable[] | undefined): Ta
   return { ...tariff, cost, json: jsonOf(tariff.json, cost.json) }
 }
 
-/** Prices beside costs, as they are stored together. */
+/** Prices and costs, as they are stored together. */
 function jsonOf(price: string, cost: string): string {
   return `{"price":${price},"cost":${cost}}`
 }

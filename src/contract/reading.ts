@@ -12,7 +12,7 @@ export interface Reading {
   /** All text of an item that has ended, whether or not it came in pieces before. */
   whole?: string
   usage?: UsageReading | undefined
-  /** Calls of the vendor's tools that the reply, or this event of a stream, tells of; paid where the figures say nothing of them. */
+  /** Calls of the vendor's tools that the reply, or this event of a stream, reports; charged if the figures do not include them. */
   calls?: Quantities
   /** The service tier that the vendor reports, by its own name. */
   serviceTier?: string | undefined

@@ -64,7 +64,7 @@ export interface UpstreamKind {
   chatFamily?: string
   /** A call that costs nothing and proves the key; absent: the list of models of its OpenAI-compatible API. */
   probe?: Call
-  /** How the vendor tells its models. Absent: it has no list that says what a model needs here. */
+  /** How the vendor lists its models. Absent: it has no list that says what a model needs here. */
   listing?: ModelListing
 }
 

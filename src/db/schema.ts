@@ -30,7 +30,7 @@ const EARLIER_FUNCTIONS = [
 ]
 
 /**
- * Tables of which each request changes rows. They are cleaned after a fixed number of changes and without pauses, and keep their
+ * Tables whose rows each request changes. They are cleaned after a fixed number of changes and without pauses, and keep their
  * space: to give it back takes a lock that requests would wait for.
  */
 const BUSY = ['accounts', 'budgets', 'open_charges', 'rate_windows'].map(

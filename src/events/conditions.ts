@@ -1,5 +1,5 @@
-// States that operators are told of, as rows: each is told once when it begins, again after a while if it goes on, and once
-// when it is over, by one of any number of nodes. What comes and goes must not be told each time: its end counts only
+// Conditions that are reported to operators, as rows: each when it begins, again after a while if it lasts, and once
+// when it ends, by one of any number of nodes. A condition that comes and goes must not be reported each time: its end counts only
 // after a calm, which becomes longer with each return.
 
 import { type EventName, type EventState, eventsSentOnce, eventTypes } from '../contract/events'
@@ -24,7 +24,7 @@ export interface StoredCondition extends EventCondition {
   notifiedAt: number | null
 }
 
-/** A condition of which is to be told. */
+/** A condition to report. */
 export interface DueCondition extends StoredCondition {
   state: EventState
 }
@@ -37,13 +37,13 @@ export const UNTIL_ENDED = Number.MAX_SAFE_INTEGER
 /** How long nothing must be seen before an end counts: at first, and at most. */
 const CALM_MS = 2 * 60_000
 const MOST_CALM_MS = 64 * 60_000
-/** How long a vendor must be down before it is told; others are told at once. */
+/** How long a vendor must be down before it is reported; other conditions are reported immediately. */
 const DOWN_MS = 60_000
-/** A condition goes on if it was seen in this time, or is on until it is over. */
+/** A condition lasts if it was seen within this time, or until it is over. */
 const JUST_NOW_MS = 60_000
 /** How long it is remembered that something has come and gone. */
 const REMEMBERED_MS = 86_400_000
-/** Conditions that are told in one look. */
+/** The most conditions that are reported at a time. */
 const MOST_TOLD = 200
 
 /** The statement that notes a condition, which lasts for some time unless it is seen again. */
@@ -77,7 +77,7 @@ export function endOthers(type: EventName, now: number, current: Statement): Sta
   }
 }
 
-/** The statement that ends a condition after its calm, with figures of its end. Its beginning is told with its own. */
+/** The statement that ends a condition after its calm, with figures of its end. Its beginning is reported with its own. */
 export function endCondition(
   { type, subject, details }: Pick<EventCondition, 'type' | 'subject' | 'details'>,
   now: number,
@@ -91,7 +91,7 @@ export function endCondition(
 }
 
 /**
- * The query of the conditions among the rows of another one that are new, or of which is to be told again soon, so that
+ * The query of the conditions among the rows of another one that are new, or are due to be reported again soon, so that
  * their figures must be those of now.
  */
 export function newAmong(type: EventName, now: number, repeatMs: number, current: Statement): Statement {
@@ -108,7 +108,7 @@ export function newAmong(type: EventName, now: number, repeatMs: number, current
   }
 }
 
-/** Conditions of which is to be told now: those that begin, that go on, and that are over. */
+/** Conditions to report now: those that begin, that last, and that are over. */
 export async function dueConditions(db: Db, now: number, repeatMs: number): Promise<DueCondition[]> {
   const rows = await db.query({
     sql: `select * from event_conditions where
@@ -126,12 +126,12 @@ function stateOf({ notifiedAt: toldAt, lastsUntil }: StoredCondition, now: numbe
   return toldAt === null ? 'began' : 'continues'
 }
 
-/** Whether anybody is told of it: the end of some is no news. */
+/** Whether it is reported at all: the end of some conditions is not. */
 export function isNotified({ type, state }: DueCondition): boolean {
   return state !== 'ended' || eventTypes[type].notifiesEnd
 }
 
-/** The statement that notes that a condition is told. It hits no row if another node has told it. */
+/** The statement that marks a condition as reported. It hits no row if another node has reported it. */
 export function markNotified(
   { type, subject, state, notifiedAt: toldAt }: DueCondition,
   now: number,

@@ -1,4 +1,4 @@
-// What the books and the keys say that operators are to be told of: balances that are low, budgets that are used up, keys
+// Conditions of the books and the keys that are reported to operators: balances that are low, budgets that are used up, keys
 // that expire, shortfalls, webhooks that were given up. It reads rows that are there anyway; requests must never wait
 // for it.
 
@@ -18,7 +18,7 @@ interface BookCondition {
   type: EventName
   /** The query of all subjects that are in this state now. */
   current(settings: EventSettings, now: number, plans: Plans): Statement
-  /** The query of the same rows for subjects by name, in this state or not; only where an end is told. */
+  /** The query of the same rows for subjects by name, in this state or not; only if an end is reported. */
   figures?(settings: EventSettings, now: number, plans: Plans, names: readonly string[]): Statement
   details(row: Row): Record<string, unknown>
 }

@@ -56,7 +56,7 @@ export async function sendMail(
       // No out-of-office replies.
       headers: { 'auto-submitted': 'auto-generated' },
     })
-    // What goes on behind a cut ends with the connection.
+    // Work after a cut ends with the connection.
     sending.catch(() => {})
     const { response } = (await Promise.race([sending, cut])) as { response: string }
     return { status: statusOf(response) ?? SENT, text: shown(response, smtp), retryAfterMs: 0 }

@@ -1,4 +1,4 @@
-// Notes lines of the log that operators are to be told of, until the next look stores them. It must never slow down who
+// Collects log lines that are reported to operators, until the next check stores them. It must never slow down who
 // logs: a note is a row of a small table in memory.
 
 import type { EventName } from '../contract/events'

@@ -1,5 +1,5 @@
 // One attempt to send an event to its recipient as the configuration names it now: a signed webhook, a chat, or mail. Its
-// addresses and secrets stand nowhere but in the configuration, and must not get into a row or a line of the log.
+// addresses and secrets are only in the configuration, and must not get into a row or a line of the log.
 
 import { type EventSettings, eventSettingsOf } from '../config/events'
 import type { Config } from '../config/schema'

@@ -1,5 +1,5 @@
-// Looks a few times a minute at what operators are to be told of, and writes the events for their recipients. One of
-// several nodes reads the books and tells; each says how its own vendors are. It must never send anything itself.
+// Checks the conditions for operators a few times a minute, and writes the events for their recipients. One of
+// several nodes reads the books and reports; each reports the state of its own vendors. It must never send anything itself.
 
 import { isBackupLate, lastBackup } from '../backup/schedule'
 import { backupEveryMs } from '../config/backup'
@@ -41,7 +41,7 @@ interface WatchWorld extends Pick<System, 'now' | 'newId'> {
 const TELL_MS = 10_000
 const BOOKS_MS = 50_000
 
-/** Looks once: notes what is, and writes what is to be told. */
+/** Checks once: stores the conditions, and writes the events to send. */
 export async function watchEvents(world: WatchWorld): Promise<void> {
   const { db, config, notices, now } = world
   const noted = notices.take()
@@ -91,7 +91,7 @@ async function checkBackupAge({ db, config }: WatchWorld, now: number): Promise<
   await apply(db, [isLate ? noteCondition(condition, now, UNTIL_ENDED) : endCondition(condition, now)])
 }
 
-/** Writes the events that are due, and that they are told, in one transaction: of several nodes one succeeds. */
+/** Writes the events that are due, and marks them as reported, in one transaction: one of several nodes succeeds. */
 async function notify(
   { db, config, newId }: WatchWorld,
   settings: EventSettings,

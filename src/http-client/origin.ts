@@ -120,7 +120,7 @@ class DirectOrigin implements Origin {
 
   /**
    * Sends an exchange on a used connection, after the event loop has read everything that has arrived: the loop may
-   * have stood still, and what waits unread belongs to an earlier request. If there was anything, the connection is
+   * have been idle, and unread bytes belong to an earlier request. If there was anything, the connection is
    * closed, and another one is taken. The loop reads between two rounds of immediates, and not always before the first.
    */
   private beginAfterReading(connection: Connection, exchange: Exchange): void {

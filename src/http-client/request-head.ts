@@ -6,7 +6,7 @@ import type { HttpRequest } from './transport'
 
 /** A way through a proxy that reads requests and passes them on. */
 interface ProxiedWay {
-  /** The server's origin, which stands before each path. */
+  /** The server's origin, which precedes each path. */
   origin: string
   authorization: string | undefined
 }
@@ -49,7 +49,7 @@ function linesFor(headers: Readonly<Record<string, string>>): string {
   for (const [name, text] of Object.entries(headers)) {
     // A key from a file often ends with a line break.
     const value = text.trim()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a field
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a field may have none of them
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || /[\x00-\x08\x0a-\x1f\x7f]/.test(value)) {
       throw new Error(`not a header: ${name}`)
     }

@@ -1,5 +1,5 @@
 // Opens a tunnel through a proxy (RFC 9110, section 9.3.6). It must never take bytes for those of the server that came
-// before the tunnel was there, nor tell the proxy more than where to connect.
+// before the tunnel exists, or send the proxy more than the address to connect to.
 
 import type { Socket } from 'bun'
 import { authorizationLine, type HttpProxy, PROXY_REFUSED } from './proxy'

@@ -1,4 +1,4 @@
-// The rows of responses in the background: how each stands, and its events. A row must never say that a response still
+// The rows of responses in the background: its state, and its events. A row must never say that a response still
 // runs when no process makes it: the process that does renews a lease. No statement changes a response that has ended.
 
 import { type Db, type Row, type Statement, tryApply } from '../db/db'

@@ -8,7 +8,7 @@ export interface CancelSignal {
   readonly reason: unknown
   /**
    * Returns why what has not begun may not begin any more, or undefined. Asked at the last moment: a process that was suspended
-   * goes on before its timers do.
+   * continues before its timers do.
    */
   tooLate?: (() => unknown) | undefined
   /** Adds a listener that is called once, on `abort`. A listener that is added after `abort` is never called. */

@@ -27,7 +27,7 @@ export interface Sockets {
   steer(port: number): boolean
   /** The sockets of this process that listen at a port, or at the path of a unix socket. */
   listeners(place: number | string): number[]
-  /** Closes sockets that listen; connections that came by them go on. False if none was closed. */
+  /** Closes listening sockets; their connections stay open. False if none was closed. */
   stopListening(listeners: readonly number[]): boolean
   /** Whether anybody is connected at a port or a path. */
   hasCallers(place: number | string): boolean

@@ -36,7 +36,7 @@ export function isLocal(request: Request, listener: Listener | null): boolean {
   )
 }
 
-/** The error for other machines, which tells them as little as for a path that is not there. */
+/** The error for other machines, which is the same as for a path that does not exist. */
 export function notFoundForOthers(): GatewayError {
   return new GatewayError(404, {
     code: 'unknown_route',

@@ -9,14 +9,14 @@ const ASIDE = /^(?:[0-9a-f]{1,12}|\d+-removed)$/
 /** A younger socket may still be on its way to its place, which takes milliseconds; in milliseconds. */
 const YOUNG_MS = 60_000
 
-/** A socket at its place. `file` is the number of its file, by which it is told from one that came after. */
+/** A socket at its place. `file` is the number of its file, which distinguishes it from a later one. */
 export interface PlacedSocket {
   path: string
   file: number
 }
 
 /**
- * Where a process makes a socket for a place; `maker` tells the processes apart. Throws if something else has the place,
+ * Where a process makes a socket for a place; `maker` identifies the process. Throws if something else has the place,
  * which is not to be lost.
  */
 export function prepareTemporaryPath(path: string, maker: string): string {

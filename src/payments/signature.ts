@@ -1,12 +1,12 @@
 // Verifies the header Stripe-Signature: a time and HMAC-SHA256 signatures of the time and the body, as
-// https://docs.stripe.com/webhooks/signature says. Pure. It must never compare in a time that tells how much was right.
+// https://docs.stripe.com/webhooks/signature says. Pure. Its comparison must never take a time that reveals how much was right.
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /** How old or how new a signed message may be, in milliseconds, as Stripe's own libraries have it. */
 const SIGNATURE_TOLERANCE_MS = 300_000
 
-/** Longest header: several signatures stand in it while a secret is replaced. */
+/** Longest header: it has several signatures while a secret is replaced. */
 const MAX_HEADER_LENGTH = 2_048
 
 /** Why a message is not to be trusted; undefined for one that the secret has signed just now. */

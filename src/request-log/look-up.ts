@@ -53,7 +53,7 @@ export async function listRequests(
   return { ...page, rows: await new Costs(db).added(page.rows) }
 }
 
-/** All requests that match, newest first, in pages of which one is in memory; at most so many. */
+/** All requests that match, newest first, in pages, one of them in memory; at most so many. */
 export async function* exportRequests(
   { db, requests }: LookUpWorld,
   filter: RequestFilter,

@@ -181,7 +181,7 @@ class MonthReading {
     return this.checkpoints.find((checkpoint) => checkpoint.position >= position)
   }
 
-  /** Rows between two positions, of which each checkpoint's are held against it. */
+  /** Rows between two positions; those of each checkpoint are compared with it. */
   private async *pages(after: number, to: number) {
     for (let from = after; from < to; ) {
       const checkpoint = this.next(from + 1)

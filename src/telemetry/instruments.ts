@@ -128,7 +128,7 @@ export class Histogram implements Metric {
   }
 }
 
-/** A metric that is read where it stands when somebody asks. */
+/** A metric that is read from its source on request. */
 export function gauge(
   name: string,
   help: string,

@@ -188,7 +188,7 @@ export class RequestMetrics {
     this.refusals.of(limit).value++
     const keys = this.refusedAt.get(limit) ?? new Map<string, number>()
     this.refusedAt.set(limit, keys)
-    // In the order of their last refusal, so that old ones stand first.
+    // In the order of their last refusal, so that old ones are first.
     keys.delete(keyId)
     if (keys.size < MAX_KEYS) keys.set(keyId, at)
   }

@@ -1,6 +1,6 @@
 // Credentials of AWS where a machine keeps them: variables, the token of a web identity, the shared file, the role of a container,
 // the role of an instance, in this order. They are looked for only where the operator asks for it (`credentials: 'aws'`), and the
-// endpoints are those that the operator's own environment names. No secret must stand in what is said of a failure.
+// endpoints are those that the operator's own environment names. A report of a failure must never have a secret.
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html.
 
 import { readFileSync } from 'node:fs'

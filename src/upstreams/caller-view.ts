@@ -13,7 +13,7 @@ const COST_OF_USAGE = /cost|price|currency|byok/i
 /** Members of the answer itself to remove, where other names are more likely something else. */
 const TOLD_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
-/** The members to remove, as they stand in the text of an event. */
+/** The members to remove, as written in the text of an event. */
 const TOLD_BY_EVENT =
   /cost|price|currency|byok|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id"/i
 /** How deep figures may be nested. */
@@ -91,7 +91,7 @@ export function callerComplaint<Complaint extends object>(complaint: Complaint):
 }
 
 /**
- * The answer for callers. Usage stands in the answer, in an object of it such as `message`, or in one of its choices.
+ * The answer for callers. Usage is in the answer, in an object of it such as `message`, or in one of its choices.
  */
 function viewOf(answer: Members): Members {
   let changes: Map<string, unknown> | undefined

@@ -29,7 +29,7 @@ function headOf(part: FormPart): string {
   return `${disposition}; filename="${escapeName(filename)}"\r\nContent-Type: ${contentType.replaceAll(UNSAFE, '')}`
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: none of them may stand in a header
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a header may have none of them
 const UNSAFE = /["\x00-\x1f\x7f]/g
 
 /** A name escaped as browsers do, so that it cannot end its line or its quotes. */

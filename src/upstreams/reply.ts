@@ -82,7 +82,7 @@ function faultOf(error: unknown, { body }: HttpResponse, model: Model, signal: C
 
 /**
  * The reply's text for the caller, with the gateway's id instead of the vendor's model name. `plain` is the reply in the words of
- * the contract; `usage` stands in place of the vendor's, if given.
+ * the contract; `usage` replaces the vendor's, if given.
  */
 export function withModel(
   { text: answered, json }: UpstreamReply,

@@ -1,5 +1,5 @@
 // The settings of an upstream in the configuration file. Every setting except the kind must have a default, which
-// stands where it is used.
+// is where it is used.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Count, closed, Milliseconds, optionalSetting, requiredSetting } from '../lib/setting'

@@ -1,4 +1,4 @@
-// What vendors ask, beside what callers pay: costs of models in the configuration, and markups that make prices of them. A
+// What vendors charge, in addition to what callers pay: costs of models in the configuration, and markups that make prices of them. A
 // cost must be counted in units that are billed, or it would seem less than it is.
 
 import type { Family } from '../../contract/family'

@@ -1,4 +1,4 @@
-// Entries of models that end with a star: they stand for all models of a list in a file, which an operator has fetched from the
+// Entries of models that end with a star: they are replaced by all models of a list in a file, which an operator has fetched from the
 // vendor and reviewed. Nothing here must ask a vendor, or let a model through that the list does not name.
 
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { asObject, isObject } from '../../lib/objects'
 import { requiredSetting } from '../../lib/setting'
 import { markupOf } from './costs'
 
-/** A list of models as it stands in a file. */
+/** A list of models as a file has it. */
 export interface ModelList extends ListedModels {
   /** The vendor's kind, the address of its list, and when it was fetched. */
   kind: string
@@ -43,7 +43,7 @@ export function withListedModels(value: unknown, folder: string): { value: unkno
     else {
       const listed = modelsOf(id, entry, folder, asObject(value))
       if (typeof listed === 'string') faults.push(`models.${id}${listed}`)
-      // A model that has an entry of its own keeps it, wherever that stands.
+      // A model that has its own entry keeps it, wherever that is.
       else
         for (const [name, model] of Object.entries(listed)) if (!(name in asObject(models))) all[name] = model
     }

@@ -156,7 +156,7 @@ function amountOf(entry: Static<typeof AmountEntry> | undefined): Budget | null 
   return entry ? { amountNano: parseUsd(entry.usd) as number, period: entry.per } : null
 }
 
-/** Whether a name, or the beginning of one with a star behind it, stands for an id. */
+/** Whether a name, or the beginning of one with a star after it, matches an id. */
 function matches(pattern: string, id: string): boolean {
   return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : id === pattern
 }

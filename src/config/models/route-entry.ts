@@ -7,7 +7,7 @@ import { asObject, isObject } from '../../lib/objects'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
 import { METADATA_NAME } from '../usage'
 
-/** Why a route goes on to its next model, besides failures: what was asked or answered. */
+/** Why a route continues with its next model, apart from failures: by the request or the answer. */
 export const FALLBACK_REASONS = ['too_long', 'empty', 'filtered'] as const
 export type FallbackReason = (typeof FALLBACK_REASONS)[number]
 
@@ -82,7 +82,7 @@ export const RouteEntry = Type.Object(
 )
 export type RouteConfig = Static<typeof RouteEntry>
 
-/** The reasons for which a route goes on to its next model. */
+/** The reasons for which a route continues with its next model. */
 export function fallbackOf({ fallback }: RouteConfig): ReadonlySet<FallbackReason> {
   return new Set(fallback?.on ?? DEFAULT_FALLBACK)
 }

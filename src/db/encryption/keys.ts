@@ -16,7 +16,7 @@ export interface UsedKey {
   uses: number
 }
 
-/** All keys that rows may be encrypted with; empty while there never was one. `clear` stands for none. */
+/** All keys that rows may be encrypted with; empty while there never was one. `clear` means none. */
 export async function usedKeys(db: Db): Promise<UsedKey[]> {
   const rows = await db.query({ sql: 'select id, uses from encryption_keys order by id' })
   return rows.map(({ id, uses }) => ({ id: id as string, uses: uses as number }))

@@ -155,7 +155,7 @@ function quoteCompletions(parsed: ParsedRequest<CompletionsBody>, model: Model):
 
 /**
  * The output of a request, if all of it is shown: not where the best of several is chosen, nor where a prompt, which may be
- * longer than what is held at first, stands in it.
+ * longer than what is held at first, is in it.
  */
 function outputOfCompletions(body: CompletionsBody, model: Model): OutputTokens | undefined {
   if (body.echo || (body.best_of ?? 1) > (body.n ?? 1)) return undefined

@@ -1,5 +1,5 @@
 // Signatures of thinking in a request that goes to Gemini's own API. Those that were sealed here are of another model, which this
-// vendor would refuse; the documented filler stands for one that is demanded. It must never change a signature of the vendor's own.
+// vendor would refuse; the documented filler replaces a required one. It must never change a signature of the vendor's own.
 // https://ai.google.dev/gemini-api/docs/thought-signatures
 
 import type { Model, ParsedRequest } from '../../contract/family'

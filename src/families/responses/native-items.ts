@@ -324,7 +324,7 @@ export class NativeItem {
   }
 }
 
-/** The end of a whole text of which this much has come in pieces. */
+/** The end of a whole text, of which this much has arrived in pieces. */
 function restOf(whole: unknown, come: string): string {
   return typeof whole === 'string' && whole.startsWith(come) ? whole.slice(come.length) : ''
 }

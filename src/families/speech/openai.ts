@@ -81,7 +81,7 @@ export const openaiSpeech: SpeechFamily<SpeechBody> = {
   },
 
   // Figures come in events only. Other servers send no events, or other samples in them (src/speaches/routers/speech.py of
-  // speaches-ai/speaches): they are asked for the file, of which the caller's events are made here.
+  // speaches-ai/speaches): they are asked for the file, and the caller's events are made from it here.
   call({ body }, model): Call {
     const stream = isPricedByTokens(model)
     const set: Record<string, string> = {}

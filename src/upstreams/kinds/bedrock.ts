@@ -95,7 +95,7 @@ function conversation(call: Call, model: string): Call {
   return { ...call, path: `/model/${encodeURIComponent(model)}/converse${call.stream ? '-stream' : ''}` }
 }
 
-/** A call for messages as an invocation: the model stands in the path, the version and the betas in the body. */
+/** A call for messages as an invocation: the model is in the path, the version and the betas in the body. */
 function invocation(call: Call, model: string): Call {
   const { headers = {}, body, ...rest } = call
   const betas = (headers['anthropic-beta'] ?? '').split(',').flatMap((word) => word.trim() || [])

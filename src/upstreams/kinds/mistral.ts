@@ -49,7 +49,7 @@ export const mistral: UpstreamKind = {
     verbosity: null,
   },
   error(status, body) {
-    // Faults of fields stand as a list within the message.
+    // Faults of fields are a list within the message.
     const { message } = (body ?? {}) as { message?: unknown }
     const shape = readErrorShape(message !== null && typeof message === 'object' ? message : body)
     // A model that does not exist is a 400 here.

@@ -201,7 +201,7 @@ function settingsOf(about: Record<string, unknown>): ListedSettings {
 }
 
 /**
- * The traits of a model that thinks, as the list tells them: `ModelReasoning` of @openrouter/sdk 1.3.19. Fields that such a model
+ * The traits of a model that thinks, as the list has them: `ModelReasoning` of @openrouter/sdk 1.3.19. Fields that such a model
  * does not support have no effect.
  */
 function traitsOf({

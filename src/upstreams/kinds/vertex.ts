@@ -16,7 +16,7 @@ const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** The longest life that a token may be asked for, in seconds. */
 const LIFE_SECONDS = 3_600
-/** Methods of Gemini's own API, whose model stands in the path. */
+/** Methods of Gemini's own API, whose model is in the path. */
 const CONTENTS = /^\/models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens)(?:\?|$)/
 /** Asks for a number of tokens, which costs nothing. */
 const PROBE = '/probe'
@@ -129,7 +129,7 @@ function tokenOf(header: object, claims: object, privateKey: string): string {
   return `${signed}.${createSign('RSA-SHA256').update(signed).sign(privateKey, 'base64url')}`
 }
 
-/** A call for messages as a prediction: the model stands in the path, the version in the body. */
+/** A call for messages as a prediction: the model is in the path, the version in the body. */
 function predicting(call: Call, path: string, drop: readonly string[]): Call {
   const { headers = {}, body, ...rest } = call
   const beta = headers['anthropic-beta']

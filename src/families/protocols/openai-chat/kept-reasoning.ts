@@ -58,7 +58,7 @@ export class KeptReasoning {
     return soFar
   }
 
-  /** The parts that have come since the last time, of which more may come; undefined if nothing must come back. */
+  /** The parts that have arrived since the last time, which may still grow; undefined if nothing must be sent back. */
   get soFar(): ChatReasoning | undefined {
     const { text, details, extra } = this
     const calls = Object.fromEntries(this.calls)

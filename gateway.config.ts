@@ -69,6 +69,8 @@ const reranker = { family: 'cohere-rerank', upstream: 'cohere', ownedBy: 'cohere
 // Videos of other makers, of which one endpoint makes one kind: other fields than the known ones may cost more.
 const queued = { family: 'fal-video', upstream: 'fal', strictFields: true }
 const edited = { family: 'runway-video', upstream: 'runway', strictFields: true }
+const h3 = { family: 'minimax-video', upstream: 'minimax', ownedBy: 'minimax', strictFields: true }
+const hailuo = { family: 'hailuo-video', upstream: 'minimax', ownedBy: 'minimax', strictFields: true }
 const wan = { family: 'dashscope-video', upstream: 'dashscope', ownedBy: 'alibaba' }
 /**
  * Pictures are their only output: developers.openai.com/api/docs/pricing has no price of text that they write. That price is for text
@@ -858,6 +860,31 @@ export default {
       durations: { min: 4, max: 8, default: 8 },
       referenceImages: { min: 0, max: 2 },
       price: { ...runway, per_second: { video: '0.40', 'video silent': '0.20' } },
+    },
+
+    // Videos of MiniMax: the first resolution is the default. H3: litellm 1.110.2. The others have a price each, by resolution and
+    // length: the vendor's page as skills/creative/minimax/SKILL.md of calesthio/OpenMontage repeats it.
+    'minimax-h3': {
+      ...h3,
+      upstreamModel: 'MiniMax-H3',
+      durations: { min: 4, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 9 },
+      maxInputSeconds: 15,
+      price: { ...minimax, per_second: { '768p': '0.08', '2k': '0.13' }, per_input_image: '0.04' },
+    },
+    'hailuo-2.3': {
+      ...hailuo,
+      upstreamModel: 'MiniMax-Hailuo-2.3',
+      durations: { min: 6, max: 10, default: 6 },
+      referenceImages: { min: 0, max: 1 },
+      price: { ...minimax, per_video: { '768p 6s': '0.28', '768p 10s': '0.56', '1080p 6s': '0.49' } },
+    },
+    'hailuo-2.3-fast': {
+      ...hailuo,
+      upstreamModel: 'MiniMax-Hailuo-2.3-Fast',
+      durations: { min: 6, max: 10, default: 6 },
+      referenceImages: { min: 1, max: 1 },
+      price: { ...minimax, per_video: { '768p 6s': '0.19', '768p 10s': '0.32', '1080p 6s': '0.33' } },
     },
   },
 

@@ -1,11 +1,14 @@
-// Simulates MiniMax' speech: a tone as long as the text, as hexadecimal digits in a reply or in events, billed by characters of which
-// Chinese count twice. Errors have the HTTP status 200, as the real ones. It must never take another vendor's key.
+// Simulates MiniMax: speech, a tone as long as the text, as hexadecimal digits in a reply or in events, billed by characters of which
+// Chinese count twice; videos are in video.ts. Errors have the HTTP status 200, as the real ones. It must never take another vendor's
+// key.
 
 import { asObject, asString, isGiven, type JsonObject } from '../json'
 import { bearerToken, hexId, jsonFrame, jsonReply, retryAfterHeader } from '../replies'
 import type { EventFrame, Reply, Simulator, VendorRequest } from '../simulator'
 import { filePieces, samplesPerSecond } from '../sounds'
 import { reportUsage } from '../usage'
+import { VIDEO_FILE } from '../video-jobs'
+import { video, videoModels } from './video'
 
 const models = [
   'speech-2.8-hd',
@@ -51,9 +54,13 @@ const hertzBetweenVoices = 20
 
 export const minimax: Simulator = {
   secret: 'sk-sandbox-minimax-0001',
-  basePath: '/v1',
-  standIns: [['/t2a_v2', 'speech-2.8-turbo']],
-  knows: (model) => models.includes(model),
+  basePath: '',
+  standIns: [
+    ['/t2a_v2', 'speech-2.8-turbo'],
+    ['/v1/video_generation', 'MiniMax-Hailuo-02'],
+    ['/v2/video_generation', 'MiniMax-H3'],
+  ],
+  knows: (model) => models.includes(model) || videoModels.includes(model),
 
   refuse(request) {
     if (bearerToken(request) === minimax.secret) return undefined
@@ -72,6 +79,8 @@ export const minimax: Simulator = {
 
   answer(request) {
     const { method, path } = request
+    const about = video(request)
+    if (about) return about
     if (path === '/v1/models' && method === 'GET')
       return jsonReply(200, { object: 'list', data: models.map((id) => ({ id, object: 'model' })) })
     if (path !== '/v1/t2a_v2') return { status: 404, headers: {}, body: notFound }
@@ -79,6 +88,8 @@ export const minimax: Simulator = {
     const body = asObject(request.json)
     return body ? speech(request, body) : { ...refusal(code.invalid, 'invalid params, json'), status: 400 }
   },
+
+  file: (path) => (path.endsWith('.mp4') ? VIDEO_FILE : undefined),
 }
 
 const notFound = { kind: 'json', value: { error: '404 page not found' } } as const

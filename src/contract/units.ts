@@ -145,6 +145,13 @@ export const unitTable = {
     variants: true,
     most: AS_QUOTED,
   },
+  video: {
+    key: 'per_video',
+    of: 'videos made: one amount, or one for each resolution and length such as `768p 6s`',
+    per: 1,
+    variants: true,
+    most: AS_QUOTED,
+  },
   second: {
     key: 'per_second',
     of: 'seconds of video: one amount, or one for each resolution',

@@ -38,6 +38,8 @@ import { openaiTranscriptions, openaiTranslations } from './transcription/openai
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { falVideo } from './videos/fal'
+import { hailuoVideo } from './videos/hailuo'
+import { minimaxVideo } from './videos/minimax'
 import { runwayVideo } from './videos/runway'
 import { xaiVideo } from './videos/xai'
 
@@ -94,6 +96,8 @@ const list = [
   arkVideo,
   falVideo,
   runwayVideo,
+  minimaxVideo,
+  hailuoVideo,
 ] as unknown as Family[]
 
 export const families: ReadonlyMap<string, Family> = new Map(list.map((family) => [family.name, family]))

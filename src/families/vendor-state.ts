@@ -11,7 +11,7 @@ const SEND_ALL = 'Leave it out, and send the whole conversation with each reques
  * An address on the public internet, a data URL, or plain base64: no scheme that only the vendor's account resolves.
  */
 const PUBLIC =
-  /^(?!\s*(?!https?:|data:)[a-z][a-z0-9+.-]*:)(?!\s*https?:\/\/[^/?#]*generativelanguage\.googleapis\.com)/i
+  /^(?!\s*(?!https?:|data:)[a-z][a-z0-9+._-]*:)(?!\s*https?:\/\/[^/?#]*generativelanguage\.googleapis\.com)/i
 
 /** Rules for ids of uploaded files. */
 export function fileIds(...fields: readonly string[]): FieldRule[] {
@@ -24,7 +24,7 @@ export function fileIds(...fields: readonly string[]): FieldRule[] {
 }
 
 /**
- * Rules for addresses that a vendor reads. `oss://`, `asset://`, `ms://` and `gs://` name uploads too, and so does an
+ * Rules for addresses that a vendor reads. `oss://`, `asset://`, `ms://`, `mm_file://` and `gs://` name uploads too, and so does an
  * address of the vendor's own API.
  */
 export function addresses(...fields: readonly string[]): FieldRule[] {

@@ -63,6 +63,10 @@ const free: Readonly<Record<string, string>> = {
   'image of openai-image-edits-on-dashscope': PICTURES,
   'image of dalle-image-edits': PICTURES,
   'mask of dalle-image-edits': PICTURES,
+  'content[].image_url.url of minimax-video': 'its first pictures are free',
+  'first_frame_image of hailuo-video': PICTURES,
+  'last_frame_image of hailuo-video': PICTURES,
+  'subject_reference[].image[] of hailuo-video': PICTURES,
   'images[].image_url': NOT_THERE,
   'mask.image_url': NOT_THERE,
   'ref_audio of speech': 'a voice that is copied costs what any other costs',
@@ -132,6 +136,7 @@ const ownBase: Readonly<Record<string, () => Json>> = {
   'dashscope-images': () => ({ input: { messages: [{ role: 'user', content: [{ text: 'x' }] }] } }),
   'dashscope-video': () => ({ input: { prompt: 'x' } }),
   'runway-video': () => ({ promptText: 'x' }),
+  'minimax-video': () => ({ content: [{ type: 'text', text: 'x' }] }),
   'ark-video': () => ({ content: [{ type: 'text', text: 'x' }] }),
 }
 

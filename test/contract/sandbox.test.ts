@@ -905,7 +905,7 @@ const plainRequests: Record<Exclude<VendorName, Proving>, (text: string) => [pat
   moonshot: (text) => ['/v1/chat/completions', chatBody('kimi-k2-0905-preview', text)],
   zai: (text) => ['/api/paas/v4/chat/completions', chatBody('glm-4.6', text)],
   minimax: (text) => [
-    '/t2a_v2',
+    '/v1/t2a_v2',
     { model: 'speech-2.8-hd', text, voice_setting: { voice_id: 'male-qn-qingse' } },
   ],
   runway: (text) => ['/text_to_video', { model: 'gen4.5', promptText: text, ratio: '1280:720', duration: 5 }],
@@ -1246,7 +1246,7 @@ describe('the sandbox itself', () => {
       moonshot: `${origin}/moonshot`,
       zai: `${origin}/zai`,
       elevenlabs: `${origin}/elevenlabs/v1`,
-      minimax: `${origin}/minimax/v1`,
+      minimax: `${origin}/minimax`,
       fal: `${origin}/fal`,
       runway: `${origin}/runway/v1`,
     })

@@ -168,7 +168,8 @@ describe.each(Object.values(videoVendors))(
       for (const path of branchesOf(reply)) {
         for (const value of ODD) {
           const changed = withValue(reply, path, value)
-          expect(['task-1', 'x', undefined]).toContain(contract.id(changed))
+          // An id may be a number.
+          expect(['task-1', 'x', '7', undefined]).toContain(contract.id(changed))
           const { end } = family.read(changed, { body, byteLength: 0, at: 0 }, {} as Model)
           expect([undefined, 'failed']).toContain(end)
         }
@@ -184,7 +185,7 @@ describe.each(Object.values(videoVendors))(
         contract.poll('../a?b#c', { pollContext }),
         contract.cancel?.('../a?b#c', { pollContext }),
       ].filter(isGiven))
-        expect(path).toContain('/..%2Fa%3Fb%23c')
+        expect(path).toMatch(/[/=]\.\.%2Fa%3Fb%23c/)
     })
   },
 )

@@ -67,7 +67,7 @@ describe('submit', () => {
     const asked = new Set(videoRequests.map(([model]) => model))
     expect(Object.keys(videoModels).sort()).toEqual([...asked].sort())
     expect(Object.keys(videoModels)).toContain('vidw2.7-t2v-2026-04-25')
-    expect(asked.size).toBe(32)
+    expect(asked.size).toBe(35)
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(
@@ -86,7 +86,7 @@ describe('submit', () => {
       })
       expect(played.charges[0]).toMatchObject({ state: 'held', held: parseUsd(usd) as number, model })
       const { upstreamModel = model, family } = videoModels[model] as ModelConfig
-      const { duration: _1, resolution: _2, aspect_ratio: ratio, ...rest } = body
+      const { duration: _1, resolution, aspect_ratio: ratio, ...rest } = body
       const vendors = sent(played)
       if (family === 'dashscope-video') {
         const { parameters, ...beside } = vendors
@@ -96,6 +96,9 @@ describe('submit', () => {
       } else if (family === 'runway-video') {
         expect(vendors).toMatchObject({ ...rest, model: upstreamModel })
         expect(vendors.duration).toEqual(model === 'runway-aleph2' ? undefined : expect.anything())
+      } else if (family === 'hailuo-video' || family === 'minimax-video') {
+        expect(vendors).toMatchObject({ ...rest, model: upstreamModel, resolution: resolution ?? '768P' })
+        expect(vendors.duration).toBeNumber()
       } else if (family === 'fal-video') {
         // The path is the model.
         expect(played.calls[0]?.path).toBe(`/${upstreamModel}`)

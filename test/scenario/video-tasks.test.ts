@@ -110,8 +110,8 @@ async function submit(use: VideoVendorForm, more: Json = {}): Promise<{ id: stri
   return { id: json.id, upstreamId: (await rowsOf(gateway, json.id)).upstream_id }
 }
 
-function answerOf({ status = 200, reply }: Pick<VideoRow, 'status' | 'reply'>): () => Response {
-  const text = typeof reply === 'string' ? reply : JSON.stringify(reply)
+function answerOf({ status = 200, reply }: Pick<VideoRow, 'status' | 'reply'>, id = 'ID'): () => Response {
+  const text = typeof reply === 'string' ? reply : JSON.stringify(reply).replaceAll('"ID"', `"${id}"`)
   return () => new Response(text, { status, headers: { 'content-type': 'application/json' } })
 }
 
@@ -130,8 +130,8 @@ describe.each(Object.values(videoVendors))('$family', (use) => {
     const tasks: { name: string; row: VideoRow; id: string; upstreamId: string }[] = []
     for (const [name, row] of use.rows) {
       const task = await submit(use)
-      replies.set(task.upstreamId, answerOf(row))
-      if (row.result) results.set(task.upstreamId, answerOf(row.result))
+      replies.set(task.upstreamId, answerOf(row, task.upstreamId))
+      if (row.result) results.set(task.upstreamId, answerOf(row.result, task.upstreamId))
       tasks.push({ name, row, ...task })
     }
     await passUntil(clock, () => tasks.every(({ upstreamId }) => (polled.get(upstreamId) ?? 0) >= 1))

@@ -140,6 +140,25 @@ export const videoRequests: readonly VideoRequest[] = [
     },
     '1.6',
   ],
+  ['minimax-h3', { content: [{ type: 'text', text: prompt }] }, '0.4'],
+  [
+    'minimax-h3',
+    {
+      content: [
+        { type: 'text', text: prompt },
+        ...Array(7).fill({ type: 'image_url', image_url: { url: IMAGE }, role: 'reference_image' }),
+        { type: 'video_url', video_url: { url: VIDEO }, role: 'reference_video' },
+      ],
+      duration: 4,
+      resolution: '2K',
+    },
+    // Four seconds, fifteen of input, and two pictures more than are free.
+    '2.55',
+  ],
+  ['hailuo-2.3', { prompt }, '0.28'],
+  ['hailuo-2.3', { prompt, duration: 10 }, '0.56'],
+  ['hailuo-2.3', { prompt, first_frame_image: IMAGE, resolution: '1080P', prompt_optimizer: false }, '0.49'],
+  ['hailuo-2.3-fast', { prompt, first_frame_image: IMAGE }, '0.19'],
 ]
 
 /** The first request of a model, with other members. */

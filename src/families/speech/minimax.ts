@@ -121,7 +121,7 @@ export const minimaxSpeech: SpeechFamily<SpeechBody> = {
       audio_setting: { format, ...(format === 'pcm' && { sample_rate: SAMPLE_RATE, channel: 1 }) },
     }
     for (const field of NATIVE_FIELDS) if (field in given) json[field] = given[field]
-    return { path: '/t2a_v2', protocol: 'native', body: { json }, stream }
+    return { path: '/v1/t2a_v2', protocol: 'native', body: { json }, stream }
   },
 
   read(reply) {

@@ -162,6 +162,22 @@ export function resolutionsOf({ priceList }: Model): string[] {
   return [...new Set(words.filter((word) => RESOLUTION.test(word)))]
 }
 
+/** The resolution that is sent and billed; undefined for a model of one resolution. The first that has a price is the default. */
+export function billedResolution(resolution: string | null | undefined, model: Model): string | undefined {
+  const [first] = resolutionsOf(model)
+  return first === undefined ? undefined : (resolution?.toLowerCase() ?? first)
+}
+
+/** Refuses a resolution that does not decide the price of a model: the vendor would bill another than is held. */
+export function checkResolution(resolution: string | null | undefined, model: Model): void {
+  if (!resolution || billedResolution(resolution, model) !== undefined) return
+  throw invalidRequest(
+    'resolution',
+    `Unsupported 'resolution': ${model.id} has one resolution. Leave it out.`,
+    'unsupported_parameter',
+  )
+}
+
 /** The priced resolution that is nearest to one in plain words; undefined for a model of one resolution. */
 export function nearestResolution(asked: string, model: Model): string | undefined {
   const distance = (name: string) => Math.abs(Math.log(linesOf(name) / linesOf(asked)))

@@ -19,8 +19,10 @@ import { optionalField } from '../shared-schemas'
 import { otherModels, serviceTier } from '../surcharges'
 import { addresses, clonedVoices } from '../vendor-state'
 import {
+  billedResolution,
   checkDuration,
   checkReferences,
+  checkResolution,
   nearestResolution,
   numberReported,
   OWN_FIELDS,
@@ -29,7 +31,6 @@ import {
   quoteInput,
   quoteSeconds,
   requestedSeed,
-  resolutionsOf,
   secondsOf,
   textOf,
   tierNames,
@@ -133,7 +134,7 @@ export const falVideo: TaskFamily<Body> = {
         )
       }
     } else checkDuration(asked, model)
-    checkResolution(body, model)
+    checkResolution(body.resolution, model)
     checkShots(body, model)
     const { videos, pictures } = filesIn(body)
     checkReferences(pictures, placeOfPicture(body), model)
@@ -149,7 +150,10 @@ export const falVideo: TaskFamily<Body> = {
   tier(body, model) {
     const isSilent = body.generate_audio === false
     const tier = { isSilent, isFromVideo: filesIn(body).videos > 0 }
-    return { field: 'resolution', names: tierNames(resolutionOf(body, model) ?? 'video', tier) }
+    return {
+      field: 'resolution',
+      names: tierNames(billedResolution(body.resolution, model) ?? 'video', tier),
+    }
   },
 
   quote: ({ body }, model) => ({
@@ -159,7 +163,7 @@ export const falVideo: TaskFamily<Body> = {
 
   call({ body }, model) {
     const seconds = durationOf(body, model)
-    const resolution = resolutionOf(body, model)
+    const resolution = billedResolution(body.resolution, model)
     const isEdit = EDITS.test(model.upstreamModel)
     return {
       path: pathOf(model.upstreamModel.split('/')),
@@ -304,22 +308,6 @@ function durationFor(model: Model, asked: number | undefined): string {
   const seconds = secondsOf(asked, model)
   if (/(?:^|\/)luma/.test(model.upstreamModel)) return `"${seconds}s"`
   return /^minimax\/h3/.test(model.upstreamModel) ? String(seconds) : `"${seconds}"`
-}
-
-/** The resolution that is sent and billed; undefined for a model of one resolution. The first that has a price is the default. */
-function resolutionOf({ resolution }: Body, model: Model): string | undefined {
-  const [first] = resolutionsOf(model)
-  return first === undefined ? undefined : (resolution?.toLowerCase() ?? first)
-}
-
-/** Refuses a resolution that does not decide the price of a model: the vendor would bill another than is held. */
-function checkResolution(body: Body, model: Model): void {
-  if (!body.resolution || resolutionOf(body, model) !== undefined) return
-  throw invalidRequest(
-    'resolution',
-    `Unsupported 'resolution': ${model.id} has one resolution. Leave it out.`,
-    'unsupported_parameter',
-  )
 }
 
 /** Refuses shots whose lengths together are not that of the video: `KlingV3MultiPromptElement` has five seconds by default. */

@@ -31,12 +31,18 @@ export function videoOf(document: TaskDocument, task: Task | undefined) {
     created_at: document.created_at,
     completed_at: secondsOf(task?.endedAt),
     expires_at: expiryOf(document, task),
-    seconds: task?.quantities.second === undefined ? null : String(task.quantities.second),
+    seconds: lengthOf(task),
     size: task?.size ?? null,
     prompt: null,
     remixed_from_video_id: task?.pollContext.remixOf ?? null,
     error: status === 'failed' && error ? error : null,
   }
+}
+
+/** The length as billed, or as it was asked for where the vendor bills something else. */
+function lengthOf(task: Task | undefined): string | null {
+  const seconds = task?.quantities.second ?? task?.pollContext.seconds
+  return seconds === undefined ? null : String(seconds)
 }
 
 /** When a video expires. Known only for a video that is kept here: vendors do not report it. */

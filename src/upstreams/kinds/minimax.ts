@@ -1,5 +1,6 @@
-// MiniMax: speech. Errors are `{base_resp: {status_code, status_msg}}`, mostly with the HTTP status 200. Keys of the international
-// platform do not work at `https://api.minimaxi.com/v1`, that of China, which is a `baseUrl`.
+// MiniMax: speech and videos. Errors of version 1 of its API are `{base_resp: {status_code, status_msg}}`, mostly with the HTTP status
+// 200; those of version 2 are `{type, error: {type, message}}`. Keys of the international platform do not work at
+// `https://api.minimaxi.com`, that of China, which is a `baseUrl`.
 
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -10,10 +11,11 @@ const OPERATOR_CODES = new Set(['1004', '1008', '2049', '2056'])
 
 export const minimax: UpstreamKind = {
   kind: 'minimax',
-  baseUrl: 'https://api.minimax.io/v1',
+  baseUrl: 'https://api.minimax.io',
   secretVariable: 'MINIMAX_API_KEY',
   prefix: { openai: '', native: '' },
-  fileHosts: [],
+  // The host of videos in recorded answers is video-product.cdn.minimax.io.
+  fileHosts: ['.cdn.minimax.io'],
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const { status_code: code, status_msg: reason } = asObject(asObject(body).base_resp)

@@ -81,6 +81,8 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'ark-video': (random, model) => videoOfContent(random, model),
   'runway-video': (random, model) => videoOfPromptText(random, model),
   'fal-video': (random, model) => videoOfAddresses(random, model),
+  'minimax-video': (random, model) => videoOfItems(random, model),
+  'hailuo-video': (random, model) => videoOfFrames(random, model),
 }
 
 /** The marks of a role and of a name, around each message, and those that begin the answer. */
@@ -662,6 +664,21 @@ function videoOfAddresses(random: Random, model: string): GeneratedBody {
   const body = { model, prompt: text(random), duration, generate_audio: random.chance(0.5), ...images }
   const seconds = typeof duration === 'string' ? Number.parseInt(duration, 10) : secondsFor(duration)
   return { body, inputTokens: () => 0, outputTokens: 0, seconds }
+}
+
+function videoOfItems(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, 4, 12])
+  const url = 'https://example.com/a.png'
+  const image = random.chance(0.5) ? [{ type: 'image_url', image_url: { url }, role: 'first_frame' }] : []
+  const body = { model, content: [{ type: 'text', text: `x${text(random)}` }, ...image], duration }
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds: secondsFor(duration) }
+}
+
+function videoOfFrames(random: Random, model: string): GeneratedBody {
+  const duration = random.pick([undefined, null, 6, 10])
+  const images = random.chance(0.5) ? { first_frame_image: 'https://example.com/a.png' } : {}
+  const body = { model, prompt: text(random), duration, prompt_optimizer: random.chance(0.5), ...images }
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds: secondsFor(duration) }
 }
 
 function secondsFor(duration: number | null | undefined): number {

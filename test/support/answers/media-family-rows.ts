@@ -292,6 +292,51 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['outputFormat', 'prores'],
     ],
   },
+  'minimax-video': {
+    kind: 'minimax',
+    model: {
+      upstreamModel: 'MiniMax-H3',
+      durations: { min: 4, max: 15, default: 5 },
+      referenceImages: { min: 0, max: 9 },
+      price: { per_second: { '768p': '0.08', '2k': '0.13' } },
+    },
+    translated: ['wait'],
+    // Its id, state and times are those of the gateway, and tokens are not billed.
+    answered: ['task/**'],
+    refused: [
+      ['content', undefined],
+      ['content', []],
+      ['content', [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }]],
+      ['content/0/text', 7, 'content[0].text'],
+      ['duration', 3],
+      ['duration', 5.5],
+      ['duration', '5'],
+      ['resolution', '1080P'],
+      ['callback_url', 'https://example.com/hook'],
+    ],
+  },
+  'hailuo-video': {
+    kind: 'minimax',
+    model: {
+      upstreamModel: 'MiniMax-Hailuo-02',
+      durations: { min: 6, max: 10, default: 6 },
+      referenceImages: { min: 0, max: 2 },
+      price: { per_video: { '768p 6s': '0.28', '768p 10s': '0.56', '1080p 6s': '0.49' } },
+    },
+    translated: ['wait'],
+    // The answer to the call for its file, of which the address stays.
+    answered: ['base_resp/**', 'file/**'],
+    refused: [
+      ['prompt', 7],
+      ['prompt', ''],
+      ['first_frame_image', ['https://example.com/a.png']],
+      ['duration', 5],
+      ['duration', 7],
+      ['duration', '6'],
+      ['resolution', '4K'],
+      ['callback_url', 'https://example.com/hook'],
+    ],
+  },
   'fal-video': {
     kind: 'fal',
     model: {

@@ -39,7 +39,9 @@ export function startRecordedVendor(): RecordedVendor {
     development: false,
     async fetch(request) {
       // The result of a task may have an address of its own.
-      const isResult = vendor.result !== undefined && !/\/status$/.test(new URL(request.url).pathname)
+      const isResult =
+        vendor.result !== undefined &&
+        !/\/(?:status|query\/video_generation)$/.test(new URL(request.url).pathname)
       if (request.method === 'GET') return Response.json(isResult ? vendor.result : vendor.poll)
       vendor.requests++
       const isForm = request.headers.get('content-type')?.startsWith('multipart/form-data')

@@ -2,12 +2,13 @@
 // It must never be made by the code that it tests.
 
 import type { Json } from '../scenario'
+import { hailuoVideo, minimaxVideo } from './minimax-video-replies'
 
-export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal' | 'runway'
+export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal' | 'runway' | 'minimax' | 'hailuo'
 
 export interface VideoVendorForm {
   family: string
-  kind: VideoVendor
+  kind: string
   /** The vendor's name of the model. */
   model: string
   /** A request of five seconds, which costs five cents. */
@@ -70,7 +71,10 @@ const arkDone = {
 }
 
 /** The task that a call is about, and whether the call asks for its result and not for its state. */
-export function taskIn({ pathname }: URL): { id: string; isResult: boolean } {
+export function taskIn({ pathname, searchParams }: URL): { id: string; isResult: boolean } {
+  const [file, asked] = [searchParams.get('file_id'), searchParams.get('task_id')]
+  if (file !== null) return { id: file, isResult: true }
+  if (asked !== null) return { id: asked, isResult: false }
   const [, queued, what] = /\/requests\/([^/]+)(\/\w+)?$/.exec(pathname) ?? []
   if (queued) return { id: queued, isResult: what === undefined }
   return { id: pathname.split('/').at(-1) ?? '', isResult: false }
@@ -87,6 +91,8 @@ const runwayTask = { id: 'ID', createdAt: '2026-11-20T10:00:00.000Z' }
 const runwayDone = { ...runwayTask, status: 'SUCCEEDED', output: [VIDEO], cost: { credits: 150 } }
 
 export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
+  minimax: minimaxVideo,
+  hailuo: hailuoVideo,
   runway: {
     family: 'runway-video',
     kind: 'runway',

@@ -33,6 +33,7 @@ const main = defineCommand({
     requests: () => import('./commands/requests').then((file) => file.requests),
     events: () => import('./commands/events').then((file) => file.events),
     statements: () => import('./commands/statements').then((file) => file.statements),
+    receipts: () => import('./commands/receipts').then((file) => file.receipts),
     usage: () => import('./commands/usage').then((file) => file.usage),
     rehearse: () => import('./commands/rehearse').then((file) => file.rehearse),
     models: () => import('./commands/models').then((file) => file.models),

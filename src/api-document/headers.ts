@@ -56,6 +56,11 @@ export const headers: Record<string, { description: string; schema: object; exam
     schema: text,
     example: '0.00042',
   },
+  'x-gateway-receipt': {
+    description:
+      'With `receipts: true` in the configuration: a signed receipt of what the request used and cost (docs/receipts.md). Absent where that is known only after the headers have gone, as with streams; `GET /v1/requests/{id}/receipt` has it then.',
+    schema: text,
+  },
   'retry-after': { description: 'Seconds after which to try again.', schema: text, example: '12' },
   'x-should-retry': {
     description: 'Whether trying again can help: `true` or `false`. Official clients act on it.',

@@ -236,6 +236,7 @@ function successes(operation: Operation): Record<string, DescribedAnswer> {
     'x-gateway-successor',
     'x-gateway-cache',
     'x-gateway-cost-usd',
+    'x-gateway-receipt',
     ...rateLimitHeaders(),
   ]
   const headers = headersOf(...names)

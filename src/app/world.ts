@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { type Authenticator, createAuthenticator } from '../accounts/authenticator'
 import type { Artifacts } from '../artifacts/artifacts'
 import { openArtifacts } from '../artifacts/open'
+import { ReceiptKeys } from '../billing/receipts/receipt-keys'
 import type { Config } from '../config/schema'
 import { masterKeysOf } from '../config/secrets'
 import { DatabaseUnavailable, type Db, writableOnDemand } from '../db/db'
@@ -67,6 +68,8 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   /** Seals what callers keep for the gateway. */
   sealer: Sealer
   backgroundResponses: BackgroundResponses
+  /** Signs receipts. */
+  receiptKeys: ReceiptKeys
   sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
@@ -372,6 +375,7 @@ export async function openWorld(
       after,
       log,
     }),
+    receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
     sendEvent: sendEventsBy(inForce),
     randomBytes,
     now,

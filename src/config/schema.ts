@@ -188,6 +188,10 @@ const ConfigSchema = Type.Object(
       Type.Record(Type.String(), PlanEntry),
     ),
     statements: optionalSetting('Seller, logo, tax and note on statements.', StatementsEntry),
+    receipts: optionalSetting(
+      'Whether each answer has a signed receipt, and months are sealed so that customers can check their statements (docs/receipts.md). Default false.',
+      Type.Boolean(),
+    ),
     usage: optionalSetting('What usage is counted by.', UsageEntry),
     markup: optionalSetting(
       "What callers pay above the cost of models that have a `cost` and no price: `20%`. The prices of the built-in catalogue and of fetched lists are then the vendors'. Default: each model has a price.",

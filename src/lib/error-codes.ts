@@ -236,6 +236,7 @@ export const errorCodes = {
       'Set `payments.stripe`.',
       'gateway config check',
     ],
+    receipts_off: ['The gateway gives no receipts.', 'Set `receipts: true`.', 'gateway config check'],
     recipient_not_found: ['No such recipient of events.', 'Mend the name: it stands in `events.to`.'],
     request_not_found: ['No such request, or its row is too old.', 'Mend the id.', 'gateway requests list'],
     response_not_found: ['A response was not kept, was deleted, or is too old.', 'Ask again.'],
@@ -250,6 +251,7 @@ export const errorCodes = {
     body_too_slow: ['The body took too long to arrive.', 'Look at the network, or send less.'],
   }),
   ...coming([409], {
+    receipt_not_ready: ['The request, or the month, has not ended.', 'Ask again later.', undefined, 'yes'],
     upstream_without_key: [
       'An upstream that is to be tried has no key.',
       'Set the variable that `gateway upstreams list` names, and reload.',

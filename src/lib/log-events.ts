@@ -184,6 +184,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'The price that a vendor reports for a request differs by more than 1 % from our price list. Logged once per model and day.',
     '`gateway requests show ID`, `gateway reconcile --own`; then `gateway prices update`, or set the price in the configuration.',
   ),
+  receipt_not_signed: error(
+    'A receipt could not be made. The answer was sent without it, and its receipt can be asked for later.',
+    'See `row_unreadable`: the secret `receipts` cannot be read.',
+  ),
   request: info('A request has ended.'),
   request_bodies_lost: warn('Bodies of requests could not be kept.', 'Free some space, or log fewer bodies.'),
   request_failed: warn(

@@ -6,9 +6,9 @@ import { type Authorization, assertAwake } from '../accounts/authenticator'
 import type { Key } from '../accounts/keys'
 import {
   answerAgain,
+  type EarlierAnswer,
   type IdempotencyKey,
   idempotencyKeyOf,
-  type SavedAnswer,
 } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { rateHeadersOf } from '../billing/ledger/limits'
@@ -39,6 +39,7 @@ import { answerInBackground, DETACHED_CALLER, initialResponse } from './answer/b
 import { cacheHeaders } from './answer/cached'
 import { acceptedAnswer, acceptedHeaders } from './answer/deferred'
 import { keepResults } from './answer/kept'
+import { earlierReceipt, errorHeaders, receiptHeaders } from './answer/receipt'
 import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
 import { holdsAddress } from './cache-rules'
@@ -218,7 +219,7 @@ async function handle(
     if (request.cacheUse && reservations.isDraining) throw shuttingDown()
     // 5. Hold the most that the request can cost. 402, 429.
     const reserved = saved ?? (await reserve(line, request, idempotencyKey, logRow, incoming))
-    if ('contentType' in reserved) return replayed(line, reserved, logRow, request)
+    if ('contentType' in reserved) return await replayed(line, reserved, logRow, request)
     counted = undefined
     reservation = reserved
     // Of a deferred request the answer to its caller is noted, which is the task.
@@ -242,8 +243,8 @@ async function handle(
   } catch (error) {
     if (request) line.responseCache.leave(request)
     const shown = await endFailed(line, logRow, reservation, error)
-    if (request?.route && shown instanceof GatewayError)
-      Object.assign(shown.headers, routeHeaders(logRow, incoming))
+    if (shown instanceof GatewayError)
+      Object.assign(shown.headers, await errorHeaders(world, { request, reservation, logRow }, incoming))
     throw request ? inDialect(shown, request.family.dialect) : shown
   } finally {
     if (counted) running.leave(counted)
@@ -411,7 +412,7 @@ async function endedWhole(
   if ('links' in family && holdsAddress(shown)) line.responseCache.forgo(reservation.request)
   const saved = { status: 200, contentType, body: shown }
   const paidNano = await endWhole(line, reservation, outcome, saved, measured)
-  const headers = withIds({}, reservation)
+  const headers = withIds(await receiptHeaders(world, reservation), reservation)
   headers['content-type'] = contentType
   headers['x-gateway-cost-usd'] = formatUsd(paidNano)
   if (charge.windowMinute !== null) {
@@ -427,7 +428,8 @@ async function endedFile(
   { outcome, measured, saved, headers }: FileAnswer,
 ): Promise<Response> {
   await endWhole(line, reservation, outcome, saved, measured)
-  return wholeAnswer(line.world.backlog, saved.body, { headers: withIds(headers, reservation) })
+  const withReceipt = { ...headers, ...(await receiptHeaders(line.world, reservation)) }
+  return wholeAnswer(line.world.backlog, saved.body, { headers: withIds(withReceipt, reservation) })
 }
 
 /** Starts a stream, which ends in the common place after it has passed. */
@@ -466,11 +468,17 @@ async function endedTask(
   return wholeAnswer(line.world.backlog, body, { status, headers })
 }
 
-function replayed(line: Line, saved: SavedAnswer, logRow: RequestLogRow, request: CheckedRequest): Response {
+async function replayed(
+  line: Line,
+  saved: EarlierAnswer,
+  logRow: RequestLogRow,
+  request: CheckedRequest,
+): Promise<Response> {
   line.responseCache.leave(request)
   endReplayed(line, logRow, saved)
   const headers = withIds({ 'content-type': saved.contentType }, { request, logRow })
   headers['idempotent-replayed'] = 'true'
+  Object.assign(headers, await earlierReceipt(line.world, saved.charge))
   return wholeAnswer(line.world.backlog, saved.body, { status: saved.status, headers })
 }
 

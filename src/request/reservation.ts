@@ -12,6 +12,7 @@ import {
 } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { billOf, type Measure, type Outcome } from '../billing/ledger/metering'
+import { chargeOfEnd, type EndedCharge, storeQuantities } from '../billing/receipts/receipts'
 import { cutError, type EndedBy, endsAtHold, shuttingDown, timedOut } from '../contract/failures'
 import type { Model } from '../contract/family'
 import { tableNano } from '../contract/prices'
@@ -63,6 +64,8 @@ export interface Reservation extends Member {
   caller: { rest?(): void } | undefined
   /** The end of the charge, once it is known. */
   end: ChargeEnd | undefined
+  /** The charge as it has ended, for its receipt; undefined while it has not, or where only the ledger knows. */
+  charged: EndedCharge | undefined
   /** Where the end is on the disk; undefined while the database has not refused it. */
   place: number | undefined
 }
@@ -311,6 +314,8 @@ export class Reservations {
   private async make(reservation: Reservation, end: ChargeEnd, now?: number): Promise<number> {
     const { log } = this.world
     const ended = await endCharge(this.world.db, end, now)
+    // A later attempt ends it at another time than is known here.
+    if (ended.made && now === undefined) reservation.charged = chargeOfEnd(ended.made, ended)
     if (ended.isLate) log('charge_late', lateFields(end.charge, ended))
     if (reservation.request.background) this.endInBackground(reservation, end, ended)
     return ended.paidNano
@@ -388,7 +393,7 @@ export class Reservations {
       idempotencyKey,
       task,
     } = reservation
-    const { db, now } = this.world
+    const { db, now, config } = this.world
     const { endedBy, usageJson, failed } = outcome
     const { table, cost, json } = billOf(parsed, model, quantities, outcome)
     const priceNano = tableNano(quantities, table)
@@ -409,7 +414,14 @@ export class Reservations {
     if (task && !isWhole) return this.releaseOf(reservation, endedBy, outcome)
     if (toKeep) also.push(...endStatements(this.world, toKeep, isWhole))
     const again = idempotencyKey && isWhole && !task ? [retakeKey(idempotencyKey, charge)] : []
-    const end = { charge: asBilled(charge, model, json), settlement, also, again }
+    if (config.receipts) also.push(storeQuantities(charge.id, quantities, settlement.endedAt))
+    const end = {
+      charge: asBilled(charge, model, json),
+      settlement,
+      also,
+      again,
+      ...(config.receipts && { quantities }),
+    }
     if (task) {
       const release = this.releaseFor(reservation, 'expired', outcome)
       const made = { ...task, model: model.id, upstream: model.upstream.name }

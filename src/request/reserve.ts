@@ -5,8 +5,8 @@ import { balanceOf } from '../billing/ledger/balances'
 import {
   answerAgain,
   claimKey,
+  type EarlierAnswer,
   type IdempotencyKey,
-  type SavedAnswer,
   saveAnswer,
 } from '../billing/ledger/idempotency'
 import { type Charge, hold } from '../billing/ledger/ledger'
@@ -69,7 +69,7 @@ export async function reserve(
   idempotencyKey: IdempotencyKey | null,
   logRow: RequestLogRow,
   from: ReserveOptions,
-): Promise<Reservation | SavedAnswer> {
+): Promise<Reservation | EarlierAnswer> {
   const { world } = line
   const { db } = world
   const { key } = request
@@ -257,6 +257,7 @@ function reservationOf(
     task,
     caller: undefined,
     end: undefined,
+    charged: undefined,
     place: undefined,
     index: -1,
   }

@@ -3,6 +3,7 @@
 
 import type { Authenticator } from '../accounts/authenticator'
 import type { Artifacts } from '../artifacts/artifacts'
+import type { ReceiptKeys } from '../billing/receipts/receipt-keys'
 import type { Catalogue } from '../catalogue/models'
 import type { ResponseLimits } from '../config/responses'
 import type { Config } from '../config/schema'
@@ -21,7 +22,7 @@ import type { Backlog } from './stream/backlog'
 
 export interface RequestWorld
   extends Pick<System, 'now' | 'monotonic' | 'after' | 'newId' | 'random' | 'log'> {
-  config: Pick<Config, 'server' | 'limitToBalance' | 'usage' | 'affinity'>
+  config: Pick<Config, 'server' | 'limitToBalance' | 'usage' | 'affinity' | 'receipts'>
   db: Db
   /** The disk, for ends of charges that the database refuses. */
   pendingEnds: PendingRecords
@@ -43,6 +44,7 @@ export interface RequestWorld
   sealer: Sealer
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
+  receiptKeys: ReceiptKeys
   backgroundResponses: BackgroundResponses
   /** Random bytes that nobody can guess. */
   randomBytes(count: number): Uint8Array

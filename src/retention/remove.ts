@@ -3,8 +3,9 @@
 
 import type { BackupPlace } from '../backup/place'
 import { type Closing, closedPart, closingsOf } from '../billing/proofs/closings'
+import { forgetQuantities } from '../billing/receipts/receipts'
 import { dropClosedPartitions } from '../db/charge-partitions'
-import { type Db, type Statement, tryApply } from '../db/db'
+import { apply, type Db, type Statement, tryApply } from '../db/db'
 import { archiveFault } from './archive'
 import { NotClosed } from './close'
 
@@ -41,6 +42,7 @@ export async function removeClosed({ db, place, scratch, pause }: RemovalParts):
 export async function removeRows(db: Db, pause: () => Promise<void>): Promise<number> {
   await dropClosedPartitions(db, await closedPart(db))
   let from = await removedUpTo(db)
+  await apply(db, [forgetQuantities((await closedPart(db)).endedBefore)])
   for (const { position } of await closingsToRemove(db)) {
     if (await isEmpty(db, from, position)) {
       if (await tryApply(db, [moveRemoved(from, position)])) from = position

@@ -10,6 +10,7 @@ import {
   type UsageSource,
 } from '../billing/ledger/ledger'
 import type { ListedAmounts } from '../billing/proofs/price-drift'
+import { storeQuantities } from '../billing/receipts/receipts'
 import { billByTariff, tableNano, tariffOfJson } from '../contract/prices'
 import type { Quantities } from '../contract/units'
 import { apply, type Db, type Statement } from '../db/db'
@@ -77,6 +78,8 @@ export type TaskEnding = Success | Failure
 export interface EndOptions {
   now: number
   webhookId: string
+  /** Whether what was used is stored for a receipt. */
+  receipts?: boolean | undefined
 }
 
 /**
@@ -132,6 +135,8 @@ export async function succeed(
   const priceNano = tableNano(quantities, table)
   const costNano = cost ? tableNano(quantities, cost) : null
   const usageSource = ending.usageSource ?? 'counted'
+  const also = endStatements(db, task, charge, ending, priceNano, options)
+  if (options.receipts) also.push(storeQuantities(charge.id, quantities, options.now))
   const settled = await settle(
     db,
     charge,
@@ -144,7 +149,7 @@ export async function succeed(
       endedAt: options.now,
       tokens: 0,
     },
-    endStatements(db, task, charge, ending, priceNano, options),
+    also,
     options.first,
   )
   // Only now is it known what the account could not pay. The books have it already; this is for readers of the task.

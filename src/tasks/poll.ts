@@ -3,6 +3,7 @@
 
 import { PriceDrifts } from '../billing/proofs/price-drift'
 import type { Catalogue } from '../catalogue/models'
+import type { Config } from '../config/schema'
 import { DatabaseUnavailable } from '../db/db'
 import { formatUsd } from '../lib/money'
 import type { System } from '../lib/system'
@@ -24,6 +25,7 @@ import { endingOf, type PollAnswer, postponementAfterFault, postponementOf } fro
 import { isDeferred, lastDocumentOf, type Task } from './task'
 
 export interface PollWorld extends KeepVideoWorld, Pick<System, 'after' | 'newId' | 'log'> {
+  readonly config: Pick<Config, 'receipts'>
   catalogue: Pick<Catalogue, 'models' | 'upstreams'>
   /** Counts what videos cost; absent or null where nobody reads metrics. */
   metrics?: { addVideo(task: Task, paidNano: number): void } | null
@@ -107,8 +109,8 @@ export class TaskPolls {
   }
 
   private async end(task: Task, ending: TaskEnding): Promise<void> {
-    const { db, now, newId, log } = this.world
-    const options = { now: now(), webhookId: newId('msg') }
+    const { db, now, newId, log, config } = this.world
+    const options = { now: now(), webhookId: newId('msg'), receipts: config.receipts }
     const ended = await settleTask(db, task, ending, options)
     this.faulty.delete(task.id)
     if (!ended) return this.endLate(task, ending, options)

@@ -66,6 +66,9 @@ const rows: Record<string, Row> = {
   'statements list': { reads: 'statements list' },
   'statements show': { reads: 'statements show 1' },
   'statements verify': { reads: 'statements verify' },
+  'receipts key': { reads: 'receipts key' },
+  'receipts rotate': { line: 'receipts rotate', writes: 'receipts.rotate', target: 'receipts' },
+  'receipts verify': { apart: 'it works on files' },
   'retention show': { reads: 'retention show' },
   'retention apply': {
     line: 'retention apply --charges 12mo',

@@ -238,6 +238,8 @@ const journey: Step[] = [
   },
   { id: 'listStatements', path: '/statements' },
   { id: 'verifyStatements', path: '/statements/verification' },
+  { id: 'listReceiptKeys', path: '/receipts/keys' },
+  { id: 'rotateReceiptKey', path: '/receipts/keys/rotation', writes: 'receipts.rotate' },
   { id: 'getRetention', path: '/retention' },
   { id: 'listMonthsToClose', path: '/retention/months?charges=9999mo' },
   { id: 'closeMonths', path: '/retention/closings', body: { charges: '9999mo' } },

@@ -130,7 +130,7 @@ function lateTests(kind: DatabaseKind): void {
     const young = `req_${LATER.toString(16).padStart(12, '0')}${'0'.repeat(20)}`
     for (const unknown of ['req_1', young])
       expect(await findRequest({ db, requests }, unknown)).toBeUndefined()
-    expect(await answerAgain(db, key)).toEqual(answer)
+    expect(await answerAgain(db, key)).toEqual({ ...answer, charge: id })
     // The same charge once more would have to be open first, and its key is taken.
     expect(await hold(db, charge, [claimKey(key, id, LATER)])).toEqual({ refusedBy: 'idempotency' })
     await expectRight(db)

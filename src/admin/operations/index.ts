@@ -9,6 +9,7 @@ import { keyOperations } from './keys'
 import { offerOperations } from './offer'
 import { overviewOperations } from './overview'
 import { planOperations } from './plans'
+import { receiptOperations } from './receipts'
 import { reconciliationOperations } from './reconciliation'
 import { rehearsalOperations } from './rehearsal'
 import { requestOperations } from './requests'
@@ -30,6 +31,7 @@ const operations = [
   ...offerOperations,
   ...eventOperations,
   ...statementOperations,
+  ...receiptOperations,
   ...retentionOperations,
   ...sessionOperations,
   ...tryOutOperations,

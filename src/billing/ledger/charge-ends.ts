@@ -2,6 +2,7 @@
 // a later process. However often it is applied, the charge must end once; and an answer whose hold was released must
 // still be paid.
 
+import type { Quantities } from '../../contract/units'
 import type { Db, Statement } from '../../db/db'
 import { formatUsd } from '../../lib/money'
 import {
@@ -22,6 +23,8 @@ export interface ChargeEnd {
   charge: Charge
   /** The price; absent if nothing is paid. */
   settlement?: Settlement
+  /** Quantities that were used; absent where nobody wants receipts. */
+  quantities?: Quantities
   /** The reason why nothing is paid. */
   released?: Released
   /** Further statements that are done with it or not at all. */
@@ -39,6 +42,8 @@ export interface Ended extends Settled {
   isPaid?: boolean
   /** Whether nothing was changed, because the charge had ended or a guard of `also` missed. */
   isMissed?: boolean
+  /** The end that this call has made; absent if the charge ended in another way or at another time. */
+  made?: ChargeEnd
 }
 
 const NOTHING_PAID: Ended = { paidNano: 0, shortfallNano: 0 }
@@ -52,9 +57,9 @@ export async function endCharge(db: Db, end: ChargeEnd, now = 0): Promise<Ended>
   const { charge, settlement, released, also } = end
   if (settlement) {
     const settled = await settle(db, charge, atLeast(settlement, now), also)
-    if (settled) return { ...settled, isPaid: true }
+    if (settled) return { ...settled, isPaid: true, made: end }
   } else if (released) {
-    if (await release(db, charge, atLeast(released, now), also)) return NOTHING_PAID
+    if (await release(db, charge, atLeast(released, now), also)) return { ...NOTHING_PAID, made: end }
   } else {
     await db.batch(also)
     return NOTHING_PAID

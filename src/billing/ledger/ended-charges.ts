@@ -26,6 +26,11 @@ function placeOf(endedBy: EndedBy): number {
   return ENDINGS.indexOf(endsAtHold(endedBy) ? 'balance' : endedBy)
 }
 
+/** The end as the books have it. */
+export function bookedEnding(endedBy: EndedBy): string | null {
+  return ENDINGS[placeOf(endedBy)] ?? null
+}
+
 /** The end of a charge as the caller knows it. */
 interface ChargeEnding extends Pick<Settlement, 'costNano' | 'usageJson' | 'endedBy' | 'endedAt'> {
   state: (typeof STATES)[number]

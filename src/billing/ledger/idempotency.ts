@@ -27,6 +27,11 @@ export interface SavedAnswer {
   body: string | Uint8Array
 }
 
+/** The answer of an earlier request, with its charge. */
+export interface EarlierAnswer extends SavedAnswer {
+  charge: string
+}
+
 export function idempotencyKeyOf(
   account: string,
   value: string | null,
@@ -105,7 +110,7 @@ export function forgetAnswers(now: number): Statement {
  * The answer for a key that is taken: the saved one, or throws why there is none. Undefined if the key has just become
  * free.
  */
-export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAnswer | undefined> {
+export async function answerAgain(db: Db, key: IdempotencyKey): Promise<EarlierAnswer | undefined> {
   const [row] = await db.query({
     sql: 'select * from saved_answers where account = $1 and idempotency_key = $2',
     parameters: [key.account, key.value],
@@ -137,7 +142,8 @@ export async function answerAgain(db: Db, key: IdempotencyKey): Promise<SavedAns
     })
   }
   const contentType = row.content_type as string
-  const text = db.codec.decode(row.body as string, placeOf(row.charge as string))
+  const charge = row.charge as string
+  const text = db.codec.decode(row.body as string, placeOf(charge))
   const body = contentType.startsWith('audio/') ? Buffer.from(text, 'base64') : text
-  return { status: row.status as number, contentType, body }
+  return { status: row.status as number, contentType, body, charge }
 }

@@ -30,16 +30,27 @@ export async function encryptedSecretOf(
   return isClearThoughKeySet(db, stored) ? undefined : db.codec.decode(stored, placeOf(name))
 }
 
-async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
-  const read = async () => {
-    const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
-    return row?.value as string | undefined
+/** A secret as it is stored, encrypted or not; undefined if there is none. */
+export async function readSecret(db: Db, name: string): Promise<string | undefined> {
+  const [row] = await db.query({ sql: 'select value from secrets where name = $1', parameters: [name] })
+  return row?.value as string | undefined
+}
+
+/** The statement that writes a secret in place of what is stored, unless that has changed. */
+export function secretUpdate({ codec }: Db, name: string, secret: string, stored = ''): Statement {
+  return {
+    sql: 'update secrets set value = $1 where name = $2 and value = $3',
+    parameters: [codec.encode(secret, placeOf(name)), name, stored],
+    guard: true,
   }
-  const known = await read()
+}
+
+async function storedSecret(db: Db, name: string, make: () => string, now: number): Promise<string> {
+  const known = await readSecret(db, name)
   if (known !== undefined) return known
   // Another process may do the same at this moment: the first one counts.
   await apply(db, [insertSecret(db, name, make(), now)])
-  const stored = await read()
+  const stored = await readSecret(db, name)
   if (stored === undefined) throw new Error(`the secret ${name} is gone`)
   return stored
 }

@@ -2,6 +2,7 @@
 
 import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
+import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
 import type { Step } from './step'
 
@@ -25,4 +26,5 @@ export const migrations: readonly Step[] = [
   CLIENT_ADDRESSES,
   DEFERRED_TASKS,
   CACHED_ANSWERS,
+  CHARGE_QUANTITIES,
 ]

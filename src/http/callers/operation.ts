@@ -11,6 +11,7 @@ import type { ErrorGroup } from '../../api-document/error-pages'
 import { type DescribedAnswer, type Parameter, schemaOf } from '../../api-document/schema'
 import { type ApiOperation, exactOperationsFor } from '../../api-operation/operation'
 import type { Artifacts } from '../../artifacts/artifacts'
+import type { ReceiptKeys } from '../../billing/receipts/receipt-keys'
 import type { Catalogue } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import type { Db } from '../../db/db'
@@ -29,13 +30,14 @@ import type { Listener } from '../connection'
 /** Everything of a running gateway that holders of keys see and change. */
 export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld, Omit<System, 'wall'> {
   db: Db
-  readonly config: Pick<Config, 'server' | 'models'>
+  readonly config: Pick<Config, 'server' | 'models' | 'receipts'>
   readonly catalogue: Catalogue
   requestLog: Pick<RequestStore, 'list' | 'find'>
   /** Null if results are not kept. */
   artifacts: Artifacts | null
   audioReader: Pick<AudioReader, 'read'>
   backgroundResponses: BackgroundResponses
+  receiptKeys: ReceiptKeys
   backlog: Backlog
   randomBytes(count: number): Uint8Array
 }

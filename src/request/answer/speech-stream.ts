@@ -10,6 +10,7 @@ import { noteFailure } from '../../request-log/failure'
 import { isSaved } from '../cache-rules'
 import { endStream, type Line } from '../ending'
 import type { Reservation } from '../reservation'
+import { receiptOf, withReceipt } from './receipt'
 import type { AudioNotes } from './upstream-audio'
 
 /** The bytes of a file: yields them as they come, and returns the last ones, which may be all. */
@@ -147,13 +148,19 @@ export class SpeechStream {
     reservation.cancelToken.signal.removeEventListener('abort', this.interrupt)
     if (this.ending) return this.ending
     const outcome = outcomeOfSpeech(reservation, endedBy, this.delivered, file.notes)
-    this.ending = endStream(line, reservation, outcome, (usage) => {
+    const ended = endStream(line, reservation, outcome, (usage) => {
       if (file.events && endedBy === 'done') this.closing = Buffer.from(file.events.end(usage))
       this.keep(this.closing)
       const kept = Buffer.concat(this.kept)
       return { status: 200, contentType: file.contentType, body: file.events ? kept.toString() : kept }
     })
+    this.ending = file.events && endedBy === 'done' ? ended.then(() => this.addReceipt()) : ended
     return this.ending
+  }
+
+  private async addReceipt(): Promise<void> {
+    const receipt = await receiptOf(this.line.world, this.reservation)
+    if (receipt !== undefined) this.closing = withReceipt(this.closing, receipt)
   }
 
   /** Breaks the audio off before its end. */

@@ -19,6 +19,7 @@ import { createStreamMeter, type StreamMeter } from '../stream/meter'
 import { relayEvents } from '../stream/relay'
 import { createTranslatingMeter } from '../stream/translation'
 import type { StreamAnswer } from './answer'
+import { receiptOf, withReceipt } from './receipt'
 
 /** Sent during silence where clients know an event for it. */
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n'
@@ -109,7 +110,8 @@ async function settled(
       capture?.(Buffer.from(errorEvent(cutError(endedBy), reservation, translator)))
     return { status: 200, contentType: 'text/event-stream', body: fromLatin1(captured()) }
   })
-  return closing
+  const receipt = await receiptOf(line.world, reservation)
+  return receipt === undefined || background ? closing : withReceipt(closing, receipt)
 }
 
 /** Takes what is sent: for a repeat with the same key, for the cache, or for those who look at a response in the background. */

@@ -45,8 +45,18 @@ export async function pythonWith(
   return { folder }
 }
 
+/** A Python with the package `cryptography`: the one of this machine, or an environment; or why there is none. */
+export async function pythonWithCryptography(): Promise<
+  { program: string; fault?: never } | { program?: never; fault: string }
+> {
+  const own = Bun.which('python3')
+  if (own && Bun.spawnSync([own, '-c', 'import cryptography']).exitCode === 0) return { program: own }
+  const { folder, fault } = await pythonWith('cryptography', ['cryptography==48.0.0'])
+  return fault === undefined ? { program: join(folder, 'bin/python') } : { fault }
+}
+
 /** Names a test so that its report says why it was not tried. */
-export function named(name: string, { fault }: Python): string {
+export function named(name: string, { fault }: { fault?: string }): string {
   return fault === undefined ? name : `${name} (not tried: ${fault})`
 }
 

@@ -10,6 +10,7 @@ import type { World } from '../../../src/app/world'
 import { createAddresses } from '../../../src/artifacts/addresses'
 import { createArtifacts } from '../../../src/artifacts/artifacts'
 import { releaseExpired } from '../../../src/billing/ledger/ledger'
+import { ReceiptKeys } from '../../../src/billing/receipts/receipt-keys'
 import type { Config } from '../../../src/config/schema'
 import { Notices } from '../../../src/events/notices'
 import type { HttpRequest, Transport } from '../../../src/http-client/transport'
@@ -120,12 +121,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     newId,
     log,
   })
-  const backgroundResponses = new BackgroundResponses({
-    db,
-    now,
-    after: life.after,
-    log,
-  })
+  const backgroundResponses = new BackgroundResponses({ db, now, after: life.after, log })
   const outside = { transport, wall: time.wall, monotonic, log, lookup: async () => [] }
   const world: World = Object.assign(putInForce(withReceivers(parts.config), outside), {
     ...{ db, pendingEnds: pendingOn(parts.disk, life) },
@@ -144,6 +140,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     uploads,
     artifacts,
     sealer,
+    receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes: (count) => new Uint8Array(count) }),
     backgroundResponses,
     notices: new Notices(),
     sendEvent: async () => ({ status: 200, text: '', retryAfterMs: 0 }),

@@ -11,6 +11,7 @@ import { ownKeyOperations } from './own-key'
 import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
 import { quoteOperations } from './quotes'
+import { ownReceiptOperations } from './receipts'
 import { responseOperations } from './responses'
 import { ownTaskOperations } from './tasks'
 import { videoTaskOperations } from './video-task'
@@ -27,6 +28,7 @@ const operations = [
   ...redeemOperations,
   ...ownKeyOperations,
   ...ownRecordOperations,
+  ...ownReceiptOperations,
   ...ownTaskOperations,
   ...quoteOperations,
   ...ownSecretOperations,

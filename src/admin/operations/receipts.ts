@@ -1,0 +1,40 @@
+// The keys of receipts over the admin API: listed, and replaced. The private part must never be shown.
+
+import { Type } from '@sinclair/typebox'
+import { open } from '../../api-operation/operation'
+import { listReceiptKeys, rotateReceiptKey } from '../../billing/receipts/receipt-keys'
+import { changing, operationsIn } from '../operation'
+
+const operation = operationsIn('Receipts')
+const Keys = Type.Object({ keys: Type.Array(Type.Object({}, open)) }, open)
+
+const list = operation({
+  id: 'listReceiptKeys',
+  endpoint: 'GET /receipts/keys',
+  role: 'viewer',
+  summary: 'Public keys that receipts are checked with, the one that signs first',
+  reply: Keys,
+  run: async ({ world }) => ({ keys: await listReceiptKeys(world) }),
+})
+
+const rotate = operation({
+  id: 'rotateReceiptKey',
+  endpoint: 'POST /receipts/keys/rotation',
+  role: 'owner',
+  summary: 'Sign receipts with a new key from now on. The public key before it stays in the list',
+  reply: Keys,
+  async run(asked) {
+    const { world } = asked
+    const [before] = await listReceiptKeys(world)
+    const recorded = changing(asked, {
+      action: 'receipts.rotate',
+      target: 'receipts',
+      before: { kid: before?.kid },
+    })
+    // Where another process replaced it at this moment, its key is new too.
+    await rotateReceiptKey(world, recorded)
+    return { keys: await listReceiptKeys(world) }
+  },
+})
+
+export const receiptOperations = [list, rotate]

@@ -1,0 +1,104 @@
+// The keys that sign receipts and months: one that signs, and the public parts of those before it. The private part is one of the
+// gateway's secrets, made at first use. It must never leave the process, and one that was replaced is forgotten.
+
+import { type Db, tryApply } from '../../db/db'
+import { readSecret, secretOf, secretUpdate } from '../../db/encryption/secrets'
+import { isoTime } from '../../db/iso-time'
+import type { System } from '../../lib/system'
+import { type PublicJwk, publicJwkOf, SEED_BYTES, type SigningKey, signingKeyOf } from './jws'
+
+const RECEIPTS_SECRET = 'receipts'
+/** How long a process uses the key that it knows before it looks whether another one took its place, in milliseconds. */
+const FRESH_MS = 1_000
+
+/** The secret as it is stored. */
+interface StoredKeys {
+  /** The private key, in base64url, and since when it signs, in milliseconds since 1970. */
+  seed: string
+  since: number
+  past: readonly { x: string; since: number; until: number }[]
+}
+
+/** A public key, and when it signed. */
+export interface ListedKey extends PublicJwk {
+  since: string
+  /** Null for the key that signs now. */
+  until: string | null
+}
+
+interface KeyWorld extends Pick<System, 'now' | 'monotonic'> {
+  db: Db
+  randomBytes(count: number): Uint8Array
+}
+
+export class ReceiptKeys {
+  private known: { key: SigningKey; stored: StoredKeys; readAt: number } | undefined
+  private reading: Promise<SigningKey> | undefined
+
+  constructor(private readonly world: KeyWorld) {}
+
+  /** The key that signs. A promise only where it has to be read. Rejects with `UnreadableText` if it cannot be. */
+  current(): SigningKey | Promise<SigningKey> {
+    const { known } = this
+    if (known && this.world.monotonic() - known.readAt < FRESH_MS) return known.key
+    this.reading ??= this.read().finally(() => {
+      this.reading = undefined
+    })
+    return this.reading
+  }
+
+  private async read(): Promise<SigningKey> {
+    const readAt = this.world.monotonic()
+    const stored = await storedKeys(this.world)
+    const key =
+      this.known?.stored.seed === stored.seed
+        ? this.known.key
+        : signingKeyOf(Buffer.from(stored.seed, 'base64url'))
+    this.known = { key, stored, readAt }
+    return key
+  }
+}
+
+/** Whether there is a key, which is made at first use. */
+export async function hasReceiptKeys(db: Db): Promise<boolean> {
+  return (await readSecret(db, RECEIPTS_SECRET)) !== undefined
+}
+
+type StoreWorld = Pick<KeyWorld, 'db' | 'now' | 'randomBytes'>
+
+/** All public keys, the one that signs first. */
+export async function listReceiptKeys(world: StoreWorld): Promise<ListedKey[]> {
+  const { seed, since, past } = await storedKeys(world)
+  const { x } = signingKeyOf(Buffer.from(seed, 'base64url'))
+  return [{ x, since, until: null }, ...past].map(({ x, since, until }) => ({
+    ...publicJwkOf(x),
+    since: isoTime(since) as string,
+    until: isoTime(until),
+  }))
+}
+
+/** Puts a new key in place of the one that signs. False if another process did so at this moment. `db` is that of the change. */
+export async function rotateReceiptKey(world: StoreWorld, db: Db): Promise<boolean> {
+  // Makes it at first use.
+  await storedKeys(world)
+  const stored = await readSecret(world.db, RECEIPTS_SECRET)
+  const before = await storedKeys(world)
+  const now = world.now()
+  const { x } = signingKeyOf(Buffer.from(before.seed, 'base64url'))
+  const next: StoredKeys = {
+    seed: newSeed(world),
+    since: now,
+    past: [{ x, since: before.since, until: now }, ...before.past],
+  }
+  return tryApply(db, [secretUpdate(world.db, RECEIPTS_SECRET, JSON.stringify(next), stored)])
+}
+
+async function storedKeys(world: StoreWorld): Promise<StoredKeys> {
+  const { db, now } = world
+  const make = () => JSON.stringify({ seed: newSeed(world), since: now(), past: [] } satisfies StoredKeys)
+  return JSON.parse(await secretOf(db, RECEIPTS_SECRET, make, now())) as StoredKeys
+}
+
+function newSeed({ randomBytes }: Pick<KeyWorld, 'randomBytes'>): string {
+  return Buffer.from(randomBytes(SEED_BYTES)).toString('base64url')
+}

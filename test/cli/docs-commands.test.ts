@@ -22,9 +22,9 @@ import { freePort } from '../support/processes/free-port'
 setDefaultTimeout(300_000)
 
 const ROOT = join(import.meta.dir, '../..')
-const LANGUAGES = ['sh', 'console', 'text', 'ts', 'json', 'yaml', 'sql', 'nginx']
+const LANGUAGES = ['sh', 'console', 'text', 'ts', 'json', 'yaml', 'sql', 'nginx', 'python']
 /** A block needs the rights of root, a machine, file or account elsewhere, or does not end within seconds. */
-const MARKS = { root: 5, elsewhere: 17, long: 4 }
+const MARKS = { root: 5, elsewhere: 19, long: 4 }
 /** Commands that exit with 1 if they find something to report. */
 const REPORTING = ['doctor', 'reconcile', 'upstreams test', 'health --ready']
 
@@ -54,12 +54,13 @@ async function blocksOf(page: string): Promise<Block[]> {
 
 const pages = ['README.md', ...(await Array.fromAsync(new Glob('docs/**/*.md').scan(ROOT))).sort()]
 const blocks = (await Promise.all(pages.map(blocksOf))).flat()
-const typed = blocks.filter(({ language, script }) => ['sh', 'console'].includes(language) && script !== '')
+const isCommands = (language: string) => language === 'sh' || language === 'console'
+const typed = blocks.filter(({ language, script }) => isCommands(language) && script !== '')
 
 test('each block has a language, and those that are not run are counted', () => {
   const unknown = blocks.filter(
     ({ language, mark }) =>
-      !LANGUAGES.includes(language) || (mark !== undefined && (language !== 'sh' || !(mark in MARKS))),
+      !LANGUAGES.includes(language) || (mark !== undefined && !(isCommands(language) && mark in MARKS)),
   )
   expect(unknown.map(({ place }) => place)).toEqual([])
   const empty = blocks.filter(({ language, script }) => language === 'console' && script === '')

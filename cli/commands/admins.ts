@@ -2,7 +2,7 @@
 // and must never be printed again.
 
 import { defineCommand } from 'citty'
-import { ROLES } from '../../src/admin/admins'
+import { ROLES } from '../../src/contract/roles'
 import { isoTime } from '../../src/db/iso-time'
 import { gatewayCommand } from '../lib/gateway'
 import { parseName, parseNetworks, parseWord, unlessNone } from '../lib/values'

@@ -115,10 +115,17 @@ export interface NewKey extends Pick<Key, 'id' | 'name' | 'account' | 'createdAt
   webhookSecret: string
 }
 
-/** Stores a new key and makes sure that its account exists. False if the name is taken. */
-export async function createKey(db: Db, key: NewKey & KeySettings): Promise<boolean> {
+/**
+ * Stores a new key and makes sure that its account exists. False if the name is taken, or a guard of `first` is missed: what is
+ * done before it, or not at all.
+ */
+export async function createKey(
+  db: Db,
+  key: NewKey & KeySettings,
+  first: readonly Statement[] = [],
+): Promise<boolean> {
   const hashed = { hash: hashSecret(key.secret), hint: hintOf(key.secret), isImported: false, pausedAt: null }
-  return tryApply(db, insertKey(db, { ...key, ...hashed }))
+  return tryApply(db, [...first, ...insertKey(db, { ...key, ...hashed })])
 }
 
 /** Stores a key of another gateway by the hash of its secret. False if its name or its secret is known. */

@@ -6,13 +6,10 @@ import { assertAllowed, sessionEnded } from '../accounts/authenticator'
 import { hashSecret, hintOf, isSecret, listOfColumn, listText, makeSecret } from '../accounts/keys'
 import { isName, NAME_RULE } from '../accounts/names'
 import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../accounts/sessions'
+import { ROLES, type Role } from '../contract/roles'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
 import { conflict, GatewayError, invalidRequest, notFound } from '../lib/errors'
-
-/** The rights of an operator, each with those before it: to look, to manage keys and money, to manage the gateway. */
-export const ROLES = ['viewer', 'operator', 'owner'] as const
-export type Role = (typeof ROLES)[number]
 
 export interface Admin {
   id: string
@@ -52,9 +49,17 @@ interface NewAdmin
   token: string
 }
 
-/** Stores a new operator. False if the name is taken, also by one that was revoked: names are not reused. */
-export async function createAdmin(db: Db, { token, addresses = null, ...admin }: NewAdmin): Promise<boolean> {
+/**
+ * Stores a new operator. False if the name is taken, also by one that was revoked: names are not reused. False too if a guard of
+ * `first` is missed: what is done before it, or not at all.
+ */
+export async function createAdmin(
+  db: Db,
+  { token, addresses = null, ...admin }: NewAdmin,
+  first: readonly Statement[] = [],
+): Promise<boolean> {
   return tryApply(db, [
+    ...first,
     {
       sql: `insert into admins (id, name, role, hash, hint, addresses, expires_at, created_at)
         values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (name) do nothing`,

@@ -14,6 +14,7 @@ import type { World } from './world'
 
 const SESSION_PATH = '/console/session'
 const LIVE_PATH = '/console/live'
+const SIGN_IN = /^\/console\/sign-in(\/|$)/
 
 /** Answers requests to /console and below. Never rejects. */
 export type ConsoleAtPort = (request: Request, listener: Listener | null) => Promise<Response>
@@ -57,7 +58,8 @@ export class ConsoleEntrance {
     try {
       if (world.config.console?.enabled === false) throw notServed()
       const path = pathOf(request)
-      if (path === SESSION_PATH || path === LIVE_PATH) return await this.ask(request, listener, kinds)
+      if (path === SESSION_PATH || path === LIVE_PATH || SIGN_IN.test(path))
+        return await this.ask(request, listener, kinds)
       if (request.method !== 'GET' && request.method !== 'HEAD') throw notServed()
       this.files ??= readFiles()
       const answer = (await this.files)(request)
@@ -82,7 +84,9 @@ export class ConsoleEntrance {
     const server = await this.server
     if (this.isStopped) server.stop()
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
-    if (pathOf(request) === SESSION_PATH) return this.marked(await server.session(request, place))
+    const path = pathOf(request)
+    if (path === SESSION_PATH) return this.marked(await server.session(request, place))
+    if (SIGN_IN.test(path)) return this.marked(await server.signInByIssuer(request, place))
     if (request.method !== 'GET') throw onlyGet()
     disableTimeout(listener, request)
     return server.watch(request, place)

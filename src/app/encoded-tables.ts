@@ -1,6 +1,7 @@
 // All columns of the database that are encrypted when the operator has set a key. A column that is written through the
 // codec and missing here would be unreadable once its key is removed.
 
+import { sessionCheckTexts } from '../admin/session-checks'
 import { savedAnswerTexts } from '../billing/ledger/idempotency'
 import type { EncodedTable } from '../db/encryption/reencryption'
 import { secretTexts } from '../db/encryption/secrets'
@@ -24,4 +25,5 @@ export const encodedTables: readonly EncodedTable[] = [
   ...backgroundTexts,
   ...conversationTexts,
   refusalTexts,
+  sessionCheckTexts,
 ]

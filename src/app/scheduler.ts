@@ -3,6 +3,7 @@
 // runs again; it must never stop the others or the process.
 
 import { forgetSessions } from '../accounts/sessions'
+import { checkSessions, forgetChecks } from '../admin/session-checks'
 import type { BackupSchedule } from '../backup/schedule'
 import { forgetAnswers } from '../billing/ledger/idempotency'
 import { releaseExpired } from '../billing/ledger/ledger'
@@ -165,6 +166,7 @@ function jobsOf(
     { name: 'renew the certificate', everyMs: MINUTE_MS, run: () => entrance.renew() },
     { name: 'discover models', everyMs: MINUTE_MS, run: () => discovery.refresh() },
     { name: 'back up', everyMs: MINUTE_MS, run: () => backups.beat() },
+    { name: 'check sessions', everyMs: 15_000, run: () => checkSessions(world) },
     { name: 'watch events', everyMs: 15_000, run: () => watchEvents(world) },
     { name: 'close old charges', everyMs: 10 * MINUTE_MS, run: () => retention.beat() },
     { name: 'add up usage', everyMs: MINUTE_MS, run: () => addToTotals(db) },
@@ -184,6 +186,7 @@ function jobsOf(
           forgetWindows(now()),
           ...forgetWebhooks(now()),
           ...forgetSessions(now()),
+          forgetChecks(now()),
           forgetFigures(now()),
         ]),
     },

@@ -36,6 +36,7 @@ import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { Backlog } from '../request/stream/backlog'
 import type { ReadRows } from '../request-log/request-log'
+import { Issuers } from '../sign-in/issuers'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
 import type { WebhookWorld } from '../webhooks/sender'
@@ -70,6 +71,9 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   backgroundResponses: BackgroundResponses
   /** Signs receipts. */
   receiptKeys: ReceiptKeys
+
+  /** Identity providers that people sign in by. */
+  issuers: Issuers
   sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
@@ -376,6 +380,8 @@ export async function openWorld(
       log,
     }),
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
+
+    issuers: new Issuers(inForce, { transport, now, monotonic }),
     sendEvent: sendEventsBy(inForce),
     randomBytes,
     now,

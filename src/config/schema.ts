@@ -37,6 +37,7 @@ import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { ResponsesEntry, responseFaults } from './responses'
 import { RetentionEntry, retentionFaults } from './retention'
 import { SecretsEntry, secretFaults } from './secrets'
+import { GroupEntry, SignInEntry, signInFaults } from './sign-in'
 import { SellerEntry, StatementsEntry, statementFaults, TaxEntry } from './statements'
 import { TelemetryEntry } from './telemetry'
 import { upstreamFaults } from './upstreams'
@@ -157,6 +158,10 @@ const ConfigSchema = Type.Object(
       'Who signs in to the web console at `/console`, and for how long (docs/operate/console.md).',
       ConsoleEntry,
     ),
+    signIn: optionalSetting(
+      'Identity providers (OpenID Connect) by which people sign in, by names of your choice (docs/operate/sign-in.md). Default: none.',
+      Type.Record(Type.String(), SignInEntry),
+    ),
     metrics: optionalSetting('Where metrics are read. Default: nowhere.', MetricsEntry),
     backup: optionalSetting('When the server backs the database up, and where to.', BackupEntry),
     events: optionalSetting(
@@ -228,6 +233,8 @@ export const settingTables = [
   { place: 'responses', schema: ResponsesEntry },
   { place: 'admin', schema: AdminEntry },
   { place: 'console', schema: ConsoleEntry },
+  { place: 'signIn.<name>', schema: SignInEntry },
+  { place: 'signIn.<name>.groups.<group>', schema: GroupEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
   { place: 'events', schema: EventsEntry },
@@ -280,6 +287,7 @@ export function faultsOf(value: unknown): string[] {
     affinity,
     admin,
     console: consoleEntry,
+    signIn,
     webhooks,
     artifacts,
     backup,
@@ -315,6 +323,7 @@ export function faultsOf(value: unknown): string[] {
     ...affinityFaults(affinity),
     ...adminFaults(admin),
     ...consoleFaults(consoleEntry),
+    ...signInFaults(signIn, plans),
     ...metricsFaults(metrics),
     ...logFaults(log),
     ...secretFaults(secrets),

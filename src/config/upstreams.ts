@@ -123,7 +123,7 @@ function tlsFaults(tls: unknown): string[] {
 }
 
 /** The fault of a file that cannot be read, or is empty. */
-function fileFaults(place: string, file: unknown): string[] {
+export function fileFaults(place: string, file: unknown): string[] {
   if (typeof file !== 'string' || file === '') return []
   try {
     return readFileSync(file, 'utf8').trim() === '' ? [`${place}: ${file} is empty`] : []

@@ -1,21 +1,33 @@
-// What the console asks of the server besides the admin API and the paths of keys: its session, and what happens live.
+// What the console asks of the server besides the admin API and the paths of keys: its session, sign-in by others, and what
+// happens live.
 
+import { LoginLimit } from '../admin/login-limit'
 import type { System } from '../lib/system'
+import type { ConsolePlace } from './begin-session'
+import { IssuerSignIn, type IssuerSignInWorld } from './issuer-sign-in'
 import { Live } from './live'
 import type { LiveWorld } from './live-balances'
-import { type ConsolePlace, type ConsoleWorld, SignIn } from './sign-in'
+import { SignIn } from './sign-in'
 
 export class ConsoleServer {
   private readonly signIn: SignIn
+  private readonly issuers: IssuerSignIn
   private readonly live: Live
 
-  constructor(world: ConsoleWorld & LiveWorld & Pick<System, 'after'>) {
-    this.signIn = new SignIn(world)
+  constructor(world: IssuerSignInWorld & LiveWorld & Pick<System, 'after'>) {
+    const logins = new LoginLimit(world.monotonic)
+    this.signIn = new SignIn(world, logins)
+    this.issuers = new IssuerSignIn(world, logins)
     this.live = new Live(world, this.signIn)
   }
 
   session(request: Request, place: ConsolePlace): Promise<Response> {
     return this.signIn.answer(request, place)
+  }
+
+  /** The way to an identity provider, and back. */
+  signInByIssuer(request: Request, place: ConsolePlace): Promise<Response> {
+    return this.issuers.answer(request, place)
   }
 
   watch(request: Request, place: ConsolePlace): Promise<Response> {

@@ -6,8 +6,9 @@ import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'
 import { GatewayError } from '../lib/errors'
 import type { System } from '../lib/system'
+import type { ConsolePlace } from './begin-session'
 import { LiveBalances, type LiveEvent, type LiveWorld } from './live-balances'
-import type { ConsolePlace, SignedIn, SignIn } from './sign-in'
+import type { SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100
 const MOST_OF_SESSION = 6

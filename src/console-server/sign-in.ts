@@ -7,45 +7,29 @@ import {
   csrfTokenOf,
   endSession,
   hashToken,
-  makeSessionToken,
-  openSession,
   ownerOfLink,
   type Session,
   type SessionKind,
   type SessionOwner,
-  SessionToken,
+  type SessionToken,
   useSession,
 } from '../accounts/sessions'
 import { adminOfSession, adminOfSubject, assertActive, authenticateAdmin } from '../admin/admins'
-import { type Actor, recording } from '../admin/audit-trail'
-import { LoginLimit } from '../admin/login-limit'
-import { sessionTimesOf } from '../config/console'
-import type { Config } from '../config/schema'
-import type { Db } from '../db/db'
+import { recording } from '../admin/audit-trail'
+import type { LoginLimit } from '../admin/login-limit'
+import { issuerOfSession } from '../admin/session-checks'
 import { isoTime } from '../db/iso-time'
 import { errorResponse } from '../http/errors'
-import {
-  addSessionCookie,
-  cookieTokenOf,
-  isPageSecure,
-  requireOwnPage,
-  sessionTokenOf,
-} from '../http/session-cookie'
+import { addSessionCookie, isPageSecure, requireOwnPage, sessionTokenOf } from '../http/session-cookie'
 import { queryOf } from '../http/target'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import type { System } from '../lib/system'
+import type { Issuers } from '../sign-in/issuers'
+import { actorNameOf, beginSession, type ConsolePlace, type SessionWorld } from './begin-session'
 
-export interface ConsoleWorld extends Pick<System, 'now' | 'monotonic' | 'newId' | 'log'> {
-  db: Db
-  readonly config: Config
+export interface ConsoleWorld extends SessionWorld, Pick<System, 'monotonic' | 'log'> {
   authenticator: Authenticator
-  randomBytes(count: number): Uint8Array
-}
-
-/** Where a request of the console comes from, and who may sign in there. */
-export interface ConsolePlace {
-  clientAddress: string | null
-  kinds: readonly SessionKind[]
+  issuers: Issuers
 }
 
 /** Who is signed in. */
@@ -63,11 +47,10 @@ const MOST_BODY_BYTES = 4_096
 const BASE = /^(\/[\w.~-]{1,64}){0,8}$/
 
 export class SignIn {
-  private readonly logins: LoginLimit
-
-  constructor(private readonly world: ConsoleWorld) {
-    this.logins = new LoginLimit(world.monotonic)
-  }
+  constructor(
+    private readonly world: ConsoleWorld,
+    private readonly logins: LoginLimit,
+  ) {}
 
   /** Answers a request for the session. Never rejects. */
   async answer(request: Request, place: ConsolePlace): Promise<Response> {
@@ -132,12 +115,11 @@ export class SignIn {
   }
 
   private async begin(request: Request, place: ConsolePlace, requestId: string): Promise<Response> {
-    const { config, now, newId, randomBytes } = this.world
+    const { config } = this.world
     requireOwnPage(request, config)
     const address = place.clientAddress ?? 'unknown'
     this.logins.check(address)
     const asked = await readSignIn(request)
-    const at = now()
     const owner = await this.identify(asked, place).catch((error) => {
       if (error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)
@@ -145,42 +127,22 @@ export class SignIn {
       }
       throw error
     })
-    const text = makeSessionToken(randomBytes)
-    const { idleMs, maxMs } = sessionTimesOf(config.console)
-    const id = newId('ses')
-    const statements = openSession(
-      {
-        ...owner,
-        id,
-        token: text,
-        idleMs,
-        maxMs,
-        now: at,
-        clientAddress: place.clientAddress,
-        userAgent: request.headers.get('user-agent'),
-      },
-      asked.link === undefined ? undefined : hashToken(asked.link),
-    )
-    for (const kind of place.kinds) {
-      const earlier = cookieTokenOf(request, kind)
-      if (earlier) statements.push(endSession(earlier, at))
-    }
-    const actor: Actor = { name: actorNameOf(owner), requestId, clientAddress: place.clientAddress }
-    const change = {
-      action: 'session.begin',
-      target: `${owner.kind}:${owner.name}`,
-      after: { id, by: asked.link === undefined ? 'token' : 'link', ends_at: isoTime(at + maxMs) },
-    }
+    const begun = await beginSession(this.world, {
+      request,
+      requestId,
+      place,
+      owner,
+      by: asked.link === undefined ? 'token' : 'link',
+      linkHash: asked.link === undefined ? undefined : hashToken(asked.link),
+      base: asked.base,
+      isSecure: isPageSecure(request),
+    })
     // A link that was used meanwhile signs nobody in, nor does anything of an owner who was revoked meanwhile.
-    if ('missed' in (await recording(this.world, actor, change).batch(statements)))
-      throw asked.link === undefined ? sessionEnded() : unusableLink()
-    const begun = await this.ownerOfSession(new SessionToken(text), owner.kind, place.clientAddress)
-    if (!begun) throw unusableLink()
-    const response = answerOf(begun, begun.session.expiresAt)
-    const cookie = { kind: owner.kind, base: asked.base, isSecure: isPageSecure(request) }
-    for (const kind of place.kinds)
-      if (kind !== owner.kind) addSessionCookie(response.headers, { ...cookie, kind }, '', 0)
-    addSessionCookie(response.headers, cookie, text, Math.floor(maxMs / 1_000))
+    if (!begun) throw asked.link === undefined ? sessionEnded() : unusableLink()
+    const found = await this.ownerOfSession(begun.token, owner.kind, place.clientAddress)
+    if (!found) throw unusableLink()
+    const response = answerOf(found, found.session.expiresAt)
+    for (const cookie of begun.cookies.getSetCookie()) response.headers.append('set-cookie', cookie)
     return response
   }
 
@@ -230,16 +192,29 @@ export class SignIn {
       target: `${kind}:${found.name}`,
       before: { id: found.session.id },
     }
+    const location = await this.signOutAddress(request, found.session.id, base)
     await recording(this.world, actor, change).batch([endSession(found.token, now())])
-    const response = new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
+    const headers = { 'cache-control': 'no-store' }
+    const response = location
+      ? Response.json({ location }, { headers })
+      : new Response(null, { status: 204, headers })
     addSessionCookie(response.headers, { kind, base, isSecure: isPageSecure(request) }, '', 0)
     return response
   }
-}
 
-/** The name in the audit trail of who signs in: holders of keys are told from admins. */
-function actorNameOf({ kind, name }: { kind: SessionKind; name: string }): string {
-  return kind === 'key' ? `key ${name}` : name
+  /** Where the browser signs out of the identity provider that began the session; undefined where there is none, or it is away. */
+  private async signOutAddress(
+    request: Request,
+    sessionId: string,
+    base: string,
+  ): Promise<string | undefined> {
+    const name = await issuerOfSession(this.world.db, sessionId)
+    const origin = request.headers.get('origin')
+    const issuer = name === undefined ? undefined : this.world.issuers.get(name)
+    return origin === null
+      ? undefined
+      : issuer?.signOutAddress(`${origin}${base}/console`).catch(() => undefined)
+  }
 }
 
 function answerOf({ session, token, name, role, account }: SignedIn, expiresAt: number): Response {
@@ -294,7 +269,7 @@ function parseObject(text: string): Record<string, unknown> {
   throw invalidRequest(null, 'The body is not a JSON object.', 'invalid_json')
 }
 
-function baseOf(text: string): string {
+export function baseOf(text: string): string {
   if (BASE.test(text)) return text
   throw invalidRequest('base', "Invalid 'base': expected the path of the gateway, such as /gateway.")
 }

@@ -95,6 +95,9 @@ export const session = signal<Session | null | undefined>(undefined)
 /** How many changes this page has made: each can have changed what was answered before. */
 export const changes = signal(0)
 
+/** Why a sign-in by an identity provider came to nothing; empty for none. */
+export const signInFault = signal('')
+
 /** Whether vendors are simulated. */
 export const isSandbox = signal(false)
 
@@ -250,9 +253,46 @@ function noteSandbox({ headers }: Response): void {
   isSandbox.value = headers.get('x-gateway-sandbox') === 'true'
 }
 
+/** Signs out here, and of the identity provider that has signed in, whose page comes next. */
 export async function signOut(): Promise<void> {
-  await send('DELETE', `console/session?${new URLSearchParams({ base: basePath() })}`)
+  const response = await send('DELETE', `console/session?${new URLSearchParams({ base: basePath() })}`)
+  const { location: next } = response.status === 204 ? {} : ((await response.json()) as { location?: string })
   enter(null)
+  if (next) location.assign(next)
+}
+
+export interface IdentityProvider {
+  name: string
+  title: string
+}
+
+/** The identity providers that people sign in by. */
+export async function identityProviders(): Promise<IdentityProvider[]> {
+  const response = await send('GET', 'console/sign-in')
+  return ((await response.json()) as { data: IdentityProvider[] }).data
+}
+
+/** The address of the page that a browser left for an identity provider: it is opened again when it comes back. */
+const LEFT = 'gateway-console-left'
+
+/** Leaves for an identity provider, which sends the browser back. */
+export async function leaveFor({ name }: IdentityProvider): Promise<void> {
+  const path = `console/sign-in/${encodeURIComponent(name)}?${new URLSearchParams({ base: basePath() })}`
+  const { location: next } = (await (await send('POST', path)).json()) as { location: string }
+  sessionStorage.setItem(LEFT, location.hash)
+  location.assign(next)
+}
+
+/** Comes back from an identity provider, with the kind of who has signed in, or the code of what went wrong. */
+export async function comeBack(result: string): Promise<void> {
+  const left = sessionStorage.getItem(LEFT) ?? ''
+  sessionStorage.removeItem(LEFT)
+  // In place of the address that it came back to, and told to the page as any other change of it.
+  location.replace(left || '#')
+  const isIn = result === 'admin' || result === 'key'
+  if (isIn) localStorage.setItem(SIGNED_IN, result)
+  else signInFault.value = texts.signIn.faults[result] ?? texts.signIn.fault
+  await readSession()
 }
 
 /** The path of the gateway below a proxy, for the paths of the cookie: the gateway itself cannot see it. */

@@ -5,7 +5,7 @@
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { address, clock } from './address'
-import { kindBefore, readSession, session, signIn } from './api'
+import { comeBack, kindBefore, readSession, session, signIn } from './api'
 import { Frame } from './frame'
 import { pageOf } from './pages'
 import { SignIn } from './sign-in'
@@ -15,8 +15,13 @@ import './theme'
 /** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
 const CLOCK_MS = 60_000
 
-/** A one-time link: `#link=…`. It leaves the address at once, so that it stands in no history. */
+/**
+ * A one-time link: `#link=…`, or the way back from an identity provider: `#signed-in=…`. Both leave the address at once, so that
+ * they stand in no history.
+ */
 async function enter(): Promise<void> {
+  const [, result] = /^#signed-in=([\w-]+)$/.exec(location.hash) ?? []
+  if (result !== undefined) return comeBack(result)
   const [, link] = /^#link=([\w-]+)$/.exec(location.hash) ?? []
   if (link === undefined) return readSession()
   history.replaceState(null, '', location.pathname)

@@ -122,11 +122,9 @@ export const errorCodes = {
     unsupported_encoding: ['The body is packed in a way that is not read.', 'Send it plain, or with gzip.'],
   }),
   ...coming([401], {
-    link_not_usable: [
-      'The link of the console was used, or has expired.',
-      'Make another one with `gateway console`.',
-    ],
+    link_not_usable: ['The link of the console was used or has expired.', 'Run `gateway console` again.'],
     not_signed_in: ['Nobody is signed in to the console with this browser.', 'Sign in.'],
+    sign_in_failed: ['The identity provider refused the sign-in.', 'Begin it again; see the log.'],
     session_ended: [
       'The session of the console has ended, or what it was made with.',
       'Sign in again.',
@@ -203,6 +201,7 @@ export const errorCodes = {
       'A change with a session of the console came without its token.',
       'Load the page again.',
     ],
+    not_a_member: ['No group of the person may sign in here.', 'Add one to `signIn`.'],
     sign_in_not_here: [
       'The console does not sign this kind in here.',
       'Sign in on the machine of the gateway, or see `admin` and `console` of the configuration.',
@@ -436,6 +435,7 @@ export const errorCodes = {
     upstream_error: ['The vendor failed or is overloaded.', 'Ask again; let a route have another model.'],
   }),
   ...coming([503], {
+    issuer_unavailable: ['An identity provider does not answer.', 'Try again, or sign in with a token.'],
     artifact_unavailable: [
       'A kept result cannot be read.',
       'Look at its folder or bucket.',

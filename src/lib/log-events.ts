@@ -128,6 +128,14 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Somebody tried to sign in to the console with a wrong token, key or link.',
     'Many from one address: set `console.allowRemote` to false, or block the path in the proxy.',
   ),
+  issuer_unreachable: warn(
+    'An identity provider of `signIn` gave no answer. Sessions that it began go on for ten minutes without one.',
+    'Look whether it runs, and whether this machine reaches the address in the reason.',
+  ),
+  sign_in_refused: warn(
+    'A sign-in by an identity provider, or a token of one, was refused: the reason is its error or a claim.',
+    'Compare `signIn` of the configuration with the client at the provider: its id, its secret, the address to come back to.',
+  ),
   audit_entry_lost: warn(
     'A command was carried out but is missing from the audit trail.',
     'Check the database: the entry could not be written.',

@@ -3,11 +3,12 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { createAdmin, makeToken, ROLES, type Role } from '../../src/admin/admins'
+import { createAdmin, makeToken } from '../../src/admin/admins'
 import { createAdminDocument } from '../../src/admin/document'
 import { adminOperations as operations } from '../../src/admin/operations'
 import { newId, randomBytes } from '../../src/app/world'
 import { audit } from '../../src/billing/proofs/audit'
+import { ROLES, type Role } from '../../src/contract/roles'
 import { endTask, STOPPED } from '../../src/tasks/finish'
 import { misfits } from '../support/answers/json-schema'
 import { OF_OTHERS } from '../support/browser/console-visit'

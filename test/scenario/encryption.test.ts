@@ -42,7 +42,7 @@ const never = () => 'not made again'
 /** The commands of the documentation for a lost key. */
 async function removalStatements(): Promise<string[]> {
   const page = await Bun.file(join(import.meta.dir, '../../docs/encryption.md')).text()
-  const [, sql = ''] = /```sql\n([^`]*)```/.exec(page) ?? []
+  const [, sql = ''] = /```sql\n(delete [^`]*)```/.exec(page) ?? []
   return sql
     .split(';')
     .map((each) => each.trim())

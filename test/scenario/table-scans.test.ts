@@ -22,6 +22,7 @@ const SMALL = new Set([
     'console_links',
     'console_sessions',
     'response_totals',
+    'session_checks',
     'times',
   ],
   ...[

@@ -23,6 +23,7 @@ const levels: readonly (readonly string[])[] = [
     'src/api-document',
     'src/payments',
   ],
+  ['src/sign-in'],
   ['src/tasks', 'src/backup'],
   ['src/events', 'src/retention'],
   ['src/request-log', 'src/telemetry'],
@@ -52,6 +53,7 @@ const narrower: Record<string, readonly string[]> = {
   'src/upstreams/kinds': ['src/lib', 'src/contract'],
   'src/config': ['src/lib', 'src/contract', 'src/families', 'src/upstreams/kinds', 'src/upstreams'],
   'src/payments': ['src/lib'],
+  'src/sign-in': ['src/lib', 'src/contract', 'src/http-client', 'src/config'],
   'src/api-document': [
     'src/lib',
     'src/api-operation',
@@ -92,6 +94,8 @@ const packageOwners: Record<string, RegExp> = {
   'bun:ffi': /^cli\//,
   // A schema becomes code when it is first used: a start must not wait for those of everything.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
+  'openid-client': /^src\/sign-in\/issuer\.ts$/,
+  jose: /^src\/sign-in\//,
   nodemailer: /^src\/events\/mail\.ts$/,
 }
 

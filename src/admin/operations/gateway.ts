@@ -9,10 +9,11 @@ import { StorageFailed } from '../../artifacts/s3-store'
 import { timeOfBackup } from '../../backup/place'
 import { openPlace, placeOf } from '../../backup/schedule'
 import { type Change, visibleConfig } from '../../config/changes'
+import { ROLES } from '../../contract/roles'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { GatewayError } from '../../lib/errors'
-import { adminJson, draftAdmin, listAdmins, ROLES, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
+import { adminJson, draftAdmin, listAdmins, requireAdmin, revokeAdmin, storeAdmin } from '../admins'
 import { auditJson, listAudit } from '../audit-trail'
 import {
   AddressList,

@@ -4,6 +4,7 @@ import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
 import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
+import { SIGN_IN } from './sign-in'
 import type { Step } from './step'
 
 /** The number of steps of builds before 1.0, which are gone: `TABLES` is the schema after the last of them. */
@@ -27,4 +28,6 @@ export const migrations: readonly Step[] = [
   DEFERRED_TASKS,
   CACHED_ANSWERS,
   CHARGE_QUANTITIES,
+
+  SIGN_IN,
 ]

@@ -4,8 +4,9 @@
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
-import { createAdmin, makeToken, type Role } from '../../../src/admin/admins'
+import { createAdmin, makeToken } from '../../../src/admin/admins'
 import { newId, randomBytes } from '../../../src/app/world'
+import type { Role } from '../../../src/contract/roles'
 import type { TestGateway } from '../gateway'
 
 export interface Visit {

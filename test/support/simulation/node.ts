@@ -18,6 +18,7 @@ import { BackgroundResponses } from '../../../src/kept-responses/background'
 import { createSealer, KEY_BYTES } from '../../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../../src/request/line'
 import { Backlog } from '../../../src/request/stream/backlog'
+import { Issuers } from '../../../src/sign-in/issuers'
 import { createPoller } from '../../../src/tasks/poller'
 import { createWebhookSender } from '../../../src/webhooks/sender'
 import type { Random } from '../random'
@@ -141,7 +142,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     artifacts,
     sealer,
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes: (count) => new Uint8Array(count) }),
-    backgroundResponses,
+    ...{ backgroundResponses, issuers: new Issuers(parts, { transport, now, monotonic }) },
     notices: new Notices(),
     sendEvent: async () => ({ status: 200, text: '', retryAfterMs: 0 }),
     randomBytes: (count: number) => Uint8Array.from({ length: count }, () => random.below(256)),

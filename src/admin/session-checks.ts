@@ -1,0 +1,164 @@
+// Sessions of the console that were begun by an identity provider: while one is open, the provider is asked at least once a minute
+// whether it goes on, by the refresh token that it gave. Of several nodes one asks: providers end a session whose refresh token is
+// used twice. A refresh token must never be logged.
+
+import { revokeSession } from '../accounts/sessions'
+import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
+import { UnreadableText } from '../db/encryption/codec'
+import type { EncodedTable } from '../db/encryption/reencryption'
+import type { System } from '../lib/system'
+import { type Issuer, SignInRefused } from '../sign-in/issuer'
+import { IssuerUnreachable } from '../sign-in/issuer-fetch'
+import type { Issuers } from '../sign-in/issuers'
+import { recording } from './audit-trail'
+import { actorOf, noteGroups, type PeopleWorld } from './people'
+
+export interface CheckWorld extends PeopleWorld, Pick<System, 'log'> {
+  issuers: Issuers
+}
+
+/** A check follows the one before it after this time, in milliseconds; the job that makes them runs every 15 seconds. */
+const EVERY_MS = 30_000
+/** How long a session goes on while its provider gives no answer, in milliseconds. */
+const UNANSWERED_MS = 10 * 60_000
+/** Checks of one run, and how many run at a time. */
+const MOST_CHECKS = 500
+const AT_A_TIME = 10
+
+interface OpenCheck {
+  session: string
+  issuer: string
+  /** As it is stored; null where the provider gave none. */
+  stored: string | null
+  checkedAt: number
+  answeredAt: number
+}
+
+/** The statement that notes which provider began a session, to be done with it. */
+export function insertCheck(
+  { codec }: Pick<Db, 'codec'>,
+  session: string,
+  { issuer, refreshToken, now }: { issuer: string; refreshToken: string | undefined; now: number },
+): Statement {
+  return {
+    sql: `insert into session_checks (session, issuer, refresh_token, checked_at, answered_at)
+      values ($1, $2, $3, $4, $4)`,
+    parameters: [
+      session,
+      issuer,
+      refreshToken === undefined ? null : codec.encode(refreshToken, placeOf(session)),
+      now,
+    ],
+  }
+}
+
+/** The name of the provider that began a session; undefined for one that was begun with a token, a key or a link. */
+export async function issuerOfSession(db: Db, session: string): Promise<string | undefined> {
+  const [row] = await db.query({
+    sql: 'select issuer from session_checks where session = $1',
+    parameters: [session],
+  })
+  return row?.issuer as string | undefined
+}
+
+/** Asks the providers about all sessions whose time it is. */
+export async function checkSessions(world: CheckWorld): Promise<void> {
+  const due = await dueChecks(world)
+  const failures: unknown[] = []
+  const next = async (): Promise<void> => {
+    for (let check = due.shift(); check; check = due.shift())
+      await checkOne(world, check).catch((error) => failures.push(error))
+  }
+  await Promise.all(Array.from({ length: AT_A_TIME }, next))
+  if (failures.length > 0) throw failures[0]
+}
+
+async function dueChecks({ db, now }: CheckWorld): Promise<OpenCheck[]> {
+  const rows = await db.query({
+    sql: `select session_checks.* from session_checks join console_sessions on console_sessions.id = session
+      where checked_at <= $1 and revoked_at is null and expires_at > $2
+      order by checked_at limit ${MOST_CHECKS}`,
+    parameters: [now() - EVERY_MS, now()],
+  })
+  return rows.map(checkOfRow)
+}
+
+async function checkOne(world: CheckWorld, check: OpenCheck): Promise<void> {
+  const { db, log } = world
+  const issuer = world.issuers.get(check.issuer)
+  if (!issuer) return endCheck(world, check, 'the configuration has no such provider any more')
+  if (!(await claim(world, check)) || check.stored === null) return
+  try {
+    const before = db.codec.decode(check.stored, placeOf(check.session))
+    const { claims, refreshToken = before } = await issuer.refresh(before)
+    await apply(db, [answered(world, check, refreshToken)])
+    if (claims) await noteGroups(world, issuer, claims)
+  } catch (error) {
+    if (error instanceof SignInRefused) return endCheck(world, check, 'the provider has ended it', issuer)
+    if (error instanceof UnreadableText)
+      return endCheck(world, check, 'its refresh token cannot be read', issuer)
+    if (!(error instanceof IssuerUnreachable)) throw error
+    log('issuer_unreachable', { issuer: issuer.name, reason: error.message })
+    if (world.now() - check.answeredAt >= UNANSWERED_MS)
+      await endCheck(world, check, 'the provider has not answered for 10 minutes', issuer)
+  }
+}
+
+/** Takes a check. False if another node has. */
+function claim({ db, now }: CheckWorld, { session, checkedAt }: OpenCheck): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: 'update session_checks set checked_at = $2 where session = $1 and checked_at = $3',
+      parameters: [session, now(), checkedAt],
+      guard: true,
+    },
+  ])
+}
+
+function answered({ db, now }: CheckWorld, { session }: OpenCheck, refreshToken: string): Statement {
+  return {
+    sql: 'update session_checks set answered_at = $2, refresh_token = $3 where session = $1',
+    parameters: [session, now(), db.codec.encode(refreshToken, placeOf(session))],
+  }
+}
+
+async function endCheck(world: CheckWorld, check: OpenCheck, why: string, issuer?: Issuer): Promise<void> {
+  const actor = {
+    name: actorOf({ name: issuer?.name ?? check.issuer }),
+    requestId: null,
+    clientAddress: null,
+  }
+  const change = { action: 'session.end', target: `session:${check.session}`, after: { why } }
+  await revokeSession(recording(world, actor, change), check.session, world.now())
+}
+
+/** Forgets the refresh tokens of sessions that have ended. */
+export function forgetChecks(now: number): Statement {
+  return {
+    sql: `delete from session_checks where session not in (
+      select id from console_sessions where revoked_at is null and expires_at > $1)`,
+    parameters: [now],
+  }
+}
+
+function placeOf(session: string): string {
+  return `session_checks.refresh_token ${session}`
+}
+
+export const sessionCheckTexts: EncodedTable = {
+  table: 'session_checks',
+  primaryKey: ['session'],
+  columns: ['refresh_token'],
+  id: 'session',
+  placeOf,
+}
+
+function checkOfRow(row: Row): OpenCheck {
+  return {
+    session: row.session as string,
+    issuer: row.issuer as string,
+    stored: row.refresh_token as string | null,
+    checkedAt: row.checked_at as number,
+    answeredAt: row.answered_at as number,
+  }
+}

@@ -1,0 +1,95 @@
+// The part of the configuration that names identity providers (OpenID Connect): who may sign in, and as what. It must never
+// let anybody in whom no group names.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Check } from '@sinclair/typebox/value'
+import { ROLES } from '../contract/roles'
+import { closed, optionalSetting, requiredSetting } from '../lib/setting'
+import { isLoopback } from '../lib/url-host'
+import { fileFaults } from './upstreams'
+
+export const GroupEntry = Type.Object(
+  {
+    role: optionalSetting(
+      'Its members are operators with this role: `viewer`, `operator` or `owner`. Of several groups the highest counts.',
+      Type.Union(ROLES.map((role) => Type.Literal(role))),
+    ),
+    plan: optionalSetting(
+      'Its members have accounts of their own. This is the plan of the account, which the first sign-in makes.',
+      Type.String({ minLength: 1, maxLength: 64 }),
+    ),
+    account: optionalSetting(
+      'Its members share this account instead. Of several groups with a plan or an account the first counts.',
+      Type.String({ pattern: '^(?!\\.\\.?$)[A-Za-z0-9._@-]{1,64}$' }),
+    ),
+  },
+  closed,
+)
+
+export const SignInEntry = Type.Object(
+  {
+    issuer: requiredSetting(
+      'The address of the identity provider, as its tokens name it. `http` for this machine only.',
+      Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$', maxLength: 1_000 }),
+    ),
+    clientId: requiredSetting(
+      'The id of this gateway at the identity provider.',
+      Type.String({ minLength: 1, maxLength: 256 }),
+    ),
+    clientSecret: optionalSetting(
+      'The secret of this gateway there. Default: none, for a public client.',
+      Type.String({ minLength: 1, maxLength: 1_024 }),
+    ),
+    title: optionalSetting(
+      'What the button says after "Sign in with". Default: the name of the entry.',
+      Type.String({ minLength: 1, maxLength: 40 }),
+    ),
+    scopes: optionalSetting(
+      'What is asked for. Default: `openid profile email`. Add `offline_access` where the provider gives refresh tokens for it only.',
+      Type.String({ pattern: '^([!#-~]+ )*openid( [!#-~]+)*$', maxLength: 500 }),
+    ),
+    groupsClaim: optionalSetting(
+      'The claim that lists the groups of who signs in. A dot leads into a claim: `realm_access.roles`. `email` counts only if it is verified. Default: `groups`.',
+      Type.String({ minLength: 1, maxLength: 200 }),
+    ),
+    groups: requiredSetting(
+      'What the members of each group are, by the value of the claim. Who is in none of them is refused.',
+      Type.Record(Type.String({ minLength: 1, maxLength: 256 }), GroupEntry, { minProperties: 1 }),
+    ),
+    tls: optionalSetting(
+      '`caFile`: the authorities that vouch for the provider in place of the usual ones, in PEM form.',
+      Type.Object({ caFile: Type.String({ minLength: 1 }) }, closed),
+    ),
+  },
+  closed,
+)
+export type SignInEntry = Static<typeof SignInEntry>
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,31}$/
+
+/** Faults that the schema cannot express; none for an entry that does not fit the schema. */
+export function signInFaults(section: unknown, plans: unknown): string[] {
+  if (typeof section !== 'object' || section === null) return []
+  return Object.entries(section).flatMap(([name, entry]) => {
+    const place = `signIn.${name}`
+    const own = NAME.test(name) ? [] : [`${place}: a name has small letters, digits and hyphens, at most 32`]
+    return Check(SignInEntry, entry) ? [...own, ...entryFaults(place, entry, plans)] : own
+  })
+}
+
+function entryFaults(place: string, { issuer, groups, tls }: SignInEntry, plans: unknown): string[] {
+  const url = URL.parse(issuer)
+  const isSafe = url?.protocol === 'https:' || (url !== null && isLoopback(url.hostname))
+  const faults = isSafe
+    ? []
+    : [`${place}.issuer: expected an https address; http would let others on the way sign in`]
+  faults.push(...fileFaults(`${place}.tls.caFile`, tls?.caFile))
+  for (const [group, { role, plan, account }] of Object.entries(groups)) {
+    const at = `${place}.groups.${group}`
+    if (role === undefined && plan === undefined && account === undefined)
+      faults.push(`${at}: expected a role, a plan or an account`)
+    if (plan !== undefined && !Object.hasOwn((plans ?? {}) as object, plan))
+      faults.push(`${at}.plan: there is no plan "${plan}"`)
+  }
+  return faults
+}

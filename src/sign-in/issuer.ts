@@ -1,0 +1,259 @@
+// An identity provider as this gateway uses it: its addresses, the way to it and back with a code, the check of a session, and its
+// tokens. It must never take a token that it has not verified: issuer, audience, signature, time.
+
+import { readFileSync } from 'node:fs'
+import type { JWTPayload } from 'jose'
+import type { Configuration } from 'openid-client'
+import type { SignInEntry } from '../config/sign-in'
+import type { Transport } from '../http-client/transport'
+import type { System } from '../lib/system'
+import { isLoopback } from '../lib/url-host'
+import { type IssuerFetch, IssuerUnreachable, issuerFetch } from './issuer-fetch'
+import { KeySet } from './key-set'
+import { type Claims, hasGroups } from './membership'
+
+export interface IssuerWorld extends Pick<System, 'now' | 'monotonic'> {
+  transport: Transport
+}
+
+/** Secrets of one sign-in, by which its answer is known. */
+export interface Expected {
+  state: string
+  nonce: string
+  verifier: string
+}
+
+/** Who has signed in, as the identity provider says it. */
+export interface SignedInPerson {
+  claims: Claims
+  /** Asks again whether the session goes on; undefined where the provider gives none. */
+  refreshToken: string | undefined
+}
+
+/** Thrown for a token, a code or a session that the identity provider or this gateway refuses. The message has no part of them. */
+export class SignInRefused extends Error {}
+
+const DEFAULT_SCOPES = 'openid profile email'
+/** How long the addresses of a provider are kept, in milliseconds, and how long it is left alone where it gave none. */
+const ADDRESSES_MS = 3_600_000
+const RETRY_MS = 10_000
+/** How far the clocks of both may be apart. */
+const SKEW_SECONDS = 60
+/** Signatures with a public key only: a token that is signed with a shared secret, or not at all, is refused. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+/** Types in the header of tokens of people. A logout token has another one. */
+const TOKEN_TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt'])
+
+export class Issuer {
+  readonly scopes: string
+  private readonly fetch: IssuerFetch
+  private readonly keys: KeySet
+  private addresses: { at: number; found: Promise<Configuration>; hasFailed: boolean } | undefined
+
+  constructor(
+    readonly name: string,
+    readonly entry: SignInEntry,
+    private readonly world: IssuerWorld,
+  ) {
+    const { tls } = entry
+    this.scopes = entry.scopes ?? DEFAULT_SCOPES
+    this.fetch = issuerFetch(world.transport, () =>
+      tls === undefined ? {} : { tls: { ca: readFileSync(tls.caFile, 'utf8') } },
+    )
+    this.keys = new KeySet(this.fetch, () => this.keysAddress(), world.monotonic)
+  }
+
+  /** The text on its button. */
+  get title(): string {
+    return this.entry.title ?? this.name
+  }
+
+  /** The address that a browser signs in at, and comes back to `redirectUri` from. */
+  async signInAddress(redirectUri: string, { state, nonce, verifier }: Expected): Promise<string> {
+    const [config, { buildAuthorizationUrl, calculatePKCECodeChallenge }] = await this.parts()
+    const url = buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      scope: this.scopes,
+      state,
+      nonce,
+      code_challenge: await calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    return url.href
+  }
+
+  /** Exchanges the code in the address that a browser came back to. Rejects with SignInRefused and IssuerUnreachable. */
+  async exchange(address: URL, { state, nonce, verifier }: Expected): Promise<SignedInPerson> {
+    const [config, { authorizationCodeGrant }] = await this.parts()
+    const tokens = await refusing(
+      authorizationCodeGrant(config, address, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      }),
+    )
+    const claims = await this.verify(tokens.id_token ?? '', this.entry.clientId)
+    return {
+      claims: await this.withGroups(claims, tokens.access_token),
+      refreshToken: tokens.refresh_token,
+    }
+  }
+
+  /** Asks whether a session goes on. No claims where the provider sends none. Rejects with SignInRefused if it has ended there. */
+  async refresh(refreshToken: string): Promise<Partial<SignedInPerson>> {
+    const [config, { refreshTokenGrant }] = await this.parts()
+    const tokens = await refusing(refreshTokenGrant(config, refreshToken))
+    const idToken = tokens.id_token
+    if (idToken === undefined) return { refreshToken: tokens.refresh_token }
+    const claims = await this.verify(idToken, this.entry.clientId)
+    return {
+      claims: await this.withGroups(claims, tokens.access_token),
+      refreshToken: tokens.refresh_token,
+    }
+  }
+
+  /** Where a browser signs out of the provider too; undefined where it has no such address. */
+  async signOutAddress(backTo: string): Promise<string | undefined> {
+    const [config, { buildEndSessionUrl }] = await this.parts()
+    if (config.serverMetadata().end_session_endpoint === undefined) return undefined
+    return buildEndSessionUrl(config, { post_logout_redirect_uri: backTo }).href
+  }
+
+  /** The claims of a token of this provider for an audience. Rejects with SignInRefused and IssuerUnreachable. */
+  async verify(
+    token: string,
+    audience: string | string[],
+  ): Promise<Claims & Required<Pick<JWTPayload, 'sub' | 'iat' | 'exp'>>> {
+    const [[config], { jwtVerify }] = await Promise.all([this.parts(), import('jose')])
+    const { payload, protectedHeader } = await refusing(
+      jwtVerify(token, this.keys.keyFor, {
+        issuer: config.serverMetadata().issuer,
+        audience,
+        algorithms: ALGORITHMS,
+        clockTolerance: SKEW_SECONDS,
+        currentDate: new Date(this.world.now()),
+        requiredClaims: ['sub', 'iat', 'exp'],
+      }),
+    )
+    const { sub, iat, exp } = payload
+    if (!TOKEN_TYPES.has(protectedHeader.typ?.toLowerCase()) || payload.events !== undefined)
+      throw new SignInRefused('this is not a token of a person')
+    if (typeof sub !== 'string' || sub === '' || sub.length > 255)
+      throw new SignInRefused('the token names no person')
+    if (typeof iat !== 'number' || typeof exp !== 'number') throw new SignInRefused('the token has no time')
+    if (iat > this.world.now() / 1_000 + SKEW_SECONDS) throw new SignInRefused('the token is from the future')
+    return { ...payload, sub, iat, exp }
+  }
+
+  /** The claims with those of the provider's page on who signs in, where the token does not list groups. */
+  private async withGroups(claims: Claims & { sub: string }, accessToken: string): Promise<Claims> {
+    if (hasGroups(claims, this.entry)) return claims
+    const [config, { fetchUserInfo }] = await this.parts()
+    if (config.serverMetadata().userinfo_endpoint === undefined) return claims
+    return { ...(await refusing(fetchUserInfo(config, accessToken, claims.sub))), ...claims }
+  }
+
+  private async keysAddress(): Promise<string> {
+    const [config] = await this.parts()
+    const { jwks_uri: address } = config.serverMetadata()
+    if (address === undefined) throw new IssuerUnreachable(`${this.entry.issuer} names no keys`)
+    const isSafe = address.startsWith('https:') || isLoopback(new URL(address).hostname)
+    if (!isSafe) throw new IssuerUnreachable(`${this.entry.issuer} names keys at an address without TLS`)
+    return address
+  }
+
+  private async parts(): Promise<[Configuration, typeof import('openid-client')]> {
+    return Promise.all([this.discovered(), import('openid-client')])
+  }
+
+  /** The addresses of the provider, read once for all who need them. */
+  private discovered(): Promise<Configuration> {
+    const { monotonic } = this.world
+    const known = this.addresses
+    if (known && monotonic() - known.at < (known.hasFailed ? RETRY_MS : ADDRESSES_MS)) return known.found
+    const reading = { at: monotonic(), found: this.discover(), hasFailed: false }
+    reading.found.catch(() => {
+      reading.hasFailed = true
+      reading.at = monotonic()
+    })
+    this.addresses = reading
+    return reading.found
+  }
+
+  private async discover(): Promise<Configuration> {
+    const client = await import('openid-client')
+    const { issuer, clientId, clientSecret } = this.entry
+    const url = new URL(issuer)
+    const isHere = url.protocol === 'http:' && isLoopback(url.hostname)
+    try {
+      return await client.discovery(
+        url,
+        clientId,
+        { [client.clockTolerance]: SKEW_SECONDS },
+        clientSecret === undefined ? client.None() : provenBy(clientSecret, client),
+        {
+          [client.customFetch]: this.fetch,
+          ...(isHere && { execute: [client.allowInsecureRequests] }),
+        },
+      )
+    } catch (error) {
+      if (error instanceof IssuerUnreachable) throw error
+      throw new IssuerUnreachable(`${issuer} has no addresses for OpenID Connect: ${reasonOf(error)}`)
+    }
+  }
+}
+
+/** Proves the client by its secret in the way that the provider takes. Basic is what all take that do not say. */
+function provenBy(secret: string, { ClientSecretBasic, ClientSecretPost }: typeof import('openid-client')) {
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  const prove: typeof basic = (server, ...rest) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
+    const isPost = !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
+    return (isPost ? post : basic)(server, ...rest)
+  }
+  return prove
+}
+
+/** Rejects with IssuerUnreachable where no answer came, and with SignInRefused for everything else. */
+async function refusing<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof SignInRefused) throw error
+    if (unreachableIn(error)) throw new IssuerUnreachable(reasonOf(error))
+    throw new SignInRefused(reasonOf(error))
+  }
+}
+
+/** Whether an error says nothing of the person: no answer, or that of a server that has failed. */
+function unreachableIn(error: unknown): boolean {
+  if (error instanceof IssuerUnreachable) return true
+  const { cause, status } = error as { cause?: unknown; status?: unknown }
+  if (typeof status === 'number') return status === 429 || status >= 500
+  if (cause instanceof Response) return cause.status === 429 || cause.status >= 500
+  return cause instanceof IssuerUnreachable
+}
+
+/** The reason of a library's error, which names codes and never a token. */
+function reasonOf(error: unknown): string {
+  const { code, error: oauthError, message } = error as { code?: unknown; error?: unknown; message?: unknown }
+  return (
+    [oauthError, code, message]
+      .find((text) => typeof text === 'string')
+      ?.toString()
+      .slice(0, 200) ?? 'no reason'
+  )
+}

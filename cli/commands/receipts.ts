@@ -3,7 +3,11 @@
 import { readFileSync } from 'node:fs'
 import { defineCommand } from 'citty'
 import { publicKeysIn } from '../../src/billing/receipts/jws'
-import { type CheckedReceipt, checkReceipts } from '../../src/billing/receipts/receipt-file'
+import {
+  type CheckedMonth,
+  type CheckedReceipt,
+  checkReceipts,
+} from '../../src/billing/receipts/receipt-file'
 import { lineOf } from '../../src/lib/error-line'
 import { formatUsd, parseUsd } from '../../src/lib/money'
 import { CommandFailed } from '../lib/errors'
@@ -38,7 +42,7 @@ const verify = defineCommand({
     examples: ['gateway receipts verify receipts.txt --key keys.json'],
   },
   args: {
-    file: { type: 'positional', required: true, description: 'The file of receipts' },
+    file: { type: 'positional', required: true, description: 'The file of receipts and proofs' },
     key: {
       type: 'string',
       valueHint: 'FILE',
@@ -48,11 +52,15 @@ const verify = defineCommand({
     json: { type: 'boolean', description: 'Print JSON' },
   },
   run({ args }) {
-    const { receipts, faults } = checkReceipts(readText(args.file), keysIn(args.key))
-    if (args.json) printJson({ receipts: receipts.map(({ text: _text, ...receipt }) => receipt), faults })
-    else if (receipts.length > 0) print(`${summary(receipts)}`)
+    const { receipts, months, faults } = checkReceipts(readText(args.file), keysIn(args.key))
+    if (args.json)
+      printJson({ receipts: receipts.map(({ text: _text, ...receipt }) => receipt), months, faults })
+    else {
+      if (receipts.length > 0) print(summary(receipts))
+      for (const month of months) print(proofText(month))
+    }
     if (faults.length > 0) throw new CommandFailed('These are not right:', faults)
-    if (receipts.length === 0) throw new CommandFailed(`There is no receipt in ${args.file}.`)
+    if (receipts.length + months.length === 0) throw new CommandFailed(`There is no receipt in ${args.file}.`)
   },
 })
 
@@ -65,6 +73,11 @@ function summary(receipts: readonly CheckedReceipt[]): string {
   const sumNano = receipts.reduce((sum, { amount_usd: usd }) => sum + BigInt(parseUsd(usd) ?? 0), 0n)
   const count = receipts.length === 1 ? '1 receipt is' : `${receipts.length} receipts are`
   return `${count} genuine, of $${formatUsd(sumNano)} together.`
+}
+
+function proofText({ account, month, charges, amount_usd: usd }: CheckedMonth): string {
+  const count = charges === 1 ? 'the 1 charge is' : `all ${charges} charges are`
+  return `${account} in ${month}: ${count} as sealed, of $${usd} together.`
 }
 
 function keysIn(file: string): ReturnType<typeof publicKeysIn> {

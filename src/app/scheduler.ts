@@ -8,6 +8,7 @@ import type { BackupSchedule } from '../backup/schedule'
 import { forgetAnswers } from '../billing/ledger/idempotency'
 import { releaseExpired } from '../billing/ledger/ledger'
 import { forgetWindows } from '../billing/ledger/limits'
+import { MonthSeals } from '../billing/receipts/sealed-months'
 import { addToTotals } from '../billing/reports/usage-totals'
 import { renewAllowances } from '../billing/selling/allowances'
 import { makeChargePartitions } from '../db/charge-partitions'
@@ -142,6 +143,7 @@ function jobsOf(
   webhooks: WebhookSender,
 ): Job[] {
   const { db, requestLog, backgroundResponses, now } = world
+  const seals = new MonthSeals(world)
   return [
     { name: KEEP_HOLDS, everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
     { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater() },
@@ -175,6 +177,7 @@ function jobsOf(
       everyMs: MINUTE_MS,
       run: () => renewAllowances(db, world.plans.values(), now()),
     },
+    { name: 'seal months', everyMs: 10 * MINUTE_MS, run: () => seals.beat() },
     { name: 'make partitions', everyMs: 10 * MINUTE_MS, run: () => makeChargePartitions(db, now()) },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },
     {

@@ -397,6 +397,22 @@ async function positionOfLast(
   return 0
 }
 
+/** Positions after and up to which all charges of an account stand that ended in a period and are not closed. In order, none twice. */
+export async function rangesOfCharges(
+  db: Db,
+  account: string,
+  since: number,
+  until: number,
+): Promise<(readonly [after: number, to: number])[]> {
+  const closed = await closedPart(db)
+  const mark = await markOf(db)
+  const ranges = [
+    ...(await rangesOf(db, account, since, until, mark)),
+    [mark, await highestPosition(db)] as const,
+  ]
+  return ranges.map(([after, to]): Positions => [Math.max(after, closed.position), to])
+}
+
 /**
  * Positions after and up to which the charges of an account stand that ended in a period, of those up to the mark: hours in
  * which it has none are left out. In order, none twice.

@@ -4,6 +4,7 @@ import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
 import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
+import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
 import type { Step } from './step'
 
@@ -28,6 +29,6 @@ export const migrations: readonly Step[] = [
   DEFERRED_TASKS,
   CACHED_ANSWERS,
   CHARGE_QUANTITIES,
-
   SIGN_IN,
+  SEALED_MONTHS,
 ]

@@ -3,10 +3,14 @@
 
 import { Type } from '@sinclair/typebox'
 import { Nullable } from '../../../api-operation/operation'
-import { list, maybeText, text } from '../../../api-operation/schemas'
+import { dollars, limitParameter, list, maybeText, text } from '../../../api-operation/schemas'
+import { closedPart } from '../../../billing/proofs/closings'
 import { hasReceiptKeys, listReceiptKeys } from '../../../billing/receipts/receipt-keys'
 import { findReceipt, signReceipt } from '../../../billing/receipts/receipts'
-import { GatewayError } from '../../../lib/errors'
+import { findSealedMonth, linesOfMonth, sha256 } from '../../../billing/receipts/sealed-months'
+import { findStatement, monthOf } from '../../../billing/reports/statements'
+import { conflict, GatewayError, invalidRequest } from '../../../lib/errors'
+import { formatUsd } from '../../../lib/money'
 import { type CallerWorld, callerOperation, openOperation } from '../operation'
 import { ownKey } from './own-key'
 import { knownId, notOfKey } from './own-records'
@@ -71,7 +75,75 @@ const receipt = callerOperation(
   },
 })
 
-export function requireReceipts({ config }: Pick<CallerWorld, 'config'>): void {
+const AFTER = /^\d{1,15}$/
+
+const proof = callerOperation(
+  Type.Object({
+    object: Type.Literal('proof'),
+    account: text,
+    period: text,
+    seal: Type.String({
+      description: 'Signed when the month was over: a hash over all lines, their number and their sum.',
+    }),
+    statement: Nullable(Type.Object({ number: Type.Integer(), used_usd: dollars, hash: text })),
+    data: list(
+      Type.Object({
+        sha256: text,
+        amount_usd: dollars,
+        receipt: Nullable(Type.String(), {
+          description: 'The text of the receipt; null for charges of other keys of the account.',
+        }),
+      }),
+    ),
+    next: maybeText,
+  }),
+)({
+  ...ownKey,
+  id: 'getOwnProof',
+  endpoint: 'GET /v1/me/proof',
+  summary:
+    'All charges of a month of this account, with a seal by which the statement of the month can be checked',
+  query: Type.Object(
+    {
+      period: Type.String({
+        pattern: '^20\\d\\d-(0[1-9]|1[0-2])$',
+        description: 'The month in UTC: `2026-10`.',
+      }),
+      limit: limitParameter(1_000, 1_000, 'Lines on a page.'),
+      after: Type.Optional(Type.String({ description: 'The page after another one, by its `next`.' })),
+    },
+    { additionalProperties: false },
+  ),
+  async run({ world, key }, { period, limit, after = '0' }) {
+    requireReceipts(world)
+    if (!AFTER.test(after))
+      throw invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
+    const { db } = world
+    const month = await findSealedMonth(db, key.account, period)
+    if (!month) throw notSealed(period)
+    if ((await closedPart(db)).endedBefore >= (monthOf(period)?.until ?? 0)) throw archived(period)
+    const lines = await linesOfMonth(db, month, Number(after), limit + 1)
+    const shown = lines.slice(0, limit)
+    const statement = await findStatement(db, { account: key.account, month: period })
+    return {
+      object: 'proof',
+      account: key.account,
+      period,
+      seal: month.seal,
+      statement: statement
+        ? { number: statement.number, used_usd: statement.content.used_usd, hash: statement.hash }
+        : null,
+      data: shown.map(({ text, keyId, amountNano }) => ({
+        sha256: sha256(text),
+        amount_usd: formatUsd(amountNano),
+        receipt: keyId === key.id ? text : null,
+      })),
+      next: lines.length > limit ? String(shown.at(-1)?.position) : null,
+    }
+  },
+})
+
+function requireReceipts({ config }: Pick<CallerWorld, 'config'>): void {
   if (!config.receipts) throw receiptsOff()
 }
 
@@ -92,4 +164,20 @@ function notEnded(): GatewayError {
   })
 }
 
-export const ownReceiptOperations = [keys, receipt]
+function notSealed(period: string): GatewayError {
+  return new GatewayError(409, {
+    code: 'receipt_not_ready',
+    type: 'invalid_request_error',
+    message: `There is no seal of ${period} for this account: it had no request, or the month is not over. Months are sealed about an hour after their end, if receipts are on by then.`,
+    headers: { 'x-should-retry': 'false' },
+  })
+}
+
+function archived(period: string): GatewayError {
+  return conflict(
+    'month_closed',
+    `The charges of ${period} have gone to an archive. Ask the operator of this gateway for them.`,
+  )
+}
+
+export const ownReceiptOperations = [keys, receipt, proof]

@@ -1,0 +1,216 @@
+// Months of accounts, sealed: a signed hash over the receipts of all charges of a month, from which each holder of a key can check a
+// statement without the charges of others (docs/receipts.md). A seal is written once, and must never be made of what is not over.
+
+import { createHash } from 'node:crypto'
+import type { Quantities } from '../../contract/units'
+import { apply, type Db, type Row } from '../../db/db'
+import { isoTime } from '../../db/iso-time'
+import { formatUsd } from '../../lib/money'
+import type { System } from '../../lib/system'
+import { rangesOfCharges } from '../ledger/account-ledger'
+import { isOver, monthOf } from '../reports/statements'
+import { usageBy } from '../reports/usage-report'
+import { positionsBetween } from '../reports/usage-totals'
+import type { SigningKey } from './jws'
+import { receiptText } from './receipts'
+
+export const MONTH_TYPE = 'gateway-month'
+const VERSION = 1
+/** Charges that are read at once: some milliseconds in which others wait. */
+const PAGE = 500
+/** Positions that are read at once for one account among others. */
+const POSITIONS = 5_000
+
+/** A charge in a sealed month. */
+export interface SealedLine {
+  position: number
+  keyId: string
+  /** The text of its receipt. */
+  text: string
+  amountNano: number
+}
+
+export interface SealedMonth {
+  account: string
+  month: string
+  /** The position up to which charges of the month are in the seal. */
+  position: number
+  /** The signed text. */
+  seal: string
+}
+
+/** Hash and sums over the charges of an account, one after the other. */
+class Chain {
+  charges = 0
+  amountNano = 0n
+  head: string
+
+  constructor(
+    private readonly account: string,
+    private readonly month: string,
+  ) {
+    this.head = sha256(`${MONTH_TYPE} ${VERSION}\n${account}\n${month}`)
+  }
+
+  add({ text, amountNano }: SealedLine): void {
+    this.head = sha256(`${this.head}\n${sha256(text)}\n${formatUsd(amountNano)}`)
+    this.charges++
+    this.amountNano += BigInt(amountNano)
+  }
+
+  sealed(key: SigningKey, now: number): string {
+    const { account, month, charges, amountNano, head } = this
+    const amount = { charges, amount_usd: formatUsd(amountNano), head }
+    return key.sign(
+      MONTH_TYPE,
+      JSON.stringify({ version: VERSION, account, month, ...amount, sealed_at: isoTime(now) }),
+    )
+  }
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+interface SealWorld extends Pick<System, 'now' | 'after'> {
+  db: Db
+  readonly config: { receipts?: boolean }
+  receiptKeys: { current(): SigningKey | Promise<SigningKey> }
+}
+
+/** Seals the last month once it is over. */
+export class MonthSeals {
+  /** The month that has been found sealed, so that it is not looked at again. */
+  private done = ''
+
+  constructor(private readonly world: SealWorld) {}
+
+  async beat(): Promise<void> {
+    const { world } = this
+    const date = new Date(world.now())
+    const month = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1)).toISOString().slice(0, 7)
+    const period = monthOf(month)
+    if (!world.config.receipts || month === this.done || !period || !isOver(period, world.now())) return
+    await sealMonth(world, month, period)
+    this.done = month
+  }
+}
+
+/** Seals a month of each account that had a request in it and has no seal. Returns how many were sealed. */
+async function sealMonth(
+  { db, now, after, receiptKeys }: SealWorld,
+  month: string,
+  { since, until }: { since: number; until: number },
+): Promise<number> {
+  const rows = await db.query({
+    sql: 'select account from sealed_months where month = $1',
+    parameters: [month],
+  })
+  const sealed = new Set(rows.map(({ account }) => account))
+  const used = await usageBy(db, 'account', { since, until })
+  const chains = new Map(
+    used.filter(({ name }) => !sealed.has(name)).map(({ name }) => [name, new Chain(name, month)]),
+  )
+  if (chains.size === 0) return 0
+  const ranges = await positionsBetween(db, since, until)
+  for (const [first, last] of ranges) {
+    for (let from = first; from < last; from += PAGE) {
+      const page = await readLines(db, { after: from, to: Math.min(from + PAGE, last), since, until })
+      for (const line of page) chains.get(line.account)?.add(line)
+      // Lets requests go on.
+      await new Promise<void>((resolve) => after(1, resolve))
+    }
+  }
+  const position = Math.max(...ranges.map(([, last]) => last))
+  const key = await receiptKeys.current()
+  for (const [account, chain] of chains)
+    await apply(db, [
+      {
+        sql: `insert into sealed_months (account, month, position, seal, sealed_at) values ($1, $2, $3, $4, $5)
+          on conflict (account, month) do nothing`,
+        parameters: [account, month, position, chain.sealed(key, now()), now()],
+      },
+    ])
+  return chains.size
+}
+
+export async function findSealedMonth(
+  db: Db,
+  account: string,
+  month: string,
+): Promise<SealedMonth | undefined> {
+  const [row] = await db.query({
+    sql: 'select position, seal from sealed_months where account = $1 and month = $2',
+    parameters: [account, month],
+  })
+  return row && { account, month, position: row.position as number, seal: row.seal as string }
+}
+
+/** The next charges of a sealed month after a position, so many at most. */
+export async function linesOfMonth(
+  db: Db,
+  { account, month, position }: SealedMonth,
+  after: number,
+  limit: number,
+): Promise<SealedLine[]> {
+  const period = monthOf(month)
+  if (!period) throw new RangeError(`not a month: ${month}`)
+  const lines: SealedLine[] = []
+  for (const [first, last] of await rangesOfCharges(db, account, period.since, period.until)) {
+    const end = Math.min(last, position)
+    for (let from = Math.max(first, after); from < end; from += POSITIONS) {
+      const to = Math.min(from + POSITIONS, end)
+      lines.push(
+        ...(await readLines(db, { after: from, to, ...period, account, limit: limit - lines.length })),
+      )
+      if (lines.length >= limit) return lines
+    }
+  }
+  return lines
+}
+
+interface Stretch {
+  after: number
+  to: number
+  since: number
+  until: number
+  account?: string
+  limit?: number
+}
+
+async function readLines(
+  db: Db,
+  { after, to, since, until, account, limit = PAGE }: Stretch,
+): Promise<(SealedLine & { account: string })[]> {
+  const rows = await db.query({
+    sql: `select h.*, q.quantities from charge_history h
+        left join charge_quantities q on q.request = replace(h.id, ':late', '')
+      where h.position > $1 and h.position <= $2 and h.ended_at >= $3 and h.ended_at < $4
+        and (h.account = $5 or cast($5 as text) is null) order by h.position limit $6`,
+    parameters: [after, to, since, until, account ?? null, limit],
+  })
+  return rows.map(lineOfRow)
+}
+
+function lineOfRow(row: Row): SealedLine & { account: string } {
+  const account = row.account as string
+  const amountNano = row.amount as number
+  const isPaid = row.state === 'settled' && row.quantities !== null
+  const text = receiptText({
+    id: row.id as string,
+    account,
+    keyId: row.key_id as string,
+    model: row.model as string,
+    operation: row.operation as string,
+    state: row.state as string,
+    endedBy: row.ended_by as string | null,
+    quantities: isPaid ? (JSON.parse(row.quantities as string) as Quantities) : null,
+    usageSource: row.usage_source as string | null,
+    pricesJson: row.prices as string | null,
+    amountNano,
+    shortfallNano: row.shortfall as number,
+    createdAt: row.created_at as number,
+    endedAt: row.ended_at as number,
+  })
+  return { position: row.position as number, account, keyId: row.key_id as string, text, amountNano }
+}

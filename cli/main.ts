@@ -19,6 +19,7 @@ const main = defineCommand({
     serve: () => import('./commands/serve').then((file) => file.serve),
     restart: () => import('./commands/restart').then((file) => file.restart),
     keys: () => import('./commands/keys').then((file) => file.keys),
+    spenders: () => import('./commands/spenders').then((file) => file.spenders),
     accounts: () => import('./commands/accounts').then((file) => file.accounts),
     plans: () => import('./commands/plans').then((file) => file.plans),
     admins: () => import('./commands/admins').then((file) => file.admins),

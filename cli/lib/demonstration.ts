@@ -88,7 +88,7 @@ async function prepareKey(db: Db, now: number): Promise<{ key: Key; secret: stri
     if (before && !isUnlimited(before, now)) continue
     const secret = await secretOf(db, `key ${name}`, () => makeSecret(randomBytes), now)
     if (before) {
-      await rollKey(db, before.id, secret)
+      await rollKey(db, before.id, secret, now)
     } else {
       const webhookSecret = makeWebhookSecret(randomBytes)
       const own = { id: newId('key'), name, account: DEMO_KEY, secret, webhookSecret, createdAt: now }

@@ -8,6 +8,7 @@ import { CommandFailed, WrongUsage } from './errors'
 /** Texts by codes; `name` is what the command was asked about. */
 const texts: Record<string, (name: string, flags: SettingsFlags) => string> = {
   key_not_found: (name) => `There is no key "${name}"; \`keys list\` shows all.`,
+  token_not_found: (name) => `There is no token "${name}"; \`spenders list\` shows all.`,
   account_not_found: (name, flags) =>
     `There is no account "${name}". An account is made with a key: ${commandLineOf('keys create NAME --account ACCOUNT', flags)}`,
   task_not_found: (name) => `There is no task "${name}"; \`tasks list\` shows the newest.`,

@@ -1,13 +1,23 @@
 // Authenticates callers: finds the key of an Authorization header or of a console session, and says why it is refused. Keys are
 // cached for half a second, and a wrong secret costs no look-up. It must never compare a secret by a part of it.
 
+import type { SpenderKind } from '../billing/ledger/limits'
 import type { Plan } from '../config/models/plans'
 import type { Db } from '../db/db'
 import type { ErrorCode } from '../lib/error-codes'
 import { GatewayError } from '../lib/errors'
 import { isInNetworks } from '../lib/network'
-import { findKey, findKeyByHash, hashSecret, importedSecretOf, isSecret, type Key } from './keys'
+import {
+  findKey,
+  findKeyByHash,
+  hashSecret,
+  importedSecretOf,
+  isSecret,
+  isTokenSecret,
+  type Key,
+} from './keys'
 import { SessionToken, useSession } from './sessions'
+import { findTokenByHash, type Spender } from './spenders'
 
 /** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
 const CACHE_MS = 500
@@ -16,14 +26,30 @@ const CACHE_ENTRIES = 10_000
 /** An Authorization header, or the session of the console that a page asks with. */
 export type Authorization = string | SessionToken | null
 
-/** Each takes the address of the client, null if it is unknown, and refuses a key that may not be used from there with 403. */
+/** Kinds of tokens that may act for their keys in a request. */
+export type TokenKinds = readonly SpenderKind[]
+export const ALL_TOKENS: TokenKinds = ['browser', 'mcp']
+const NO_TOKENS: TokenKinds = []
+
+/**
+ * Each takes the address of the client, null if it is unknown, and refuses a key that may not be used from there with 403. A token
+ * is refused with 403 too, unless its kind is named; then it is the key with the limits of both.
+ */
 export interface Authenticator {
   /** The key in an Authorization header. Throws or rejects with 401, and with 403 for a key that is paused or whose account is. */
-  authenticate(authorization: Authorization, clientAddress: string | null): Key | Promise<Key>
+  authenticate(
+    authorization: Authorization,
+    clientAddress: string | null,
+    tokens?: TokenKinds,
+  ): Key | Promise<Key>
   /** The key with an id. Rejects with 401 and 403 as `authenticate` does. */
   authenticateOwner(id: string, clientAddress: string | null): Promise<Key>
   /** The key in an Authorization header, also if it is paused: it may see why. Throws or rejects with 401. */
-  identify(authorization: Authorization, clientAddress: string | null): Key | Promise<Key>
+  identify(
+    authorization: Authorization,
+    clientAddress: string | null,
+    tokens?: TokenKinds,
+  ): Key | Promise<Key>
 }
 
 interface Source {
@@ -49,20 +75,23 @@ export function createAuthenticator(db: Db, source: Source): Authenticator {
     return assertValid(withPlan(key, plan), now())
   }
 
-  function identify(authorization: Authorization, clientAddress: string | null): Key | Promise<Key> {
+  function identify(
+    authorization: Authorization,
+    clientAddress: string | null,
+    tokens: TokenKinds = NO_TOKENS,
+  ): Key | Promise<Key> {
     const found =
       authorization instanceof SessionToken ? findBySession(authorization) : findByHeader(authorization)
-    return found instanceof Promise
-      ? found.then((key) => assertAllowedFrom(key, clientAddress))
-      : assertAllowedFrom(found, clientAddress)
+    const check = (key: Key) => assertHolder(assertAllowedFrom(key, clientAddress), tokens)
+    return found instanceof Promise ? found.then(check) : check(found)
   }
 
   return {
     identify,
     authenticateOwner: async (id, clientAddress) =>
       assertAwake(assertAllowedFrom(await findById(id), clientAddress)),
-    authenticate(authorization, clientAddress) {
-      const key = identify(authorization, clientAddress)
+    authenticate(authorization, clientAddress, tokens) {
+      const key = identify(authorization, clientAddress, tokens)
       return key instanceof Promise ? key.then(assertAwake) : assertAwake(key)
     },
   }
@@ -79,8 +108,9 @@ function createHeaderLookUp(
   /** Keys that are being read: of all requests that wait for one, the first asks. */
   const reading = new Map<string, Promise<Key>>()
 
-  async function read(authorization: string | null): Promise<Key> {
+  async function find(authorization: string | null): Promise<Key> {
     const sent = secretOf(authorization)
+    if (isTokenSecret(sent)) return findByToken(db, sent, plan)
     const secret = isSecret(sent) ? sent : importedSecretOf(sent)
     // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
     // check digits, and of foreign ones the hashes are known.
@@ -88,10 +118,14 @@ function createHeaderLookUp(
     if (hash === undefined || !(isSecret(sent) || (await isImported(hash)))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
-    const readAt = monotonic()
     const found = await findKeyByHash(db, hash)
     if (!found) throw unauthorized('Incorrect API key.')
-    const key = withPlan(found, plan)
+    return withPlan(found, plan)
+  }
+
+  async function read(authorization: string | null): Promise<Key> {
+    const readAt = monotonic()
+    const key = await find(authorization)
     if (cache.size >= CACHE_ENTRIES) cache.clear()
     cache.set(authorization ?? '', { key, readAt })
     return assertValid(key, now())
@@ -106,6 +140,29 @@ function createHeaderLookUp(
     const found = read(authorization).finally(() => reading.delete(header))
     reading.set(header, found)
     return found
+  }
+}
+
+/** The key that a token acts for, with the limits of both. */
+async function findByToken(
+  db: Db,
+  secret: string,
+  planNamed: (name: string) => Plan | undefined,
+): Promise<Key> {
+  const token = await findTokenByHash(db, hashSecret(secret))
+  const key = token && (await findKey(db, token.keyId))
+  if (!key) throw unauthorized('Incorrect token.')
+  return withSpender(withPlan(key, planNamed), token)
+}
+
+/** A key with the limits of whoever spends on its behalf. */
+function withSpender(key: Key, spender: Spender): Key {
+  const { models } = spender
+  const known = key.models
+  return {
+    ...key,
+    models: models === null || known === null ? (models ?? known) : models.filter((id) => known.includes(id)),
+    spender,
   }
 }
 
@@ -158,6 +215,15 @@ export function assertAwake(key: Key): Key {
   return key
 }
 
+/** Throws 403 for a token of another kind than is named. */
+function assertHolder(key: Key, tokens: TokenKinds): Key {
+  if (!key.spender || tokens.includes(key.spender.kind)) return key
+  throw resting(
+    'token_not_allowed',
+    'This token may send requests to models and read their results, nothing else. Use the API key for that.',
+  )
+}
+
 function assertAllowedFrom(key: Key, clientAddress: string | null): Key {
   assertAllowed(key.addresses, clientAddress, 'This API key')
   return key
@@ -190,6 +256,10 @@ function secretOf(authorization: string | null): string {
 function assertValid(key: Key, now: number): Key {
   if (key.revokedAt !== null) throw unauthorized('This API key has been revoked.')
   if (key.expiresAt !== null && key.expiresAt <= now) throw unauthorized('This API key has expired.')
+  const { spender } = key
+  if (!spender) return key
+  if (spender.endedAt !== null) throw unauthorized('This token has been revoked.')
+  if (spender.expiresAt !== null && spender.expiresAt <= now) throw unauthorized('This token has expired.')
   return key
 }
 

@@ -88,17 +88,17 @@ export async function storeKey(db: Db, key: NewKey, settings: KeySettings): Prom
 }
 
 /**
- * Gives a key a new secret; the old one is refused, and so are sessions made with it, except for the one that asks. Rejects with
- * 409 if the key is revoked.
+ * Gives a key a new secret; the old one is refused, and so are tokens and sessions made with it, except for the session that
+ * asks. Rejects with 409 if the key is revoked.
  */
 export async function giveNewSecret(
   db: Db,
   key: Key,
-  { randomBytes }: Pick<Source, 'randomBytes'>,
+  { randomBytes, now }: Pick<Source, 'randomBytes' | 'now'>,
   asking?: SessionToken,
 ): Promise<string> {
   const secret = makeSecret(randomBytes)
-  if (!(await rollKey(db, key.id, secret, asking))) throw justRevoked(key)
+  if (!(await rollKey(db, key.id, secret, now(), asking))) throw justRevoked(key)
   return secret
 }
 

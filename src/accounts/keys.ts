@@ -7,9 +7,11 @@ import type { Plan } from '../config/models/plans'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
+import { listOfColumn, listText } from '../db/list-column'
 import { webhookSecretPlace } from '../webhooks/secrets'
 import { accountBudgetOfRow } from './accounts'
 import { endSessionsOf, followSecret, type SessionToken } from './sessions'
+import { revokeTokensOf, type Spender } from './spenders'
 
 export interface Key extends KeyLimits {
   name: string
@@ -30,6 +32,8 @@ export interface Key extends KeyLimits {
   /** The plan as it is in force: only of a key that makes a request. Null without one, undefined where it is not configured. */
   plan?: Plan | null | undefined
   createdAt: number
+  /** The token that acts for it, or whom a request names; absent for its holder. */
+  spender?: Spender | null
 }
 
 /** A frozen account is refused until it is open again, a closed one permanently. */
@@ -63,13 +67,27 @@ export const unlimited: KeySettings = {
 const SECRET_LENGTH = 33 // base62 digits: 196 random bits
 const CHECK_LENGTH = 6
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const SECRET_FORM = new RegExp(`^sk-[0-9A-Za-z]{${SECRET_LENGTH + CHECK_LENGTH}}$`)
+const SECRET_FORM = new RegExp(`^(sk-|sk-tok-)([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECK_LENGTH}})$`)
+const KEY_PREFIX = 'sk-'
+/** Tokens that act for a key begin with it. */
+const TOKEN_PREFIX = 'sk-tok-'
 
 /**
  * Makes a secret: prefix, random digits, and a checksum by which scanners and the gateway detect typing errors without
  * a look-up.
  */
-export function makeSecret(randomBytes: (count: number) => Uint8Array): string {
+export function makeSecret(randomBytes: RandomBytes): string {
+  return secretAfter(KEY_PREFIX, randomBytes)
+}
+
+/** Makes the secret of a token, by which it cannot be taken for a key. */
+export function makeTokenSecret(randomBytes: RandomBytes): string {
+  return secretAfter(TOKEN_PREFIX, randomBytes)
+}
+
+type RandomBytes = (count: number) => Uint8Array
+
+function secretAfter(prefix: string, randomBytes: RandomBytes): string {
   let digits = ''
   while (digits.length < SECRET_LENGTH) {
     for (const byte of randomBytes(SECRET_LENGTH)) {
@@ -77,13 +95,21 @@ export function makeSecret(randomBytes: (count: number) => Uint8Array): string {
       if (byte < 248 && digits.length < SECRET_LENGTH) digits += DIGITS[byte % 62]
     }
   }
-  return `sk-${digits}${checksum(digits)}`
+  return `${prefix}${digits}${checksum(digits)}`
 }
 
 export function isSecret(text: string): boolean {
-  return (
-    SECRET_FORM.test(text) && checksum(text.slice(3, 3 + SECRET_LENGTH)) === text.slice(3 + SECRET_LENGTH)
-  )
+  return prefixOf(text) === KEY_PREFIX
+}
+
+export function isTokenSecret(text: string): boolean {
+  return prefixOf(text) === TOKEN_PREFIX
+}
+
+/** The prefix of a secret of this gateway; undefined for any other text. */
+function prefixOf(text: string): string | undefined {
+  const [, prefix, digits = '', check] = SECRET_FORM.exec(text) ?? []
+  return checksum(digits) === check ? prefix : undefined
 }
 
 /**
@@ -106,6 +132,11 @@ export function hashSecret(secret: string): string {
 
 export function mayUse({ models, plan }: Key, modelId: string): boolean {
   return (models === null || models.includes(modelId)) && (plan?.mayUse(modelId) ?? true)
+}
+
+/** Whether a token in somebody's browser acts for a key: it must see nothing that others did with the key. */
+export function isInBrowser({ spender }: Pick<Key, 'spender'>): boolean {
+  return spender?.kind === 'browser'
 }
 
 /** A key to be stored, with its secrets. */
@@ -222,10 +253,16 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
 }
 
 /**
- * Replaces the secret of a key; the old one is refused from then on, and so are sessions that were made with it, except for
- * the one that asks for this. False if the key is revoked.
+ * Replaces the secret of a key; the old one is refused from then on, and so are tokens and sessions that were made with it,
+ * except for the session that asks for this. False if the key is revoked.
  */
-export async function rollKey(db: Db, id: string, secret: string, asking?: SessionToken): Promise<boolean> {
+export async function rollKey(
+  db: Db,
+  id: string,
+  secret: string,
+  now: number,
+  asking?: SessionToken,
+): Promise<boolean> {
   const hash = hashSecret(secret)
   return tryApply(db, [
     {
@@ -233,6 +270,7 @@ export async function rollKey(db: Db, id: string, secret: string, asking?: Sessi
       parameters: [id, hash, hintOf(secret)],
       guard: true,
     },
+    revokeTokensOf(id, now),
     ...(asking ? [followSecret(asking, hash)] : []),
   ])
 }
@@ -246,6 +284,7 @@ export async function revokeKey(db: Db, id: string, now: number): Promise<boolea
       guard: true,
     },
     endSessionsOf({ kind: 'key', subject: id }, now),
+    revokeTokensOf(id, now),
   ])
 }
 
@@ -283,16 +322,6 @@ function settingValues(settings: KeySettings): Value[] {
     settings.budgetPeriod,
     settings.expiresAt,
   ]
-}
-
-/** A list as a column keeps it. */
-export function listText(list: readonly string[] | null): string | null {
-  return list && JSON.stringify(list)
-}
-
-/** The list of a column; null where the column is null, or is not there yet in an older database. */
-export function listOfColumn(value: Value | undefined): string[] | null {
-  return typeof value === 'string' ? JSON.parse(value) : null
 }
 
 export function hintOf(secret: string): string {

@@ -3,12 +3,13 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import { assertAllowed, sessionEnded } from '../accounts/authenticator'
-import { hashSecret, hintOf, isSecret, listOfColumn, listText, makeSecret } from '../accounts/keys'
+import { hashSecret, hintOf, isSecret, makeSecret } from '../accounts/keys'
 import { isName, NAME_RULE } from '../accounts/names'
 import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../accounts/sessions'
 import { ROLES, type Role } from '../contract/roles'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
+import { listOfColumn, listText } from '../db/list-column'
 import { conflict, GatewayError, invalidRequest, notFound } from '../lib/errors'
 
 export interface Admin {

@@ -113,12 +113,12 @@ function optionsRoutes(cors: Cors, routes: () => readonly Route[]) {
 
 /** Changes of a key by its holder are in the audit trail, as those of operators are. */
 function recordedBy(world: World, listener: () => Listener | null): Recorded {
-  return ({ name }, action, { requestId, request }) => {
+  return ({ name }, change, { requestId, request }) => {
     const clientAddress = clientAddressOf(request, listener(), world.config)
     return recording(
       world,
       { name: `key ${name}`, requestId, clientAddress },
-      { action, target: `key:${name}` },
+      { ...change, target: `key:${name}` },
     )
   }
 }

@@ -3,6 +3,7 @@
 // runs again; it must never stop the others or the process.
 
 import { forgetSessions } from '../accounts/sessions'
+import { forgetTokens } from '../accounts/spenders'
 import { checkSessions, forgetChecks } from '../admin/session-checks'
 import type { BackupSchedule } from '../backup/schedule'
 import { forgetAnswers } from '../billing/ledger/idempotency'
@@ -191,6 +192,7 @@ function jobsOf(
           ...forgetSessions(now()),
           forgetChecks(now()),
           forgetFigures(now()),
+          ...forgetTokens(now()),
         ]),
     },
   ]

@@ -139,16 +139,22 @@ export function inFlightOnly(left: string, heldNano: number): GatewayError {
   })
 }
 
+/** The guards of budgets, each with its owner. */
+const BUDGET_OWNERS = { budget: 'this key', 'account budget': 'the account', 'spender budget': 'its spender' }
+
+export type SpentBudget = keyof typeof BUDGET_OWNERS
+
+/** Whether a hold was refused by a budget. */
+export function isBudget(guard: string): guard is SpentBudget {
+  return Object.hasOwn(BUDGET_OWNERS, guard)
+}
+
 /** The error for a whole answer that costs more than can be held for it. `left` is what is available, or the budget that is used up. */
-export function notDelivered(
-  priceNano: number,
-  heldNano: number,
-  left: number | 'budget' | 'account budget',
-): GatewayError {
+export function notDelivered(priceNano: number, heldNano: number, left: number | SpentBudget): GatewayError {
   const costs = `The answer costs $${formatUsd(priceNano)}, more than the $${formatUsd(heldNano)} that was held for it, and`
   const cure = 'It is not delivered and not charged. Ask for less output'
-  if (left === 'budget' || left === 'account budget') {
-    const whose = left === 'budget' ? 'this key' : 'the account'
+  if (typeof left === 'string') {
+    const whose = BUDGET_OWNERS[left]
     return tooLittle('budget_exceeded', `${costs} the budget of ${whose} cannot cover the rest. ${cure}.`)
   }
   const has = `the account has $${formatUsd(left)} available for the rest`

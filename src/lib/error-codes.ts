@@ -2,6 +2,8 @@
 // codes is made of it, and the compiler finds an error whose code is not listed here. Vendors' own codes are relayed as
 // they are and are no part of it.
 
+import { badRequestCodes, type CodeRow, type Repeat } from './error-codes/bad-request'
+
 interface ErrorFacts {
   /** HTTP statuses; none for the end of something that was begun before, such as a video. */
   statuses: readonly number[]
@@ -13,14 +15,11 @@ interface ErrorFacts {
   repeat: Repeat | undefined
 }
 
-type Repeat = 'yes' | 'no' | 'as `x-should-retry` says'
-type Row = readonly [meaning: string, cure: string, look?: string | undefined, repeat?: Repeat]
-
 function coming<Code extends string>(
   statuses: readonly number[],
-  rows: Readonly<Record<Code, Row>>,
+  rows: Readonly<Record<Code, CodeRow>>,
 ): Readonly<Record<Code, ErrorFacts>> {
-  const entries = Object.entries<Row>(rows).map(([code, [meaning, cure, look, repeat]]) => [
+  const entries = Object.entries<CodeRow>(rows).map(([code, [meaning, cure, look, repeat]]) => [
     code,
     { statuses, meaning, cure, look, repeat },
   ])
@@ -28,82 +27,7 @@ function coming<Code extends string>(
 }
 
 export const errorCodes = {
-  ...coming([400], {
-    body_too_complex: ['The body has more values or fields than are read.', 'Send less in one request.'],
-    body_unreadable: [
-      'The body broke off, or is not packed as its headers say.',
-      'Send it again; a proxy between may have cut it.',
-    ],
-    content_policy_violation: [
-      'The vendor refuses this content.',
-      'Change the prompt or the picture. A video that ends so costs nothing.',
-    ],
-    conversation_too_long: [
-      'A kept conversation has more items or bytes than are read.',
-      'Begin a new one with a summary.',
-    ],
-    decimal_above_max_value: ['A number is too large.', 'Keep to the bound in the text.'],
-    decimal_below_min_value: ['A number is too small.', 'Keep to the bound in the text.'],
-    duplicate_field: ['A field stands twice in the body or the form.', 'Send it once.'],
-    duplicate_item: ['An item is in the conversation already.', 'Send only what is new.'],
-    empty_array: ['A list has no item.', 'Send at least one.'],
-    empty_file: ['A file has no bytes.', 'Look at the path that the client sends.'],
-    empty_string: ['A text is empty.', 'Send at least one character.'],
-    endpoint_model_mismatch: [
-      'The model serves another endpoint.',
-      'Ask it with the path in the text.',
-      'gateway models list',
-    ],
-    integer_above_max_value: ['A whole number is too large.', 'Keep to the bound in the text.'],
-    integer_below_min_value: ['A whole number is too small.', 'Keep to the bound in the text.'],
-    invalid_form: ['The form is not written as multipart/form-data wants it.', 'Let a library write it.'],
-    invalid_encrypted_content: [
-      'Sealed content was altered, or is a summary of another account or gateway.',
-      'Send it as it came, or leave its item out and send the conversation itself.',
-    ],
-    invalid_json: ['The body is not valid JSON.', 'Let a library write it.'],
-    invalid_host: ['The header Host is not one name or address.', 'Look at the proxy before the gateway.'],
-    invalid_mask: ['The mask does not fit the picture.', 'Send a PNG of the size of the picture.'],
-    invalid_message: ['The body is not one JSON-RPC message.', 'Send one object; lists are not taken.'],
-    invalid_path: [
-      "The path has a backslash or a segment '.' or '..', which a proxy may read in another way.",
-      'Send the path that is meant.',
-    ],
-    invalid_signature: [
-      'A report of a payment is not signed with the configured secret, or is too old.',
-      'Compare `payments.stripe.signingSecret` with that of the endpoint; set the clock.',
-      'gateway doctor',
-    ],
-    invalid_type: ['A field is of another type.', 'Send the type that the text names.'],
-    invalid_value: ['A field or parameter has a value that is not taken.', 'Send one that the text names.'],
-    max_cost_exceeded: [
-      'The request can cost more than it allows itself in `max_cost_usd`.',
-      'Allow more, or ask for less.',
-    ],
-    missing_required_parameter: ['A field that must be there is missing.', 'Add it.'],
-    mutually_exclusive_parameters: ['Two fields exclude each other.', 'Send one of them.'],
-    previous_response_not_found: [
-      'The response to continue was not kept, was deleted, or is too old.',
-      'Send the whole conversation in `input`; keep longer with `responses.keep`.',
-    ],
-    too_deep: ['The body nests too deep.', 'Send flatter JSON.'],
-    unknown_parameter: ['No such field, or not for this model.', 'Leave it out, or mend its spelling.'],
-    unreadable_audio: ['The sound cannot be read.', 'Convert it to one of the formats in the text.'],
-    unsupported_audio_format: ['Sound of this format is not read.', 'Convert it.'],
-    unsupported_endpoint: [
-      'This gateway keeps no conversations.',
-      'Send the conversation in each request, or set `responses.keep`.',
-    ],
-    unsupported_image_format: ['The picture is no PNG, JPEG or WebP by its content.', 'Convert it.'],
-    unsupported_operation: ['The model cannot make another video of this one.', 'Make a new one.'],
-    unsupported_parameter: [
-      'The model has no such field, or no price for what it costs.',
-      'Leave it out, choose another model, or set its price.',
-      'gateway models list',
-    ],
-    upstream_refused: ['The vendor refuses the request, without a code.', 'Do as its text says.'],
-    unsupported_value: ['The model has no such value, or no price for it.', 'Send another value.'],
-  }),
+  ...coming([400], badRequestCodes),
   ...coming([400, 404], {
     item_not_found: ['An item of a conversation is not there.', 'Send the item itself.'],
     model_not_found: [
@@ -183,6 +107,7 @@ export const errorCodes = {
       'Add the address with `gateway keys update KEY --from`, or ask from an allowed one. Behind a proxy, see `server.trustedProxies`.',
       'gateway keys show KEY',
     ],
+    token_not_allowed: ['A token asked for what only its key may do.', 'Use the key.'],
     key_paused: [
       'An operator has paused the key.',
       'Resume it with `gateway keys resume`.',
@@ -229,6 +154,7 @@ export const errorCodes = {
     conversation_not_found: ['A conversation was deleted or is too old.', 'Begin a new one.'],
     event_not_found: ['No such event, or it is too old.', 'Mend the id.', 'gateway events list'],
     upstream_not_found: ['No such upstream.', 'Mend the name.', 'gateway upstreams list'],
+    token_not_found: ['No such token.', 'Mend the id.', 'gateway spenders list'],
     key_not_found: ['No such key.', 'Mend the name or the id.', 'gateway keys list'],
     payments_not_configured: [
       'Payments of Stripe are reported, but not configured.',

@@ -81,15 +81,15 @@ export const getVideo: FreeTool = {
   output: taskOutput,
   async run(world, call) {
     const { id, wait_seconds: seconds } = call.arguments as { id: string; wait_seconds?: number | null }
-    const { account } = call.key
+    const { key } = call
     const until = world.monotonic() + (seconds ?? DEFAULT_WAIT_SECONDS) * 1000
     const leaves = () => call.signal().aborted
     for (;;) {
-      const task = await requireTask(world.db, account, id)
+      const task = await requireTask(world.db, key, id)
       if (task.state !== 'submitted' || world.monotonic() >= until || leaves())
         return withResult(await showWithResult(world, task), describe(task, call))
       call.report(wordsOf(task))
-      await waitForTask(world, task.id, account, Math.min(until, world.monotonic() + REPORT_MS), leaves)
+      await waitForTask(world, task.id, key.account, Math.min(until, world.monotonic() + REPORT_MS), leaves)
     }
   },
 }

@@ -1,6 +1,7 @@
 // Prepares a request of an operation that keeps its answers: what it continues is read from the database and becomes
 // part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
+import { isInBrowser, type Key } from '../accounts/keys'
 import type { AnswerContext } from '../contract/family'
 import { SUMMARY_REQUEST_BYTES, summaryRequestOf } from '../families/responses/compaction'
 import { continuedItems, userMessagesOf, withReadableSummaries } from '../kept-responses/compaction'
@@ -44,7 +45,7 @@ export async function beginAnswer(
   const body = wellFormed(given.body)
   const isInBackground = given.body.background === true
   if (read.operation.compacts) return beginCompaction(world, read)
-  const isKept = body.store !== false && fits(world, given.byteLength)
+  const isKept = body.store !== false && !isInBrowser(key) && fits(world, given.byteLength)
   if (!isKept && conversationIn(given.body) !== undefined) throw notAppended()
   const { conversation } = await completeInput(world, read)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
@@ -134,16 +135,15 @@ export async function completeInput(
   read: Pick<ReadRequest, 'key' | 'given' | 'operation' | 'recalledItems' | 'recalledBy'>,
 ): Promise<{ whole: readonly Item[]; conversation?: ConversationToContinue }> {
   const { given, key, operation } = read
+  const keeper = keeperOf(key)
   const owner = { sealer: world.sealer, account: key.account }
   checkSealed(owner, operation, given.body)
   const body = wellFormed(given.body)
   const conversationId = conversationIn(given.body)
-  const recalled = await recall(world, key.account, body)
+  const recalled = await recall(world, keeper, body)
   const own = recalled.input ?? itemsOfInput(body.input)
   const earlier =
-    conversationId === undefined
-      ? undefined
-      : await recallConversation(world, key.account, conversationId, own)
+    conversationId === undefined ? undefined : await recallConversation(world, keeper, conversationId, own)
   const found = earlier ? [...earlier.items, ...own] : own
   const open = (sealed: string) => openFor(owner, sealed)
   const ownLength = itemsOfInput(body.input).length
@@ -174,6 +174,11 @@ function wellFormed({ input, previous_response_id: previousId, store }: Body): B
     previous_response_id: typeof previousId === 'string' ? previousId : null,
     store: store === false ? false : null,
   }
+}
+
+/** The owner of the kept responses that a request may continue. A token in a browser has none: they may be other people's. */
+function keeperOf(key: Key): string {
+  return isInBrowser(key) ? `token:${key.spender?.id}` : key.account
 }
 
 function fits({ keptResponses }: RequestWorld, byteLength: number): boolean {

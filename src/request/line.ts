@@ -2,8 +2,8 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import { type Authorization, assertAwake } from '../accounts/authenticator'
-import type { Key } from '../accounts/keys'
+import { ALL_TOKENS, type Authorization, assertAwake } from '../accounts/authenticator'
+import { isInBrowser, type Key } from '../accounts/keys'
 import {
   answerAgain,
   type EarlierAnswer,
@@ -301,7 +301,7 @@ async function authenticate(
   { authorization, clientAddress = null }: Incoming,
   logRow: RequestLogRow,
 ): Promise<Key> {
-  const key = await world.authenticator.identify(authorization, clientAddress)
+  const key = await world.authenticator.identify(authorization, clientAddress, ALL_TOKENS)
   logRow.keyId = key.id
   logRow.account = key.account
   assertAwake(key)
@@ -313,7 +313,8 @@ function idempotencyKeyFor(
   { key, operation, fingerprint }: CheckedRequest,
   incoming: Incoming,
 ): IdempotencyKey | null {
-  return idempotencyKeyOf(key.account, incoming.idempotencyKey, operation.path, fingerprint)
+  const owner = { account: key.account, prefix: isInBrowser(key) ? `${key.spender?.id} ` : '' }
+  return idempotencyKeyOf(owner, incoming.idempotencyKey, operation.path, fingerprint)
 }
 
 /** The answer of the first model that can give one. */

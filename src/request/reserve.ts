@@ -1,6 +1,7 @@
 // Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
+import { isInBrowser, type Key } from '../accounts/keys'
 import { balanceOf } from '../billing/ledger/balances'
 import {
   answerAgain,
@@ -16,12 +17,13 @@ import {
   conditionsOf,
   isCounted,
   refusalOf,
+  spenderPeriodOf,
   windowMinuteOf,
 } from '../billing/ledger/limits'
 import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/ledger/metering'
 import { referencesOf } from '../billing/ledger/shared-rows'
 import { DEFAULT_MAX_METADATA } from '../config/usage'
-import { notDelivered, notPaid } from '../contract/failures'
+import { isBudget, notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
 import { tableNano } from '../contract/prices'
 import { inputTokensOf, outputTokensOf, tokensOf } from '../contract/units'
@@ -92,7 +94,7 @@ export async function reserve(
   })
   if ('held' in result) return reservationOf(request, charge, idempotencyKey, logRow, task)
   const { refusedBy } = result
-  if (refusedBy === 'balance' || refusedBy === 'budget' || refusedBy === 'account budget') {
+  if (refusedBy === 'balance' || isBudget(refusedBy)) {
     const lean = await leanerHold(line, request, charge, (parsed) => stepNano(request, parsed), from.signal())
     if (lean) {
       request.parsed.lean = lean
@@ -108,10 +110,11 @@ export async function reserve(
   if ((refusedBy as string) === OPEN_TASKS) throw tooManyOpen()
   if (refusedBy === 'balance') {
     const refusal = notPaid({ heldNano: charge.heldNano, isStep }, await balanceOf(db, key.account))
-    throw await afterCut(world, refusal, key.id, now)
+    throw await asShown(world, refusal, key, now)
   }
   if (refusedBy !== 'idempotency' || !idempotencyKey) {
-    throw await afterCut(world, await refusalOf(db, refusedBy, key, charge, isStep, now), key.id, now)
+    const refusal = await refusalOf(db, refusedBy, key, charge, isStep, now)
+    throw refusedBy === 'spender budget' ? refusal : await asShown(world, refusal, key, now)
   }
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
@@ -163,16 +166,26 @@ function backgroundRows(
   return [insertBackground(db, { id: context.id, account, answer }, { now, leaseUntil, expiresAt })]
 }
 
-/** The refusal with the stream of the key that the lack of money has ended just before, if there was one. */
-async function afterCut(
+/** A refusal without figures of the account, for whoever has a token in a browser. */
+function accountCannotPay({ status, code, headers }: GatewayError): GatewayError {
+  const message = 'Neither this token nor its account can pay for this request now.'
+  return new GatewayError(status, { code, message, headers })
+}
+
+/**
+ * The refusal with the stream of the key that the lack of money has ended just before, if there was one; for a token in a browser,
+ * without what the account has.
+ */
+async function asShown(
   { requestLog }: Line['world'],
   refusal: GatewayError,
-  keyId: string,
+  key: Key,
   now: number,
 ): Promise<GatewayError> {
   const { status, code, message, headers } = refusal
+  if (status === 402 && isInBrowser(key)) return accountCannotPay(refusal)
   if (code !== 'insufficient_balance' && code !== 'budget_exceeded') return refusal
-  const cut = await lastCutOf(requestLog, keyId, now)
+  const cut = await lastCutOf(requestLog, key.id, now)
   if (!cut) return refusal
   const words = `The last answer, of request ${cut.id}, ended early for the same reason.`
   return new GatewayError(status, { code, message: `${message} ${words}`, headers })
@@ -202,6 +215,7 @@ function chargeOf(request: CheckedRequest, id: string, now: number, process: str
     expiresAt: now + Math.ceil(mostOf(request, longestMs) * (1 + HOLD_MARGIN_SHARE)) + HOLD_MARGIN_MS,
     budgetPeriod: budgetPeriodOf(key, now),
     accountPeriod: accountPeriodOf(key, now),
+    spender: spenderPeriodOf(key.spender, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? estimateTokens(request) : 0,
     process,
@@ -230,9 +244,9 @@ export async function holdRest(
     // A charge that has ended is for its settlement to judge.
     if (answer === 'held' || answer === 'charge') return undefined
     if (answer === 'again') continue
-    const ofBudget = answer === 'budget' || answer === 'account budget'
     const { availableNano = 0 } = (await balanceOf(db, key.account)) ?? {}
-    return notDelivered(priceNano, charge.heldNano, ofBudget ? answer : availableNano)
+    const refusal = notDelivered(priceNano, charge.heldNano, isBudget(answer) ? answer : availableNano)
+    return isInBrowser(key) ? accountCannotPay(refusal) : refusal
   }
 }
 
@@ -345,6 +359,7 @@ function newTask(
     operation: 'video',
     account: key.account,
     keyId: key.id,
+    spenderId: key.spender?.id ?? null,
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,

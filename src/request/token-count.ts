@@ -1,7 +1,7 @@
 // Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it must never
 // crowd out paid requests: it counts towards the key's limit of requests, and only a few texts are counted at a time.
 
-import type { Authenticator, Authorization } from '../accounts/authenticator'
+import { ALL_TOKENS, type Authenticator, type Authorization } from '../accounts/authenticator'
 import { countFreeRequest } from '../billing/ledger/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
 import type { Config } from '../config/schema'
@@ -52,7 +52,11 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
   const semaphore = createSemaphore(MOST_COUNTS)
 
   async function count(request: CountRequest, controller: AbortController): Promise<number> {
-    const key = await world.authenticator.authenticate(request.authorization, request.clientAddress)
+    const key = await world.authenticator.authenticate(
+      request.authorization,
+      request.clientAddress,
+      ALL_TOKENS,
+    )
     const body = await request.body((model) => {
       resolveModels(world.catalogue, key, operation, model, world)
     })

@@ -1,5 +1,6 @@
 // Finds tasks: for callers, for commands, and for the job that handles abandoned ones. It must never write.
 
+import { isInBrowser, type Key } from '../accounts/keys'
 import type { OperationName } from '../contract/operations'
 import { Conditions } from '../db/conditions'
 import type { Db } from '../db/db'
@@ -18,9 +19,19 @@ export async function findTask(db: Db, account: string | null, id: string): Prom
   return rows[0] && taskOfRow(db, rows[0])
 }
 
-/** A task of an account, or a 404 that reads the same for another's task and for none. */
-export async function requireTask(db: Db, account: string, id: string): Promise<Task> {
-  const task = await findTask(db, account, id)
+/** A task that a key or a token may read: a token in a browser reads its own ones. */
+export async function findTaskFor(
+  db: Db,
+  key: Pick<Key, 'account' | 'spender'>,
+  id: string,
+): Promise<Task | undefined> {
+  const task = await findTask(db, key.account, id)
+  return isInBrowser(key) && task?.spenderId !== key.spender?.id ? undefined : task
+}
+
+/** A task that a key or a token may read, or a 404 that reads the same for another's task and for none. */
+export async function requireTask(db: Db, key: Pick<Key, 'account' | 'spender'>, id: string): Promise<Task> {
+  const task = await findTaskFor(db, key, id)
   if (task) return task
   throw taskNotFound(id)
 }

@@ -2,6 +2,7 @@
 // further charge at the prices of the hold takes only what is available. A success must be charged once, however often
 // it is reported, and a task that was stopped on purpose must never be charged.
 
+import { noteSpender } from '../billing/ledger/charge-statements'
 import { type Charge, findEndedCharge, openUnheld } from '../billing/ledger/ledger'
 import { countedPeriods } from '../billing/ledger/limits'
 import { type Db, tryApply } from '../db/db'
@@ -41,6 +42,7 @@ export async function askAgain(db: Db, task: Task, now: number): Promise<boolean
   if (!charge) return false
   return tryApply(db, [
     await openUnheld(db, charge),
+    ...noteSpender(charge),
     {
       sql: `update tasks set state = 'submitted', charge = $3, document = null, error_code = null, error_message = null,
           ended_at = null, poll_at = created_at, deadline_at = created_at, misses = 0, missing = 0, cancel_at = null,
@@ -57,6 +59,6 @@ async function lateCharge(db: Db, task: Task, expiresAt: number): Promise<Charge
   if (stageOf(task) !== 'failed') return undefined
   const released = await findEndedCharge(db, task.charge, task.createdAt - CLOCKS_MS)
   if (!released) return undefined
-  const periods = await countedPeriods(db, released)
+  const periods = await countedPeriods(db, released, task.spenderId)
   return { ...released, ...periods, id: `${released.id}:late`, heldNano: 0, expiresAt }
 }

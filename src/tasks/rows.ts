@@ -14,6 +14,7 @@ export type NewTask = Pick<
   | 'account'
   | 'operation'
   | 'keyId'
+  | 'spenderId'
   | 'model'
   | 'upstream'
   | 'charge'
@@ -35,8 +36,8 @@ const UNKNOWN_MESSAGE =
 export function insertTask(task: NewTask): Statement {
   return {
     sql: `insert into tasks (id, account, key_id, model, upstream, charge, state, memo, quantities, webhook_url, created_at,
-        deadline_at, gateway_url, size, cost, operation, lease_until, poll_at, polls, misses, missing, fence)
-      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $10, 0, 0, 0, 0)`,
+        deadline_at, gateway_url, size, cost, operation, lease_until, spender, poll_at, polls, misses, missing, fence)
+      values ($1, $2, $3, $4, $5, $6, 'submitted', $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $10, 0, 0, 0, 0)`,
     parameters: [
       task.id,
       task.account,
@@ -54,6 +55,7 @@ export function insertTask(task: NewTask): Statement {
       task.costNano,
       task.operation,
       task.leaseUntil,
+      task.spenderId,
     ],
   }
 }

@@ -10,6 +10,8 @@ export interface Task {
   id: string
   account: string
   keyId: string
+  /** The token that made the request, or whom it named; null for the holder of the key. */
+  spenderId: string | null
   /** `video`, or the operation of a request that is answered later: then the process that holds its lease makes it. */
   operation: OperationName
   model: string
@@ -68,6 +70,7 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
     id: row.id as string,
     account: row.account as string,
     keyId: row.key_id as string,
+    spenderId: (row.spender as string | undefined) ?? null,
     operation: row.operation as OperationName,
     model: row.model as string,
     upstream: row.upstream as string,

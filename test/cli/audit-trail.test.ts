@@ -8,12 +8,14 @@ import { dirname, join } from 'node:path'
 import { Glob } from 'bun'
 import { userName } from '../../cli/process/system-user'
 import { type AnyCommand, metaOf, namesOfParts, partOf } from '../../cli/view/help'
+import { findKey } from '../../src/accounts/keys'
 import { makeSessionToken, openSession, subjectOfRole } from '../../src/accounts/sessions'
+import { createToken } from '../../src/accounts/spenders'
 import { randomBytes } from '../../src/app/world'
 import { addCredit, hold, settle } from '../../src/billing/ledger/ledger'
 import { apply } from '../../src/db/db'
 import { openAddress } from '../support/databases/databases'
-import { makeCharge, makeSettlement } from '../support/databases/ledger-rows'
+import { makeCharge, makeSettlement, makeSpender } from '../support/databases/ledger-rows'
 import { makeOneApi } from '../support/databases/other-gateways'
 import { followTask, fund, sendTask } from '../support/databases/task-rows'
 import { openCommandShell } from '../support/processes/command-shell'
@@ -42,6 +44,8 @@ const rows: Record<string, Row> = {
   'keys roll': { line: 'keys roll ann', writes: 'key.roll' },
   'keys roll-webhook': { line: 'keys roll-webhook ann', writes: 'key.roll_webhook' },
   'keys revoke': { line: 'keys revoke ann', writes: 'key.revoke' },
+  'spenders list': { reads: 'spenders list --key alice' },
+  'spenders revoke': { line: 'spenders revoke tok_known', writes: 'token.revoke', target: 'key:alice' },
   'accounts list': { reads: 'accounts list' },
   'accounts show': { reads: 'accounts show ann' },
   'accounts update': { line: 'accounts update ann --note new', writes: 'account.update' },
@@ -195,7 +199,7 @@ async function commandsOf(command: AnyCommand, path: string): Promise<string[]> 
   return (await Promise.all(parts)).flat()
 }
 
-/** Charges that are old, two tasks, and somebody who is signed in. */
+/** Charges that are old, two tasks, somebody who is signed in, and a token. */
 async function fill(file: string): Promise<void> {
   const db = openAddress(file)
   const first = Date.UTC(2024, 0, 5)
@@ -214,5 +218,8 @@ async function fill(file: string): Promise<void> {
   const session = { id: 'ses_known', token: makeSessionToken(randomBytes), kind: 'admin' as const }
   const times = { now, idleMs: 60_000, maxMs: 60_000, clientAddress: null, userAgent: null }
   await apply(db, openSession({ ...session, ...times, subject: subjectOfRole('owner') }))
+  const alice = await findKey(db, 'alice')
+  const token = makeSpender({ id: 'tok_known', keyId: alice?.id ?? '' })
+  expect(await createToken(db, { ...token, kind: 'browser', hash: 'hash' })).toBe(true)
   await db.close()
 }

@@ -100,7 +100,7 @@ function caller(database: string) {
   }
 }
 
-/** Makes what the journey needs: a request that ended, a kept picture, and two tasks, of which the submit of one was not answered. */
+/** Makes what the journey needs: a request that ended, a kept picture, a token, and two tasks, of which the submit of one was not answered. */
 async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   const asked = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -118,7 +118,13 @@ async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
   const fields = { createdAt: now(), webhookUrl: 'http://127.0.0.1:1/', upstream: 'nobody' }
   const followed = await followTask(db, { ...fields, id: newId('video'), charge: newId('req') })
   const sent = await sendTask(db, { ...fields, id: newId('video'), charge: newId('req') })
-  return { request: asked.headers.get('x-request-id'), followed: followed.id, sent: sent.id }
+  const made = await fetch(`${url}/v1/tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ expires_in_minutes: 5, budget_usd: '0.50' }),
+  })
+  const { id: token } = (await made.json()) as { id: string }
+  return { token, request: asked.headers.get('x-request-id'), followed: followed.id, sent: sent.id }
 }
 
 /** Answers of operations by their ids, and ids of what was there before. */
@@ -208,6 +214,17 @@ const journey: Step[] = [
   { id: 'resumeKey', path: '/keys/ann/resume', writes: 'key.resume', answers: { status: 'active' } },
   { id: 'rollKey', path: '/keys/ann/roll', writes: 'key.roll' },
   { id: 'rollWebhookSecret', path: '/keys/ann/roll-webhook', writes: 'key.roll_webhook' },
+  {
+    id: 'listSpenders',
+    path: '/spenders?limit=1',
+    answers: { data: [{ kind: 'browser', budget_used_usd: '0.00' }] },
+  },
+  {
+    id: 'revokeSpender',
+    path: ({ token }) => `/spenders/${token}/revoke`,
+    writes: 'token.revoke',
+    answers: ({ token }) => ({ id: token, status: 'revoked' }),
+  },
   { id: 'revokeKey', path: '/keys/ann/revoke', writes: 'key.revoke', answers: { status: 'revoked' } },
   {
     id: 'createCodes',

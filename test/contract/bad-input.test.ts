@@ -104,7 +104,7 @@ for (const database of databaseKinds) {
 
     const newOne = newSecret()
     await revokeKey(first.server.world.db, keys.revoked.id, now())
-    await rollKey(first.server.world.db, keys.replaced.id, newOne)
+    await rollKey(first.server.world.db, keys.replaced.id, newOne, now())
     passedMs = 1_000
     for (const node of nodes) {
       await play(node, { ...unauthorized, name: 'revoked', key: keys.revoked.secret, words: ['revoked'] })

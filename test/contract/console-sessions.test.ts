@@ -231,7 +231,7 @@ for (const database of databaseKinds) {
     const endings: [string, (id: string, account: string) => Promise<unknown>][] = [
       ['paused', (id) => pauseKey(db, id, clock)],
       ['revoked', (id) => revokeKey(db, id, clock)],
-      ['rolled', (id) => rollKey(db, id, `sk-${'a'.repeat(39)}`)],
+      ['rolled', (id) => rollKey(db, id, `sk-${'a'.repeat(39)}`, clock)],
       ['frozen', (_id, account) => freezeAccount(db, account, clock)],
     ]
     for (const [how, end] of endings) {

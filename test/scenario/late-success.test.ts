@@ -15,7 +15,7 @@ import { acceptTask, insertTask, markSent } from '../../src/tasks/rows'
 import type { Task } from '../../src/tasks/task'
 import { redeliver, webhookOf } from '../../src/webhooks/rows'
 import { type DatabaseKind, databaseKinds, openTestDatabase } from '../support/databases/databases'
-import { countersOf, makeCharge, makeKey } from '../support/databases/ledger-rows'
+import { countersOf, makeCharge, makeKey, makeSpender } from '../support/databases/ledger-rows'
 import {
   chargeOf,
   followTask,
@@ -208,16 +208,17 @@ function priceContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('counts in the budgets that its hold was given back to: of its key, and of the plan of its account', async () => {
+  test('counts in the budgets that its hold was given back to: of its key, of the plan of its account, of a token', async () => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', BALANCE_NANO, START)
     const limits = { budgetNano: BALANCE_NANO, budgetPeriod: 'day' } as const
     // No row of the database has the budget of a plan.
     const ofPlan = { accountBudget: { amountNano: BALANCE_NANO, period: 'month' } } as const
-    const key = makeKey({ ...limits, ...ofPlan })
+    const spender = makeSpender({ budgetNano: BALANCE_NANO })
+    const key = makeKey({ ...limits, ...ofPlan, spender })
     await createKey(db, { ...key, secret: 'sk-1', webhookSecret: 'whsec_1' })
     for (const id of ['late', 'asked']) {
-      const task = makeTask({ id, keyId: key.id, createdAt: START })
+      const task = makeTask({ id, keyId: key.id, spenderId: spender.id, createdAt: START })
       const charge = { ...chargeOf(task), ...countersOf(key, 0, START) }
       await hold(db, charge, conditionsOf(key, charge), [insertTask(task)])
       await markSent(db, id, START)
@@ -228,6 +229,7 @@ function priceContract(kind: DatabaseKind): void {
     const counted = (amount: number) => [
       { key_id: 'account:alice', period: '2026-03', committed: amount },
       { key_id: key.id, period: '2026-03-10', committed: amount },
+      { key_id: spender.id, period: 'whole', committed: amount },
     ]
     expect(await committed()).toEqual(counted(0))
     // Days later it is still the day of the request that it counts in.

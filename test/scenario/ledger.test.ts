@@ -74,7 +74,7 @@ for (const kind of databaseKinds) {
 
 const commonAnswers = [
   'hold: {"held":true}',
-  ...['balance', 'rate', 'concurrency', 'budget', 'account budget'].map(
+  ...['balance', 'rate', 'concurrency', 'budget', 'account budget', 'spender budget', 'spender rate'].map(
     (name) => `hold: {"refusedBy":"${name}"}`,
   ),
   'settle: {"paidNano":n,"shortfallNano":0}',
@@ -83,7 +83,9 @@ const commonAnswers = [
   'settle beyond: {"paidNano":n,"shortfallNano":n}',
   'settle beyond: undefined',
   'extend: {"held":true}',
-  ...['balance', 'budget', 'account budget', 'charge'].map((name) => `extend: {"refusedBy":"${name}"}`),
+  ...['balance', 'budget', 'account budget', 'spender budget', 'charge'].map(
+    (name) => `extend: {"refusedBy":"${name}"}`,
+  ),
   'release: true',
   'release: false',
   'expire: n',

@@ -154,7 +154,7 @@ describe('S2: keys that are alike (CVE-2026-35030)', () => {
     const ids: string[] = []
     for (const [index, model] of ['test-chat', 'test-xai'].entries()) {
       const made = await gateway.makeKey(`twin-${index}`, '1', { models: [model] })
-      expect(await rollKey(db, made.id, secrets[index] as string)).toBe(true)
+      expect(await rollKey(db, made.id, secrets[index] as string, Date.now())).toBe(true)
       ids.push(made.id)
     }
     const statusOf = async (secret: string, model: string) =>

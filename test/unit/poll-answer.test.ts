@@ -21,6 +21,7 @@ const task: Task = {
   operation: 'video',
   account: 'alice',
   keyId: 'key-1',
+  spenderId: null,
   model: 'vidw2.6-t2v',
   upstream: 'dashscope',
   charge: 'charge-1',

@@ -184,6 +184,7 @@ async function addTask(): Promise<void> {
     leaseUntil: 0,
     account: 'alice',
     keyId: 'key_1',
+    spenderId: null,
     model: 'a-video',
     upstream: 'a-vendor',
     charge: 'req_1',

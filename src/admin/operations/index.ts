@@ -15,6 +15,7 @@ import { rehearsalOperations } from './rehearsal'
 import { requestOperations } from './requests'
 import { retentionOperations } from './retention'
 import { sessionOperations } from './sessions'
+import { spenderOperations } from './spenders'
 import { statementOperations } from './statements'
 import { taskOperations } from './tasks'
 import { tryOutOperations } from './try-out'
@@ -22,6 +23,7 @@ import { tryOutOperations } from './try-out'
 const operations = [
   ...accountOperations,
   ...keyOperations,
+  ...spenderOperations,
   ...planOperations,
   ...codeOperations,
   ...requestOperations,

@@ -68,7 +68,9 @@ export function settleBeyond(charge: Charge, { priceNano, tokens }: Settlement, 
     },
     ...correctWindow(charge, tokens),
   ]
-  for (const [owner, period] of budgetsOf(charge)) {
+  const budgets = budgetsOf(charge)
+  if (charge.spender) budgets.push([charge.spender.id, charge.spender.period])
+  for (const [owner, period] of budgets) {
     statements.push({
       sql: `update budgets set committed = committed - $1 + (select ${PAID_BEYOND} from accounts where name = $3)
         where key_id = $4 and period = $5`,
@@ -105,10 +107,30 @@ export function prolong({ keyId, id }: Charge, expiresAt: number): Statement {
 
 /** Replaces the held amount by the paid amount in the budgets of the key and of its account. */
 export function correctBudget(charge: Charge, paidNano: number): Statement[] {
-  return budgetsOf(charge).map(([owner, period]) => ({
+  return budgetsOf(charge).map(([owner, period]) => addToBudget(owner, period, paidNano - charge.heldNano))
+}
+
+/** Replaces the held amount by the paid amount in the budget of the spender. It goes along with the end of a charge. */
+export function correctSpender({ spender, heldNano }: Charge, paidNano: number): Statement[] {
+  return spender ? [addToBudget(spender.id, spender.period, paidNano - heldNano)] : []
+}
+
+function addToBudget(owner: string, period: string, amountNano: number): Statement {
+  return {
     sql: 'update budgets set committed = committed + $1 where key_id = $2 and period = $3',
-    parameters: [paidNano - charge.heldNano, owner, period],
-  }))
+    parameters: [amountNano, owner, period],
+  }
+}
+
+/** Writes the spender of an open charge into its row. It goes along with the hold. */
+export function noteSpender({ spender, keyId, id }: Charge): Statement[] {
+  if (!spender) return []
+  return [
+    {
+      sql: 'update open_charges set spender = $1, spender_period = $2 where key_id = $3 and id = $4',
+      parameters: [spender.id, spender.period, keyId, id],
+    },
+  ]
 }
 
 function hasBudget({ budgetPeriod, accountPeriod = null }: Charge): boolean {

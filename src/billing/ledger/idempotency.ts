@@ -32,8 +32,9 @@ export interface EarlierAnswer extends SavedAnswer {
   charge: string
 }
 
+/** The key of a request, apart from those of other owners by their prefixes. */
 export function idempotencyKeyOf(
-  account: string,
+  { account, prefix }: { account: string; prefix: string },
   value: string | null,
   path: string,
   body: string,
@@ -43,7 +44,7 @@ export function idempotencyKeyOf(
     throw invalidRequest('Idempotency-Key', `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} characters.`)
   }
   const requestHash = new Bun.CryptoHasher('sha256').update(path).update('\n').update(body).digest('hex')
-  return { account, value, requestHash }
+  return { account, value: `${prefix}${value}`, requestHash }
 }
 
 export function claimKey(key: IdempotencyKey, chargeId: string, now: number): Condition {

@@ -14,9 +14,11 @@ import {
   addToWindow,
   closeCharge,
   correctBudget,
+  correctSpender,
   correctWindow,
   holdMore,
   insertOpen,
+  noteSpender,
   prolong,
   settleBeyond,
   settleCovered,
@@ -45,6 +47,8 @@ export interface Charge {
   budgetPeriod: string | null
   /** The period of the account's budget that the hold counts in; absent or null for an account without a budget. */
   accountPeriod?: string | null
+  /** The budget below that of the key that the hold counts in; absent or null without one. */
+  spender?: SpenderPeriod | null
   /** The set of metadata that its usage is counted by; absent or 0 for none. */
   metadataId?: number
   /** The minute that the request counts in, for a key with a token limit. */
@@ -54,9 +58,22 @@ export interface Charge {
   process?: string | null
 }
 
+/** A spender by its id, and the period of its budget. */
+export interface SpenderPeriod {
+  id: string
+  period: string
+}
+
 /** A further condition of a hold, as a guarded statement: a rate limit, a budget, an idempotency key. */
 export interface Condition extends Statement {
-  guard: 'rate' | 'concurrency' | 'budget' | 'account budget' | 'idempotency'
+  guard:
+    | 'rate'
+    | 'concurrency'
+    | 'budget'
+    | 'account budget'
+    | 'spender rate'
+    | 'spender budget'
+    | 'idempotency'
 }
 
 type HoldResult = { held: true } | { refusedBy: Condition['guard'] | 'balance' }
@@ -87,12 +104,17 @@ export async function hold(
   assert(charge.heldNano >= 0, 'a hold is not negative')
   const known = referencesOf(db).priceListId(charge.pricesJson)
   const priceList = typeof known === 'number' ? known : await known
+  // The server's function knows the limits of keys and accounts; others go along as statements.
+  const inside = conditions.filter(({ columns }) => columns)
+  const along = conditions.filter(({ columns }) => !columns)
   const statements = () => [
     holdMore(charge.account, charge.heldNano),
-    ...conditions,
+    ...inside,
     insertOpen(charge, priceList),
   ]
-  const result = await db.move(holdMovement(charge, priceList, conditions, statements, also))
+  const result = await db.move(
+    holdMovement(charge, priceList, inside, statements, [...noteSpender(charge), ...along, ...also]),
+  )
   if ('rows' in result) return { held: true }
   return { refusedBy: result.missed as Condition['guard'] | 'balance' }
 }
@@ -175,11 +197,13 @@ export async function settle(
   const row = found instanceof Promise ? await found : found
   const statements = () =>
     covered ? settleCovered(charge, settlement, row) : settleBeyond(charge, settlement, row)
-  // Where the charge is opened by the same batch, its statements come first.
-  const result =
-    first.length > 0
-      ? await db.batch([...first, ...statements(), ...also])
-      : await db.move(endMovement(charge, row, settlement, statements, also))
+  const along = covered ? [...correctSpender(charge, priceNano), ...also] : also
+  // Where the charge is opened by the same batch, its statements come first. What is paid beyond a hold is known only among
+  // them, where the budget of a spender needs it.
+  const isAlone = first.length > 0 || (!covered && charge.spender)
+  const result = isAlone
+    ? await db.batch([...first, ...statements(), ...along])
+    : await db.move(endMovement(charge, row, settlement, statements, along))
   if ('missed' in result) return undefined
   if (covered) return { paidNano: priceNano, shortfallNano: 0 }
   const paidNano = result.rows.flat().find((row) => 'amount' in row)?.amount as number
@@ -212,7 +236,8 @@ export async function release(
     ...correctBudget(charge, 0),
     ...correctWindow(charge, 0),
   ]
-  return 'rows' in (await db.move(endMovement(charge, row, NOTHING_USED, statements, also)))
+  const along = [...correctSpender(charge, 0), ...also]
+  return 'rows' in (await db.move(endMovement(charge, row, NOTHING_USED, statements, along)))
 }
 
 const NOTHING_USED = { priceNano: 0, tokens: 0 }
@@ -442,6 +467,7 @@ function chargeOfRow(row: Row): Charge {
     expiresAt: row.expires_at as number,
     budgetPeriod: row.budget_period as string | null,
     accountPeriod: row.account_period as string | null,
+    spender: row.spender ? { id: row.spender as string, period: row.spender_period as string } : null,
     metadataId: (row.metadata_id ?? 0) as number,
     windowMinute: row.window_minute as number | null,
     windowTokens: row.window_tokens as number,

@@ -1,5 +1,5 @@
 // Limits of keys: requests and tokens per minute, running requests, and budgets per day, week or month, also of the
-// whole account. They are conditions of the hold, in the same transaction, so they are exact on any number of nodes.
+// whole account and of a spender below the key. They are conditions of the hold, in the same transaction, so they are exact on any number of nodes.
 // Only a request that costs nothing, and so has no hold, may be counted separately.
 
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../contract/budgets'
@@ -9,11 +9,13 @@ import type { ErrorCode } from '../../lib/error-codes'
 import { GatewayError } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { bookOf } from './balances'
-import type { Charge, Condition, Extension } from './ledger'
+import type { Charge, Condition, Extension, SpenderPeriod } from './ledger'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 const NO_LIMIT = Number.MAX_SAFE_INTEGER
+/** The period of a budget that is never renewed. */
+const WHOLE_LIFE = 'whole'
 
 /** Limits of a key; null means unlimited. */
 export interface KeyLimits {
@@ -26,6 +28,23 @@ export interface KeyLimits {
   budgetPeriod: BudgetPeriod | null
   /** Shared by all keys of the account. */
   accountBudget: Budget | null
+  /** Whoever uses the key with narrower limits; absent for its holder. */
+  spender?: SpenderLimits | null
+}
+
+/** A token that acts for a key in a browser or as an agent, or someone whom requests of a key name. */
+export type SpenderKind = 'browser' | 'mcp' | 'user' | 'tag'
+
+/** Limits of a spender: they apply in addition to those of its key; null means none of its own. */
+export interface SpenderLimits {
+  id: string
+  kind: SpenderKind
+  /** A label, or what requests call the spender; null if it has none. */
+  name: string | null
+  requestsPerMinute: number | null
+  budgetNano: number | null
+  /** Null: the budget is for its whole life. */
+  budgetPeriod: BudgetPeriod | null
 }
 
 /** Whether the key's requests or tokens are counted by the minute. */
@@ -48,6 +67,16 @@ export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): stri
   return accountBudget && calendarPeriod(accountBudget.period, now).name
 }
 
+/** The budget of a spender that a charge counts in; null without one. */
+export function spenderPeriodOf(
+  spender: SpenderLimits | null | undefined,
+  now: number,
+): SpenderPeriod | null {
+  if (!spender || spender.budgetNano === null) return null
+  const { id, budgetPeriod } = spender
+  return { id, period: budgetPeriod === null ? WHOLE_LIFE : calendarPeriod(budgetPeriod, now).name }
+}
+
 /**
  * The periods whose budgets a charge of the past counted in: their counters are still there, whatever the limits of the key, of
  * its account and of its plan are by now. Of several the longest, which is in force for the longest time.
@@ -55,15 +84,22 @@ export function accountPeriodOf({ accountBudget }: KeyLimits, now: number): stri
 export async function countedPeriods(
   db: Db,
   { keyId, account, createdAt }: Pick<Charge, 'keyId' | 'account' | 'createdAt'>,
-): Promise<{ budgetPeriod: string | null; accountPeriod: string | null }> {
+  spenderId: string | null,
+): Promise<Pick<Charge, 'budgetPeriod' | 'accountPeriod' | 'spender'>> {
   const names = BUDGET_PERIODS.map((period) => calendarPeriod(period, createdAt).name).toReversed()
+  names.unshift(WHOLE_LIFE)
   const rows = await db.query({
-    sql: 'select key_id, period from budgets where key_id in ($1, $2) and period in ($3, $4, $5)',
-    parameters: [keyId, bookOf(account), ...names],
+    sql: 'select key_id, period from budgets where key_id in ($1, $2, $3) and period in ($4, $5, $6, $7)',
+    parameters: [keyId, bookOf(account), spenderId, ...names],
   })
   const longestOf = (owner: string) =>
     names.find((name) => rows.some(({ key_id, period }) => key_id === owner && period === name)) ?? null
-  return { budgetPeriod: longestOf(keyId), accountPeriod: longestOf(bookOf(account)) }
+  const period = spenderId === null ? null : longestOf(spenderId)
+  return {
+    budgetPeriod: longestOf(keyId),
+    accountPeriod: longestOf(bookOf(account)),
+    spender: spenderId === null || period === null ? null : { id: spenderId, period },
+  }
 }
 
 /** Conditions for a request of this key to start. */
@@ -81,10 +117,12 @@ export function conditionsOf(key: KeyLimits, charge: Charge): Condition[] {
     })
   }
   conditions.push(...budgetConditions(key, charge, charge.heldNano))
+  if (key.spender && key.spender.requestsPerMinute !== null)
+    conditions.push(countRequestOf(key.spender, charge.createdAt))
   return conditions
 }
 
-/** Conditions for an amount to be within the budgets of the key and of its account. */
+/** Conditions for an amount to be within the budgets of the key, of its account and of the spender. */
 function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): Condition[] {
   const { budgetPeriod, accountPeriod = null } = charge
   const conditions: Condition[] = []
@@ -102,6 +140,11 @@ function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): C
       guard: 'account budget',
       columns: { most_of_account: most },
     })
+  }
+  const { spender } = charge
+  if (spender && key.spender && key.spender.budgetNano !== null) {
+    const statement = countBudget(spender.id, spender.period, amountNano, key.spender.budgetNano)
+    conditions.push({ ...statement, guard: 'spender budget' })
   }
   return conditions
 }
@@ -132,6 +175,13 @@ export async function refusalOf(
     const owner = bookOf(charge.account)
     return budgetSpent(db, { ...key.accountBudget, owner, whose: 'the account' }, charge, isStep, now)
   }
+  const { spender } = key
+  if (name === 'spender budget' && spender) {
+    const budget = { amountNano: Number(spender.budgetNano), period: spender.budgetPeriod }
+    return budgetSpent(db, { ...budget, owner: spender.id, whose: spenderText(spender) }, charge, isStep, now)
+  }
+  if (name === 'spender rate' && spender)
+    return tooFast(db, { ...spender, tokensPerMinute: null }, now, spenderText(spender))
   return tooFast(db, key, now)
 }
 
@@ -152,12 +202,21 @@ export async function countFreeRequest(db: Db, key: KeyLimits, now: number): Pro
     throw await tooFast(db, key, now)
 }
 
-async function tooFast(db: Db, key: KeyLimits, now: number): Promise<GatewayError> {
+/** How errors name a spender. */
+function spenderText({ kind, name }: SpenderLimits): string {
+  return kind === 'browser' || kind === 'mcp' ? 'this token' : `${kind} \`${name}\``
+}
+
+/** Limits of a minute. */
+type MinuteLimits = Pick<KeyLimits, 'id' | 'requestsPerMinute' | 'tokensPerMinute'>
+
+async function tooFast(db: Db, key: MinuteLimits, now: number, whose = 'this key'): Promise<GatewayError> {
   const { requests, tokens } = await countedIn(db, key, Math.floor(now / MINUTE_MS))
   const byRequests = key.requestsPerMinute !== null && requests >= key.requestsPerMinute
   const limit = byRequests ? `${key.requestsPerMinute} requests` : `${key.tokensPerMinute} tokens`
   const seconds = secondsToNextMinute(now)
-  return tooMany('Throttling.RateQuota', `This key may use ${limit} a minute. Try again in ${seconds} s.`, {
+  const who = `${whose.charAt(0).toUpperCase()}${whose.slice(1)}`
+  return tooMany('Throttling.RateQuota', `${who} may use ${limit} a minute. Try again in ${seconds} s.`, {
     'retry-after': String(seconds),
     ...rateHeaders(key, requests, tokens, now),
   })
@@ -176,7 +235,7 @@ export async function rateHeadersOf(db: Db, key: KeyLimits, now: number): Promis
 
 async function countedIn(
   db: Db,
-  key: KeyLimits,
+  key: MinuteLimits,
   windowMinute: number,
 ): Promise<{ requests: number; tokens: number }> {
   const rows = await db.query({
@@ -212,7 +271,7 @@ export function calendarPeriod(period: BudgetPeriod | null, now: number): Calend
   return { name: `week ${name(monday, 10)}`, beginsAt: monday, endsAt: monday + 7 * DAY_MS }
 }
 
-function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Condition {
+function countRequest(key: MinuteLimits, charge: Pick<Charge, 'windowMinute' | 'windowTokens'>): Condition {
   const [mostRequests, mostTokens] = [key.requestsPerMinute ?? NO_LIMIT, key.tokensPerMinute ?? NO_LIMIT]
   return {
     // Tokens are accepted while the minute has any left, so that a request larger than the limit is not refused for
@@ -226,7 +285,15 @@ function countRequest(key: KeyLimits, charge: Pick<Charge, 'windowMinute' | 'win
   }
 }
 
-/** Commits an amount in the budget of a key by its id, or of an account by its book. */
+/** Counts a request in the minute of a spender. */
+function countRequestOf({ id, requestsPerMinute }: SpenderLimits, now: number): Condition {
+  const limits = { id, requestsPerMinute, tokensPerMinute: null }
+  const counted = { windowMinute: Math.floor(now / MINUTE_MS), windowTokens: 0 }
+  const { sql, parameters = [] } = countRequest(limits, counted)
+  return { sql, parameters, guard: 'spender rate' }
+}
+
+/** Commits an amount in the budget of a key or a spender by its id, or of an account by its book. */
 function countBudget(owner: string, period: string, amountNano: number, mostNano: number): Statement {
   return {
     sql: `insert into budgets (key_id, period, committed)
@@ -237,15 +304,16 @@ function countBudget(owner: string, period: string, amountNano: number, mostNano
   }
 }
 
-/** Nano-dollars that the budgets of a key and of its account have left for a charge; Infinity without a budget. */
+/** Nano-dollars that the budgets of a key, its account and a spender have left for a charge; Infinity without a budget. */
 export async function budgetLeftNano(
   db: Db,
-  { budgetNano, accountBudget }: KeyLimits,
-  { account, keyId, budgetPeriod, accountPeriod = null }: Charge,
+  { budgetNano, accountBudget, spender: limits }: KeyLimits,
+  { account, keyId, budgetPeriod, accountPeriod = null, spender }: Charge,
 ): Promise<number> {
   const left = await Promise.all([
     leftOf(db, keyId, budgetPeriod, budgetNano),
     leftOf(db, bookOf(account), accountPeriod, accountBudget?.amountNano ?? null),
+    spender ? leftOf(db, spender.id, spender.period, limits?.budgetNano ?? null) : Number.POSITIVE_INFINITY,
   ])
   return Math.min(...left)
 }
@@ -260,7 +328,7 @@ async function leftOf(
   return Math.max(0, mostNano - (await committedNano(db, owner, period)))
 }
 
-/** Nano-dollars that are spent or held in a period, by a key by its id, or by an account by its book. */
+/** Nano-dollars that are spent or held in a period, by a key or a spender by its id, or by an account by its book. */
 export async function committedNano(db: Db, owner: string, period: string): Promise<number> {
   const rows = await db.query({
     sql: 'select committed from budgets where key_id = $1 and period = $2',
@@ -269,36 +337,61 @@ export async function committedNano(db: Db, owner: string, period: string): Prom
   return Number(rows[0]?.committed ?? 0)
 }
 
+/** A budget with its owner: a key or a spender by its id, or an account by its book. Without a period it is never renewed. */
+interface SpentBudget {
+  owner: string
+  whose: string
+  amountNano: number
+  period: BudgetPeriod | null
+}
+
 async function budgetSpent(
   db: Db,
-  { owner, whose, amountNano, period }: Budget & { owner: string; whose: string },
+  { owner, whose, amountNano, period }: SpentBudget,
   charge: Charge,
   isStep: boolean,
   now: number,
 ): Promise<GatewayError> {
-  const ofKey = owner === charge.keyId
-  const [running] = await db.query({
-    sql: ofKey
-      ? `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
-          where key_id = $1 and budget_period = $2`
-      : `select cast(coalesce(sum(held), 0) as bigint) as running from open_charges
-          where account = $1 and account_period = $2`,
-    parameters: ofKey ? [charge.keyId, charge.budgetPeriod] : [charge.account, charge.accountPeriod ?? null],
-  })
-  const { name, endsAt } = calendarPeriod(period, now)
+  const [running] = await db.query(runningIn(owner, charge))
+  const current = period && calendarPeriod(period, now)
   const runningNano = Number(running?.running ?? 0)
-  const leftNano = Math.max(0, amountNano - (await committedNano(db, owner, name)))
+  const leftNano = Math.max(0, amountNano - (await committedNano(db, owner, current?.name ?? WHOLE_LIFE)))
   const inFlight = leftNano + runningNano >= charge.heldNano
-  const left = `${describeNeed({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)} a ${period} has $${formatUsd(leftNano)} left`
+  const each = period ? ` a ${period}` : ''
+  const left = `${describeNeed({ heldNano: charge.heldNano, isStep })}; ${whose}'s budget of $${formatUsd(amountNano)}${each} has $${formatUsd(leftNano)} left`
   if (inFlight) return inFlightOnly(left, runningNano)
-  return tooLittle('budget_exceeded', `${left}. It is renewed at ${new Date(endsAt).toISOString()}.`)
+  const renewal = current
+    ? `It is renewed at ${new Date(current.endsAt).toISOString()}.`
+    : 'It is not renewed.'
+  return tooLittle('budget_exceeded', `${left}. ${renewal}`)
+}
+
+/** The query of what running requests hold of the budget that a charge counts in for an owner. */
+function runningIn(
+  owner: string,
+  { account, keyId, budgetPeriod, accountPeriod = null, spender }: Charge,
+): Statement {
+  const sum = 'select cast(coalesce(sum(held), 0) as bigint) as running from open_charges'
+  if (owner === keyId)
+    return { sql: `${sum} where key_id = $1 and budget_period = $2`, parameters: [keyId, budgetPeriod] }
+  if (owner === spender?.id)
+    return {
+      sql: `${sum} where key_id = $1 and spender = $2 and spender_period = $3`,
+      parameters: [keyId, spender.id, spender.period],
+    }
+  return { sql: `${sum} where account = $1 and account_period = $2`, parameters: [account, accountPeriod] }
 }
 
 function tooMany(code: ErrorCode, message: string, headers: Record<string, string>): GatewayError {
   return new GatewayError(429, { code, message, headers })
 }
 
-function rateHeaders(key: KeyLimits, requests: number, tokens: number, now: number): Record<string, string> {
+function rateHeaders(
+  key: MinuteLimits,
+  requests: number,
+  tokens: number,
+  now: number,
+): Record<string, string> {
   const headers: Record<string, string> = {}
   const add = (kind: string, limit: number | null, used: number) => {
     if (limit === null) return

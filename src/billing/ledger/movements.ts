@@ -22,7 +22,7 @@ function columnsOf(charge: Charge): Columns {
   return columns
 }
 
-/** The movement that opens a charge. Conditions that are no columns are met by their statements. */
+/** The movement that opens a charge, with conditions that the server's function knows. */
 export function holdMovement(
   charge: Charge,
   priceList: number,
@@ -38,8 +38,7 @@ export function holdMovement(
     expires_at: charge.expiresAt,
   }
   for (const condition of conditions) Object.assign(columns, condition.columns)
-  const kind = conditions.every((condition) => condition.columns) ? 'hold' : 'other'
-  return { kind, account: charge.account, columns, statements, also }
+  return { kind: 'hold', account: charge.account, columns, statements, also }
 }
 
 /** The movement that ends a charge. What goes along and has columns is made by the server's function too. */

@@ -6,6 +6,7 @@ import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
+import { SPENDERS } from './spenders'
 import type { Step } from './step'
 
 /** The number of steps of builds before 1.0, which are gone: `TABLES` is the schema after the last of them. */
@@ -31,4 +32,5 @@ export const migrations: readonly Step[] = [
   CHARGE_QUANTITIES,
   SIGN_IN,
   SEALED_MONTHS,
+  SPENDERS,
 ]

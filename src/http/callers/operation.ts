@@ -45,7 +45,11 @@ export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld,
 /** The database for one change of a key by its holder, with the entry in the audit trail. */
 export type Recorded = (
   key: Key,
-  action: 'key.roll' | 'key.roll_webhook',
+  change: {
+    action: 'key.roll' | 'key.roll_webhook' | 'token.create' | 'token.revoke'
+    before?: object
+    after?: object
+  },
   from: { requestId: string; request: Request },
 ) => Db
 
@@ -68,6 +72,8 @@ export interface CallerOperation extends ApiOperation {
   aliases?: readonly string[]
   /** Whether a request needs a key. Default: it does. */
   access?: 'optional key' | 'no key'
+  /** Whether a token may ask in place of its key. */
+  forTokens?: boolean
   /** Whether a key may ask that is paused, or whose account rests. */
   mayRest?: boolean
   /** Whether no cache may keep the answer. */

@@ -2,6 +2,7 @@
 // is known, nor send an error in the wrong form.
 
 import { Elysia, NotFoundError } from 'elysia'
+import { ALL_TOKENS } from '../../accounts/authenticator'
 import type { Key } from '../../accounts/keys'
 import { checkBody, readQuery } from '../../api-operation/values'
 import { countFreeRequest } from '../../billing/ledger/limits'
@@ -94,16 +95,17 @@ async function run(
 
 async function keyOf(
   { authenticator, config }: CallerWorld,
-  { access, mayRest = false }: CallerOperation,
+  { access, mayRest = false, forTokens = false }: CallerOperation,
   { request, listener, dialect }: Pick<CallerContext, 'request' | 'listener' | 'dialect'>,
 ): Promise<Key | undefined> {
   if (access === 'no key') return undefined
   const authorization = authorizationOf(request, config, dialect)
   if (access === 'optional key' && authorization === null) return undefined
   const clientAddress = clientAddressOf(request, listener, config)
+  const tokens = forTokens ? ALL_TOKENS : []
   return mayRest
-    ? authenticator.identify(authorization, clientAddress)
-    : authenticator.authenticate(authorization, clientAddress)
+    ? authenticator.identify(authorization, clientAddress, tokens)
+    : authenticator.authenticate(authorization, clientAddress, tokens)
 }
 
 async function readBody(

@@ -75,7 +75,7 @@ export function mcpRoutes(
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = keyHeaderOf(request.headers, world.config, 'openai')
     const caller = callerOf(request, listener, world.config)
-    const key = await world.authenticator.authenticate(authorization, caller.clientAddress)
+    const key = await world.authenticator.authenticate(authorization, caller.clientAddress, ['mcp'])
     const bytes = await bodies.read(request, 'mcp', () => disableTimeout(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()

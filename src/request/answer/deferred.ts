@@ -39,6 +39,7 @@ export function deferredTask(
     operation: operation.name,
     account: key.account,
     keyId: key.id,
+    spenderId: key.spender?.id ?? null,
     model: model.id,
     upstream: model.upstream.name,
     charge: charge.id,

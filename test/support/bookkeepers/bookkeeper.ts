@@ -34,7 +34,7 @@ interface Bookkeeper {
   expire(now: number): number
   credit(account: string, amount: number): void
   adjust(account: string, amount: number): boolean
-  /** `key period` and `account:name period` to what is committed in it. */
+  /** `key period`, `account:name period` and `spender period` to what is committed in it. */
   budgets: Map<string, number>
   /** `key minute` to the requests and tokens in it. */
   windows: Map<string, { requests: number; tokens: number }>
@@ -62,7 +62,7 @@ export function createBookkeeper(): Bookkeeper {
       ({ keyId, expiresAt }) => keyId === charge.keyId && expiresAt > charge.createdAt,
     )
     if (running.length >= (key.concurrency ?? Infinity)) return 'concurrency'
-    return overBudget(budgets, charge, key, charge.heldNano)
+    return overBudget(budgets, charge, key, charge.heldNano) ?? overRate(windows, charge, key)
   }
 
   const count = (charge: Charge, requests: number, tokens: number, committed: number) =>
@@ -96,6 +96,7 @@ export function createBookkeeper(): Bookkeeper {
       book.held += charge.heldNano
       book.open.set(charge.id, charge)
       count(charge, 1, charge.windowTokens, charge.heldNano)
+      countSpender(windows, charge, key)
       return { held: true }
     },
     extend(charge, key, amount, tokens) {
@@ -141,7 +142,7 @@ export function createBookkeeper(): Bookkeeper {
   }
 }
 
-/** The budget that an amount would exceed: that of the key, or that of its account. */
+/** The budget that an amount would exceed: that of the key, of its account, or of a spender. */
 function overBudget(
   budgets: Map<string, number>,
   charge: Charge,
@@ -152,7 +153,28 @@ function overBudget(
   const isOver = (name: string, most = Infinity) => (budgets.get(name) ?? 0) + amount > most
   if (isOver(`${keyId} ${budgetPeriod}`, key.budgetNano ?? Infinity)) return 'budget'
   const most = key.accountBudget?.amountNano
-  return isOver(`account:${account} ${accountPeriod}`, most) ? 'account budget' : undefined
+  if (isOver(`account:${account} ${accountPeriod}`, most)) return 'account budget'
+  const { spender } = charge
+  if (!spender) return undefined
+  const mostOfSpender = key.spender?.budgetNano ?? Infinity
+  return isOver(`${spender.id} ${spender.period}`, mostOfSpender) ? 'spender budget' : undefined
+}
+
+/** Whether the spender of a key has had all its requests of a minute. */
+function overRate(windows: Bookkeeper['windows'], charge: Charge, { spender }: Key): string | undefined {
+  if (!spender) return undefined
+  const used = windows.get(minuteOf(spender.id, charge))?.requests ?? 0
+  return used >= (spender.requestsPerMinute ?? Infinity) ? 'spender rate' : undefined
+}
+
+function countSpender(windows: Bookkeeper['windows'], charge: Charge, { spender }: Key): void {
+  if (!spender || spender.requestsPerMinute === null) return
+  const name = minuteOf(spender.id, charge)
+  windows.set(name, { requests: (windows.get(name)?.requests ?? 0) + 1, tokens: 0 })
+}
+
+function minuteOf(spender: string, { createdAt }: Charge): string {
+  return `${spender} ${Math.floor(createdAt / 60_000)}`
 }
 
 function emptySheet(): Sheet {
@@ -162,7 +184,7 @@ function emptySheet(): Sheet {
 /** Adds to the counters of the charge's key. */
 function addToCounters(
   { budgets, windows }: Pick<Bookkeeper, 'budgets' | 'windows'>,
-  { account, keyId, windowMinute, budgetPeriod, accountPeriod }: Charge,
+  { account, keyId, windowMinute, budgetPeriod, accountPeriod, spender }: Charge,
   more: { requests: number; tokens: number; committed: number },
 ): void {
   if (windowMinute !== null) {
@@ -173,4 +195,5 @@ function addToCounters(
   const add = (name: string) => budgets.set(name, (budgets.get(name) ?? 0) + more.committed)
   if (budgetPeriod !== null) add(`${keyId} ${budgetPeriod}`)
   if (accountPeriod) add(`account:${account} ${accountPeriod}`)
+  if (spender) add(`${spender.id} ${spender.period}`)
 }

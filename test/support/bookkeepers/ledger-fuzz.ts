@@ -18,7 +18,7 @@ import { conditionsOf, conditionsToExtend } from '../../../src/billing/ledger/li
 import { audit } from '../../../src/billing/proofs/audit'
 import { createCodes, makeCode, redeemCode } from '../../../src/billing/selling/codes'
 import type { Db } from '../../../src/db/db'
-import { countersOf, makeCharge, makeKey, makeSettlement } from '../databases/ledger-rows'
+import { countersOf, makeCharge, makeKey, makeSettlement, makeSpender } from '../databases/ledger-rows'
 import type { Random } from '../random'
 import { createBookkeeper, type Sheet } from './bookkeeper'
 
@@ -180,6 +180,7 @@ async function performStep({ what, expected, run }: Step, seen: Map<string, numb
 function keyOf(index: number): Key {
   const limited = index % 4 === 0
   const budgeted = limited && index % 3 > 0
+  const spends = index % 4 === 2
   return makeKey({
     id: `key-${index}`,
     account: `account-${index}`,
@@ -190,6 +191,14 @@ function keyOf(index: number): Key {
     budgetPeriod: budgeted ? (index % 3 === 1 ? 'day' : 'month') : null,
     accountBudget:
       index % 4 === 1 ? { amountNano: 100_000_000_000, period: index % 3 ? 'day' : 'week' } : null,
+    spender: spends
+      ? makeSpender({
+          id: `spender-${index}`,
+          budgetNano: 100_000_000_000,
+          budgetPeriod: index % 3 ? 'day' : null,
+          requestsPerMinute: index % 8 === 2 ? 6 : null,
+        })
+      : null,
   })
 }
 

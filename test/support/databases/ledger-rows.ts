@@ -2,6 +2,7 @@
 
 import { expect } from 'bun:test'
 import { type Key, unlimited } from '../../../src/accounts/keys'
+import type { Spender } from '../../../src/accounts/spenders'
 import {
   type LedgerEntry,
   type LedgerPeriod,
@@ -13,6 +14,7 @@ import {
   accountPeriodOf,
   budgetPeriodOf,
   isCounted,
+  spenderPeriodOf,
   windowMinuteOf,
 } from '../../../src/billing/ledger/limits'
 import type { Db } from '../../../src/db/db'
@@ -69,11 +71,31 @@ export function makeKey(fields: Partial<Key> = {}): Key {
   }
 }
 
+/** A token without limits. */
+export function makeSpender(fields: Partial<Spender> = {}): Spender {
+  return {
+    id: 'tok-1',
+    keyId: 'key-1',
+    kind: 'browser',
+    name: null,
+    hint: '',
+    models: null,
+    requestsPerMinute: null,
+    budgetNano: null,
+    budgetPeriod: null,
+    expiresAt: null,
+    endedAt: null,
+    createdAt: START,
+    ...fields,
+  }
+}
+
 /** The fields of a charge that say which of its key's limits it counts in. */
 export function countersOf(key: Key, tokens: number, now: number) {
   return {
     budgetPeriod: budgetPeriodOf(key, now),
     accountPeriod: accountPeriodOf(key, now),
+    spender: spenderPeriodOf(key.spender, now),
     windowMinute: windowMinuteOf(key, now),
     windowTokens: isCounted(key) ? tokens : 0,
   }

@@ -21,6 +21,7 @@ export function makeTask(fields: Partial<NewTask> & Pick<NewTask, 'createdAt'>):
     operation: 'video',
     account: 'alice',
     keyId: 'key-1',
+    spenderId: null,
     model: 'vidw2.6-t2v',
     upstream: 'dashscope',
     charge: `task-charge-${number}`,

@@ -20,6 +20,7 @@ const models = openOperation(
 )({
   ...ofSpeech,
   id: 'listSpeechModels',
+  forTokens: true,
   endpoint: 'GET /v1/audio/models',
   summary: 'The models that speak: those that the key may use, or all without a key',
   run: async (asked) => ({ models: speakingOf(asked).map(({ id }) => ({ id, name: id })) }),
@@ -30,6 +31,7 @@ const voices = openOperation(
 )({
   ...ofSpeech,
   id: 'listVoices',
+  forTokens: true,
   endpoint: 'GET /v1/audio/voices',
   summary: 'The voices of these models',
   async run(asked) {

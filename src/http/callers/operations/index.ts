@@ -14,6 +14,7 @@ import { quoteOperations } from './quotes'
 import { ownReceiptOperations } from './receipts'
 import { responseOperations } from './responses'
 import { ownTaskOperations } from './tasks'
+import { tokenOperations } from './tokens'
 import { videoTaskOperations } from './video-task'
 import { videoOperations } from './videos'
 
@@ -32,6 +33,7 @@ const operations = [
   ...ownTaskOperations,
   ...quoteOperations,
   ...ownSecretOperations,
+  ...tokenOperations,
   ...otherGatewayOperations,
 ]
 

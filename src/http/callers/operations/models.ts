@@ -175,6 +175,7 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList, Con
     },
   ],
   id: 'listModels',
+  forTokens: true,
   endpoint: 'GET /v1/models',
   summary: 'The models that this key may use',
   query: ListQuery,
@@ -195,6 +196,7 @@ const listModels = callerOperation(Type.Union([ModelList, MessagesModelList, Con
 const getModel = callerOperation(Type.Union([Model, MessagesModel, ContentsModel]))({
   ...ofModels,
   id: 'getModel',
+  forTokens: true,
   endpoint: 'GET /v1/models/{+id}',
   ...oneModel,
   summary: 'One model',
@@ -210,6 +212,7 @@ const getModel = callerOperation(Type.Union([Model, MessagesModel, ContentsModel
 const listContentsModels = callerOperation(ContentsModelList)({
   ...inContents,
   id: 'listContentsModels',
+  forTokens: true,
   endpoint: 'GET /v1beta/models',
   summary: 'The models that this key may use, in the form of clients of `generateContent`',
   query: Type.Object(contentsQuery),
@@ -224,6 +227,7 @@ const listContentsModels = callerOperation(ContentsModelList)({
 const getContentsModel = callerOperation(ContentsModel)({
   ...inContents,
   id: 'getContentsModel',
+  forTokens: true,
   endpoint: 'GET /v1beta/models/{+id}',
   ...oneModel,
   summary: 'One model, in the form of clients of `generateContent`',

@@ -202,6 +202,7 @@ const prices = callerOperation(
 )({
   ...ownKey,
   id: 'getPrices',
+  forTokens: true,
   endpoint: 'GET /v1/prices',
   summary: 'Prices of the models that this key may use',
   async run({ world: { catalogue }, key }) {

@@ -17,7 +17,7 @@ const roll = callerOperation(Type.Object({ object: Type.Literal('key_secret'), n
   isPrivate: true,
   async run({ world, key, request, requestId, recorded }) {
     const asking = authorizationOf(request, world.config, 'openai')
-    const db = recorded(key, 'key.roll', { requestId, request })
+    const db = recorded(key, { action: 'key.roll' }, { requestId, request })
     const session = asking instanceof SessionToken ? asking : undefined
     const secret = await giveNewSecret(db, key, world, session)
     return { object: 'key_secret', name: key.name, key: secret }
@@ -38,7 +38,7 @@ const rollWebhook = callerOperation(
   summary: 'Replace the secret that signs the webhooks of this key. The old one signs too for a day',
   isPrivate: true,
   async run({ world, key, request, requestId, recorded }) {
-    const db = recorded(key, 'key.roll_webhook', { requestId, request })
+    const db = recorded(key, { action: 'key.roll_webhook' }, { requestId, request })
     const { secret, oldUntil } = await giveNewWebhookSecret(db, key, world)
     return { object: 'webhook_secret', name: key.name, webhook_secret: secret, old_until: isoTime(oldUntil) }
   },

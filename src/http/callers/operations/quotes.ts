@@ -72,6 +72,7 @@ const quote = callerOperation(
   }),
 )({
   id: 'createQuote',
+  forTokens: true,
   endpoint: 'POST /v1/quotes',
   tag: 'Keys',
   summary: 'The most that a request can cost, before it is sent',

@@ -10,7 +10,7 @@ import { GatewayError } from '../../../lib/errors'
 import { waitOfRequest } from '../../../lib/waiting'
 import { jsonAnswer, wholeAnswer } from '../../../request/stream/paced-body'
 import { deleteTaskOf } from '../../../tasks/delete'
-import { findTask } from '../../../tasks/find'
+import { findTaskFor } from '../../../tasks/find'
 import { orderCancel } from '../../../tasks/orders'
 import { jsonOf, resultOf, showWithResult } from '../../../tasks/result'
 import { isDeferred, type Task } from '../../../tasks/task'
@@ -33,7 +33,7 @@ type Asked = Pick<CallerContext, 'world' | 'key' | 'params' | 'request' | 'liste
 /** The task that a request names, once it has ended or the wait of the caller is over. Throws 404. */
 async function waitedFor({ world, key, params: { id = '' }, request, listener }: Asked): Promise<Task> {
   const find = async () => {
-    const task = await findTask(world.db, key.account, knownId(id))
+    const task = await findTaskFor(world.db, key, knownId(id))
     if (task && (task.keyId === key.id || isDeferred(task))) return task
     throw notOfKey('task', id)
   }
@@ -56,6 +56,7 @@ async function deferredOf(asked: Asked): Promise<Task> {
 const show = callerOperation(ownTask.schema)({
   ...ofTask,
   id: 'getOwnTask',
+  forTokens: true,
   endpoint: 'GET /v1/tasks/{id}',
   summary: 'A task of this key, with its result and what is held or paid for it',
   params: { id: 'The id of the task, or that of the vendor.' },
@@ -73,6 +74,7 @@ const show = callerOperation(ownTask.schema)({
 const result = callerOperation(Type.Unsafe<Response>())({
   ...ofTask,
   id: 'getTaskResult',
+  forTokens: true,
   endpoint: 'GET /v1/tasks/{id}/result',
   summary: 'The answer of a request that was answered later, as it would have been sent at once',
   parameters: [range, ...waiting],
@@ -146,6 +148,7 @@ const image = callerOperation(shared('ImageTask'))({
   ...ofTask,
   tag: 'Images',
   id: 'getImageTask',
+  forTokens: true,
   endpoint: 'GET /v1/images/tasks/{id}',
   summary: 'A task of images, for clients of other gateways',
   parameters: waiting,

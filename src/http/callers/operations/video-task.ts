@@ -19,16 +19,17 @@ const show = callerOperation(shared('VideoTask'))({
   tag: 'Video',
   summary: 'How a video task stands',
   isMarked: true,
+  forTokens: true,
   parameters: waiting,
   answers: 'The task in the form of its vendor, with these fields beside.',
   missing: taskNotFound('task_1'),
-  async run({ world, key: { account }, params: { id = '' }, request, listener }) {
-    const task = await requireTask(world.db, account, id)
+  async run({ world, key, params: { id = '' }, request, listener }) {
+    const task = await requireTask(world.db, key, id)
     const waitMs = waitOfRequest(request.url, request.headers.get('prefer'))
     if (waitMs > 0) disableTimeout(listener, request)
     const leaves = () => request.signal.aborted
     const ended =
-      waitMs > 0 && (await waitForTask(world, task.id, account, world.monotonic() + waitMs, leaves))
+      waitMs > 0 && (await waitForTask(world, task.id, key.account, world.monotonic() + waitMs, leaves))
     return wholeAnswer(world.backlog, ended ? ended.body : showTask(task), {
       headers: { 'content-type': 'application/json' },
     })

@@ -65,14 +65,15 @@ const listVideos = callerOperation(VideoList)({
 const show = callerOperation(shared('Video'))({
   ...ofVideo,
   id: 'getVideo',
+  forTokens: true,
   endpoint: 'GET /v1/videos/{id}',
   summary: 'One video task in these words',
   description:
     'By the `request_id` that the answer to a submit has for some models, the task in the words of their vendor, for its own clients.',
   answers: 'The task.',
   furtherAnswers: { '202': { description: 'The task in the words of its vendor, while it runs.' } },
-  async run({ world, key: { account }, params: { id = '' } }) {
-    const task = await requireTask(world.db, account, id)
+  async run({ world, key, params: { id = '' } }) {
+    const task = await requireTask(world.db, key, id)
     const model = id === task.upstreamId ? modelOf(world.catalogue, task) : undefined
     const own = model && taskOf(model.family)?.ownForm?.shown(id, JSON.parse(showTask(task)))
     return own ? Response.json(own.body, { status: own.status }) : videoOfTask(task)
@@ -92,8 +93,8 @@ const remove = callerOperation(
   summary: 'Delete a video task with its kept results; what runs is stopped first, if its vendor can',
   answers: 'It is deleted.',
   errors: ['running'],
-  async run({ world, key: { account }, params: { id = '' }, request, listener }) {
-    const task = await requireTask(world.db, account, id)
+  async run({ world, key, params: { id = '' }, request, listener }) {
+    const task = await requireTask(world.db, key, id)
     // Its vendor may take a while to stop it.
     disableTimeout(listener, request)
     await deleteTaskOf(world, task, () => request.signal.aborted)
@@ -104,14 +105,15 @@ const remove = callerOperation(
 const content = callerOperation(Type.Unsafe<Response>())({
   ...ofVideo,
   id: 'getVideoContent',
+  forTokens: true,
   endpoint: 'GET /v1/videos/{id}/content',
   summary: 'The bytes of a finished video',
   query: Type.Object({ variant: OneOf(['video'], { default: 'video', description: 'There is one.' }) }),
   parameters: [range],
   furtherAnswers: fileAnswers('video/mp4'),
   errors: ['notReady', 'vendor'],
-  async run({ world, key: { account }, params: { id = '' }, request, requestId }) {
-    return sendVideo(world, await requireTask(world.db, account, id), request, requestId)
+  async run({ world, key, params: { id = '' }, request, requestId }) {
+    return sendVideo(world, await requireTask(world.db, key, id), request, requestId)
   },
 })
 

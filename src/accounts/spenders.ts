@@ -1,0 +1,131 @@
+// Spenders: whoever spends on behalf of a key, with limits of its own below those of the key. A token is a spender with a
+// secret, of which only the SHA-256 is stored. It must never be able to do more than its key.
+
+import type { SpenderLimits } from '../billing/ledger/limits'
+import type { BudgetPeriod } from '../contract/budgets'
+import { Conditions } from '../db/conditions'
+import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { listOfColumn, listText } from '../db/list-column'
+
+export interface Spender extends SpenderLimits {
+  keyId: string
+  /** Ids of the models that it may use of those of its key; null means all of them. */
+  models: string[] | null
+  /** The first and last characters of a token's secret; null for who has none. */
+  hint: string | null
+  expiresAt: number | null
+  /** When a token was revoked; null while it may be used. */
+  endedAt: number | null
+  createdAt: number
+}
+
+/** A token that is to be stored, with the hash of its secret. */
+export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; hash: string }
+
+/** Most tokens of a key that may be used at a time. */
+export const MOST_TOKENS = 10_000
+/** How long a token is listed after its end, in milliseconds. */
+const LISTED_MS = 86_400_000
+/** Tokens that are forgotten at a time. */
+const FORGOTTEN_MOST = 1_000
+
+/** Stores a token. False if its key has too many, or was revoked meanwhile. */
+export async function createToken(db: Db, token: NewToken): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `insert into spenders (id, key_id, kind, name, hash, hint, models, requests_per_minute, budget, budget_period,
+          expires_at, created_at)
+        select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as text),
+          cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as text), cast($11 as bigint),
+          cast($12 as bigint)
+        where exists (select 1 from keys where id = $2 and revoked_at is null)
+          and (select count(*) from spenders where key_id = $2 and ended_at is null
+            and (expires_at is null or expires_at > $12)) < ${MOST_TOKENS}`,
+      parameters: [
+        token.id,
+        token.keyId,
+        token.kind,
+        token.name,
+        token.hash,
+        token.hint,
+        listText(token.models),
+        token.requestsPerMinute,
+        token.budgetNano,
+        token.budgetPeriod,
+        token.expiresAt,
+        token.createdAt,
+      ],
+      guard: true,
+    },
+  ])
+}
+
+export async function findSpender(db: Db, id: string): Promise<Spender | undefined> {
+  const [row] = await db.query({ sql: 'select * from spenders where id = $1', parameters: [id] })
+  return row && spenderOfRow(row)
+}
+
+/** The token with a secret, by its hash. */
+export async function findTokenByHash(db: Db, hash: string): Promise<Spender | undefined> {
+  const [row] = await db.query({ sql: 'select * from spenders where hash = $1', parameters: [hash] })
+  return row && spenderOfRow(row)
+}
+
+/** Spenders, newest first, after one of them. */
+export async function listSpenders(
+  db: Db,
+  { keyId, after, limit }: { keyId?: string | undefined; after?: string | undefined; limit: number },
+): Promise<Spender[]> {
+  const list = new Conditions().where('key_id = ?', keyId).where('id < ?', after)
+  const rows = await db.query({
+    sql: `select * from spenders ${list.sql} order by id desc limit ${list.place(limit)}`,
+    parameters: list.parameters,
+  })
+  return rows.map(spenderOfRow)
+}
+
+/** Refuses a token permanently. False if it was revoked before. */
+export async function revokeToken(db: Db, id: string, now: number): Promise<boolean> {
+  return tryApply(db, [
+    {
+      sql: `update spenders set ended_at = $2 where id = $1 and ended_at is null and kind in ('browser', 'mcp')`,
+      parameters: [id, now],
+      guard: true,
+    },
+  ])
+}
+
+/** The statement that refuses all tokens of a key permanently. */
+export function revokeTokensOf(keyId: string, now: number): Statement {
+  return {
+    sql: `update spenders set ended_at = $2 where key_id = $1 and ended_at is null and kind in ('browser', 'mcp')`,
+    parameters: [keyId, now],
+  }
+}
+
+/** Statements that delete tokens whose end is long past, with their budgets. Their charges stay those of the key. */
+export function forgetTokens(now: number): Statement[] {
+  const past = `select id from spenders where expires_at < $1 order by expires_at limit ${FORGOTTEN_MOST}`
+  const parameters = [now - LISTED_MS]
+  return [
+    { sql: `delete from budgets where key_id in (${past})`, parameters },
+    { sql: `delete from spenders where id in (${past})`, parameters },
+  ]
+}
+
+function spenderOfRow(row: Row): Spender {
+  return {
+    id: row.id as string,
+    keyId: row.key_id as string,
+    kind: row.kind as Spender['kind'],
+    name: row.name as string | null,
+    hint: row.hint as string | null,
+    models: listOfColumn(row.models),
+    requestsPerMinute: row.requests_per_minute as number | null,
+    budgetNano: row.budget as number | null,
+    budgetPeriod: row.budget_period as BudgetPeriod | null,
+    expiresAt: row.expires_at as number | null,
+    endedAt: row.ended_at as number | null,
+    createdAt: row.created_at as number,
+  }
+}

@@ -1,4 +1,4 @@
-// gateway events: what operators are told of, what was sent to whom, and a try of the recipients. An address or a secret of
+// gateway events: notifications of operators, what was sent to whom, and a test of the recipients. An address or a secret of
 // a recipient must never be shown.
 
 import { defineCommand } from 'citty'
@@ -144,7 +144,7 @@ async function tryHere(flags: SettingsFlags, recipient: string | undefined) {
   return results
 }
 
-/** Has a gateway somewhere else send, as it sends what it has to tell. */
+/** Has a remote gateway send, as it sends its notifications. */
 async function tryThere(gateway: Gateway, recipient: string | undefined) {
   // Of a recipient it shows the name alone.
   const config = (await gateway.call('getConfiguration')) as Pick<Config, 'events'>

@@ -47,7 +47,7 @@ interface Source {
 }
 
 /**
- * Compares what was found with what is here. `source` tells two gateways of one kind apart. An account of an equal name that did
+ * Compares what was found with what is here. `source` distinguishes two gateways of one kind. An account of an equal name that did
  * not come from this source stays as it is, unless `isMerging`: it may be another customer's money. Nothing is changed.
  */
 export async function planImport(

@@ -15,7 +15,7 @@ export interface ControlHandlers {
   compare(): Promise<Reloaded>
   reload(by: string | null): Promise<Reloaded>
   /**
-   * Gives way to a newer process, which serves already; resolves when that one may open its own channel. `isWaiting` tells
+   * Gives way to a newer process, which serves already; resolves when that one may open its own channel. `isWaiting` says
    * whether the newer process still waits for that.
    */
   handOver(isWaiting: () => boolean): Promise<void>

@@ -22,7 +22,7 @@ export function notifySystemd(state: string): void {
   try {
     send(path, state)
   } catch (error) {
-    say(`systemd was not told "${state.replaceAll('\n', ' ')}": ${lineOf(error)}.`)
+    say(`systemd was not sent "${state.replaceAll('\n', ' ')}": ${lineOf(error)}.`)
   }
 }
 

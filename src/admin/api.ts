@@ -152,7 +152,7 @@ export class AdminApi {
     })
   }
 
-  /** The document of the API and its viewer, which anybody may read who reaches it: they tell nothing of this gateway. */
+  /** The document of the API and its viewer, which anybody who reaches it may read: they reveal nothing about this gateway. */
   private async document(path: string, request: Request): Promise<Response | undefined> {
     if (!['/openapi.json', '/docs', '/docs/viewer.js'].includes(path)) return undefined
     this.page ??= import('./document').then(({ createAdminPage }) => createAdminPage(this.version))

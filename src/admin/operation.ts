@@ -73,7 +73,7 @@ export interface OperationContext {
   params: Readonly<Record<string, string>>
   /** The Idempotency-Key of the request. */
   idempotencyKey: string | null
-  /** Called when something was changed: callers are told. */
+  /** Called when something was changed, which is reported to callers. */
   onChange(): void
 }
 

@@ -30,7 +30,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Longer periods are shown by days. */
 const MOST_HOURS = 96
-/** Models that a chart tells apart; the others are one. */
+/** Models that a chart shows separately; the others are one. */
 const MOST_MODELS = 6
 export const OTHERS = 'others'
 

@@ -10,7 +10,7 @@ export function logPage(): string {
 
 Made by \`bun run docs\` from the table of lines (\`src/lib/log-events.ts\`); change that.
 
-Each line has the time, a level, its name as \`event\` and its fields. What operators are told of are [events](events.md). \`log.level\` says which are written. A metric counts
+Each line has the time, a level, its name as \`event\` and its fields. Notifications of operators are [events](events.md). \`log.level\` says which are written. A metric counts
 them, written or not, except those of requests (\`gateway_log_lines_total\`).
 
 | Line | Level | Meaning | What helps |

@@ -35,13 +35,13 @@ interface Watched {
   hasAdmin: boolean
 }
 
-/** A task, and a word that is another one when an event is to tell of it. */
+/** A task, and a word that changes when an event must report it. */
 interface CurrentTask {
   task: Task
   state: string
 }
 
-/** Rows that one look reads. More of them within a second are told by a row that says that there are more. */
+/** The most rows of one look. If there are more within a second, a row says so. */
 const MOST_ROWS = 200
 const MOST_OPEN_TASKS = 500
 const DAY_MS = 86_400_000
@@ -179,7 +179,7 @@ export class LiveBalances {
   }
 }
 
-/** A task as an event tells of it. */
+/** A task as an event reports it. */
 function taskEvent(task: Task) {
   const isOpen = task.state === 'submitted'
   return {
@@ -198,7 +198,7 @@ function taskEvent(task: Task) {
   }
 }
 
-/** The state of a task as a word that changes when an event is to tell of it or its webhook, and not with each poll. */
+/** The state of a task as a word that changes when an event must report it or its webhook, and not with each poll. */
 function stateOf(task: Task, webhook: string | null): string {
   const { state, upstreamId, errorCode } = task
   const progress = state === 'submitted' ? (progressOf(task) ?? '') : ''

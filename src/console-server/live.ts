@@ -12,7 +12,7 @@ import type { SignedIn, SignIn } from './sign-in'
 
 const MOST_WATCHERS = 100
 const MOST_OF_SESSION = 6
-/** Bytes that wait for a reader, at most. What does not fit is left out, and the reader is told to look again. */
+/** Bytes that wait for a reader, at most. What does not fit is left out, and the reader is asked to load again. */
 const MOST_WAITING_BYTES = 256 * 1024
 /** A reader that takes nothing for this long is let go, in milliseconds. */
 const SLOW_MS = 60_000
@@ -153,7 +153,7 @@ export class Live {
   private async beat(): Promise<void> {
     this.cancel = undefined
     try {
-      await this.tell()
+      await this.report()
     } catch (error) {
       this.world.log('job_failed', { job: 'console live', reason: String(error) })
     }
@@ -161,7 +161,7 @@ export class Live {
     else this.isLooping = false
   }
 
-  private async tell(): Promise<void> {
+  private async report(): Promise<void> {
     const isHeartbeat = this.beats++ % HEARTBEAT === 0
     if (isHeartbeat) await this.heartbeat()
     const keys = new Set([...this.watchers].flatMap(({ keyId }) => keyId ?? []))

@@ -1,4 +1,4 @@
-// Sessions of the console: POST /console/session signs in with a token, a key or a link, GET tells who is signed in, and
+// Sessions of the console: POST /console/session signs in with a token, a key or a link, GET says who is signed in, and
 // DELETE signs out. A session must never be made for a page of another origin, nor be known before it is made.
 
 import type { Authenticator } from '../accounts/authenticator'

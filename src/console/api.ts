@@ -287,7 +287,7 @@ export async function leaveFor({ name }: IdentityProvider): Promise<void> {
 export async function comeBack(result: string): Promise<void> {
   const left = sessionStorage.getItem(LEFT) ?? ''
   sessionStorage.removeItem(LEFT)
-  // In place of the address that it came back to, and told to the page as any other change of it.
+  // Replaces the address that it returned to, and is reported to the page as any other change of it.
   location.replace(left || '#')
   const isIn = result === 'admin' || result === 'key'
   if (isIn) localStorage.setItem(SIGNED_IN, result)

@@ -31,11 +31,11 @@ effect(() => {
   const kinds = Object.keys(counts) as LiveEvent[]
   const happened = (kind: LiveEvent) => {
     if (timers.has(kind)) return
-    const tell = () => {
+    const notify = () => {
       timers.delete(kind)
       counts[kind].value++
     }
-    timers.set(kind, setTimeout(tell, GATHER_MS))
+    timers.set(kind, setTimeout(notify, GATHER_MS))
   }
   if (hasMissed) kinds.forEach(happened)
   hasMissed = false

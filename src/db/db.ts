@@ -115,7 +115,7 @@ export function batchOf({ statements, also }: Movement): Statement[] {
 
 /** A database that calls back for each transaction that it has written. */
 export function notifyingDb(db: Db, onWrite: () => void): Db {
-  const told = async (writing: Promise<BatchResult>) => {
+  const reported = async (writing: Promise<BatchResult>) => {
     const result = await writing
     if ('rows' in result) onWrite()
     return result
@@ -125,8 +125,8 @@ export function notifyingDb(db: Db, onWrite: () => void): Db {
     get kind() {
       return db.kind
     },
-    batch: (statements, options) => told(db.batch(statements, options)),
-    move: (movement) => told(db.move(movement)),
+    batch: (statements, options) => reported(db.batch(statements, options)),
+    move: (movement) => reported(db.move(movement)),
   }
 }
 

@@ -16,7 +16,7 @@ export function checkJsonType(header: string | null): void {
 
 function adviceFor(type: string): string {
   if (type === 'application/x-www-form-urlencoded') {
-    return `: \`curl -d\` names a form unless it is told -H 'Content-Type: application/json'`
+    return `: \`curl -d\` sends a form unless you add -H 'Content-Type: application/json'`
   }
   return type === 'multipart/form-data' ? ', and files in it as addresses or base64' : ''
 }

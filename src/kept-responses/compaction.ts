@@ -9,7 +9,7 @@ import type { Item } from './content'
 
 /**
  * The items of a kept conversation that are continued: what was compacted on the way is its compaction, and what the
- * summary does not tell. The same list if nothing was.
+ * summary does not cover. The same list if nothing was.
  */
 export function continuedItems(items: readonly Item[], open: AnswerContext['open']): readonly Item[] {
   if (!items.some(isTrigger)) return items

@@ -37,7 +37,7 @@ const KEEP_ALIVE_MS = 10_000
 const instructions = [
   'Models of many kinds behind one prepaid account.',
   'Call list_models first: it has the ids, what each model takes, and the prices.',
-  'Tools that cost money take max_cost_usd and tell their cost; get_price tells it beforehand.',
+  'Tools that cost money take max_cost_usd and return their cost; get_price returns it beforehand.',
   'A video takes minutes: generate_video returns an id, get_video its result.',
 ].join(' ')
 

@@ -41,7 +41,7 @@ export interface Line {
 
 const NOTHING_USED: Measure = { quantities: {}, source: 'counted' }
 
-/** Ends of answers that callers are told of as errors, though their status was that of a success. */
+/** Ends of answers that are reported to callers as errors, although their status was that of a success. */
 const BROKEN_BY: ReadonlySet<EndedBy> = new Set(['upstream', 'timeout', 'shutdown'])
 
 /**

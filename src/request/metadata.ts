@@ -16,11 +16,11 @@ export function metadataOf(
 ): string | undefined {
   const given = header ? valuesOfHeader(header) : undefined
   const { metadata, user } = (body ?? {}) as { metadata?: unknown; user?: unknown }
-  const told = asObject(metadata)
+  const sent = asObject(metadata)
   const found: [string, string][] = []
   for (const name of names) {
     // Clients of messages name their user in a field of their metadata.
-    const own = name === 'user' ? (told.user ?? user ?? told.user_id) : told[name]
+    const own = name === 'user' ? (sent.user ?? user ?? sent.user_id) : sent[name]
     const value = metadataValue(given?.[name] ?? own)
     if (value !== undefined) found.push([name, value])
   }

@@ -78,7 +78,7 @@ async function checkTask(world: RequestWorld, request: CheckedRequest, logRow: R
 }
 
 function describe(logRow: RequestLogRow, { operation, model, parsed, session }: CheckedRequest): void {
-  // A form of requests may be for either of two operations, which only the body tells.
+  // A form of requests may be for either of two operations, which only the body shows.
   logRow.operation = operation.name
   logRow.model = model.id
   logRow.upstream = model.upstream.name

@@ -139,7 +139,7 @@ export class Reservations {
     return this.end(reservation, () => this.settlementOf(reservation, outcome, measured, saved))
   }
 
-  /** Releases the charge of a request that has nothing to pay for. The outcome tells what the vendor asks nevertheless. */
+  /** Releases the charge of a request that has nothing to pay for. The outcome says what the vendor charges nevertheless. */
   async release(reservation: Reservation, endedBy: EndedBy, outcome?: Outcome): Promise<void> {
     this.close(reservation)
     await this.end(reservation, () => this.releaseOf(reservation, endedBy, outcome))

@@ -35,7 +35,7 @@ const HEADERS = [
 /** The end of the user that earlier versions of Claude Code name. */
 const SESSION_OF_USER = /_session_([0-9a-f-]{36})$/
 
-/** Characters of a text that are read, and values of a request: more would cost time and tell nothing apart. */
+/** Characters of a text that are read, and values of a request: more would cost time and distinguish nothing. */
 const MOST_CHARACTERS = 4_096
 const MOST_VALUES = 300
 

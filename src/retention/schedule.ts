@@ -70,7 +70,7 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
     const end = (answer: RetentionAnswer) => {
       worker?.terminate()
       worker = undefined
-      tell(answer)
+      report(answer)
       ended.resolve(answer)
     }
     worker = new Worker(new URL(WORKER, import.meta.url).href)
@@ -88,7 +88,7 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
     return ended.promise
   }
 
-  function tell(answer: RetentionAnswer): void {
+  function report(answer: RetentionAnswer): void {
     if ('error' in answer) {
       if (!isStopping) log('charges_not_closed', { reason: answer.error })
       return

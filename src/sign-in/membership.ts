@@ -59,7 +59,7 @@ function valueAt(claims: Claims, claim: string): unknown {
   return value
 }
 
-/** The longest name that is made of claims: a suffix that tells namesakes apart must fit too. */
+/** The longest name that is made of claims: a suffix that distinguishes namesakes must fit too. */
 const MOST_NAME_LENGTH = 48
 
 /** A name for a person, made of what the provider calls them. People can choose it, so it proves nothing. */

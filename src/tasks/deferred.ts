@@ -68,10 +68,10 @@ export function endDeferred(
     },
   ]
   if (webhookUrl === null) return statements
-  const told =
+  const body =
     made?.result === undefined ? document : documentOf(task, { ...made.shown, result: made.result }, state)
   const about = { id, account, keyId, webhookUrl, event: DEFERRED_EVENT }
-  statements.push(insertWebhook({ codec }, webhookId, about, state, told, now))
+  statements.push(insertWebhook({ codec }, webhookId, about, state, body, now))
   return statements
 }
 

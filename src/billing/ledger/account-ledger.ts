@@ -125,7 +125,7 @@ async function* placedLedger(db: Db, account: string, stretch: Stretch): AsyncGe
 
 /**
  * The last movements of an account before a place, newest first, with the balance after each. `next` is the place of those
- * that come before them; null if there are none. Reads from the hour on that has them, as far as the totals tell. Undefined
+ * that come before them; null if there are none. Reads from the hour on that has them, as far as the totals show. Undefined
  * where the charges of the place were closed after it was given.
  */
 export async function pageOfLedger(
@@ -138,7 +138,7 @@ export async function pageOfLedger(
   const closed = await closedPart(db)
   if (before.position <= closed.position && !(await isClosing(db, before.position))) return undefined
   const chargesUntil = await endOfCharges(db, account, until, before.position)
-  // One entry more tells whether there are any before.
+  // One entry more shows whether there are any before.
   const most = limit + 1
   for (let wanted = most; ; wanted *= 4) {
     const hour = await hourWithLast(db, account, { since, until: chargesUntil }, before.position, wanted)

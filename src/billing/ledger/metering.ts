@@ -62,7 +62,7 @@ export interface Outcome {
   textOmitted: number
   /** The most valuable part of the model's output. */
   output: Made['kind'] | undefined
-  /** Calls of the vendor's tools that its answer tells of; paid where its figures say nothing of them. */
+  /** Calls of the vendor's tools that its answer reports; charged if its figures do not include them. */
   calls?: Quantities | undefined
   /** Quantities counted on their way to the caller; undefined if the family counts nothing but text. */
   made?: Quantities | undefined
@@ -266,9 +266,9 @@ function withSound(
   { input_audio_token: most = 0 }: Quantities,
   { tables: [{ prices }] }: Tariff,
 ): Quantities | undefined {
-  const { input_token: input = 0, input_audio_token: told } = usage ?? {}
+  const { input_token: input = 0, input_audio_token: audio } = usage ?? {}
   const sound = Math.min(most, input)
-  if (told !== undefined || sound === 0) return usage
+  if (audio !== undefined || sound === 0) return usage
   if ((prices.input_audio_token ?? 0) <= (prices.input_token ?? 0)) return usage
   return { ...usage, input_token: input - sound, input_audio_token: sound }
 }

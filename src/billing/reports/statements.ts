@@ -161,11 +161,11 @@ function contentOf({ account, displayName, month, since, until, ...figures }: Fi
     note,
     opening_usd: formatUsd(previousNano),
     earlier_usd: formatUsd(openingNano - previousNano),
-    transfers: transfers.map(({ at, kind, amountNano, note: told }) => ({
+    transfers: transfers.map(({ at, kind, amountNano, note: noted }) => ({
       at: isoTime(at) as string,
       kind,
       amount_usd: formatUsd(amountNano),
-      note: told,
+      note: noted,
     })),
     usage: lines.map(({ model, requests, amountNano }) => ({
       model,

@@ -363,7 +363,7 @@ export async function chargesOf(db: Db, id: string): Promise<ChargeView[]> {
     })
   const rows = [...open]
   let after = (await firstPositionSince(db, begin)) - 1
-  // Nearly all have ended an hour later. An id of another form does not tell when it began.
+  // Nearly all have ended an hour later. An id of another form does not show when it began.
   for (const hours of begin === 0 ? [Number.POSITIVE_INFINITY] : SEARCHED_HOURS) {
     if (await areAll(db, id, rows)) break
     const to =

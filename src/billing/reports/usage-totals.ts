@@ -93,7 +93,7 @@ export async function firstPositionSince(db: Db, at: number): Promise<number> {
         (select position + 1 from marks where name = 'usage')) as position`,
     parameters: [startOf(HOUR_MS, at), startOf(DAY_MS, at + DAY_MS - 1)],
   })
-  // Without the mark no charge would be found at all, and none that fails could be told from one that is not there.
+  // Without the mark no charge would be found at all, and a failed look-up would look like a missing charge.
   assert(typeof row?.position === 'number', 'a database has a mark of its totals')
   return row.position
 }

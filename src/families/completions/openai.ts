@@ -72,7 +72,7 @@ const uncounted: readonly FieldRule[] = [
   ...localServerFields(['max_completion_tokens']),
   {
     field: 'prompt_embeds',
-    why: 'nobody can tell how many tokens it has',
+    why: 'its number of tokens is unknown',
     instead: "Send a text or tokens as 'prompt'.",
     always: true,
   },

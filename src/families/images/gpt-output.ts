@@ -141,7 +141,7 @@ export function readPictures(
   const pictures = picturesIn(reply)
   // An answer without a picture counts as an error.
   if (isObject(error) || pictures.length === 0) return { end: 'failed' }
-  const told = { size: size ?? body.size, quality: quality ?? qualityOf(body) }
+  const stated = { size: size ?? body.size, quality: quality ?? qualityOf(body) }
   const generation = generationOf(upstreamModel)
   const isFaithful =
     generation !== 'gpt-image-1' || (body as { input_fidelity?: unknown }).input_fidelity === 'high'
@@ -149,7 +149,7 @@ export function readPictures(
     ...(uploads.length > 0 && {
       input_image_token: sumOf(uploads, ({ picture }) => inputTokens(picture, isFaithful)),
     }),
-    output_image_token: sumOf(pictures, (picture) => tokensOf(picture, told, generation)),
+    output_image_token: sumOf(pictures, (picture) => tokensOf(picture, stated, generation)),
   }
   return {
     output: { kind: 'shown', counted },

@@ -112,10 +112,10 @@ export function renamedResponse(
   const own = responseObject(parsed, model, output as OutputItem[])
   const { id, object, model: name, store, background, previous_response_id: previous, metadata } = own
   const { conversation } = own
-  const told = Object.fromEntries(
+  const shown = Object.fromEntries(
     Object.entries(reply).filter(([member, value]) => value !== null || !(member in own)),
   )
-  const { conversation: _, tools, text, reasoning, usage, ...rest } = told
+  const { conversation: _, tools, text, reasoning, usage, ...rest } = shown
   const { status = 'completed', completed_at: at = unixSeconds(parsed.answer?.now() ?? parsed.at) } = rest
   return {
     ...own,
@@ -124,7 +124,7 @@ export function renamedResponse(
     completed_at: status === 'completed' ? at : null,
     ...{ id, object, model: name, store, background, previous_response_id: previous, output },
     ...(conversation !== undefined && { conversation }),
-    metadata: { ...asObject(told.metadata), ...asObject(metadata) },
+    metadata: { ...asObject(shown.metadata), ...asObject(metadata) },
     ...(Array.isArray(tools) && { tools: tools.filter(isObject).map(toolEcho) }),
     ...(isObject(text) && { text: textEcho(text) }),
     ...(isObject(reasoning) && { reasoning: { ...asObject(own.reasoning), ...reasoning } }),

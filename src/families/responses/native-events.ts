@@ -140,10 +140,10 @@ class NativeEvents implements Translator {
 
   fail(error: GatewayError): string {
     if (this.ended) return ''
-    const told = isBusy(error) ? { ...shapeOf(error), code: 'server_is_overloaded' } : shapeOf(error)
+    const sent = isBusy(error) ? { ...shapeOf(error), code: 'server_is_overloaded' } : shapeOf(error)
     const begun = this.begin(2)
     // Clients read either of the two events, and of the first either form.
-    const fields = errorFields(told)
+    const fields = errorFields(sent)
     const event = this.write({ type: 'error', sequence_number: 0, ...fields })
     const { code, message } = fields
     const failed = { ...this.early, status: 'failed', error: { code, message }, output: this.output({}) }
@@ -184,8 +184,8 @@ class NativeEvents implements Translator {
     let written = ''
     while (this.begun < count) {
       const type = this.begun++ === 0 ? 'response.created' : 'response.in_progress'
-      const told = event.type === type ? event : {}
-      written += this.write({ ...told, type, sequence_number: 0, response: this.early })
+      const sent = event.type === type ? event : {}
+      written += this.write({ ...sent, type, sequence_number: 0, response: this.early })
     }
     return written
   }
@@ -237,9 +237,9 @@ class NativeEvents implements Translator {
 
   /** The output of the end: as the vendor says, else the items that came. */
   private output({ output }: Fields): unknown[] {
-    const told = placedItems(output)
-    if (told.length === 0) return this.inOrder().map(({ item }) => item)
-    return told.map(([place, item]) => {
+    const sent = placedItems(output)
+    if (sent.length === 0) return this.inOrder().map(({ item }) => item)
+    return sent.map(([place, item]) => {
       const known = this.items.get(place)
       if (!known || known.item.type !== item.type) return wholeItem(item)
       // What is sealed is valid only in the item that was done.

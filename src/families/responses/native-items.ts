@@ -309,9 +309,9 @@ export class NativeItem {
     switch (item.type) {
       case 'reasoning': {
         const { encrypted_content: _, ...rest } = item
-        const told = parts.filter(({ type }) => type === 'summary_text')
+        const summaries = parts.filter(({ type }) => type === 'summary_text')
         const raw = parts.filter(({ type }) => type === 'reasoning_text')
-        return { ...rest, id, status, summary: told, ...(raw.length > 0 && { content: raw }) }
+        return { ...rest, id, status, summary: summaries, ...(raw.length > 0 && { content: raw }) }
       }
       case 'message':
         return { ...item, id, status, content: parts }

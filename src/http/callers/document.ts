@@ -38,7 +38,7 @@ const tags = [
   { name: 'Rerank' },
   { name: 'Moderation' },
   { name: 'Speech', description: 'Text to audio, and audio to text.' },
-  { name: 'Video', description: 'A task is submitted, and then polled or told to a webhook.' },
+  { name: 'Video', description: 'A task is submitted, and then polled or reported to a webhook.' },
   { name: 'Models' },
   { name: 'Keys', description: 'What a key may do, has spent and can spend.' },
   { name: 'Files', description: 'Results that the gateway keeps.' },

@@ -1,4 +1,4 @@
-// A task of images in the form of sub2api, whose clients poll it: docs/ASYNC_IMAGE_TASKS.md of Wei-Shaw/sub2api. It must tell
+// A task of images in the form of sub2api, whose clients poll it: docs/ASYNC_IMAGE_TASKS.md of Wei-Shaw/sub2api. It must show
 // no more than the task does.
 
 import { asObject } from '../../lib/objects'

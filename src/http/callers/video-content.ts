@@ -44,7 +44,7 @@ function addressOf({ id, state, videoUrl, errorCode, errorMessage }: Task): stri
   if (videoUrl !== null) return videoUrl
   throw new GatewayError(409, {
     code: 'video_not_ready',
-    message: `The video of ${id} is not ready. GET /v1/videos/${id} tells how it stands: come back when its status is completed.`,
+    message: `The video of ${id} is not ready. GET /v1/videos/${id} shows its state: ask again when its status is completed.`,
     type: 'invalid_request_error',
     headers: { 'x-should-retry': 'false' },
   })

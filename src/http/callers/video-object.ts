@@ -1,4 +1,4 @@
-// A task as a video of OpenAI's API. It must never tell more than the task's own document and row.
+// A task as a video of OpenAI's API. It must never show more than the task's own document and row.
 
 import { showTask, type Task } from '../../tasks/task'
 

@@ -78,7 +78,7 @@ export function reword(body: Record<string, unknown>, model: Model): Record<stri
   return { ...own, model: body.model, ...(given(webhookUrl) && { webhook_url: webhookUrl }) }
 }
 
-/** A request for another video, with what the address tells: its model, and the video that it is made of. */
+/** A request for another video, with what is in the address: its model, and the video that it is made of. */
 export function remixRequest(bytes: Uint8Array, { id, model }: Pick<Task, 'id' | 'model'>): Uint8Array {
   const body = parseBody(scanBody(bytes))
   refuseUnknown(body, REMIX_FIELDS)

@@ -45,7 +45,7 @@ type Source = Pick<CheckedRequest, 'model' | 'parsed'> & Pick<Reservation, 'canc
 const CLOSE_MS = 1_000
 /** Media types of answers that are files. Nothing else is taken for one: a page of HTML is no sound. */
 const FILE = /^(?:audio\/|video\/|application\/(?:octet-stream|ogg)|binary\/octet-stream)/i
-/** A media type of audio with parameters such as a rate, as it may be told to the caller. */
+/** A media type of audio with parameters such as a rate, as it may be sent to the caller. */
 const AUDIO_TYPE = /^audio\/[\w.+-]+(?: *; *[\w-]+=[\w-]+)*$/i
 
 /** Reads samples. Throws the vendor's error, or what is wrong with its answer. */

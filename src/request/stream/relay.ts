@@ -37,7 +37,7 @@ export interface RelayOptions {
   abort(): void
   /** Why the call to the vendor broke, if this stream did not stop it. */
   whyCut(): EndedBy
-  /** The event that tells the caller why the stream ends early. */
+  /** The event that says why the stream ends early. */
   errorEvent(endedBy: EndedBy): string
   /** Sent during silence, so that no proxy or client cuts the stream. */
   keepAlive(): string

@@ -176,12 +176,12 @@ class TranslatingMeter implements StreamMeter {
     if (this.sentError) return this.options.translateError(json)
     // The translator may pass members on that it does not know.
     const shown = mayContainCost(data) ? callerView(json) : json
-    const told = this.translator.push(hasFailed(reading) ? callerComplaint(shown) : shown, candidate, reading)
-    if (this.end !== null || reading.end !== 'finished') return told
+    const events = this.translator.push(hasFailed(reading) ? callerComplaint(shown) : shown, candidate, reading)
+    if (this.end !== null || reading.end !== 'finished') return events
     // Nothing but this event closes the answer.
     this.complete.add(candidate)
     this.noteEnd()
-    return told
+    return events
   }
 
   private noteEnd(): void {

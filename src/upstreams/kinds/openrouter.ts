@@ -206,10 +206,10 @@ function settingsOf(about: Record<string, unknown>): ListedSettings {
  */
 function traitsOf({
   supported_parameters: fields,
-  reasoning: told,
+  reasoning: listed,
 }: Record<string, unknown>): ListedSettings['traits'] {
   if (!Array.isArray(fields) || !fields.includes('reasoning')) return undefined
-  const { mandatory, default_enabled: byDefault, supported_efforts: efforts } = asObject(told)
+  const { mandatory, default_enabled: byDefault, supported_efforts: efforts } = asObject(listed)
   return {
     thinking: mandatory === true ? 'always' : 'optional',
     thinksByDefault: mandatory === true || byDefault !== false,

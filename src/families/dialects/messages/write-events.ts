@@ -89,7 +89,7 @@ export class MessageWriter implements AnswerWriter {
   }
 
   /**
-   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client that is told of
+   * Why the message ended. Tool use is decided by the calls themselves: many servers report `stop` then, and a client that reads
    * calls without any would wait forever.
    */
   get stop(): { stop_reason: string; stop_sequence: string | null; stop_details: object | null } {

@@ -68,9 +68,9 @@ class Messages {
   }
 
   addSaid({ results, parts }: UserTurn): void {
-    const told = results.map((result) => plain(toolMessage(result)))
-    this.list.splice(this.afterCalls, 0, ...told)
-    this.afterCalls += told.length
+    const messages = results.map((result) => plain(toolMessage(result)))
+    this.list.splice(this.afterCalls, 0, ...messages)
+    this.afterCalls += messages.length
     // Results can only be text: what else is in them follows.
     const shown = results.flatMap((result) => result.parts.filter(({ type }) => type !== 'text'))
     for (const part of [...shown, ...parts]) this.parts.push(messagePart(part, this.vendor))

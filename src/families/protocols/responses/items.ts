@@ -104,13 +104,13 @@ function nameOf(url: string): string {
 
 /** The output of a call: a plain string, if all of it are texts. */
 function resultItem({ call, parts, hasFailed }: ToolResult): Fields {
-  const told = parts.map(partOf)
-  if (hasFailed) told.unshift({ type: 'input_text', text: 'Error:' })
-  const texts = told.flatMap((part) => (part.type === 'input_text' ? [part.text] : []))
+  const written = parts.map(partOf)
+  if (hasFailed) written.unshift({ type: 'input_text', text: 'Error:' })
+  const texts = written.flatMap((part) => (part.type === 'input_text' ? [part.text] : []))
   return {
     type: call.form === 'custom' ? 'custom_tool_call_output' : 'function_call_output',
     call_id: call.id,
-    output: texts.length === told.length ? texts.filter((text) => text !== '').join(BLANK_LINE) : told,
+    output: texts.length === written.length ? texts.filter((text) => text !== '').join(BLANK_LINE) : written,
   }
 }
 

@@ -205,8 +205,8 @@ export class ResponseReader implements AnswerReader {
 
 /** The texts of reasoning: its summary, else its own text. */
 function thoughtsOf({ summary, content }: Fields): string[] {
-  const told = [listOf(summary), listOf(content)].find((parts) => parts.length > 0) ?? []
-  return told.flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
+  const shown = [listOf(summary), listOf(content)].find((parts) => parts.length > 0) ?? []
+  return shown.flatMap(({ text }) => (typeof text === 'string' && text !== '' ? [text] : []))
 }
 
 /** Arguments as text; empty if there are none. Some servers send them parsed. */

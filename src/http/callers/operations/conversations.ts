@@ -183,7 +183,7 @@ const listItems = callerOperation(InputItemList)({
   answers: 'A page of items.',
   async run({ world, key: { account }, params: { id = '' } }, { limit, order, after = null }) {
     await requireConversation(world, account, id)
-    // One more tells whether there is another page.
+    // One more shows whether there is another page.
     const texts = await itemsOnPage(world.db, id, { order, after, limit: limit + 1 })
     if (!texts) throw noSuchPlace(after ?? '')
     const data = texts.slice(0, limit).map((text) => shownItem(JSON.parse(text)))

@@ -1,4 +1,4 @@
-// gateway backup: writes a checked copy of the database to one compressed file while the server goes on. It must never
+// gateway backup: writes a checked copy of the database to one compressed file while the server continues. It must never
 // leave a file that was not read back.
 
 import { existsSync } from 'node:fs'

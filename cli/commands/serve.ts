@@ -46,7 +46,7 @@ const DEFAULT_PORT = 8080
 const MAX_PORT = 65_535
 /** Ports that a sandbox tries where one is taken. */
 const MOST_PORTS = 100
-/** How long running requests may go on after SIGTERM, and after another gateway has taken over, in seconds. */
+/** How long running requests may continue after SIGTERM, and after another gateway has taken over, in seconds. */
 const DRAIN_SECONDS = 30
 const DRAIN_SECONDS_WHEN_REPLACED = 1_800
 /**

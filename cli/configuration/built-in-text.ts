@@ -1,4 +1,4 @@
-// Reads the text of the built-in catalogue while the program is built: a macro, whose result stands in the executable. It must not
+// Reads the text of the built-in catalogue while the program is built: a macro, whose result is in the executable. It must not
 // be called at run time, when there is no such file.
 
 import { readFileSync } from 'node:fs'

@@ -4,7 +4,7 @@ import catalogue from '../../gateway.config'
 import { upstreamKinds } from '../../src/upstreams/kinds'
 import { readBuiltInText } from './built-in-text' with { type: 'macro' }
 
-/** The file as it stands in the repository. */
+/** The file as it is in the repository. */
 export function builtInText(): string {
   // A text import would give the module itself, which the bundle holds already.
   return readBuiltInText()

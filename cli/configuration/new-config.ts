@@ -1,4 +1,4 @@
-// The text of a new configuration, with comments. What it says must pass `config check` as it stands, and it must hold no key
+// The text of a new configuration, with comments. What it says must pass `config check` as it is, and it must hold no key
 // of a vendor.
 
 import catalogue from '../../gateway.config'
@@ -19,7 +19,7 @@ export interface NewConfig {
   port: number
 }
 
-/** Kinds whose models stand in the built-in catalogue. */
+/** Kinds whose models are in the built-in catalogue. */
 const cataloguedKinds: readonly string[] = Object.values(catalogue.upstreams).map(({ kind }) => kind)
 
 /** A server of one's own that speaks OpenAI's API, such as llama.cpp or vLLM. */
@@ -63,7 +63,7 @@ export default {
   server: {
     host: ${text(host)},
     port: ${port},
-    // Where callers reach it when a proxy stands before it:
+    // Where callers reach it if it is behind a proxy:
     // publicUrl: 'https://ai.example.com',
     // trustedProxies: ['10.0.0.0/8'],
     // Reload when this file changes:

@@ -1,4 +1,4 @@
-// Lists of vendors' models that an operator has taken in place of those that ship with the executable: files in the data directory.
+// Lists of vendors' models that an operator has taken instead of those that ship with the executable: files in the data directory.
 // Nothing here must fetch a list, or take one by itself.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'

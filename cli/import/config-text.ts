@@ -1,4 +1,4 @@
-// The configuration that serves the models of another gateway. It must hold no key of a vendor: those stand in variables,
+// The configuration that serves the models of another gateway. It must hold no key of a vendor: those are in variables,
 // which a file of the environment may set.
 
 import type { Config } from '../../src/config/schema'
@@ -42,7 +42,7 @@ function configOf(
   }
 }
 
-/** Faults that the configuration would have; they stand in the list of what must be done by hand. */
+/** Faults that the configuration would have; they are in the list of what must be done by hand. */
 export function faultsOfFound(found: Found): string[] {
   return faultsOf(configOf(found, ({ keys }) => (keys.length === 0 ? null : 'set')) as unknown as Config)
 }

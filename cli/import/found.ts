@@ -1,5 +1,5 @@
 // What another gateway holds, in the words of this one: every reader finds it in its own way, and one writer carries it
-// over. What cannot be carried stands in a list with the reason, so that nothing is lost in silence.
+// over. What cannot be carried is in a list with the reason, so that nothing is lost in silence.
 
 import { MAX_DISPLAY_NAME_LENGTH, MAX_NOTE_LENGTH } from '../../src/accounts/accounts'
 import type { KeySettings } from '../../src/accounts/keys'
@@ -48,7 +48,7 @@ export interface FoundUpstream {
   kind: string
   baseUrl: string | undefined
   apiVersion?: string
-  /** Keys with the variables that the configuration reads them from. A key that stands in the environment has no value. */
+  /** Keys with the variables that the configuration reads them from. A key that is in the environment has no value. */
   keys: { variable: string; value: string | undefined }[]
 }
 

@@ -15,7 +15,7 @@ import { type Found, type FoundUpstream, Names } from './found'
 import { type Entry, priceOf as listedPriceOf, servedEntry, Unbillable } from './litellm-costs'
 import { carryOffers, type Offer, variableOf } from './offers'
 
-/** Kinds of upstreams by the providers in names of models, which stand before the first slash. */
+/** Kinds of upstreams by the providers in names of models, which precede the first slash. */
 const kindsByProvider: Readonly<Record<string, string>> = {
   anthropic: 'anthropic',
   azure: 'azure',
@@ -322,7 +322,7 @@ function namesIn(list: unknown): string[] {
   })
 }
 
-/** Lets routes go on after a filter where they did, and lists what is tried for other reasons than there, or not at all. */
+/** Lets routes continue after a filter where they did, and lists what is tried for other reasons than there, or not at all. */
 function applyFallbacks(
   { all, narrow, filtered }: Fallbacks,
   ids: ReadonlyMap<string, string>,

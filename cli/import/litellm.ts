@@ -1,5 +1,5 @@
-// Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. Keys stand there as
-// SHA-256 of the whole secret, as they do here. It has no balances: what is left of a budget becomes one. Tables are those of
+// Reads LiteLLM's proxy: keys, teams and users from its PostgreSQL, models from its config.yaml. It stores keys as
+// SHA-256 of the whole secret, as this gateway does. It has no balances: what is left of a budget becomes one. Tables are those of
 // schema.prisma of LiteLLM 1.110.2.
 
 import { hashSecret, unlimited } from '../../src/accounts/keys'

@@ -1,5 +1,5 @@
 // Reads the database of One API or of New API, whose tables are of one family: users, tokens, channels, options. Tokens
-// stand there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
+// are there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
 
 import { hashSecret, hintOf, importedSecretOf, unlimited } from '../../src/accounts/keys'
 import { hashCode } from '../../src/billing/selling/codes'

@@ -27,7 +27,7 @@ interface Flag extends Word {
   takes: 'nothing' | 'anything' | 'file' | 'folder' | readonly string[]
 }
 
-/** The script for a shell. Throws if the tree has a name that cannot stand in a script. */
+/** The script for a shell. Throws if the tree has a name that cannot be in a script. */
 export async function completionScript(shell: CompletedShell, main: AnyCommand): Promise<string> {
   const program = metaOf(main).name ?? ''
   const places = await placesOf(main, program)

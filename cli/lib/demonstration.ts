@@ -32,7 +32,7 @@ export interface Demonstration {
 /** Operations to try, simplest first. Edits of files are left out, because there is no file to send. */
 const TRIED: readonly OperationName[] = ['chat', 'messages', 'embeddings', 'speech', 'image', 'video']
 
-/** Prepares the demo key. Its secret is the same at every start, so that clients that use it go on working. */
+/** Prepares the demo key. Its secret is the same at every start, so that clients that use it continue working. */
 export async function prepareDemonstration({ world, url }: Server): Promise<Demonstration> {
   const { db, now, catalogue } = world
   const { key, secret } = await prepareKey(db, now())

@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/schema'
 import type { Log } from '../../src/lib/system'
 import { isPlaced, place, prepareTemporaryPath, remove } from '../../src/listen/unix-socket'
 
-/** The answers of a process that serves to what commands ask. `by` is who is to stand in the audit trail, if anybody. */
+/** The answers of a process that serves to what commands ask. `by` is the actor for the audit trail, if there is one. */
 export interface ControlHandlers {
   status(): Status
   config(): Config
@@ -23,7 +23,7 @@ export interface ControlHandlers {
   restart(by: string | null): Promise<Restarted>
 }
 
-/** The process that serves now, or why the one that was asked goes on. */
+/** The process that serves now, or why the one that was asked keeps serving. */
 export type Restarted = { pid: number } | { fault: string }
 
 export interface Status {
@@ -38,7 +38,7 @@ export interface Status {
   metricsUrl: string | null
   /** Where the admin API is; null if it has no listener of its own. Absent from older processes. */
   adminUrl?: string | null
-  /** How long it goes on with what it has begun when another one takes its place, in seconds. */
+  /** How long it continues with what it has begun when another one takes its place, in seconds. */
   drainSeconds: number
   /** The configuration file that was read at the start; null for the built-in configuration. */
   configFile: string | null

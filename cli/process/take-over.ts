@@ -57,7 +57,7 @@ export class Handover {
 
   constructor(private readonly parts: Leaving) {}
 
-  /** Starts a successor. Resolves when this process has left, or with the reason why it goes on. */
+  /** Starts a successor. Resolves when this process has left, or with the reason why it keeps serving. */
   async restart(): Promise<Restarted> {
     const restarted = await this.successors.start(this.left.promise)
     if ('fault' in restarted && !this.successors.isStarting) {
@@ -116,7 +116,7 @@ class Successors {
   /** The one that was started last has ended. */
   hasEnded = false
 
-  /** Starts one. Resolves when this process has left (`left`), or with the reason why it goes on. */
+  /** Starts one. Resolves when this process has left (`left`), or with the reason why it keeps serving. */
   async start(left: Promise<void>): Promise<Restarted> {
     if (this.isStarting || this.hasCome) return { fault: 'A restart is under way: wait until it has ended' }
     if (process.pid === 1) {

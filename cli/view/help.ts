@@ -7,7 +7,7 @@ import { wrap } from './table'
 
 declare module 'citty' {
   interface CommandMeta {
-    /** Command lines that work as they stand. */
+    /** Command lines that work as they are. */
     examples?: readonly string[]
   }
 }

@@ -82,7 +82,7 @@ function entriesOf(about: Introduction): Entry[] {
   if (notSimulated.length > 0) {
     const more = notSimulated.length - NAMED_MOST
     const names = [...notSimulated.slice(0, NAMED_MOST), ...(more > 0 ? [`${more} more`] : [])].join(', ')
-    entries.push(['not simulated', `${names}: another model answers in place of each`])
+    entries.push(['not simulated', `${names}: another model answers for each`])
   }
   entries.push(...ending, ...Object.entries(pages ?? {}))
   return [...entries, ['configuration', configuration], ['data', data]]

@@ -140,7 +140,7 @@ function choiceEntries({ session, upstream_key: key, resting_keys: resting }: Re
     resting.length === 1
       ? `key ${resting[0]}, which was resting`
       : `keys ${resting.join(', ')}, which were resting`
-  const why = resting.length === 0 ? usual : `in place of ${keys}`
+  const why = resting.length === 0 ? usual : `instead of ${keys}`
   return [...entries, ['key', `${key}: ${why}`]]
 }
 

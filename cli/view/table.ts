@@ -13,7 +13,7 @@ export interface Column {
   widthMin?: number
   /** Left out if the terminal is too narrow even for the least width of each column. */
   optional?: boolean
-  /** An id that other commands take: in place of that it stands below its row, whole. */
+  /** An id that other commands take: if it is too long, it is printed below its row, never cut. */
   isId?: boolean
 }
 

@@ -29,7 +29,7 @@ interface ClientRow {
   settings(parts: ClientParts): ClientSettings
 }
 
-/** The variable in which files of settings look for the secret, so that it does not stand in them. */
+/** The variable in which files of settings look for the secret, so that it is not in them. */
 const KEY_VARIABLE = 'GATEWAY_API_KEY'
 /** Stands for a model where none can be chosen. */
 export const MODEL_PLACEHOLDER = 'MODEL-ID'

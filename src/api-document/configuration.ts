@@ -1,5 +1,5 @@
 // The reference of the configuration, docs/configuration.md, made from the schema and the tables that a configuration is
-// checked by. `bun run docs` writes it, and a test compares the two. What it says of a setting stands at the setting.
+// checked by. `bun run docs` writes it, and a test compares the two. What it says of a setting is at the setting.
 
 import type { TSchema } from '@sinclair/typebox'
 import { settingTables } from '../config/schema'
@@ -197,7 +197,7 @@ function familyTable(families: ReadonlyMap<string, Family>): string {
     (a, b) => order.indexOf(a.operation) - order.indexOf(b.operation),
   )
   const rows = sorted
-    // What only stands before another family is chosen by the gateway itself.
+    // A family that only precedes another one is chosen by the gateway itself.
     .filter(({ over }) => over === undefined)
     .map(({ name, operation, units }) => {
       const path = operations.find((row) => row.name === operation)?.path

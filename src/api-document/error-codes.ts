@@ -16,7 +16,7 @@ export function errorCodesPage(): string {
 Made by \`bun run docs\` from the table of error codes; change that.
 
 An error is looked up by its id: \`gateway requests show ID\` has its text, its attempts and its times, and the log has its
-causes. Where another command shows more, it stands in the row. Codes without a status are those of videos and responses that
+causes. Where another command shows more, it is in the row. Codes without a status are those of videos and responses that
 were begun before. Other codes are of vendors, as they spelled them: ask their documentation.
 
 | Code | Status | Meaning | What helps | See why | A repeat helps |

@@ -169,7 +169,7 @@ function withoutModels(requests: Examples): Examples {
   )
 }
 
-/** The JSON that an operation takes in place of a form. */
+/** The JSON that an operation takes instead of a form. */
 function jsonOf({ asJson }: Operation): Record<string, Media> {
   if (!asJson) return {}
   const { path } = operationOf(asJson)

@@ -8,7 +8,7 @@ import { markupOf } from './models/costs'
 const PARTS = ['upstreams', 'models', 'aliases'] as const
 type Parts = Record<(typeof PARTS)[number], Record<string, unknown>>
 
-/** The whole configuration in place of one that extends the catalogue, and the faults of the extension. */
+/** The whole configuration instead of one that extends the catalogue, and the faults of the extension. */
 export function extended(
   written: unknown,
   catalogue: Readonly<Record<string, unknown>>,

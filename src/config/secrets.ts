@@ -15,7 +15,7 @@ export const SecretsEntry = Type.Object(
       Type.Union([Type.String(), Type.Null(), Type.Undefined()]),
     ),
     keyFile: optionalSetting(
-      'In place of `key`: a file with the key on its first line. Older keys may follow, each on a line.',
+      'Instead of `key`: a file with the key on its first line. Older keys may follow, each on a line.',
       Type.String({ minLength: 1 }),
     ),
     olderKeys: optionalSetting(

@@ -57,7 +57,7 @@ export const SignInEntry = Type.Object(
       Type.Record(Type.String({ minLength: 1, maxLength: 256 }), GroupEntry, { minProperties: 1 }),
     ),
     tls: optionalSetting(
-      '`caFile`: the authorities that vouch for the provider in place of the usual ones, in PEM form.',
+      '`caFile`: the authorities that vouch for the provider instead of the usual ones, in PEM form.',
       Type.Object({ caFile: Type.String({ minLength: 1 }) }, closed),
     ),
   },

@@ -87,7 +87,7 @@ function addressFaults(place: string, address: unknown): string[] {
   if (!url) return [`${place}: not an address such as "https://api.example.com/v1"`]
   if (url.username || url.password)
     return [`${place}: a user and a password in an address are not sent: use apiKey`]
-  return address.includes('#') ? [`${place}: what stands behind # is not sent: leave it out`] : []
+  return address.includes('#') ? [`${place}: what follows # is not sent: leave it out`] : []
 }
 
 function headerFaults(headers: unknown): string[] {

@@ -20,7 +20,7 @@ interface SentFile {
 /** Files by their names; the page by the empty one. */
 type ConsoleFiles = ReadonlyMap<string, SentFile>
 
-/** Only scripts, styles and requests of this gateway; nothing that stands in the page itself is run. */
+/** Only scripts, styles and requests of this gateway; nothing that is in the page itself is run. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -119,7 +119,7 @@ export class LiveBalances {
   /** The newest tasks, and those that had not ended: of the last look, or all at the first. */
   private async currentTasks(open: readonly string[] | undefined): Promise<CurrentTask[]> {
     const { db } = this.world
-    // How far a task is stands in its document, which is large once it has ended.
+    // The progress of a task is in its document, which is large once it has ended.
     const columns = `id, model, account, key_id, upstream, state, upstream_id, error_code, error_message, cost,
       created_at, ended_at, case when state = 'submitted' then document end as document,
       (select state || attempts from webhooks where task = tasks.id order by created_at desc limit 1) as webhook`

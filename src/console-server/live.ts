@@ -1,6 +1,6 @@
 // GET /console/live: what happens, as server-sent events for signed-in pages: figures, ended requests, and tasks. One
 // reading of the books serves all who watch, and nothing is read while nobody does. It must never hold more than a bounded
-// number of events for a slow reader, nor go on after the session has ended.
+// number of events for a slow reader, nor continue after the session has ended.
 
 import { isSessionOpen } from '../accounts/sessions'
 import { errorResponse } from '../http/errors'

@@ -72,7 +72,7 @@ export interface ParsedRequest<Body = unknown> {
 
 /** A smaller hold than the usual one. The price is the same. */
 export interface LeanHold {
-  /** The size that is quoted in place of the request's own: a count of its texts, and the bytes around them. */
+  /** The size that is quoted instead of the request's own: a count of its texts, and the bytes around them. */
   byteLength: number
   /** Tokens of the texts by the gateway's count; undefined if they were not counted. */
   textTokens: number | undefined

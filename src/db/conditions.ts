@@ -11,7 +11,7 @@ export class Conditions {
     this.texts = [...always]
   }
 
-  /** Adds a condition with a value in place of its `?`, unless the value is absent. */
+  /** Adds a condition with a value instead of its `?`, unless the value is absent. */
   where(condition: string, value: Value | undefined): this {
     if (value !== undefined) this.texts.push(condition.replace('?', this.place(value)))
     return this

@@ -157,7 +157,7 @@ export async function checkLedger(
   }
 }
 
-/** Conditions that are over, with the figures of now in place of those with which they lasted. */
+/** Conditions that are over, with the figures of now instead of those with which they lasted. */
 export async function withEndFigures(
   db: Db,
   settings: EventSettings,

@@ -41,7 +41,7 @@ export function setKeepAliveTimeout(
   listener?.timeout(request, Math.ceil((server?.keepAliveTimeoutMs ?? KEEP_ALIVE_TIMEOUT_MS) / 1000))
 }
 
-/** Sets the timeout of a stream that says at least every 15 seconds that it goes on: who takes none of it for so long is gone. */
+/** Sets the timeout of a stream that says at least every 15 seconds that it continues: who takes none of it for so long is gone. */
 export function setStreamTimeout(listener: Listener | null, request: Request): void {
   listener?.timeout(request, FOLLOW_TIMEOUT_SECONDS)
 }

@@ -78,7 +78,7 @@ function isAudio(contentType: string): boolean {
 }
 
 /**
- * Keeps an answer in place of one with the same id, if its account has room for it among its kept responses; older cached
+ * Keeps an answer instead of one with the same id, if its account has room for it among its kept responses; older cached
  * answers make room. False if it is not kept.
  */
 export async function keepCachedAnswer(db: Db, answer: CachedAnswer, maxBytes: number): Promise<boolean> {

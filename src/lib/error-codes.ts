@@ -162,7 +162,7 @@ export const errorCodes = {
       'gateway config check',
     ],
     receipts_off: ['The gateway gives no receipts.', 'Set `receipts: true`.', 'gateway config check'],
-    recipient_not_found: ['No such recipient of events.', 'Mend the name: it stands in `events.to`.'],
+    recipient_not_found: ['No such recipient of events.', 'Fix the name: it is in `events.to`.'],
     request_not_found: ['No such request, or its row is too old.', 'Mend the id.', 'gateway requests list'],
     response_not_found: ['A response was not kept, was deleted, or is too old.', 'Ask again.'],
     task_failed: ['The task has failed: there is no result.', 'Read its error.', 'gateway tasks show ID'],

@@ -129,7 +129,7 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'Many from one address: set `console.allowRemote` to false, or block the path in the proxy.',
   ),
   issuer_unreachable: warn(
-    'An identity provider of `signIn` gave no answer. Sessions that it began go on for ten minutes without one.',
+    'An identity provider of `signIn` gave no answer. Sessions that it began continue for ten minutes without one.',
     'Look whether it runs, and whether this machine reaches the address in the reason.',
   ),
   sign_in_refused: warn(

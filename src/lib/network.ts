@@ -19,7 +19,7 @@ const CLOUD_AGENT = '168.63.129.16'
 const PRIVATE_NAME = /^[^.]*$|(?:^|\.)(?:localhost|local|lan|internal|home\.arpa)$/i
 /** Characters of a text that are read for the place that it names. */
 const HEAD_LENGTH = 4096
-/** A path of a file, as servers read it that take one in place of an address. */
+/** A path of a file, as servers read it that take one instead of an address. */
 const PATH = /^(?:[/\\]|\.{1,2}[/\\]|~|[a-z]:[/\\])/i
 /** Plain base64, which may begin with a slash. */
 const BASE64 = /^[A-Za-z0-9+/]{64,}={0,2}$/

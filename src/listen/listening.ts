@@ -26,7 +26,7 @@ type BunServer = Bun.Server<unknown>
 export interface ListenSettings {
   hostname: string
   port: number
-  /** The path of a socket to listen on in place of the host and the port. */
+  /** The path of a socket to listen on instead of the host and the port. */
   unixSocket?: string | undefined
   /** Certificate and key as PEM: listens for HTTPS. */
   tls?: { cert: string; key: string } | undefined
@@ -208,7 +208,7 @@ class Doorway implements Listening {
     return server
   }
 
-  /** The settings, with a port that nobody knows in place of one that is passed. */
+  /** The settings, with a port that nobody knows instead of one that is passed. */
   private ownPlace(settings: ListenSettings): ListenSettings {
     return this.options.passed ? { ...settings, hostname: '127.0.0.1', port: 0 } : settings
   }

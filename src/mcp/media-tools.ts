@@ -26,7 +26,7 @@ const Place = Type.Object({
   url: Type.Optional(Type.String({ description: 'Where it lies for a while.' })),
   mime_type: Type.Optional(Type.String()),
   bytes: Type.Optional(Type.Integer()),
-  inline: Type.Optional(Type.Boolean({ description: 'It stands in the content of this answer.' })),
+  inline: Type.Optional(Type.Boolean({ description: 'It is in the content of this answer.' })),
 })
 const imageOutput = Type.Object({ images: Type.Array(Place), ...costOutput })
 const prompt = Type.String({ minLength: 1, description: 'Description of the picture.' })

@@ -201,7 +201,7 @@ export async function endStream(
   }
 }
 
-/** Ends a request whose task goes on: the charge stays open, and ends with the task. `status` is that of the answer. */
+/** Ends a request whose task continues: the charge stays open, and ends with the task. `status` is that of the answer. */
 export function endHandedOver({ world, reservations }: Line, reservation: Reservation, status: number): void {
   const { logRow, charge } = reservation
   reservations.handOver(reservation)

@@ -15,7 +15,7 @@ interface EventKind {
 }
 
 const BLANK_LINE = Buffer.from('\n\n')
-/** The end of a member's name and what stands before its value. */
+/** The end of a member's name and what precedes its value. */
 const MEMBER_LEADS = ['":', '": ']
 /** Most kinds that are known at a time: candidates and tool calls take turns. */
 const MOST_KINDS = 4

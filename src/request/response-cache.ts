@@ -55,7 +55,7 @@ export class ResponseCache {
 
   /**
    * Gives a request its answer from the cache, or the task of making it. Waits for the same request, where one runs in this process;
-   * one whose answer cannot be kept makes the others go on by themselves. Rejects only if the caller leaves meanwhile.
+   * one whose answer cannot be kept makes the others continue by themselves. Rejects only if the caller leaves meanwhile.
    */
   async begin(
     request: CheckedRequest,
@@ -199,7 +199,7 @@ export class ResponseCache {
     this.leave(request)
   }
 
-  /** Lets the requests that wait for this one go on. */
+  /** Lets the requests that wait for this one continue. */
   leave({ cacheUse }: CheckedRequest): void {
     cacheUse?.finish?.()
   }

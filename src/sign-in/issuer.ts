@@ -26,7 +26,7 @@ export interface Expected {
 /** Who has signed in, as the identity provider says it. */
 export interface SignedInPerson {
   claims: Claims
-  /** Asks again whether the session goes on; undefined where the provider gives none. */
+  /** Asks again whether the session continues; undefined where the provider gives none. */
   refreshToken: string | undefined
 }
 
@@ -112,7 +112,7 @@ export class Issuer {
     }
   }
 
-  /** Asks whether a session goes on. No claims where the provider sends none. Rejects with SignInRefused if it has ended there. */
+  /** Asks whether a session continues. No claims where the provider sends none. Rejects with SignInRefused if it has ended there. */
   async refresh(refreshToken: string): Promise<Partial<SignedInPerson>> {
     const [config, { refreshTokenGrant }] = await this.parts()
     const tokens = await refusing(refreshTokenGrant(config, refreshToken))

@@ -1,4 +1,4 @@
-// The state of the gateway as metrics: holds, tasks, webhooks, backups, upstreams, database and process. What stands in the
+// The state of the gateway as metrics: holds, tasks, webhooks, backups, upstreams, database and process. What is in the
 // database is read when somebody asks, and at most every few seconds, so that a busy reader costs nothing.
 
 import { lastBackup } from '../backup/schedule'

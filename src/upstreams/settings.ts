@@ -27,11 +27,11 @@ export const UpstreamEntry = Type.Object(
       ]),
     ),
     apiKeyFile: optionalSetting(
-      'In place of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
+      'Instead of `apiKey`: a file that holds the key, such as a mounted secret. Read at the start.',
       Type.String({ minLength: 1 }),
     ),
     credentials: optionalSetting(
-      'In place of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden. `aws`: those that this machine has, looked for where the tools of AWS do (docs/vendors.md).',
+      'Instead of `apiKey`, for a vendor whose requests are signed: `accessKeyId`, `secretAccessKey`, and the `sessionToken` of temporary ones. Absent, as unset environment variables are: its models are hidden. `aws`: those that this machine has, looked for where the tools of AWS do (docs/vendors.md).',
       Type.Union([
         Type.Literal('aws'),
         Type.Object({ accessKeyId: Secret, secretAccessKey: Secret, sessionToken: Secret }, closed),
@@ -84,7 +84,7 @@ export const UpstreamEntry = Type.Object(
       Type.Union([Type.String({ pattern: '^https?://' }), Type.Null()]),
     ),
     tls: optionalSetting(
-      'Files in PEM form, read at the start: `caFile`, the authorities that vouch for it in place of the usual ones; `certFile` and `keyFile`, the certificate that it knows this gateway by.',
+      'Files in PEM form, read at the start: `caFile`, the authorities that vouch for it instead of the usual ones; `certFile` and `keyFile`, the certificate that it knows this gateway by.',
       Type.Object(
         {
           caFile: Type.Optional(Type.String({ minLength: 1 })),

@@ -267,7 +267,7 @@ test('listed models are served, billed by the list, and others are not', async (
 })
 
 test.each([
-  ['a*b', { list: 'x.json' }, ': a star stands at the end of an id only'],
+  ['a*b', { list: 'x.json' }, ': a star is allowed only at the end of an id'],
   ['a/*', {}, '.list: missing; an id with a star needs a list of models'],
   ['a/*', { list: 'none.json' }, '.list: none.json does not exist'],
   ['a/*', { list: 'gateway.config.json' }, '.list: gateway.config.json is no list of models'],

@@ -493,7 +493,7 @@ describe('a session', () => {
     expect(during.request.upstream_key).toBe(moving.request.upstream_key)
     expect(during.text).toMatch(
       new RegExp(
-        `^ +key +${during.request.upstream_key}: in place of key ${number}, which was resting$`,
+        `^ +key +${during.request.upstream_key}: instead of key ${number}, which was resting$`,
         'm',
       ),
     )

@@ -725,7 +725,7 @@ describe('a configuration is wrong', () => {
     [
       'a route that turns back',
       withModel({ route: ['first', 'first'] }),
-      'models.odd.route: "first" stands there twice',
+      'models.odd.route: "first" appears twice',
     ],
     ['an empty route', withModel({ route: [] }), 'models.odd.route: '],
     ['a route that is no list', withModel({ route: 'first' }), 'models.odd.route: '],

@@ -175,7 +175,7 @@ async function isClosing(db: Db, position: number): Promise<boolean> {
   return (await db.query({ sql, parameters: [position] })).length > 0
 }
 
-/** A time before which all charges of an account ended that stand before a position, and before the end of a period. */
+/** A time before which all charges of an account ended that precede a position, and before the end of a period. */
 async function endOfCharges(db: Db, account: string, until: number, position: number): Promise<number> {
   // What is not in the totals yet may have ended at any time.
   if (position > (await markOf(db)) + 1) return until
@@ -340,7 +340,7 @@ async function* chargesOf(db: Db, account: string, stretch: Stretch): AsyncGener
   }
 }
 
-/** Parts ranges in those that have the last charges, and what stands before as one movement, which is never shown. */
+/** Parts ranges in those that have the last charges, and what precedes as one movement, which is never shown. */
 async function parted(
   db: Db,
   account: string,

@@ -18,7 +18,7 @@ import {
   settleLate,
 } from './ledger'
 
-/** Without a settlement and a release the charge goes on, and only `also` is done. */
+/** Without a settlement and a release the charge continues, and only `also` is done. */
 export interface ChargeEnd {
   charge: Charge
   /** The price; absent if nothing is paid. */

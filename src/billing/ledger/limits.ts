@@ -151,7 +151,7 @@ function budgetConditions(key: KeyLimits, charge: Charge, amountNano: number): C
 
 /**
  * Conditions for a running request of this key to hold more. Its tokens are counted without a condition: as at the first
- * hold, a request that is larger than the limit of a minute goes on.
+ * hold, a request that is larger than the limit of a minute continues.
  */
 export function conditionsToExtend(key: KeyLimits, charge: Charge, { amountNano }: Extension): Condition[] {
   return budgetConditions(key, charge, amountNano)

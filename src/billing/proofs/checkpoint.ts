@@ -9,7 +9,7 @@ import { pagesOfCharges, RowsHash } from '../ledger/charge-rows'
 import { FIGURES } from '../reports/usage-figures'
 import type { Closing, ClosingEntry } from './closings'
 
-/** A position up to which charges were verified, and the sums since ever that the next verification goes on from. */
+/** A position up to which charges were verified, and the lifetime sums that the next verification continues from. */
 export interface Checkpoint {
   position: number
   at: number
@@ -30,7 +30,7 @@ const SECRET_BYTES = 32
 
 /**
  * The key that signs, kept among the secrets: encrypted with `secrets.key` where the operator has set one. Undefined if it
- * stands there in clear nevertheless: it is from before, or somebody who can write to the database has put it there.
+ * is there in clear nevertheless: it is from before, or somebody who can write to the database has put it there.
  */
 export function signingKey(
   db: Db,

@@ -15,7 +15,7 @@ export interface Closing {
   endedBefore: number
   at: number
   charges: number
-  /** Hash of the rows as they stood in the database. */
+  /** Hash of the rows as they were in the database. */
   hash: string
   entriesHash: string
   /** The name of the file that has the charges. */

@@ -99,7 +99,7 @@ function rowOf(record: Record<string, string>, columns: UsageColumns, line: numb
     if (columns[name]) row[name] = values.reduce((sum, value) => sum + figureOf(value, name, line), 0)
     if (values.some((value) => value !== '')) isEmpty = false
   }
-  // Days without use stand in some exports without any figure.
+  // Days without use are in some exports without any figure.
   if (isEmpty) return undefined
   if (row.model === '')
     throw new Error(`line ${line} has no model in ${modelColumn}: export it by model or line item`)

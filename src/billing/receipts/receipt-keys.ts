@@ -77,7 +77,7 @@ export async function listReceiptKeys(world: StoreWorld): Promise<ListedKey[]> {
   }))
 }
 
-/** Puts a new key in place of the one that signs. False if another process did so at this moment. `db` is that of the change. */
+/** Replaces the key that signs with a new one. False if another process did so at this moment. `db` is that of the change. */
 export async function rotateReceiptKey(world: StoreWorld, db: Db): Promise<boolean> {
   // Makes it at first use.
   await storedKeys(world)

@@ -123,7 +123,7 @@ function movedRows(content: StatementContent): [string, string][] {
   ]
 }
 
-/** Transfers whose days stand in the summary; more have them below. */
+/** Transfers whose days are in the summary; more have them below. */
 const MOST_ON_TOP = 12
 
 function usageTable({ usage, used_usd: used }: StatementContent): string {

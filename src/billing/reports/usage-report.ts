@@ -117,7 +117,7 @@ async function usageStatement(
   const dimensions = second === undefined ? [dimension] : [dimension, second]
   const isOfTime = dimensions.every(isTime)
   const sums = FIGURES.map((name) => `cast(sum(${name}) as bigint) as ${name}`)
-  // Where no time is asked for, each part is summed by itself: the rows of its totals would all go on to the next step.
+  // Where no time is asked for, each part is summed by itself: the rows of its totals would all be passed to the next step.
   const [summed, groups] = dimensions.some(isTime)
     ? [`select series, start as at, ${FIGURES.join(', ')}`, '']
     : [`select series, 0 as at, ${sums.join(', ')}`, ' group by series']

@@ -75,7 +75,7 @@ export async function lastPosition(db: Db): Promise<number> {
     // Settlements wait behind this lock: rather none today than a long one.
     { sql: `set local lock_timeout = '100ms'` },
     { sql: `lock table only ${table.name} in share mode` },
-    // A database that was moved here goes on counting, and has not counted yet.
+    // A database that was moved here continues counting, and has not counted yet.
     {
       sql: 'select case when is_called then last_value else last_value - 1 end as position from charge_positions',
     },

@@ -39,7 +39,7 @@ export const ModelEntry = Type.Object(
       Type.Unsafe<CostConfig>(Type.Object({})),
     ),
     markup: optionalSetting(
-      'In place of `price`: what its callers pay above `cost`, `20%`. Default: that of its upstream, then that of all.',
+      'Instead of `price`: what its callers pay above `cost`, `20%`. Default: that of its upstream, then that of all.',
       Type.String(),
     ),
     cache: optionalSetting(

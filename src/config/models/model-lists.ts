@@ -31,7 +31,7 @@ const List = Type.Object({
   refused: Type.Record(Type.String(), Type.String()),
 })
 
-/** The configuration with the models of all lists in place of the entries that name them, and the faults of those. */
+/** The configuration with the models of all lists instead of the entries that name them, and the faults of those. */
 export function withListedModels(value: unknown, folder: string): { value: unknown; faults: string[] } {
   const { models } = asObject(value)
   const starred = Object.keys(asObject(models)).filter((id) => id.includes('*'))
@@ -58,7 +58,7 @@ function modelsOf(
   folder: string,
   { markup, upstreams }: Record<string, unknown>,
 ): Record<string, unknown> | string {
-  if (!/^[^*]*\*$/.test(id)) return ': a star stands at the end of an id only, as in "local/*"'
+  if (!/^[^*]*\*$/.test(id)) return ': a star is allowed only at the end of an id, as in "local/*"'
   if (!Check(ModelListEntry, entry)) return '.list: missing; an id with a star needs a list of models'
   const { list: file, ...settings } = entry as { list: string; upstreamModel?: unknown; price?: unknown }
   if (settings.upstreamModel !== undefined) return '.upstreamModel: the list names the models'

@@ -185,7 +185,7 @@ function conditionFaults({ header = {}, tag = {}, promptTokens }: ConditionConfi
 
 function memberFaults(route: readonly string[], models: ReadonlyMap<string, unknown>): string[] {
   return route.flatMap((id, index) => {
-    if (route.indexOf(id) < index) return [`.route: "${id}" stands there twice`]
+    if (route.indexOf(id) < index) return [`.route: "${id}" appears twice`]
     const target = models.get(id)
     if (target === undefined) return [`.route: there is no model "${id}"`]
     return isObject(target) && 'route' in target ? [`.route: "${id}" is a route itself`] : []

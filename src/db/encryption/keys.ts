@@ -40,7 +40,7 @@ function missingKeyFault({ codec }: Db, used: readonly UsedKey[]): string | unde
 export async function trustedText(db: Db, stored: string, place: string, advice: string): Promise<string> {
   if (isClearThoughKeySet(db, stored) && !(await usedKeys(db)).some(({ id }) => id === CLEAR)) {
     throw new UnreadableText(
-      `${place} stands in the database as clear text, though secrets.key is set and all rows were encrypted: somebody replaced it. ${advice}`,
+      `${place} is in the database as clear text, though secrets.key is set and all rows were encrypted: somebody replaced it. ${advice}`,
     )
   }
   return db.codec.decode(stored, place)

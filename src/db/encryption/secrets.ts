@@ -36,7 +36,7 @@ export async function readSecret(db: Db, name: string): Promise<string | undefin
   return row?.value as string | undefined
 }
 
-/** The statement that writes a secret in place of what is stored, unless that has changed. */
+/** The statement that writes a secret instead of what is stored, unless that has changed. */
 export function secretUpdate({ codec }: Db, name: string, secret: string, stored = ''): Statement {
   return {
     sql: 'update secrets set value = $1 where name = $2 and value = $3',
@@ -62,7 +62,7 @@ function insertSecret({ codec }: Db, name: string, secret: string, now: number):
   }
 }
 
-/** The statements that put a new secret in place of the one of this name. */
+/** The statements that put a new secret instead of the one of this name. */
 export function replaceSecret(db: Db, name: string, secret: string, now: number): Statement[] {
   return [
     { sql: 'delete from secrets where name = $1', parameters: [name] },

@@ -17,7 +17,7 @@ export const SIGN_IN: Step = [
     created_at bigint not null,
     primary key (issuer, subject, kind, account)
   )`,
-  // Sessions whose provider is asked whether they go on, by the refresh token, which is encoded. `issuer` is its name in the
+  // Sessions whose provider is asked whether they continue, by the refresh token, which is encoded. `issuer` is its name in the
   // configuration, `answered_at` when it last said so.
   `create table session_checks (
     session text primary key,

@@ -50,7 +50,7 @@ const CompletionsBody = Type.Object(
           'How many completions are made, of which the best `n` are returned. All of them are paid.',
       }),
     ),
-    echo: optionalField(Type.Boolean({ description: 'Whether the prompt stands before the completion.' })),
+    echo: optionalField(Type.Boolean({ description: 'Whether the prompt precedes the completion.' })),
     logprobs: optionalField(Type.Integer({ minimum: 0, maximum: 100 })),
     stop: optionalField(Type.Union([Type.String(), Type.Array(Type.String())])),
     stream: optionalField(Type.Boolean()),

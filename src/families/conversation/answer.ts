@@ -1,5 +1,5 @@
 // An answer in the words of no dialect. A protocol reads what its vendor sends, whole or in pieces, into calls of a writer, and a
-// dialect's writer makes of them what its caller reads. Calls in place of event objects, because there is one for each token.
+// dialect's writer makes of them what its caller reads. Calls instead of event objects, because there is one for each token.
 // Types only; nothing here must know a dialect, a protocol or a vendor.
 
 import type { Reading } from '../../contract/reading'
@@ -12,7 +12,7 @@ export interface AnswerWriter {
   /** The answer begins. `id` is the vendor's own, or empty. Later calls, and a missing one, do no harm. */
   begin(id: string): void
   /**
-   * Gives a call the id by which its caller will know it, in place of the vendor's, which may be empty or come twice. For a reader
+   * Gives a call the id by which its caller will know it, instead of the vendor's, which may be empty or come twice. For a reader
    * that keeps something under that id before the call begins; otherwise it is done when the call has its name.
    */
   nameCall(item: CallItem): void

@@ -99,7 +99,7 @@ export interface Protocol extends QuoteRules {
    * fields that `can` refuses do not come here.
    */
   write(conversation: Conversation, model: Model, options: WriteOptions): Call
-  /** The call that is tried once in place of a refused one; undefined if the refusal is final. */
+  /** The call that is tried once instead of a refused one; undefined if the refusal is final. */
   writeAfter?(refusal: GatewayError, call: Call): Call | undefined
   /** Tokens that a written request reserves for thinking, within its limit. Absent: none. */
   thinkingTokens?(call: Call): number

@@ -143,7 +143,7 @@ export interface Tool extends Placed {
   isStrict: boolean
   /** The vendor whose rules the schema of a strict tool follows: they differ, and each refuses the other's. Absent: OpenAI. */
   strictBy?: 'messages'
-  /** A tool that takes a text in place of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
+  /** A tool that takes a text instead of arguments, and the grammar of the text, in the words of responses. Absent: a function. */
   custom?: { format: unknown }
 }
 

@@ -28,10 +28,10 @@ const Body = Type.Object(
     ),
     images: Type.Optional(Type.Unknown({ description: 'Several reference images, each as in `image`.' })),
     aspect_ratio: optionalField(
-      Type.String({ description: 'In place of the shape of `size`, such as `16:9`.' }),
+      Type.String({ description: 'Instead of the shape of `size`, such as `16:9`.' }),
     ),
     resolution: optionalField(
-      Type.String({ description: 'In place of the pixels of `size`: `1k` or `2k`.' }),
+      Type.String({ description: 'Instead of the pixels of `size`: `1k` or `2k`.' }),
     ),
     response_format: optionalField(Type.Union([word('url'), word('b64_json')])),
     output_format: optionalField(Type.String()),

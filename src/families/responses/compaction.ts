@@ -4,7 +4,7 @@
 import { asObject, isObject } from '../../lib/objects'
 import type { Fields } from './response-object'
 
-/** The last item of an input that asks for a compaction in place of an answer. */
+/** The last item of an input that asks for a compaction instead of an answer. */
 const TRIGGER = 'compaction_trigger'
 
 /** The words before a summary that is sealed, so that no other sealed text is taken for one. */
@@ -37,7 +37,7 @@ export function bodyForModel<Body extends { input?: unknown }>(body: Body): Body
 }
 
 /**
- * The request for a summary of the items, in place of the input. It has no format, and calls no tools; these stay,
+ * The request for a summary of the items, instead of the input. It has no format, and calls no tools; these stay,
  * because vendors read earlier calls by them, and what is cached begins with them.
  */
 export function summaryRequestOf<Body extends object>(body: Body, items: readonly object[]): Body {

@@ -58,7 +58,7 @@ const Body = Type.Object(
       ]),
     ),
     promptVideo: optionalField(
-      Type.String({ description: 'A video to go on from, of models that take references.' }),
+      Type.String({ description: 'A video to continue from, of models that take references.' }),
     ),
     videoUri: optionalField(Type.String({ description: 'The video that is edited.' })),
     duration: optionalField(

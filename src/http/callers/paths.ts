@@ -27,7 +27,7 @@ export function describeCallers(operations: readonly CallerOperation[]) {
 }
 
 function describe(operation: CallerOperation, schemas: Record<string, Schema>): object {
-  const { id, tag, summary, aliases = [], answers = 'As it stands now.', missing, body } = operation
+  const { id, tag, summary, aliases = [], answers = 'As it is now.', missing, body } = operation
   const { dialects = ['openai'], errors = [], query, access, description, furtherAnswers } = operation
   const { parameters, requestBody } = describeInput(operation, operation.parameters)
   const ids = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : [])]
@@ -77,7 +77,7 @@ function examplesOf({ $id, $ref, examples: [value] = [] }: TSchema): Examples {
   return $id === undefined ? {} : { [$id]: { value } }
 }
 
-/** A schema with references in place of those that have names, which `take` gets. */
+/** A schema with references instead of those that have names, which `take` gets. */
 function withReferences(schema: Schema, take: (name: string, schema: Schema) => void): Schema {
   const inner = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(inner)

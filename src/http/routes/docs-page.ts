@@ -64,7 +64,7 @@ export async function createPage(
   const app = new Elysia().use(
     swagger({
       path: '/docs',
-      // The page shows only these; they stand in its HTML as they are.
+      // The page shows only these; they are in its HTML as they are.
       documentation: { info: { title, description: summary, version } },
       scalarCDN: `${relative.viewer}?${hashOf(script).slice(0, 16)}`,
       // The package's types are those of an older viewer.
@@ -92,7 +92,7 @@ export async function createPage(
 
 /**
  * The page's security policy: only scripts and requests of this gateway, and the one script in the page that holds its
- * configuration. Styles may stand in the page, because the viewer writes its own there.
+ * configuration. Styles may be in the page, because the viewer writes its own there.
  */
 function policyOf(html: string): string {
   const scripts = [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(

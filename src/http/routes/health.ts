@@ -1,4 +1,4 @@
-// GET /health: the process can do its work; /health/live: it lives and should go on; /health/ready: it should be
+// GET /health: the process can do its work; /health/live: it should keep running; /health/ready: it should be
 // sent requests. They must never call a vendor, need a key, or reveal a secret.
 
 import { Elysia } from 'elysia'

@@ -235,7 +235,7 @@ function onlyAsForm(): GatewayError {
   })
 }
 
-/** The operation of a request that is JSON in place of a form; undefined if it is none. */
+/** The operation of a request that is JSON instead of a form; undefined if it is none. */
 function jsonFormOf(asJson: OperationName, { headers }: Request): Operation | undefined {
   return /^\s*application\/json\b/i.test(headers.get('content-type') ?? '') ? operationOf(asJson) : undefined
 }

@@ -21,7 +21,7 @@ export const badRequestCodes = {
   ],
   decimal_above_max_value: ['A number is too large.', 'Keep to the bound in the text.'],
   decimal_below_min_value: ['A number is too small.', 'Keep to the bound in the text.'],
-  duplicate_field: ['A field stands twice in the body or the form.', 'Send it once.'],
+  duplicate_field: ['A field appears twice in the body or the form.', 'Send it once.'],
   duplicate_item: ['An item is in the conversation already.', 'Send only what is new.'],
   empty_array: ['A list has no item.', 'Send at least one.'],
   empty_file: ['A file has no bytes.', 'Look at the path that the client sends.'],

@@ -71,7 +71,7 @@ function shownUsage(
   { quantities, source }: Measure,
 ): object | undefined {
   const { usage: reported } = json as { usage?: unknown }
-  // Figures that do not stand in the usage are shown where they stand.
+  // Figures outside of the usage are shown where they are.
   if (source === 'upstream' && usage && usage.figures !== 'invalid')
     return isObject(reported) ? write?.(usage.figures, reported) : undefined
   return write?.(quantities)

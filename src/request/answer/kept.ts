@@ -49,7 +49,7 @@ export async function keepResults(
   }
 }
 
-/** Waits for work that goes on by itself; rejects when the request is cut. */
+/** Waits for work that continues by itself; rejects when the request is cut. */
 async function unlessCut<Result>(signal: CancelSignal, work: Promise<Result>): Promise<Result> {
   const cut = Promise.withResolvers<never>()
   const abort = () => cut.reject(signal.reason)

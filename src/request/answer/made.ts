@@ -77,7 +77,7 @@ async function callAll(
   }
 }
 
-/** Sends a call, or once the one that the family has in place of it when the vendor refuses it. */
+/** Sends a call, or once the one that the family has instead of it when the vendor refuses it. */
 async function sendOrInstead(
   { world }: Line,
   reservation: Reservation,

@@ -24,7 +24,7 @@ const EVENTS_TYPE = 'text/event-stream; charset=utf-8'
 /** Bytes for the encoder at a time: a second of speech or so, so that other requests get their turn. */
 const ENCODED_BYTES = 64 * 1024
 /**
- * Largest WAV, in bytes: ten minutes of speech. Its sizes stand before its samples, so it waits in memory until it is
+ * Largest WAV, in bytes: ten minutes of speech. Its sizes precede its samples, so it waits in memory until it is
  * complete.
  */
 const MAX_WAV_BYTES = 32 * 1024 * 1024

@@ -1,4 +1,4 @@
-// When a route goes on to another model, and to which: never after the first byte, never for a task, whose row names the vendor that it
+// When a route continues to another model, and to which: never after the first byte, never for a task, whose row names the vendor that it
 // was sent to, and never to a model that would be refused for the same.
 
 import type { FallbackReason } from '../../config/models/route-entry'

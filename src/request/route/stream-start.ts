@@ -19,7 +19,7 @@ const WATCH_MS = 10_000
 const MOST_BYTES = 64 * 1024
 
 /**
- * The whole stream, once its first output has come or it was watched for long enough. Throws in place of one that is not taken: an
+ * The whole stream, once its first output has come or it was watched for long enough. Throws instead of one that is not taken: an
  * UnwantedAnswer, or the failure that the vendor reports.
  */
 export async function startOfStream(

@@ -21,7 +21,7 @@ const OF_WORDS: ReadonlySet<OperationName> = new Set([
 /** Why an answer is not taken. */
 export type Unwanted = Exclude<FallbackReason, 'too_long'>
 
-/** Thrown in place of an answer that is not taken. It never reaches a caller: another model is tried. */
+/** Thrown instead of an answer that is not taken. It never reaches a caller: another model is tried. */
 export class UnwantedAnswer extends GatewayError {
   constructor(
     readonly reason: Unwanted,

@@ -99,7 +99,7 @@ class PassingMeter implements StreamMeter {
   /** Whole events with more output than is held. */
   private kept: Buffer = NOTHING
   private ended = false
-  /** The closing event, which the usage may have to stand before. */
+  /** The closing event, which the usage may have to precede. */
   private closing: Buffer = NOTHING
 
   constructor(private readonly options: StreamMeterOptions) {

@@ -232,7 +232,7 @@ class Relay implements BodySink, WaitingCaller {
     try {
       const { bytes, end, short, excess } = meter.push(piece)
       capture?.(bytes)
-      // The meter has the rest, and goes on with it when something comes.
+      // The meter has the rest, and continues with it when something comes.
       if (short) this.kept.unshift(NOTHING)
       if (end) this.on('last-events', bytes)
       else if (bytes.length > 0) this.on('events', bytes)

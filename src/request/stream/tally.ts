@@ -221,7 +221,7 @@ class UsageTally {
     const isPart = kind === 'start' || kind === 'update'
     const most = this.believe(isPart ? joined(this.figures, figures) : figures)
     this.early = kind === 'start'
-    // What stands there for the output is not counted yet.
+    // What is there for the output is not counted yet.
     if (most) this.figures = this.early ? withoutSide('output', most) : most
     const written = reported ?? event.usage ?? null
     this.reported = isPart ? { ...(this.reported as object | null), ...withoutNulls(written) } : written

@@ -1,4 +1,4 @@
-// xAI. Errors come in three shapes, and a bad key is a 400 or a 403 with a sentence in place of a code.
+// xAI. Errors come in three shapes, and a bad key is a 400 or a 403 with a sentence instead of a code.
 // It must never show callers whose team and key a refusal of content names.
 
 import type { UpstreamKind } from '../../contract/upstream'

@@ -11,7 +11,7 @@ import { addresses, fileIds } from '../../vendor-state'
 
 const meant = meanings(
   ['model', 'model'],
-  ['messages[].role', 'later_instructions', undefined, '`system` and `developer`, wherever they stand'],
+  ['messages[].role', 'later_instructions', undefined, '`system` and `developer`, anywhere'],
   ['messages[].content[] text', 'text'],
   ['messages[].content[] refusal', 'text'],
   ['messages[].content[] image_url', 'image'],
@@ -98,7 +98,7 @@ const refused = bridgedFields(
   ['tools[].type', 'this model calls tools of the caller', ['function', 'custom']],
   ['tool_choice.type', 'tools are chosen by their names', ['function', 'custom', 'allowed_tools']],
   ['response_format.type', 'formats are text, JSON and JSON schemas', ['text', 'json_object', 'json_schema']],
-  ['messages[].function_call', "calls stand in 'tool_calls'"],
+  ['messages[].function_call', "calls are in 'tool_calls'"],
   ['messages[].audio', 'this model reads no earlier spoken answers'],
   [
     'messages[].content[].type',

@@ -35,7 +35,7 @@ const meant = meanings(
   ['top_p', 'top_p'],
   ['top_k', 'top_k'],
   ['stop_sequences', 'stop', ['[]']],
-  ['tools', 'functions', undefined, '`input_examples` stand in the description'],
+  ['tools', 'functions', undefined, '`input_examples` are in the description'],
   ['tools[].strict', 'strict_functions_of_messages'],
   ['tool_choice', 'choice'],
   ['tool_choice.disable_parallel_tool_use', 'parallel_calls', [false]],

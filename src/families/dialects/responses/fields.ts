@@ -80,7 +80,7 @@ const translated = bridgedFields(
   ['conversation', 'its items, which are kept here, before the input'],
   ['background', 'a stream, which is followed here; the answer is kept'],
   ['tools[] function', 'a function; `strict` only if it is true'],
-  ['tools[] custom', 'a function with one text; its grammar stands in the description'],
+  ['tools[] custom', 'a function with one text; its grammar is in the description'],
   ['tools[] namespace', 'its tools as functions with its name in front: `<namespace>__<name>`'],
   ['tools[] tool_search', 'a function, if the caller searches; all tools are sent anyway'],
   ['tools[] local_shell', 'a function'],

@@ -28,7 +28,7 @@ export const geminiCan: Expressions = {
   video: { as: '`inlineData`, or `fileData` for an address' },
   call: { as: '`functionCall`' },
   result: {
-    as: '`functionResponse`, with its text as `output` or `error`; files in it stand behind it for models before Gemini 3',
+    as: '`functionResponse`, with its text as `output` or `error`; files in it follow it for models before Gemini 3',
   },
   shown_reasoning: { ignored: 'the vendor takes back signatures only' },
   sealed_reasoning: {

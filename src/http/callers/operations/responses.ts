@@ -20,7 +20,7 @@ const ofResponse = {
   missing: responseNotFound('resp_1'),
 }
 
-/** The number of the event after which a stream goes on. */
+/** The number of the event after which a stream continues. */
 const StartingAfter = refusing(
   Type.Integer({
     minimum: 0,
@@ -41,7 +41,7 @@ const show = callerOperation(shared('Response'))({
     ),
     starting_after: conditional(StartingAfter),
   }),
-  answers: 'The response as it stands.',
+  answers: 'The response as it is.',
   async run({ world, key: { account }, params: { id = '' } }, { stream, starting_after: from }) {
     const { backgroundResponses } = world
     const running = await backgroundResponses.find(account, id)
@@ -64,7 +64,7 @@ const cancel = callerOperation(shared('Response'))({
   id: 'cancelResponse',
   endpoint: 'POST /v1/responses/{id}/cancel',
   summary: 'Stop a response in the background',
-  answers: 'The response as it stands. What was made until then is paid.',
+  answers: 'The response as it is. What was made until then is paid.',
   errors: ['badAddress'],
   async run({ world, key: { account }, params: { id = '' } }) {
     const cancelled = await world.backgroundResponses.cancel(account, id)

@@ -96,7 +96,7 @@ function headersOf(bytes: Buffer): Map<string, string> {
     const name = textOf(take(nameLength))
     const type = take(1).readUInt8(0)
     // Two readers could take one or the other.
-    if (nameLength === 0 || names.has(name)) throw new BadFrame('a header has no name, or stands twice')
+    if (nameLength === 0 || names.has(name)) throw new BadFrame('a header has no name, or appears twice')
     names.add(name)
     const fixed = FIXED_BYTES[type]
     if (fixed === undefined && type !== BYTES && type !== TEXT)

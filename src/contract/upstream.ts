@@ -29,6 +29,8 @@ export interface UpstreamKind {
   keyless?: true
   /** The base URL where the configuration has none; absent: always `baseUrl`. */
   baseUrlFor?(place: UpstreamPlace): string
+  /** True if each path begins with the version of its API. A version at the end of a configured base URL is then left out. */
+  hasVersionInPaths?: true
   /** Advice of the vendor about an address, for its operator, as the end of a sentence; undefined for none. */
   advice?(address: string): string | undefined
   /**

@@ -227,7 +227,8 @@ function withQuery(path: string, parameters: string): string {
 
 /** The base URL of an upstream. */
 export function baseUrlOf(kind: UpstreamKind, config: UpstreamConfig): string {
-  return config.baseUrl ?? kind.baseUrlFor?.(config) ?? kind.baseUrl
+  const baseUrl = config.baseUrl ?? kind.baseUrlFor?.(config) ?? kind.baseUrl
+  return kind.hasVersionInPaths ? baseUrl.replace(/\/v\d+\/?$/, '') : baseUrl
 }
 
 function inLowerCase(headers: CallHeaders): CallHeaders {

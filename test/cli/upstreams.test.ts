@@ -248,6 +248,12 @@ test('every kind can be tried with its simulator', async () => {
   expect(Object.fromEntries(states)).toEqual(
     Object.fromEntries(states.map(([name]) => [name, reached.includes(name) ? 'reached' : 'ready'])),
   )
+
+  // Its paths begin with a version, which a base URL of an older configuration ends with.
+  const older = { kind: 'minimax', apiKey: secrets.minimax, baseUrl: `${baseUrls.minimax}/v1` }
+  expect(await tryUpstream({ upstreams: { older }, models: {} }, 'older', {})).toMatchObject({
+    state: 'ready',
+  })
 })
 
 test('listed models are served, billed by the list, and others are not', async () => {

@@ -12,10 +12,12 @@ const OPERATOR_CODES = new Set(['1004', '1008', '2049', '2056'])
 export const minimax: UpstreamKind = {
   kind: 'minimax',
   baseUrl: 'https://api.minimax.io',
+  hasVersionInPaths: true,
   secretVariable: 'MINIMAX_API_KEY',
   prefix: { openai: '', native: '' },
   // The host of videos in recorded answers is video-product.cdn.minimax.io.
   fileHosts: ['.cdn.minimax.io'],
+  probe: { method: 'GET', path: '/v1/models', protocol: 'native', body: null, stream: false },
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const { status_code: code, status_msg: reason } = asObject(asObject(body).base_resp)

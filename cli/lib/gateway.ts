@@ -112,6 +112,8 @@ async function onDatabase<Result>(
     find: (id) => open().find(id),
     // The process that serves has them.
     storeFigures: async () => {},
+    // A command writes no rows, and loses none.
+    lostRows: () => 0,
     bodiesOf: (id) => readBodies({ db, dataDir }, id),
   }
   const { after, log, monotonic } = { ...outside, log: () => {} }

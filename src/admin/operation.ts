@@ -43,6 +43,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   backlog: Backlog
   requestLog: Pick<RequestStore, 'list' | 'find'> & {
     storeFigures(): Promise<void>
+    lostRows(): number
     /** Bodies that `log.bodies` has kept of a request; undefined for none. Rejects with UnreadableText if its key is not known. */
     bodiesOf(id: string): Promise<KeptBodies | undefined>
   }

@@ -8,7 +8,9 @@ import { type EndingModel, endingBefore, remindBefore } from '../catalogue/retir
 import type { Budget } from '../contract/budgets'
 import type { Db, Row, Statement } from '../db/db'
 import { requestsOf } from '../events/retirements'
+import { REFUSERS, type Refuser } from '../request-log/failure'
 import { DurationCounts, figuresBetween, type RequestFigures } from '../request-log/figures'
+import { lossMakers } from './attention-figures'
 
 export interface Period {
   since: number
@@ -24,6 +26,8 @@ export interface Speed {
   firstByteP99Ms: number | null
   durationP50Ms: number | null
   durationP99Ms: number | null
+  /** Failed requests by who caused them. */
+  failedBy: Record<Refuser, number>
 }
 
 const HOUR_MS = 3_600_000
@@ -72,6 +76,7 @@ export async function spendOf(db: Db, { since, until }: Period) {
   }
   return {
     total: totalUsage(used),
+    lossMakers: lossMakers(byModel),
     models: models.length > shown.length ? [...shown, OTHERS] : shown,
     amountNano: (span: number, model: string) => sums.get(`${span}\n${model}`) ?? 0,
     totalNano: (span: number) =>
@@ -102,9 +107,11 @@ export function speedOf(figures: readonly RequestFigures[]): Speed {
   const durations = DurationCounts.none()
   let requests = 0
   let failed = 0
+  const failedBy = { vendor: 0, gateway: 0, caller: 0 }
   for (const each of figures) {
     requests += each.requests
     failed += each.failed
+    for (const refuser of REFUSERS) failedBy[refuser] += each.failedBy[refuser]
     firstBytes.addAll(each.firstBytes)
     durations.addAll(each.durations)
   }
@@ -115,6 +122,7 @@ export function speedOf(figures: readonly RequestFigures[]): Speed {
     firstByteP99Ms: firstBytes.percentile(0.99),
     durationP50Ms: durations.percentile(0.5),
     durationP99Ms: durations.percentile(0.99),
+    failedBy,
   }
 }
 

@@ -32,6 +32,13 @@ export function refuserOf(error: unknown): Refuser {
   return vendorStatus !== null || operatorRefusal !== null || VENDOR_FAULTS.has(code) ? 'vendor' : 'gateway'
 }
 
+/** Who caused that a logged request failed: a refusal by the gateway that the caller can mend is the caller's. */
+export function refuserOfRow({ refusedBy, status }: Pick<RequestLogRow, 'refusedBy' | 'status'>): Refuser {
+  if (refusedBy === null || refusedBy === 'gateway')
+    return status >= 400 && status < 500 ? 'caller' : 'gateway'
+  return refusedBy
+}
+
 /** Notes why a request failed. `code` replaces that of the error. */
 export function noteFailure(logRow: RequestLogRow, error: unknown, code?: string): void {
   const known = error instanceof GatewayError ? error : undefined

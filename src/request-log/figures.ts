@@ -4,6 +4,7 @@
 
 import type { Db, Statement } from '../db/db'
 import { type CallOutcome, earlierCalls, isFailure, lastOutcome } from './calls'
+import { type Refuser, refuserOfRow } from './failure'
 import { endedInError, type RequestLogRow } from './row'
 
 export interface RequestFigures {
@@ -21,6 +22,8 @@ export interface RequestFigures {
   /** Times to the first byte of an answer, and to its last. */
   firstBytes: DurationCounts
   durations: DurationCounts
+  /** Failed requests by who caused them. */
+  failedBy: Record<Refuser, number>
 }
 
 const HOUR_MS = 3_600_000
@@ -95,11 +98,17 @@ export class FigureKeeper {
       const isFailed = endedInError(row.status, row.errorCode)
       const isOneCall = !isFailed && row.attempts === null && outcome !== undefined
       if (!isOneCall) this.addCalls(row, outcome, isFailed)
-      if (isFailed) continue
+      if (isFailed) {
+        const failed = this.sumsOf(row, outcome && row)
+        failed.failedBy[refuserOfRow(row)]++
+        this.changed.add(failed)
+        continue
+      }
       const last = this.sumsOf(row, outcome && row)
       if (isOneCall) this.count(last, 1, 0)
       last.durations.add(row.durationMs)
-      if (row.firstByteMs !== null) last.firstBytes.add(row.firstByteMs)
+      // A task that was taken is no answer yet.
+      if (row.firstByteMs !== null && row.status !== 202) last.firstBytes.add(row.firstByteMs)
     }
   }
 
@@ -158,6 +167,7 @@ export class FigureKeeper {
       failed: 0,
       firstBytes: DurationCounts.none(),
       durations: DurationCounts.none(),
+      failedBy: { vendor: 0, gateway: 0, caller: 0 },
     }
     this.sums.set(name, sums)
     return sums
@@ -166,10 +176,13 @@ export class FigureKeeper {
 
 function saveFigures(source: string, figures: RequestFigures): Statement {
   return {
-    sql: `insert into request_figures (hour, source, model, upstream, requests, failed, first_bytes, durations)
-      values ($1, $2, $3, $4, $5, $6, $7, $8)
+    sql: `insert into request_figures (hour, source, model, upstream, requests, failed, first_bytes, durations,
+        failed_by_vendor, failed_by_gateway, failed_by_caller)
+      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
       on conflict (hour, source, model, upstream) do update set requests = excluded.requests,
-        failed = excluded.failed, first_bytes = excluded.first_bytes, durations = excluded.durations`,
+        failed = excluded.failed, first_bytes = excluded.first_bytes, durations = excluded.durations,
+        failed_by_vendor = excluded.failed_by_vendor, failed_by_gateway = excluded.failed_by_gateway,
+        failed_by_caller = excluded.failed_by_caller`,
     parameters: [
       figures.hour,
       source,
@@ -179,6 +192,9 @@ function saveFigures(source: string, figures: RequestFigures): Statement {
       figures.failed,
       String(figures.firstBytes),
       String(figures.durations),
+      figures.failedBy.vendor,
+      figures.failedBy.gateway,
+      figures.failedBy.caller,
     ],
   }
 }
@@ -186,7 +202,7 @@ function saveFigures(source: string, figures: RequestFigures): Statement {
 /** Figures of whole hours, by all processes, in the order of time. */
 export async function figuresBetween(db: Db, since: number, until: number): Promise<RequestFigures[]> {
   const rows = await db.query({
-    sql: `select hour, model, upstream, requests, failed, first_bytes, durations from request_figures
+    sql: `select * from request_figures
       where hour >= $1 and hour < $2 order by hour`,
     parameters: [since - (since % HOUR_MS), until],
   })
@@ -198,6 +214,11 @@ export async function figuresBetween(db: Db, since: number, until: number): Prom
     failed: row.failed as number,
     firstBytes: DurationCounts.parse(row.first_bytes as string),
     durations: DurationCounts.parse(row.durations as string),
+    failedBy: {
+      vendor: row.failed_by_vendor as number,
+      gateway: row.failed_by_gateway as number,
+      caller: row.failed_by_caller as number,
+    },
   }))
 }
 

@@ -142,9 +142,9 @@ test('each figure is what the books and the log say, and leads to its rows', asy
   expect([failed.length, holds.length]).toEqual([6, 3])
   await open('overview')
   const shown = {
-    spend: nanoOf((await figure('Spend')).text),
+    spend: nanoOf((await figure('Revenue')).text),
     requests: (await figure('Requests')).text,
-    failed: (await figure('Errors')).note,
+    failed: (await figure('Failures')).note,
     held: nanoOf((await figure('Held now')).text),
     holds: (await figure('Held now')).note,
     tasks: (await figure('Open tasks')).text,
@@ -152,24 +152,24 @@ test('each figure is what the books and the log say, and leads to its rows', asy
   expect(shown).toEqual({
     spend: paid,
     requests: String(log.length),
-    failed: '6 failed',
+    failed: '6 by vendors · 0 by us · 0 by callers',
     held,
     holds: '3 holds',
     tasks: '3',
   })
-  expect((await figure('Errors')).text).toBe(`${Math.round((6 / log.length) * 100)} %`)
+  expect((await figure('Failures')).text).toBe(`${Math.round((6 / log.length) * 100)} %`)
   const firstByte = await figure('First byte, p50')
   expect([firstByte.text, firstByte.note]).toEqual([
     expect.stringMatching(/^\d+ ms$/),
     expect.stringMatching(/^p99 \d+ ms$/),
   ])
 
-  await follow(async () => (await figure('Spend')).box)
+  await follow(async () => (await figure('Revenue')).box)
   expect(page.url()).toEndWith('#/usage?by=model')
   expect(nanoOf(await page.locator('main tfoot td:last-child').textContent())).toBe(paid)
   await follow(async () => (await figure('Requests')).box)
   expect(await rows().count()).toBe(log.length)
-  await follow(async () => (await figure('Errors')).box)
+  await follow(async () => (await figure('Failures')).box)
   expect(await rows().count()).toBe(failed.length)
   await follow(async () => (await figure('First byte, p50')).box)
   await page.getByRole('columnheader', { name: 'First byte, p50' }).waitFor()
@@ -200,12 +200,12 @@ test('each line of what wants attention leads to what it is about', async () => 
   await panel.getByText('100 %').waitFor()
   await follow(line(/^poor has \$0\.0\d+ left \(\d+ \w+ at this rate\)$/))
   await page.getByRole('heading', { name: 'Account poor' }).waitFor()
-  await follow(line(/^Key key_\w+ has used \d+ % of its budget of the day$/))
+  await follow(line(/^Key key_\w+ has used \d+ % of its budget per day$/))
   await page.getByRole('heading', { name: /^Key key_/ }).waitFor()
   await page.getByText(/^\$0\.\d+ of \$0\.\d+ this day$/).waitFor()
   await follow(line(new RegExp(`^ending ends at its vendor on ${ENDS}; successor: test-chat$`)))
   await page.getByRole('heading', { name: 'ending' }).waitFor()
-  await follow(line(/^1 webhook was given up$/))
+  await follow(line(/^1 webhook delivery failed$/))
   expect(await page.getByLabel('Webhook').inputValue()).toBe('failed')
   await rows().locator('a').first().click()
   await page.getByRole('heading', { name: 'Webhook failed' }).waitFor()
@@ -231,7 +231,7 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   expect(await charts.locator('figcaption > span:first-child').allTextContents()).toEqual([
     'Spend by hour and model, in dollars',
     'Requests by hour',
-    'Time to the first byte and to the last, by hour',
+    'Time to the first byte and in total, by hour',
   ])
   for (const summary of await page.getByText('Figures as a table').all()) await summary.click()
   const paidFor = (model: string) =>
@@ -241,7 +241,7 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   expect(models).toContain('test-chat')
   const [, ...sums] = await spend.locator('tfoot td').allTextContents()
   expect(sums.map(nanoOf)).toEqual(models.map(paidFor))
-  // Requests, failed, first byte p50 and p99, last byte p50.
+  // Requests, failed, first byte p50 and p99, total time p50.
   const hours = page.getByRole('table', { name: 'Requests' }).first().locator('tbody tr')
   const cells = await Promise.all((await hours.all()).map((row) => row.locator('td').allTextContents()))
   const sumAt = (column: number) => cells.reduce((sum, row) => sum + Number(row[column]), 0)

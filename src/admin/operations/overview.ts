@@ -2,11 +2,13 @@
 
 import { Type } from '@sinclair/typebox'
 import { open } from '../../api-operation/operation'
+import type { Usage } from '../../billing/reports/usage-report'
 import { budgetsOf } from '../../config/models/plans'
 import { isoDay, isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
+import { expiringKeys, spendSpikes } from '../attention-figures'
 import { type OperationContext, operationsIn, periodQuery } from '../operation'
 import {
   accountsAtLimit,
@@ -37,6 +39,9 @@ function speedJson(speed: Speed) {
   return {
     requests: speed.requests,
     failed: speed.failed,
+    failed_by_vendor: speed.failedBy.vendor,
+    failed_by_gateway: speed.failedBy.gateway,
+    failed_by_caller: speed.failedBy.caller,
     first_byte_p50_ms: speed.firstByteP50Ms,
     first_byte_p99_ms: speed.firstByteP99Ms,
     duration_p50_ms: speed.durationP50Ms,
@@ -85,6 +90,10 @@ const overview = operation({
         ...speedJson(speeds.total),
         amount_usd: formatUsd(spend.total.amountNano),
         amount_before_usd: formatUsd(before.total.amountNano),
+        ...marginJson(spend.total),
+        margin_before_usd: marginJson(before.total).margin_usd,
+        /** Requests with a charge: what was refused before it has none. */
+        charged_requests: spend.total.requests,
       },
       open: {
         holds: current.holds,
@@ -106,10 +115,29 @@ const overview = operation({
       models: [...speeds.byModel].flatMap(([model, speed]) =>
         model ? [{ model, ...speedJson(speed) }] : [],
       ),
-      attention,
+      attention: {
+        ...attention,
+        loss_makers: spend.lossMakers.map(({ model, paidNano, costNano }) => ({
+          model,
+          paid_usd: formatUsd(paidNano),
+          cost_usd: formatUsd(costNano),
+        })),
+        /** Rows that this process could not write since it began. */
+        lost_log_rows: requestLog.lostRows(),
+      },
     }
   },
 })
+
+/** The cost of requests whose vendor's price is known, and what they brought in beyond it; null where none is. */
+function marginJson({ costNano, costedNano }: Usage) {
+  const isKnown = costNano !== 0 || costedNano !== 0
+  return {
+    cost_usd: isKnown ? formatUsd(costNano) : null,
+    costed_usd: isKnown ? formatUsd(costedNano) : null,
+    margin_usd: isKnown ? formatUsd(costedNano - costNano) : null,
+  }
+}
 
 function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
   const speed = speeds.get(name)
@@ -117,12 +145,14 @@ function speedRow(speeds: ReadonlyMap<string, Speed>, name: string) {
 }
 
 async function attentionOf({ db, config, catalogue }: OperationContext['world'], now: number, since: number) {
-  const [balances, keys, accounts, webhooks, ending] = await Promise.all([
+  const [balances, keys, accounts, webhooks, ending, spikes, expiring] = await Promise.all([
     lowBalances(db, now),
     keysAtLimit(db, now),
     accountsAtLimit(db, budgetsOf(config.plans), now),
     failedWebhooks(db, since),
     endingInUse(db, catalogue, now),
+    spendSpikes(db, now),
+    expiringKeys(db, now),
   ])
   return {
     low_balances: balances.map(({ account, availableNano, hoursLeft }) => ({
@@ -138,6 +168,16 @@ async function attentionOf({ db, config, catalogue }: OperationContext['world'],
       ...fullBudgetJson(each),
     })),
     failed_webhooks: webhooks,
+    spend_spikes: spikes.map(({ key, lastHourNano, medianNano }) => ({
+      key,
+      last_hour_usd: formatUsd(lastHourNano),
+      median_hour_usd: formatUsd(medianNano),
+    })),
+    expiring_keys: expiring.map(({ key, account, expiresAt }) => ({
+      key,
+      account,
+      expires_at: isoTime(expiresAt),
+    })),
     ending_models: ending.map(({ id, retirement: { at, successor = null }, requests }) => ({
       model: id,
       retires: isoDay(at),

@@ -1,19 +1,19 @@
 // The overview: what was spent and asked, how it went by hour, what wants attention, and how upstreams do. Each figure
 // leads to its rows.
 
-import { hrefOf, periodQuery } from '../address'
+import { hrefOf, period, periodQuery } from '../address'
 import { call, type Reply } from '../api'
 import { useLive } from '../live'
-import { Chart } from '../parts/chart'
+import { Chart, type Series } from '../parts/chart'
 import { Figure } from '../parts/figure'
-import { Icon } from '../parts/icon'
 import { Loaded } from '../parts/loaded'
-import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { centsText, dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Duration, durationText } from '../parts/time'
 import { UpstreamState } from '../parts/upstream-state'
 import { useQuery } from '../query'
 import { texts } from '../texts'
+import { Attention } from './overview-attention'
 
 const words = texts.overview
 type Figures = Reply<'getOverview'>
@@ -55,17 +55,31 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
   const { first_byte_p50_ms: p50, first_byte_p99_ms: p99 } = total
   return (
     <div class="figures">
-      <Figure title={words.spend} href={hrefOf('usage', { by: 'model' })} note={changeOf(total)}>
+      <Figure
+        title={words.revenue}
+        href={hrefOf('usage', { by: 'model' })}
+        note={changeOf(total.amount_usd, total.amount_before_usd)}
+      >
         <Money usd={total.amount_usd} />
       </Figure>
-      <Figure title={words.requests} href={hrefOf('requests')}>
-        {total.requests.toLocaleString('en')}
+      <Figure
+        title={words.cost}
+        href={hrefOf('usage', { by: 'model' })}
+        note={total.costed_usd === null ? words.costUnknown : words.ofCosted(centsText(total.costed_usd))}
+      >
+        <Money usd={total.cost_usd} />
       </Figure>
       <Figure
-        title={words.errors}
-        href={hrefOf('requests', { status: 'failed' })}
-        note={words.failed(total.failed)}
+        title={words.margin}
+        href={hrefOf('usage', { by: 'model' })}
+        note={total.margin_usd === null ? words.costUnknown : moneyText(total.margin_usd)}
       >
+        {marginOf(total)}
+      </Figure>
+      <Figure title={words.requests} href={hrefOf('requests')} note={words.charged(total.charged_requests)}>
+        {total.requests.toLocaleString('en')}
+      </Figure>
+      <Figure title={words.failures} href={hrefOf('requests', { status: 'failed' })} note={failuresOf(total)}>
         {texts.share(total.failed, total.requests) || '–'}
       </Figure>
       <Figure
@@ -78,17 +92,38 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
       <Figure title={words.held} href={hrefOf('accounts', { held: 'true' })} note={words.holds(open.holds)}>
         <Money usd={open.held_usd} />
       </Figure>
-      <Figure title={words.openTasks} href={hrefOf('tasks', { state: 'submitted' })}>
+      <Figure
+        title={words.openTasks}
+        href={hrefOf('tasks', { state: 'submitted' })}
+        note={words.unknownAmong(open.unknown_tasks)}
+      >
         {open.tasks.toLocaleString('en')}
       </Figure>
     </div>
   )
 }
 
+/** Failures by who caused them, where all of them say it: rows of older gateways do not. */
+function failuresOf(total: Figures['total']): string {
+  const { failed, failed_by_vendor: vendor, failed_by_gateway: gateway, failed_by_caller: caller } = total
+  return vendor + gateway + caller === failed ? words.failedBy(vendor, gateway, caller) : words.failed(failed)
+}
+
+/** The margin as a share of what requests with a known cost brought in. */
+function marginOf({ margin_usd: margin, costed_usd: costed }: Figures['total']): string {
+  if (margin === null || costed === null) return '–'
+  return texts.share(dollarsOf(margin), dollarsOf(costed)) || '–'
+}
+
 /** The change against the period before, in percent. */
-function changeOf({ amount_usd, amount_before_usd }: Figures['total']): string {
-  const [now, before] = [nanoOf(amount_usd), nanoOf(amount_before_usd)]
-  return before === 0n ? words.nothingBefore : words.change(Number(((now - before) * 1000n) / before) / 10)
+function changeOf(nowUsd: string, beforeUsd: string): string {
+  const [now, before] = [nanoOf(nowUsd), nanoOf(beforeUsd)]
+  const { word } = period.value
+  const length = word === null ? words.period : (texts.ranges[word] ?? word)
+  if (before === 0n) return words.nothingBefore(length)
+  const percent = Number(((now - before) * 1000n) / before) / 10
+  const text = Math.abs(percent) >= 10 ? percent.toFixed(0) : percent.toFixed(1)
+  return words.change(`${percent > 0 ? '+' : ''}${text}`.replace('-', '−'), length)
 }
 
 function Charts({ figures }: { figures: Figures }) {
@@ -96,11 +131,6 @@ function Charts({ figures }: { figures: Figures }) {
   const times = spans.map(({ at }) => Date.parse(at ?? ''))
   const common = { times, spanMs }
   const unit = words.spanUnit(spanMs)
-  const speeds = [
-    { title: words.firstByteP50, values: spans.map((each) => each.first_byte_p50_ms) },
-    { title: words.firstByteP99, values: spans.map((each) => each.first_byte_p99_ms) },
-    { title: words.durationP50, values: spans.map((each) => each.duration_p50_ms) },
-  ]
   const requests = [
     {
       title: words.answered,
@@ -145,7 +175,7 @@ function Charts({ figures }: { figures: Figures }) {
             kind="lines"
             height={130}
             label={words.speedChart(unit)}
-            series={speeds}
+            series={speedsOf(spans)}
             write={durationText}
           >
             <SpanTable figures={figures} />
@@ -154,6 +184,27 @@ function Charts({ figures }: { figures: Figures }) {
       </div>
     </>
   )
+}
+
+/** Lines of the times of answers. */
+function speedsOf(spans: Figures['spans']): Series[] {
+  return [
+    {
+      title: words.firstByteP50,
+      values: spans.map((each) => each.first_byte_p50_ms),
+      colour: 'var(--series-0)',
+    },
+    {
+      title: words.firstByteP99,
+      values: spans.map((each) => each.first_byte_p99_ms),
+      colour: 'var(--series-1)',
+    },
+    {
+      title: words.durationP50,
+      values: spans.map((each) => each.duration_p50_ms),
+      colour: 'var(--warning)',
+    },
+  ]
 }
 
 /** A count as text; nothing for the places between two counts that an axis may have. */
@@ -214,53 +265,6 @@ function SpanTable({ figures: { spans, span_ms } }: { figures: Figures }) {
 
 function isDown({ breaker }: Figures['upstreams'][number]): boolean {
   return breaker !== null && breaker !== 'closed'
-}
-
-function Attention({ figures: { attention, open, upstreams } }: { figures: Figures }) {
-  const down = upstreams.filter(isDown)
-  const lines: (readonly [href: string, text: string, title?: string | undefined])[] = [
-    ...(open.unknown_tasks > 0
-      ? [[hrefOf('tasks', { state: 'unknown' }), words.unknownTasks(open.unknown_tasks)] as const]
-      : []),
-    ...down.map(({ upstream }) => [hrefOf('upstreams', {}, upstream), words.down(upstream)] as const),
-    ...attention.low_balances.map(
-      ({ account, available_usd, hours_left }) =>
-        [
-          hrefOf('accounts', {}, account),
-          words.low(account, moneyText(available_usd), hours_left),
-          hours_left === null ? undefined : words.lowRate,
-        ] as const,
-    ),
-    ...attention.keys_at_limit.map(
-      ({ key, percent, budget_period }) =>
-        [hrefOf('keys', {}, key), words.atLimit(key, percent, budget_period)] as const,
-    ),
-    ...attention.accounts_at_limit.map(({ account, plan, percent, budget_period }) =>
-      plan === null
-        ? ([hrefOf('accounts', {}, account), words.accountAtLimit(account, percent, budget_period)] as const)
-        : ([hrefOf('plans', {}, plan), words.planAtLimit(account, percent, plan, budget_period)] as const),
-    ),
-    ...attention.ending_models.map(
-      ({ model, retires, ended, successor }) =>
-        [hrefOf('models', {}, model), words.ending(model, retires, ended, successor)] as const,
-    ),
-    ...(attention.failed_webhooks > 0
-      ? [[hrefOf('tasks', { webhook: 'failed' }), words.failedWebhooks(attention.failed_webhooks)] as const]
-      : []),
-  ]
-  if (lines.length === 0) return <p class="empty">{words.allWell}</p>
-  return (
-    <ul class="attention">
-      {lines.map(([href, text, title]) => (
-        <li key={text}>
-          <Icon name="warning" />{' '}
-          <a href={href} title={title}>
-            {text}
-          </a>
-        </li>
-      ))}
-    </ul>
-  )
 }
 
 const upstreamColumns: readonly Column<Figures['upstreams'][number]>[] = [

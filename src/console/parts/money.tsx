@@ -31,6 +31,12 @@ export function moneyText(usd: string): string {
   return `${sign}$${whole}${fine}`
 }
 
+/** An amount cut to cents, for sentences beside the exact figure; smaller ones as they are. */
+export function centsText(usd: string): string {
+  const { sign, whole } = partsOf(usd)
+  return Number(whole.replaceAll(',', '')) === 0 ? moneyText(usd) : `${sign}$${whole}`
+}
+
 /** A number of dollars as text, exact to the nano-dollar: for what a chart draws. */
 export function dollarsText(dollars: number): string {
   return moneyText(dollars.toFixed(9))

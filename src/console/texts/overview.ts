@@ -2,46 +2,75 @@
 
 export const overview = {
   title: 'Overview',
-  spend: 'Spend',
+  revenue: 'Revenue',
+  cost: 'Cost',
+  margin: 'Margin',
+  costUnknown: 'no model has a cost',
+  ofCosted: (usd: string) => `of ${usd} with a known cost`,
   requests: 'Requests',
+  charged: (count: number) => `${count.toLocaleString('en')} charged; refused ones have no charge`,
+  failures: 'Failures',
+  failed: (count: number) => `${count.toLocaleString('en')} failed`,
+  failedBy: (vendor: number, gateway: number, caller: number) =>
+    [
+      `${vendor.toLocaleString('en')} by vendors`,
+      `${gateway.toLocaleString('en')} by us`,
+      `${caller.toLocaleString('en')} by callers`,
+    ].join(' · '),
   errors: 'Errors',
   firstByte: 'First byte, p50',
   held: 'Held now',
   openTasks: 'Open tasks',
-  failed: (count: number) => (count === 1 ? '1 failed' : `${count.toLocaleString('en')} failed`),
+  unknownAmong: (count: number) => `${count.toLocaleString('en')} unknown at vendors`,
+  period: 'period',
+  spend: 'Spend',
   p99: (duration: string) => `p99 ${duration}`,
   noAnswers: 'no answers',
   holds: (count: number) => (count === 1 ? '1 hold' : `${count.toLocaleString('en')} holds`),
-  change: (percent: number) =>
-    `${percent > 0 ? '+' : ''}${percent.toLocaleString('en').replace('-', '−')} % to before`,
-  nothingBefore: 'nothing before',
+  change: (percent: string, period: string) => `${percent} % vs previous ${period}`,
+  nothingBefore: (period: string) => `nothing in the previous ${period}`,
   spanUnit: (milliseconds: number) => (milliseconds >= 86_400_000 ? 'day (UTC)' : 'hour'),
   spendChart: (unit: string) => `Spend by ${unit} and model, in dollars`,
   requestsChart: (unit: string) => `Requests by ${unit}`,
-  speedChart: (unit: string) => `Time to the first byte and to the last, by ${unit}`,
+  speedChart: (unit: string) => `Time to the first byte and in total, by ${unit}`,
   answered: 'answered',
   failedSeries: 'failed',
   firstByteP50: 'first byte p50',
   firstByteP99: 'first byte p99',
-  durationP50: 'last byte p50',
+  durationP50: 'total time p50',
   attention: 'Needs attention',
   allWell: 'Nothing needs attention.',
   unknownTasks: (count: number) =>
     count === 1
       ? '1 task is unknown at its vendor: reconcile it'
       : `${count} tasks are unknown at their vendors: reconcile them`,
-  down: (upstream: string) => `${upstream} does not answer and is left alone for a while`,
+  down: (upstream: string) => `${upstream} does not answer and gets no requests for a while`,
   low: (account: string, available: string, hours: number | null) =>
     `${account} has ${available} left${hours === null ? '' : ` (${hoursText(hours)} at this rate)`}`,
   lowRate: 'Rate: what was spent in the last hour',
   atLimit: (key: string, percent: number, period: string) =>
-    `Key ${key} has used ${percent} % of its budget of the ${period}`,
+    `Key ${key} has used ${percent} % of its budget per ${period}`,
   accountAtLimit: (account: string, percent: number, period: string) =>
-    `${account} has used ${percent} % of its budget of the ${period}`,
+    `${account} has used ${percent} % of its budget per ${period}`,
   planAtLimit: (account: string, percent: number, plan: string, period: string) =>
-    `${account} has used ${percent} % of what plan ${plan} lets it spend in a ${period}`,
+    `${account} has used ${percent} % of the budget of plan ${plan} per ${period}`,
   failedWebhooks: (count: number) =>
-    count === 1 ? '1 webhook was given up' : `${count} webhooks were given up`,
+    count === 1 ? '1 webhook delivery failed' : `${count} webhook deliveries failed`,
+  loss: (model: string, lost: string) => `${model} loses money: ${lost} in this range`,
+  spike: (key: string, hour: string, median: string) =>
+    `Key ${key} spent ${hour} in the last hour; ${median} is usual`,
+  expiring: (key: string, when: string) => `Key ${key} expires ${when}`,
+  lostLogRows: (count: number) =>
+    `${count.toLocaleString('en')} rows of the request log were lost: its disk is full or too slow`,
+  pauseKey: 'Pause',
+  topUp: 'Top up',
+  reconcile: 'Reconcile',
+  check: 'Check',
+  changeLimit: 'Change limit',
+  changePrice: 'See price',
+  extend: 'Extend',
+  seeModel: 'See model',
+  seeWebhooks: 'Send again',
   ending: (model: string, day: string, hasEnded: boolean, successor: string | null) =>
     `${model} ${hasEnded ? 'ended' : 'ends'} at its vendor on ${day}${successor === null ? '' : `; successor: ${successor}`}`,
 }

@@ -4,6 +4,7 @@ import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
 import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
+import { FAILURE_CLASSES } from './failure-classes'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
 import { SPENDERS } from './spenders'
@@ -33,4 +34,5 @@ export const migrations: readonly Step[] = [
   SIGN_IN,
   SEALED_MONTHS,
   SPENDERS,
+  FAILURE_CLASSES,
 ]

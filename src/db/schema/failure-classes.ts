@@ -1,0 +1,9 @@
+// Failed requests of an hour by who caused them. Rows of older gateways do not say it.
+
+import type { Step } from './step'
+
+export const FAILURE_CLASSES: Step = [
+  'alter table request_figures add column failed_by_vendor bigint not null default 0',
+  'alter table request_figures add column failed_by_gateway bigint not null default 0',
+  'alter table request_figures add column failed_by_caller bigint not null default 0',
+]

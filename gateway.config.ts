@@ -886,6 +886,24 @@ export default {
       referenceImages: { min: 1, max: 1 },
       price: { ...minimax, per_video: { '768p 6s': '0.19', '768p 10s': '0.32', '1080p 6s': '0.33' } },
     },
+
+    // Videos of Google, by tokens: litellm 1.110.2, which names the vendor's page. A second at 720p has 5,792, which is $0.07.
+    'gemini-omni-1.2-flash': {
+      family: 'gemini-video',
+      upstream: 'google',
+      ownedBy: 'google',
+      strictFields: true,
+      contextTokens: 131_072,
+      durations: { min: 3, max: 15, default: 8 },
+      referenceImages: { min: 0, max: 6 },
+      maxInputSeconds: 15,
+      price: {
+        ...google,
+        per_1m_input_tokens: '1.50',
+        per_1m_output_tokens: '9.00',
+        per_1m_output_video_tokens: '12.00',
+      },
+    },
   },
 
   // Names that clients ask for by themselves, such as those of small background requests. A name that a model here has

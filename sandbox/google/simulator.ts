@@ -17,6 +17,7 @@ import { failureReply, googleError, googleHeaders, invalidKey, isCompatible, unk
 import { generate, generateActions } from './generate'
 import { interact, interactionModels } from './interactions'
 import { signatureFault, signatureOf, signs } from './signatures'
+import { followVideo, interactVideo, videoModels } from './videos'
 
 const embeddingModels = new Map<string, EmbeddingModel>([
   ['gemini-embedding-001', { dimensions: 3072, normalised: false }],
@@ -56,7 +57,10 @@ export const google: Simulator = {
   basePath: '/v1beta',
   standIns: [
     ['/chat/completions', 'gemini-2.5-flash-lite'],
-    ['/interactions', 'gemini-3.1-flash-image'],
+    [
+      '/interactions',
+      ({ background }) => (background === true ? 'gemini-omni-1.2-flash' : 'gemini-3.1-flash-image'),
+    ],
     [':generateContent', 'gemini-2.5-flash'],
     [':streamGenerateContent', 'gemini-2.5-flash'],
     [':countTokens', 'gemini-2.5-flash'],
@@ -96,8 +100,11 @@ export const google: Simulator = {
     if (method === 'GET' && path === '/v1beta/models') return modelList()
     if (method === 'POST' && path === '/v1beta/interactions') {
       const body = asObject(request.json)
-      return body ? interact(request, body) : notJson(request)
+      if (!body) return notJson(request)
+      return videoModels.includes(String(body.model)) ? interactVideo(request, body) : interact(request, body)
     }
+    const followed = followVideo(request)
+    if (followed) return followed
     const [, model, action] = /^\/v1(?:beta)?\/models\/([^/:]+)(?::(\w+))?$/.exec(path) ?? []
     if (model === undefined) return googleError(request, 404, `Requested entity was not found: ${path}`)
     if (method === 'GET' && action === undefined) {

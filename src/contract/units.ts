@@ -128,6 +128,14 @@ export const unitTable = {
     fallback: 'output_token',
     becomes: ['output_token'],
   },
+  output_video_token: {
+    key: 'per_1m_output_video_tokens',
+    of: 'video out, of models that count it as tokens',
+    per: 1_000_000,
+    tokens: 'output',
+    fallback: 'output_token',
+    becomes: ['output_token'],
+  },
   character: { key: 'per_1m_characters', of: 'text that is spoken', per: 1_000_000, most: AS_QUOTED },
   image: {
     key: 'per_image',

@@ -18,6 +18,8 @@ export interface UpstreamKind {
   headers(secret: string, protocol: Call['protocol']): Record<string, string>
   /** Hosts of results besides the vendor's own: `files.example.com`, or `.example.com` with all below it. */
   fileHosts: readonly string[]
+  /** True if results at the address of the API are opened by the key. Files elsewhere are never sent it. */
+  keyOpensFiles?: true
   /**
    * Reads an error answer. It never throws: vendors have several forms. `header` finds a header of the answer; absent for an
    * error that came in a successful one.

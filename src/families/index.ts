@@ -38,6 +38,7 @@ import { openaiTranscriptions, openaiTranslations } from './transcription/openai
 import { arkVideo } from './videos/ark'
 import { dashscopeVideo } from './videos/dashscope'
 import { falVideo } from './videos/fal'
+import { geminiVideo } from './videos/gemini'
 import { hailuoVideo } from './videos/hailuo'
 import { minimaxVideo } from './videos/minimax'
 import { runwayVideo } from './videos/runway'
@@ -98,6 +99,7 @@ const list = [
   runwayVideo,
   minimaxVideo,
   hailuoVideo,
+  geminiVideo,
 ] as unknown as Family[]
 
 export const families: ReadonlyMap<string, Family> = new Map(list.map((family) => [family.name, family]))

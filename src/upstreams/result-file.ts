@@ -1,11 +1,13 @@
 // Fetches a result that a vendor's reply points to, such as audio or a picture, over a connection of its own. It must
-// only ever reach hosts of that vendor, never follow a redirect, and never carry the vendor's key.
+// only ever reach hosts of that vendor, never follow a redirect, and carry the vendor's key to the address of its API only, if a kind says
+// that the key opens files there.
 
 import type { FetchFile, UpstreamKind } from '../contract/upstream'
 import { HttpBody, HttpResponse } from '../http-client/response'
 import type { CancelSignal } from '../lib/cancel-token'
 import { GatewayError } from '../lib/errors'
 import { baseUrlOf, type UpstreamWorld } from './connection'
+import { keysOfUpstream } from './secrets'
 import type { UpstreamConfig } from './settings'
 
 export function createFetchFile(
@@ -14,7 +16,9 @@ export function createFetchFile(
   config: UpstreamConfig,
   world: UpstreamWorld,
 ): FetchFile {
-  const ownHost = new URL(baseUrlOf(kind, config)).host
+  const { host: ownHost, origin: ownOrigin } = new URL(baseUrlOf(kind, config))
+  const [secret] = kind.keyOpensFiles ? (keysOfUpstream(kind, config) ?? []) : []
+  const proof = secret ? kind.headers(secret, 'native') : {}
   const hosts = [...kind.fileHosts, ...(config.fileHosts ?? [])]
 
   const proxied = config.proxy === undefined ? {} : { proxy: config.proxy }
@@ -40,7 +44,12 @@ export function createFetchFile(
       return await origin.send({
         method: 'GET',
         path: url.pathname + url.search,
-        headers: { ...part, 'accept-encoding': 'identity', 'user-agent': 'unified-model-gateway' },
+        headers: {
+          ...(url.origin === ownOrigin && proof),
+          ...part,
+          'accept-encoding': 'identity',
+          'user-agent': 'unified-model-gateway',
+        },
         body: null,
         signal,
       })

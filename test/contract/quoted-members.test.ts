@@ -136,6 +136,7 @@ const ownBase: Readonly<Record<string, () => Json>> = {
   'dashscope-images': () => ({ input: { messages: [{ role: 'user', content: [{ text: 'x' }] }] } }),
   'dashscope-video': () => ({ input: { prompt: 'x' } }),
   'runway-video': () => ({ promptText: 'x' }),
+  'gemini-video': () => ({ input: [{ type: 'text', text: 'x' }] }),
   'minimax-video': () => ({ content: [{ type: 'text', text: 'x' }] }),
   'ark-video': () => ({ content: [{ type: 'text', text: 'x' }] }),
 }

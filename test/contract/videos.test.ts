@@ -67,7 +67,7 @@ describe('submit', () => {
     const asked = new Set(videoRequests.map(([model]) => model))
     expect(Object.keys(videoModels).sort()).toEqual([...asked].sort())
     expect(Object.keys(videoModels)).toContain('vidw2.7-t2v-2026-04-25')
-    expect(asked.size).toBe(35)
+    expect(asked.size).toBe(36)
   })
 
   test.each(videoRequests.map((request, index) => [request[0], index, request] as const))(
@@ -96,6 +96,9 @@ describe('submit', () => {
       } else if (family === 'runway-video') {
         expect(vendors).toMatchObject({ ...rest, model: upstreamModel })
         expect(vendors.duration).toEqual(model === 'runway-aleph2' ? undefined : expect.anything())
+      } else if (family === 'gemini-video') {
+        const { response_format: format, ...others } = rest
+        expect(vendors).toMatchObject({ ...others, background: true, store: true, response_format: format })
       } else if (family === 'hailuo-video' || family === 'minimax-video') {
         expect(vendors).toMatchObject({ ...rest, model: upstreamModel, resolution: resolution ?? '768P' })
         expect(vendors.duration).toBeNumber()

@@ -159,6 +159,12 @@ export const videoRequests: readonly VideoRequest[] = [
   ['hailuo-2.3', { prompt, duration: 10 }, '0.56'],
   ['hailuo-2.3', { prompt, first_frame_image: IMAGE, resolution: '1080P', prompt_optimizer: false }, '0.49'],
   ['hailuo-2.3-fast', { prompt, first_frame_image: IMAGE }, '0.19'],
+  // Five seconds of 5,800 tokens, 4,096 of words, and the bytes of the request.
+  [
+    'gemini-omni-1.2-flash',
+    { input: prompt, response_format: { type: 'video', duration: '5s' } },
+    '0.385041',
+  ],
 ]
 
 /** The first request of a model, with other members. */

@@ -41,16 +41,16 @@ export function quoteSeconds(duration: Duration, model: Model): Quantities {
   return { second: secondsOf(duration, model) }
 }
 
-/** Refuses a duration that the model does not make, before anything is held. */
-export function checkDuration(duration: Duration, model: Model): void {
+/** Refuses a duration that the model does not make, before anything is held. `field` is its place. */
+export function checkDuration(duration: Duration, model: Model, field = 'duration'): void {
   const { min, max, vendorMayChoose } = model.durations ?? ANY_DURATION
   if (duration === undefined || duration === null) return
   if (duration === VENDOR_CHOOSES && vendorMayChoose) return
   if (duration >= min && duration <= max) return
   const choice = vendorMayChoose ? ', or -1 to leave it to the model' : ''
   throw invalidRequest(
-    'duration',
-    `Invalid 'duration': ${model.id} makes videos of ${min} to ${max} seconds${choice}, but got ${duration} instead.`,
+    field,
+    `Invalid '${field}': ${model.id} makes videos of ${min} to ${max} seconds${choice}, but got ${duration} instead.`,
   )
 }
 

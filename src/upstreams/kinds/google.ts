@@ -10,6 +10,8 @@ export const google: UpstreamKind = {
   secretVariable: 'GEMINI_API_KEY',
   prefix: { openai: '/openai', native: '' },
   fileHosts: [],
+  // Videos are files of the API: examples of ai.google.dev/gemini-api/docs/video fetch them with the key.
+  keyOpensFiles: true,
   headers: (secret, protocol) =>
     protocol === 'openai' ? { authorization: `Bearer ${secret}` } : { 'x-goog-api-key': secret },
   // A closed list of fields: each of these was seen refused by `Unknown name "…": Cannot find field` on the OpenAI-compatible path

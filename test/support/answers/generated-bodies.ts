@@ -82,6 +82,7 @@ export const generators: Record<string, (random: Random, model: string) => Gener
   'runway-video': (random, model) => videoOfPromptText(random, model),
   'fal-video': (random, model) => videoOfAddresses(random, model),
   'minimax-video': (random, model) => videoOfItems(random, model),
+  'gemini-video': (random, model) => videoOfParts(random, model),
   'hailuo-video': (random, model) => videoOfFrames(random, model),
 }
 
@@ -679,6 +680,14 @@ function videoOfFrames(random: Random, model: string): GeneratedBody {
   const images = random.chance(0.5) ? { first_frame_image: 'https://example.com/a.png' } : {}
   const body = { model, prompt: text(random), duration, prompt_optimizer: random.chance(0.5), ...images }
   return { body, inputTokens: () => 0, outputTokens: 0, seconds: secondsFor(duration) }
+}
+
+function videoOfParts(random: Random, model: string): GeneratedBody {
+  const [duration, words] = [random.pick([undefined, '3s', '15s']), text(random)]
+  const image = random.chance(0.5) ? [{ type: 'image', uri: 'https://example.com/a.png' }] : []
+  const input = random.chance(0.5) ? `x${words}` : [{ type: 'text', text: words }, ...image]
+  const body = { model, input, response_format: { type: 'video', duration } }
+  return { body, inputTokens: () => 0, outputTokens: 0, seconds: Number.parseInt(duration ?? '8', 10) }
 }
 
 function secondsFor(duration: number | null | undefined): number {

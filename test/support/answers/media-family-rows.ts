@@ -337,6 +337,33 @@ export const mediaFamilyRows: Record<string, FamilyRow> = {
       ['callback_url', 'https://example.com/hook'],
     ],
   },
+  'gemini-video': {
+    kind: 'google',
+    model: {
+      upstreamModel: 'gemini-omni-1.2-flash',
+      durations: { min: 3, max: 15, default: 8 },
+      referenceImages: { min: 0, max: 6 },
+      price: {
+        per_1m_input_tokens: '1.5',
+        per_1m_output_tokens: '9',
+        per_1m_output_video_tokens: '12',
+      },
+    },
+    translated: ['wait'],
+    // Its id, state and times are those of the gateway, and of its steps the video is shown.
+    answered: ['id', 'object', 'status', 'created', 'updated', 'steps/**', 'x_unknown/**'],
+    refused: [
+      ['input', undefined],
+      ['input', []],
+      ['input', [{ text: 'x' }], 'input[0].type'],
+      ['response_format/type', 'image', 'response_format.type'],
+      ['response_format/duration', '2s', 'response_format.duration'],
+      ['response_format/duration', 5, 'response_format.duration'],
+      ['response_format/resolution', '8k', 'response_format.resolution'],
+      ['background', false],
+      ['stream', true],
+    ],
+  },
   'fal-video': {
     kind: 'fal',
     model: {

@@ -2,9 +2,10 @@
 // It must never be made by the code that it tests.
 
 import type { Json } from '../scenario'
+import { geminiVideo } from './gemini-video-replies'
 import { hailuoVideo, minimaxVideo } from './minimax-video-replies'
 
-export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal' | 'runway' | 'minimax' | 'hailuo'
+export type VideoVendor = 'dashscope' | 'xai' | 'ark' | 'fal' | 'runway' | 'minimax' | 'hailuo' | 'google'
 
 export interface VideoVendorForm {
   family: string
@@ -93,6 +94,7 @@ const runwayDone = { ...runwayTask, status: 'SUCCEEDED', output: [VIDEO], cost: 
 export const videoVendors: Record<VideoVendor, VideoVendorForm> = {
   minimax: minimaxVideo,
   hailuo: hailuoVideo,
+  google: geminiVideo,
   runway: {
     family: 'runway-video',
     kind: 'runway',

@@ -7,7 +7,7 @@ import { lineOf } from '../../src/lib/error-line'
 import { type Context, type Contexts, contextsFile, readContexts, writeContexts } from '../lib/contexts'
 import { CommandFailed, WrongUsage } from '../lib/errors'
 import { didYouMean } from '../lib/near-names'
-import { checked, clientOf, readToken } from '../lib/remote'
+import { checked, clientOf, loginProvidersOf, readToken } from '../lib/remote'
 import { paint, print, printJson, say } from '../view/output'
 import { renderTable } from '../view/table'
 
@@ -46,9 +46,7 @@ const add = defineCommand({
     ...jsonArg,
   },
   async run({ args }) {
-    const { name } = args
-    if (!isName(name) || name === NONE)
-      throw new WrongUsage(`"${name}" is not a valid name: use ${NAME_RULE}.`)
+    const name = validName(args.name)
     const token = readToken(args.token ?? process.env.GATEWAY_ADMIN_TOKEN ?? '')
     if (!token) throw new WrongUsage('Give the token of an admin: --token @FILE, or GATEWAY_ADMIN_TOKEN.')
     const context = checked({
@@ -57,21 +55,84 @@ const add = defineCommand({
       ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
       ...(args['allow-http'] && { allowHttp: true }),
     })
-    // Wrong ones are not kept.
-    const me = await clientOf(context)
-      .call('getMe')
-      .catch((error) => {
-        throw new CommandFailed(`${lineOf(error)}. Nothing was saved.`)
-      })
-    const saved = readContexts()
-    writeContexts({ current: name, contexts: { ...saved.contexts, [name]: context } })
-    if (args.json) return printJson(contextJson(name, context, name))
-    print(`Commands now work on ${name} (${context.server}), as ${me.name} with the role ${me.role}.`)
-    say(
-      `Saved with its token to ${contextsFile()}\nBack to the database of this machine: gateway contexts use none`,
-    )
+    await save(name, context, args.json)
   },
 })
+
+const login = defineCommand({
+  meta: {
+    name: 'login',
+    description: 'Save a gateway and sign in by its identity provider, in a browser anywhere.',
+    examples: ['gateway contexts login rack --server https://gateway.example.com'],
+  },
+  args: {
+    name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },
+    server: { type: 'string', required: true, valueHint: 'URL', description: 'The address of its admin API' },
+    provider: {
+      type: 'string',
+      valueHint: 'NAME',
+      description: 'The identity provider, where the gateway has several',
+    },
+    'ca-file': {
+      type: 'string',
+      valueHint: 'FILE',
+      description: 'Certificates of the authority that vouches for it, where the system does not know that',
+    },
+    ...jsonArg,
+  },
+  async run({ args }) {
+    const name = validName(args.name)
+    const place = checked({
+      server: args.server,
+      token: '',
+      ...(args['ca-file'] && { caFile: resolve(args['ca-file']) }),
+    })
+    const provider = chosenProvider(await loginProvidersOf(place), args.provider)
+    const { logIn } = await import('../lib/device-login')
+    const loggedIn = await logIn(provider, (address, code) =>
+      say(`Open ${address}\nand check that it shows the code ${code}. Waiting for you to sign in …`),
+    )
+    await save(name, { ...place, ...loggedIn }, args.json)
+  },
+})
+
+function validName(name: string): string {
+  if (isName(name) && name !== NONE) return name
+  throw new WrongUsage(`"${name}" is not a valid name: use ${NAME_RULE}.`)
+}
+
+function chosenProvider<Provider extends { name: string }>(
+  providers: readonly Provider[],
+  name: string | undefined,
+): Provider {
+  const names = providers.map((each) => each.name)
+  if (names.length === 0)
+    throw new CommandFailed(
+      'This gateway has no identity provider for commands: its configuration names none with `tokens.adminApi` and `tokens.cliClientId` in `signIn`.',
+    )
+  if (name === undefined && names.length > 1)
+    throw new WrongUsage(`Choose one with --provider: ${names.join(', ')}.`)
+  const found = name === undefined ? providers[0] : providers.find((each) => each.name === name)
+  if (found) return found
+  throw new WrongUsage(`There is no provider ${name}. There are: ${names.join(', ')}.`)
+}
+
+/** Saves a context whose token works, and works on it from now on. */
+async function save(name: string, context: Context, isJson: boolean | undefined): Promise<void> {
+  // Wrong ones are not kept.
+  const me = await clientOf(context)
+    .call('getMe')
+    .catch((error) => {
+      throw new CommandFailed(`${lineOf(error)}. Nothing was saved.`)
+    })
+  const saved = readContexts()
+  writeContexts({ current: name, contexts: { ...saved.contexts, [name]: context } })
+  if (isJson) return printJson(contextJson(name, context, name))
+  print(`Commands now work on ${name} (${context.server}), as ${me.name} with the role ${me.role}.`)
+  say(
+    `Saved with its token to ${contextsFile()}\nBack to the database of this machine: gateway contexts use none`,
+  )
+}
 
 const list = defineCommand({
   meta: { name: 'list', description: 'List the saved gateways.', examples: ['gateway contexts list'] },
@@ -136,7 +197,7 @@ export const contexts = defineCommand({
     name: 'contexts',
     description: 'Gateways somewhere else that commands work on, over their admin API.',
   },
-  subCommands: { add, list, use, remove },
+  subCommands: { add, login, list, use, remove },
 })
 
 function requireSaved({ contexts }: Contexts, name: string): string {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { lineOf } from '../../src/lib/error-line'
 import { isObject } from '../../src/lib/objects'
 import { configSearchPlaces, ownFolders } from '../configuration/config-file'
+import type { Login } from './device-login'
 import { CommandFailed } from './errors'
 
 /** A gateway somewhere else. */
@@ -13,6 +14,8 @@ export interface Context {
   /** Address without /admin/v1. */
   server: string
   token: string
+  /** The sign-in that renews the token; absent for the token of an admin. */
+  login?: Login | undefined
   /** A file with the certificates of authorities that vouch for it, besides those of the system. */
   caFile?: string | undefined
   /** Whether the token may go over the network in clear text. */
@@ -58,6 +61,16 @@ export function writeContexts(contexts: Contexts): void {
   rmSync(part, { force: true })
   writeFileSync(part, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 })
   renameSync(part, file)
+}
+
+/** Keeps the renewed token of a sign-in, for all contexts that have the old one. */
+export function keepRenewed(before: Context, after: Pick<Context, 'token' | 'login'>): void {
+  const saved = readContexts()
+  const entries = Object.entries(saved.contexts).map(([name, context]) => [
+    name,
+    context.token === before.token ? { ...context, ...after } : context,
+  ])
+  writeContexts({ ...saved, contexts: Object.fromEntries(entries) })
 }
 
 interface DatabaseFlags {

@@ -5,9 +5,11 @@ import { readFileSync } from 'node:fs'
 import { version } from '../../package.json'
 import { type AdminClient, createRemoteClient } from '../../src/admin/client'
 import { lineOf } from '../../src/lib/error-line'
+import { isObject } from '../../src/lib/objects'
 import { isLoopback } from '../../src/lib/url-host'
 import { commandArgs, type SettingsFlags } from '../configuration/settings'
-import { type Context, namesDatabase, readContexts } from './contexts'
+import { type Context, keepRenewed, namesDatabase, readContexts } from './contexts'
+import type { LoginProvider } from './device-login'
 import { CommandFailed, WrongUsage } from './errors'
 
 /** Flags of commands that can work on a gateway somewhere else. */
@@ -54,7 +56,8 @@ export function remoteOf(flags: GatewayFlags): Context | undefined {
     throw new WrongUsage(
       'The admin API takes a token: set GATEWAY_ADMIN_TOKEN, or give --token @FILE. `gateway admins create` makes one.',
     )
-  return checked({ ...saved, server: saved?.server ?? (server as string), token })
+  const { login } = given === undefined ? (saved ?? {}) : {}
+  return checked({ ...saved, login, server: saved?.server ?? (server as string), token })
 }
 
 /** The context in use where flags do not name the database of this machine. */
@@ -110,17 +113,36 @@ export function checked(context: Context): Context {
 /** Longest silence in the middle of a file, in milliseconds: a search through many rows can find none for a while. */
 const SILENCE_MS = 120_000
 
-export function clientOf({ server, token, caFile }: Context, onChange: () => void = () => {}): AdminClient {
+export function clientOf(context: Context, onChange: () => void = () => {}): AdminClient {
+  const { server, token, caFile } = context
+  let current = context
   const tls = caFile === undefined ? undefined : { ca: authoritiesOf(caFile) }
   const client = createRemoteClient({
     url: `${server}/admin/v1`,
     token,
     version,
-    send: (url, request) => fetch(url, { ...request, ...(tls && { tls }) }),
+    async send(url, request) {
+      current = await renewed(current)
+      const headers = { ...(request.headers as object), authorization: `Bearer ${current.token}` }
+      return fetch(url, { ...request, headers, ...(tls && { tls }) })
+    },
     wait: Bun.sleep,
     onChange,
   })
   return { ...client, csv: async (id, call) => wholeFile(await client.csv(id, call), server) }
+}
+
+/** How long before its end a token is renewed, in milliseconds. */
+const RENEW_MS = 30_000
+
+/** A context whose token is valid: that of a sign-in is renewed and kept. */
+async function renewed(context: Context): Promise<Context> {
+  const { login } = context
+  if (!login || login.expiresAt - Date.now() > RENEW_MS) return context
+  const { renewLogin } = await import('./device-login')
+  const after = await renewLogin(login)
+  keepRenewed(context, after)
+  return { ...context, ...after }
 }
 
 /** A file as it comes from a server. Fails where it ends too early or nothing comes: a part of it must not pass for the whole. */
@@ -154,6 +176,23 @@ export function wholeFile(
     },
     cancel: (reason) => reader.cancel(reason),
   })
+}
+
+/** The identity providers of a gateway that commands can sign in by. */
+export async function loginProvidersOf({
+  server,
+  caFile,
+}: Pick<Context, 'server' | 'caFile'>): Promise<(LoginProvider & { name: string })[]> {
+  const tls = caFile === undefined ? undefined : { ca: authoritiesOf(caFile) }
+  const answer = await fetch(`${server}/console/sign-in`, { redirect: 'manual', ...(tls && { tls }) }).catch(
+    (error) => {
+      throw new CommandFailed(`${server} cannot be reached: ${lineOf(error)}.`)
+    },
+  )
+  const { data } = ((await answer.json().catch(() => null)) ?? {}) as { data?: unknown }
+  if (!answer.ok || !Array.isArray(data))
+    throw new CommandFailed(`${server} has no sign-in by an identity provider here (HTTP ${answer.status}).`)
+  return data.filter(isObject).flatMap(({ name, cli }) => (isObject(cli) ? [{ name, ...cli } as never] : []))
 }
 
 function authoritiesOf(file: string): string {

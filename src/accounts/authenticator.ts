@@ -56,6 +56,8 @@ interface Source {
   now: () => number
   monotonic: () => number
   plan?: (name: string) => Plan | undefined
+  /** The id of the key that a token of an identity provider stands for; undefined for what is none. Rejects with 401 and 403. */
+  keyOfToken?: (token: string) => Promise<string | undefined>
 }
 
 /** Creates the look-up of keys, with a short-lived cache in front of the database. */
@@ -100,7 +102,7 @@ export function createAuthenticator(db: Db, source: Source): Authenticator {
 /** Finds keys by Authorization headers. Throws or rejects with 401. */
 function createHeaderLookUp(
   db: Db,
-  { now, monotonic, plan = () => undefined }: Source,
+  { now, monotonic, plan = () => undefined, keyOfToken }: Source,
 ): (header: string | null) => Key | Promise<Key> {
   const isImported = importsOf(db, monotonic)
   // Keyed by the whole header, never by a part of the secret. It holds nothing that the requests do not hold.
@@ -111,6 +113,13 @@ function createHeaderLookUp(
   async function find(authorization: string | null): Promise<Key> {
     const sent = secretOf(authorization)
     if (isTokenSecret(sent)) return findByToken(db, sent, plan)
+    const keyId = isSecret(sent) ? undefined : await keyOfToken?.(sent)
+    const found = keyId === undefined ? await findBySecret(sent) : await findKey(db, keyId)
+    if (!found) throw unauthorized('Incorrect API key.')
+    return withPlan(found, plan)
+  }
+
+  async function findBySecret(sent: string): Promise<Key | undefined> {
     const secret = isSecret(sent) ? sent : importedSecretOf(sent)
     // Both are looked up in the same way: by the hash of the whole. A wrong one costs no look-up: secrets of this gateway have
     // check digits, and of foreign ones the hashes are known.
@@ -118,9 +127,7 @@ function createHeaderLookUp(
     if (hash === undefined || !(isSecret(sent) || (await isImported(hash)))) {
       throw unauthorized('Incorrect API key: this is not a key of this gateway, or it was mistyped.')
     }
-    const found = await findKeyByHash(db, hash)
-    if (!found) throw unauthorized('Incorrect API key.')
-    return withPlan(found, plan)
+    return findKeyByHash(db, hash)
   }
 
   async function read(authorization: string | null): Promise<Key> {

@@ -9,7 +9,7 @@ import { isFromOtherSite, sessionTokenOf } from '../http/session-cookie'
 import { pathOf, queryOf } from '../http/target'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
-import { type Admin, adminOfSession, authenticateAdmin, hasRole } from './admins'
+import { type Admin, adminOfSession, assertActive, authenticateAdmin, findAdmin, hasRole } from './admins'
 import { LoginLimit } from './login-limit'
 import {
   type AdminOperation,
@@ -81,7 +81,7 @@ export class AdminApi {
 
   private async run(request: Request, path: string, from: Sender, onChange: () => void): Promise<object> {
     // Who is not known does not learn what there is either.
-    const admin = await this.login(request, from.clientAddress)
+    const admin = await this.login(request, from)
     const { route, params } = this.find(request.method, path)
     const { operation } = route
     const actor = { name: admin.name, ...from }
@@ -108,7 +108,8 @@ export class AdminApi {
     return operation.run(asked, query as never, body as never)
   }
 
-  private async login(request: Request, clientAddress: string | null): Promise<Admin> {
+  private async login(request: Request, from: Sender): Promise<Admin> {
+    const { clientAddress } = from
     const { db, config, now } = this.world
     const use = { now: now(), clientAddress }
     const session = sessionTokenOf(request, 'admin', config)
@@ -121,7 +122,9 @@ export class AdminApi {
     if (isAttempt && isFromOtherSite(request, config)) throw fromOtherSite()
     if (isAttempt) this.logins.check(address)
     try {
-      return await authenticateAdmin(db, authorization, use)
+      return (
+        (await this.adminOfToken(authorization, from)) ?? (await authenticateAdmin(db, authorization, use))
+      )
     } catch (error) {
       if (isAttempt && error instanceof GatewayError && error.status === 401) {
         this.logins.fail(address)
@@ -129,6 +132,15 @@ export class AdminApi {
       }
       throw error
     }
+  }
+
+  /** The operator of a token of an identity provider; undefined for what is none, or where none is taken. */
+  private async adminOfToken(authorization: string | null, from: Sender): Promise<Admin | undefined> {
+    const { db, bearerTokens, now } = this.world
+    const [, token] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? []
+    const id = token === undefined ? undefined : await bearerTokens?.ownerOf(token, 'adminApi', from)
+    const admin = id === undefined ? undefined : await findAdmin(db, id)
+    return admin && assertActive(admin, { now: now(), clientAddress: from.clientAddress })
   }
 
   private find(method: string, path: string): { route: Route; params: Record<string, string> } {

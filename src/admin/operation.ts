@@ -24,6 +24,7 @@ import type { RequestStore } from '../request-log/request-log'
 import type { RetentionReport } from '../retention/run'
 import type { Admin } from './admins'
 import { type Actor, type RecordedChange, record, recording } from './audit-trail'
+import type { BearerTokens } from './bearer-tokens'
 
 /** The rows of one report. They may be behind by seconds: nothing is decided by them. */
 export interface ReportSource {
@@ -48,6 +49,8 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
     bodiesOf(id: string): Promise<KeptBodies | undefined>
   }
   randomBytes(count: number): Uint8Array
+  /** Takes tokens of identity providers; absent on a database of this machine, which asks for none. */
+  bearerTokens?: Pick<BearerTokens, 'ownerOf'>
 }
 
 /** Work on the process itself, which the one who starts it hands over. */

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Authenticator, createAuthenticator } from '../accounts/authenticator'
+import { BearerTokens, type BearerWorld } from '../admin/bearer-tokens'
 import type { Artifacts } from '../artifacts/artifacts'
 import { openArtifacts } from '../artifacts/open'
 import { ReceiptKeys } from '../billing/receipts/receipt-keys'
@@ -36,6 +37,7 @@ import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
 import { Backlog } from '../request/stream/backlog'
 import type { ReadRows } from '../request-log/request-log'
+import type { IssuerWorld } from '../sign-in/issuer'
 import { Issuers } from '../sign-in/issuers'
 import type { UpstreamWorld } from '../upstreams/connection'
 import type { Lookup } from '../webhooks/address'
@@ -74,6 +76,7 @@ export interface World extends System, InForce, Observation, MediaWorkers {
 
   /** Identity providers that people sign in by. */
   issuers: Issuers
+  bearerTokens: BearerTokens
   sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
@@ -336,6 +339,24 @@ export interface Processes {
   others(): string[]
 }
 
+/** Identity providers, and their tokens in place of those of this gateway. */
+function openSignIn(inForce: InForce, from: Omit<BearerWorld & IssuerWorld, 'issuers'>) {
+  const issuers = new Issuers(inForce, from)
+  return { issuers, bearerTokens: new BearerTokens({ ...from, issuers }) }
+}
+
+function authenticatorOf(
+  inForce: InForce,
+  { db, now, monotonic, bearerTokens }: Pick<World, 'db' | 'now' | 'monotonic' | 'bearerTokens'>,
+): Authenticator {
+  return createAuthenticator(db, {
+    now,
+    monotonic,
+    plan: (name) => inForce.plans.get(name),
+    keyOfToken: (token) => bearerTokens.ownerOf(token, 'calls'),
+  })
+}
+
 export async function openWorld(
   config: Config,
   dataDir: string,
@@ -358,6 +379,7 @@ export async function openWorld(
   const results = { ...from, ...observation, db, dataDir, uploads, ticker, newId, randomBytes, now }
   const artifacts = await openArtifacts(config, results)
   const inForce = putInForce(config, { ...from, log })
+  const signIn = openSignIn(inForce, { db, now, monotonic, newId, randomBytes, transport })
   return Object.assign(inForce, {
     ...observation,
     dataDir,
@@ -366,7 +388,7 @@ export async function openWorld(
     reportSource: reports.source,
     process: processes?.own ?? null,
     requestLog,
-    authenticator: createAuthenticator(db, { now, monotonic, plan: (name) => inForce.plans.get(name) }),
+    authenticator: authenticatorOf(inForce, { db, now, monotonic, ...signIn }),
     ...workers,
     ticker,
     backlog: new Backlog(log),
@@ -381,7 +403,7 @@ export async function openWorld(
     }),
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
 
-    issuers: new Issuers(inForce, { transport, now, monotonic }),
+    ...signIn,
     sendEvent: sendEventsBy(inForce),
     randomBytes,
     now,

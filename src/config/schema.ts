@@ -37,7 +37,7 @@ import { PaymentsEntry, paymentFaults, StripeEntry } from './payments'
 import { ResponsesEntry, responseFaults } from './responses'
 import { RetentionEntry, retentionFaults } from './retention'
 import { SecretsEntry, secretFaults } from './secrets'
-import { GroupEntry, SignInEntry, signInFaults } from './sign-in'
+import { GroupEntry, SignInEntry, signInFaults, TokensEntry } from './sign-in'
 import { SellerEntry, StatementsEntry, statementFaults, TaxEntry } from './statements'
 import { TelemetryEntry } from './telemetry'
 import { upstreamFaults } from './upstreams'
@@ -235,6 +235,7 @@ export const settingTables = [
   { place: 'console', schema: ConsoleEntry },
   { place: 'signIn.<name>', schema: SignInEntry },
   { place: 'signIn.<name>.groups.<group>', schema: GroupEntry },
+  { place: 'signIn.<name>.tokens', schema: TokensEntry },
   { place: 'metrics', schema: MetricsEntry },
   { place: 'backup', schema: BackupEntry },
   { place: 'events', schema: EventsEntry },

@@ -26,6 +26,28 @@ export const GroupEntry = Type.Object(
   closed,
 )
 
+export const TokensEntry = Type.Object(
+  {
+    adminApi: optionalSetting(
+      'Whether the admin API takes them, with the role that the groups of the token give. Default false.',
+      Type.Boolean(),
+    ),
+    calls: optionalSetting(
+      'Whether calls of models take them in place of a key: each person has a key of their own, with budgets and limits as any other. Default false.',
+      Type.Boolean(),
+    ),
+    audience: optionalSetting(
+      'Whom a token must be for (its `aud`). Default: `clientId`, and `cliClientId`.',
+      Type.String({ minLength: 1, maxLength: 256 }),
+    ),
+    cliClientId: optionalSetting(
+      'The id of a public client with the device flow, by which `gateway contexts login` signs in.',
+      Type.String({ minLength: 1, maxLength: 256 }),
+    ),
+  },
+  closed,
+)
+
 export const SignInEntry = Type.Object(
   {
     issuer: requiredSetting(
@@ -55,6 +77,10 @@ export const SignInEntry = Type.Object(
     groups: requiredSetting(
       'What the members of each group are, by the value of the claim. Who is in none of them is refused.',
       Type.Record(Type.String({ minLength: 1, maxLength: 256 }), GroupEntry, { minProperties: 1 }),
+    ),
+    tokens: optionalSetting(
+      'Which tokens of the provider (JWT) are taken in place of those of this gateway. Default: none.',
+      TokensEntry,
     ),
     tls: optionalSetting(
       '`caFile`: the authorities that vouch for the provider instead of the usual ones, in PEM form.',

@@ -68,10 +68,14 @@ export class IssuerSignIn {
     return this.comeBack(request, issuer, place, requestId)
   }
 
-  /** The providers, for the buttons of the page. */
+  /** The providers, for the buttons of the page, and for commands that sign in. All of it is public. */
   private list(request: Request): Response {
     requireMethod(request, 'GET')
-    const data = [...this.world.issuers.all().values()].map(({ name, title }) => ({ name, title }))
+    const data = [...this.world.issuers.all().values()].map(({ name, title, entry, scopes }) => {
+      const { cliClientId, adminApi } = entry.tokens ?? {}
+      const hasCli = cliClientId !== undefined && adminApi === true
+      return { name, title, ...(hasCli && { cli: { issuer: entry.issuer, clientId: cliClientId, scopes } }) }
+    })
     return Response.json({ data }, { headers: { 'cache-control': 'no-store' } })
   }
 

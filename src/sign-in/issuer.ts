@@ -80,6 +80,12 @@ export class Issuer {
     return this.entry.title ?? this.name
   }
 
+  /** The audiences of tokens that are taken in place of those of this gateway. */
+  get audiences(): string[] {
+    const { clientId, tokens: { audience, cliClientId = clientId } = {} } = this.entry
+    return audience === undefined ? [clientId, cliClientId] : [audience, cliClientId]
+  }
+
   /** The address that a browser signs in at, and comes back to `redirectUri` from. */
   async signInAddress(redirectUri: string, { state, nonce, verifier }: Expected): Promise<string> {
     const [config, { buildAuthorizationUrl, calculatePKCECodeChallenge }] = await this.parts()

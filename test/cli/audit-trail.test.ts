@@ -123,6 +123,7 @@ const rows: Record<string, Row> = {
   'prices update': { apart: 'it writes a file in the data directory' },
   init: { apart: 'it writes a configuration' },
   completions: { apart: 'it prints a script' },
+  'contexts login': { apart: 'a file of the person who types' },
   'contexts add': { apart: 'a file of the person who types' },
   'contexts list': { apart: 'a file of the person who types' },
   'contexts use': { apart: 'a file of the person who types' },

@@ -94,7 +94,7 @@ const packageOwners: Record<string, RegExp> = {
   'bun:ffi': /^cli\//,
   // A schema becomes code when it is first used: a start must not wait for those of everything.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
-  'openid-client': /^src\/sign-in\/issuer\.ts$/,
+  'openid-client': /^(src\/sign-in\/issuer|cli\/lib\/device-login)\.ts$/,
   jose: /^src\/sign-in\//,
   nodemailer: /^src\/events\/mail\.ts$/,
 }

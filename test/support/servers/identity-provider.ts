@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import Provider, { type Configuration } from 'oidc-provider'
+import * as client from 'openid-client'
 
 export interface IdentityProvider {
   issuer: string
@@ -190,6 +191,22 @@ export class Browser {
     throw new Error('the provider has no end')
   }
 
+  /** Opens the address of a device that waits, and lets it in as somebody. */
+  async approve(address: string, person: string): Promise<void> {
+    let [url, init]: [string, RequestInit] = [address, {}]
+    for (let step = 0; step < 30; step++) {
+      const response = await this.fetch(url, init)
+      const next = response.headers.get('location')
+      const text = await response.text()
+      const action = /action="([^"]+)"/.exec(text)?.[1]
+      if (next !== null) [url, init] = [new URL(next, url).href, {}]
+      else if (action === undefined && response.ok) return
+      else if (action === undefined) throw new Error(`the provider answered ${response.status}`)
+      else [url, init] = [new URL(action, url).href, formOf(text, person)]
+    }
+    throw new Error('the provider has no end')
+  }
+
   async fetch(url: string, init: RequestInit = {}): Promise<Response> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
     const response = await fetch(url, {
@@ -210,7 +227,7 @@ function formOf(page: string, person: string): RequestInit {
   const fields = new URLSearchParams(
     page.includes('name="login"')
       ? { prompt: 'login', login: person, password: 'any' }
-      : { prompt: 'consent' },
+      : { prompt: 'consent', confirm: 'yes' },
   )
   for (const [, name, value] of page.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g))
     fields.set(name ?? '', value ?? '')
@@ -219,4 +236,31 @@ function formOf(page: string, person: string): RequestInit {
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: fields.toString(),
   }
+}
+
+/** An ID token of a person, as a program gets one that signs in by itself. */
+export async function idTokenOf(
+  { issuer, clientId, clientSecret }: IdentityProvider,
+  redirectUri: string,
+  person: string,
+): Promise<string> {
+  const secret = client.ClientSecretBasic(clientSecret)
+  const config = await client.discovery(new URL(issuer), clientId, undefined, secret, {
+    execute: [client.allowInsecureRequests],
+  })
+  const [verifier, state] = [client.randomPKCECodeVerifier(), client.randomState()]
+  const address = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirectUri,
+    scope: 'openid profile groups',
+    state,
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  })
+  const back = await new Browser().signIn(address.href, person)
+  const tokens = await client.authorizationCodeGrant(config, new URL(back), {
+    pkceCodeVerifier: verifier,
+    expectedState: state,
+    idTokenExpected: true,
+  })
+  return tokens.id_token ?? ''
 }

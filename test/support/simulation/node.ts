@@ -3,6 +3,7 @@
 // goes out.
 
 import { createAuthenticator } from '../../../src/accounts/authenticator'
+import { BearerTokens } from '../../../src/admin/bearer-tokens'
 import { followDatabase, openClock } from '../../../src/app/clock'
 import { putInForce } from '../../../src/app/in-force'
 import { makePendingEnd, takeOver } from '../../../src/app/takeover'
@@ -93,6 +94,13 @@ const tokenCounter: World['tokenCounter'] = {
   close() {},
 }
 
+/** No identity providers: callers of the simulation have keys. */
+function signInOf(parts: NodeParts, from: Pick<World, 'db' | 'transport' | 'now' | 'monotonic' | 'newId'>) {
+  const issuers = new Issuers(parts, from)
+  const randomBytes = (count: number) => new Uint8Array(count)
+  return { issuers, bearerTokens: new BearerTokens({ ...from, issuers, randomBytes }) }
+}
+
 async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; beats: Beats }> {
   const { time, random, database, number, log, vendor, newId } = parts
   const db = processDatabase({ ...parts, name: `node ${number}` }, life)
@@ -142,7 +150,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     artifacts,
     sealer,
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes: (count) => new Uint8Array(count) }),
-    ...{ backgroundResponses, issuers: new Issuers(parts, { transport, now, monotonic }) },
+    ...{ backgroundResponses, ...signInOf(parts, { db, transport, now, monotonic, newId }) },
     notices: new Notices(),
     sendEvent: async () => ({ status: 200, text: '', retryAfterMs: 0 }),
     randomBytes: (count: number) => Uint8Array.from({ length: count }, () => random.below(256)),

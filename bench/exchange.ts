@@ -9,6 +9,9 @@ export const FRAMES_PER_SECOND = 50
 export const WHOLE = 'whole'
 /** A whole answer of a model with a response cache. */
 export const CACHED = 'cached'
+/** A whole answer of a model over two upstreams, and one of a route that chooses the cheapest of two models. */
+export const EQUAL = 'equal'
+export const PREFERRED = 'preferred'
 export const BURST = 'burst'
 export const PACED = `paced-${FRAMES_PER_SECOND}`
 export const VIDEO = 'video'

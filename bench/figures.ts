@@ -13,6 +13,7 @@ export interface Figures {
   streams?: PerTarget<StreamsFigures>
   translation?: TranslationFigures
   cache?: CacheFigures
+  affinity?: AffinityFigures
   parts?: PartsFigures
   cuts?: CutsFigures
   polls?: PollsFigures
@@ -89,6 +90,16 @@ export interface CacheFigures {
   passedMicros: number[]
   /** Answers of the response cache. */
   cachedMicros: number[]
+}
+
+/** Processor time of the gateway per answer, in microseconds, one value per round. */
+export interface AffinityFigures {
+  /** Of a model over one upstream. */
+  oneMicros: number[]
+  /** Of a model over two upstreams. */
+  equalMicros: number[]
+  /** Of a route with a preference. */
+  preferredMicros: number[]
 }
 
 export interface CutsFigures {

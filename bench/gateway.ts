@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child, freePort } from './children'
-import { BURST, CACHED, gatewayModel, PACED, VIDEO, vendorModel, WHOLE } from './exchange'
+import { BURST, CACHED, EQUAL, gatewayModel, PACED, PREFERRED, VIDEO, vendorModel, WHOLE } from './exchange'
 import type { Target } from './targets'
 
 /** A key as vendors make them: a short one that reads like a word would be looked for in each event. */
@@ -94,6 +94,7 @@ function config(mockPort: number): object {
   return {
     upstreams: {
       mock: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
+      second: { kind: 'openai', baseUrl: `http://127.0.0.1:${mockPort}/v1`, apiKey: VENDOR_KEY },
       // The default would be the bottleneck: it spares vendors who count the questions of one account.
       videos: {
         kind: 'xai',
@@ -112,6 +113,14 @@ function config(mockPort: number): object {
         price,
         cache: { ttl: '1h' },
       },
+      [gatewayModel(EQUAL)]: {
+        family: 'openai-chat',
+        upstream: { mock: 1, second: 1 },
+        upstreamModel: vendorModel(WHOLE),
+        ownedBy: 'mock',
+        price,
+      },
+      [gatewayModel(PREFERRED)]: { route: [gatewayModel(WHOLE), gatewayModel(EQUAL)], prefer: 'cheapest' },
       [gatewayModel(VIDEO)]: {
         family: 'xai-video',
         upstream: 'videos',

@@ -9,6 +9,7 @@ import type { Figures } from './figures'
 import { setUpGateway, startGateway } from './gateway'
 import { LoadClient } from './load-client'
 import { describeMachine } from './machine'
+import { measureAffinity } from './measure-affinity'
 import { measureCache } from './measure-cache'
 import { measureCpu } from './measure-cpu'
 import { measureCuts } from './measure-cuts'
@@ -72,6 +73,9 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   })
   await step('cache', async () => {
     figures.cache = await measureCache(load, gateway.target, amounts)
+  })
+  await step('affinity', async () => {
+    figures.affinity = await measureAffinity(load, gateway.target, amounts)
   })
   await step('parts', async () => {
     figures.parts = await measureParts(load, options.gatewayCommand, directory, mock.port, amounts)

@@ -9,6 +9,7 @@ const SUBJECTS = [
   'streams',
   'translation',
   'cache',
+  'affinity',
   'parts',
   'cuts',
   'tasks',

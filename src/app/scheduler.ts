@@ -143,11 +143,11 @@ function jobsOf(
   { gateway, poller, reencryption, entrance, takeover, backups, retention, discovery }: Work,
   webhooks: WebhookSender,
 ): Job[] {
-  const { db, requestLog, backgroundResponses, now } = world
+  const { db, requestLog, backgroundResponses, lateAppends, now } = world
   const seals = new MonthSeals(world)
   return [
     { name: KEEP_HOLDS, everyMs: 5_000, run: () => releaseExpired(db, now(), gateway) },
-    { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater() },
+    { name: END_LATE, everyMs: 2_000, run: () => gateway.endLater().then(() => lateAppends.retry()) },
     { name: KEEP_TASKS, everyMs: 10_000, run: () => gateway.renewTasks() },
     { name: 'poll tasks', everyMs: BEAT_MS, run: () => poller.beat() },
     { name: 'sweep tasks', everyMs: 30_000, run: () => gateway.renewTasks().then(() => poller.sweep()) },

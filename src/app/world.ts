@@ -27,6 +27,7 @@ import { sendEventsBy } from '../events/send'
 import { directTransport } from '../http-client/origin'
 import type { Transport } from '../http-client/transport'
 import { BackgroundResponses } from '../kept-responses/background'
+import { LateAppends } from '../kept-responses/late-appends'
 import { levelOf } from '../lib/log-events'
 import { createSealer, KEY_BYTES, type Sealer } from '../lib/sealing'
 import type { After, Log, System } from '../lib/system'
@@ -77,6 +78,7 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   /** Identity providers that people sign in by. */
   issuers: Issuers
   bearerTokens: BearerTokens
+  lateAppends: LateAppends
   sendEvent: WebhookWorld['sendEvent']
   randomBytes: (count: number) => Uint8Array
   /** Reads the database's clock, where that is the reference, and notes the time for later processes. */
@@ -404,6 +406,7 @@ export async function openWorld(
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
 
     ...signIn,
+    lateAppends: new LateAppends(db),
     sendEvent: sendEventsBy(inForce),
     randomBytes,
     now,

@@ -266,6 +266,44 @@ group('an address with one server', () => {
     })
   }
 
+  test('that hangs while it appends to a conversation: the request is refused in two seconds, and a repeat adds once', async () => {
+    const { gateway, door } = await startBehindDoor()
+    const { db } = gateway.server.world
+    const item = (content: string) => ({ items: [{ type: 'message', role: 'user', content }] })
+    const begun = await gateway.post('/v1/conversations', item('one'))
+    const path = `/v1/conversations/${((await begun.json()) as { id: string }).id}/items`
+    const { batch } = db
+    db.batch = (statements, options) => {
+      if (statements.some(({ sql }) => sql.includes('insert into conversation_items'))) {
+        db.batch = batch
+        door.hush(true)
+      }
+      return batch(statements, options)
+    }
+    const refused = await Promise.race([gateway.post(path, item('two')), timePasses(2_000)])
+    expect([refused?.status, refused?.headers.get('retry-after')]).toEqual([503, '1'])
+    door.hush(false)
+    const textsOf = async () => {
+      const listed = await fetch(`${gateway.url}${path}?order=asc`, {
+        headers: { authorization: `Bearer ${gateway.secret}` },
+      })
+      const { data } = (await listed.json()) as { data: { content: { text: string }[] }[] }
+      return data.map(({ content }) => content[0]?.text)
+    }
+    await waitFor(async () => (await gateway.post(path, item('two'))).status === 200)
+    await waitFor(async () => (await textsOf()).length === 2)
+    for (let looks = 0; looks < 3; looks++) {
+      await Bun.sleep(2_000)
+      expect(await textsOf()).toEqual(['one', 'two'])
+    }
+    const [{ bytes } = {}] = await db.query({ sql: 'select bytes from response_totals' })
+    const [{ bytes: summed } = {}] = await db.query({
+      sql: `select sum(bytes) + (select sum(512 + metadata_bytes) from conversations) as bytes from conversation_items`,
+    })
+    expect(Number(bytes)).toBe(Number(summed))
+    await gateway.close()
+  })
+
   for (const way of ['hush', 'shut'] as const) {
     test(`that ${way === 'hush' ? 'hangs' : 'refuses'}: a stream that needs more is ended as at its limit, and its row says why`, async () => {
       const step = 10

@@ -17,6 +17,7 @@ import type { Config } from '../../config/schema'
 import type { Db } from '../../db/db'
 import type { BackgroundResponses } from '../../kept-responses/background'
 import type { ConversationWorld } from '../../kept-responses/conversations'
+import type { LateAppends } from '../../kept-responses/late-appends'
 import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { AudioReader } from '../../media/audio'
@@ -38,6 +39,7 @@ export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld,
   audioReader: Pick<AudioReader, 'read'>
   backgroundResponses: BackgroundResponses
   receiptKeys: ReceiptKeys
+  lateAppends: Pick<LateAppends, 'takeBack'>
   backlog: Backlog
   randomBytes(count: number): Uint8Array
 }

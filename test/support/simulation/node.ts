@@ -16,6 +16,7 @@ import type { Config } from '../../../src/config/schema'
 import { Notices } from '../../../src/events/notices'
 import type { HttpRequest, Transport } from '../../../src/http-client/transport'
 import { BackgroundResponses } from '../../../src/kept-responses/background'
+import { LateAppends } from '../../../src/kept-responses/late-appends'
 import { createSealer, KEY_BYTES } from '../../../src/lib/sealing'
 import { createGateway, type Gateway } from '../../../src/request/line'
 import { Backlog } from '../../../src/request/stream/backlog'
@@ -150,7 +151,8 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     artifacts,
     sealer,
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes: (count) => new Uint8Array(count) }),
-    ...{ backgroundResponses, ...signInOf(parts, { db, transport, now, monotonic, newId }) },
+    ...{ backgroundResponses, lateAppends: new LateAppends(db) },
+    ...signInOf(parts, { db, transport, now, monotonic, newId }),
     notices: new Notices(),
     sendEvent: async () => ({ status: 200, text: '', retryAfterMs: 0 }),
     randomBytes: (count: number) => Uint8Array.from({ length: count }, () => random.below(256)),

@@ -156,16 +156,22 @@ const append = callerOperation(InputItemList)({
   body: Type.Object({ items: refusing(ItemsField, itemsRefused) }, { examples: [{ items: [hello] }] }),
   answers: 'These items.',
   async run({ world, key: { account }, params: { id = '' } }, _query, { items: given }) {
-    const { db, randomBytes } = world
+    const { db, randomBytes, lateAppends } = world
     const head = await requireConversation(world, account, id)
     checkItems(given)
-    const items = storedItems(await whole(world, account, given), newId('items', randomBytes))
+    const sent = await whole(world, account, given)
+    const items = storedItems(sent, newId('items', randomBytes))
     for (const [place, item] of items.entries()) await checkNew(world, id, item.id, place)
     const bytes = bytesOf(items)
     checkSize(world, head, items.length, bytes)
     await makeRoomForResponse(world, account, bytes, id)
-    // A database that hangs is waited for: a repeat of what was added after all would add it twice.
-    const isThere = await tryApply(db, insertItems(db, head, items, endOfKeeping(world), true))
+    const statements = insertItems(db, head, items, endOfKeeping(world), true)
+    const isThere = await tryApply(db, statements, { mayBeLate: true }).catch((error) => {
+      // A repeat of what was added after all would add it twice, unless the caller's own ids tell.
+      const itemIds = items.map((item) => item.id)
+      if (itemIds.every((itemId, place) => itemId !== sent[place]?.id)) lateAppends.takeBack(head, itemIds)
+      throw error
+    })
     if (!isThere) throw conversationNotFound(id)
     return itemList(
       items.map(({ item }) => shownItem(item)),

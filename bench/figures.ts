@@ -94,11 +94,11 @@ export interface CacheFigures {
 
 /** Processor time of the gateway per answer, in microseconds, one value per round. */
 export interface AffinityFigures {
-  /** Of a model over one upstream. */
+  /** Answers of a model over one upstream. */
   oneMicros: number[]
-  /** Of a model over two upstreams. */
+  /** Answers of a model over two upstreams. */
   equalMicros: number[]
-  /** Of a route with a preference. */
+  /** Answers of a route with a preference. */
   preferredMicros: number[]
 }
 

@@ -33,11 +33,32 @@ import { type PerTarget, startMock, startNginx, startPipe, type Target } from '.
 /** Pause after the start, in which a runtime compiles and collects. */
 const IDLE_PAUSE_MS = 2000
 
+type Step = (subject: Subject, run: () => Promise<void>) => Promise<void>
+
+/** Compares ways of the gateway to answer with its usual one. */
+async function measureWays(
+  step: Step,
+  load: LoadClient,
+  gateway: Target,
+  amounts: Options['amounts'],
+  figures: Figures,
+): Promise<void> {
+  await step('translation', async () => {
+    figures.translation = await measureTranslation(load, gateway, amounts)
+  })
+  await step('cache', async () => {
+    figures.cache = await measureCache(load, gateway, amounts)
+  })
+  await step('affinity', async () => {
+    figures.affinity = await measureAffinity(load, gateway, amounts)
+  })
+}
+
 async function measure(options: Options, directory: string): Promise<{ figures: Figures; nginx: boolean }> {
   const { amounts } = options
   const load = new LoadClient(directory)
   const figures: Figures = { faults: load.faults }
-  const step = async (subject: Subject, run: () => Promise<void>) => {
+  const step: Step = async (subject, run) => {
     if (!options.subjects.includes(subject)) return
     console.error(`measuring ${subject} …`)
     load.subject = subject
@@ -68,15 +89,7 @@ async function measure(options: Options, directory: string): Promise<{ figures: 
   await step('streams', async () => {
     figures.streams = await measureStreams(load, proxies, amounts)
   })
-  await step('translation', async () => {
-    figures.translation = await measureTranslation(load, gateway.target, amounts)
-  })
-  await step('cache', async () => {
-    figures.cache = await measureCache(load, gateway.target, amounts)
-  })
-  await step('affinity', async () => {
-    figures.affinity = await measureAffinity(load, gateway.target, amounts)
-  })
+  await measureWays(step, load, gateway.target, amounts, figures)
   await step('parts', async () => {
     figures.parts = await measureParts(load, options.gatewayCommand, directory, mock.port, amounts)
   })

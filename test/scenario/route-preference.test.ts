@@ -86,7 +86,7 @@ async function startRoutes<Name extends string>(
     await closeNodes(nodes)
     for (const name of names) await vendors[name].stop()
   }
-  return { nodes, vendors, answers, reset, ask, close }
+  return { nodes, vendors, asked, answers, reset, ask, close }
 }
 
 const words = (count: number, word = 'fox') => say(Array.from({ length: count }, () => word).join(' '))
@@ -312,9 +312,12 @@ describe('the fastest model', () => {
   const streamed = { stream: true, max_tokens: 20 }
   const turn = (name: string) => routes.ask({ model: 'quick', messages: say(name), ...streamed })
   const many = async (count: number, name: string) => {
-    const asked: string[] = []
-    for (let number = 0; number < count; number++) asked.push(...(await turn(`${name} ${number}`)).asked)
-    return asked.join('')
+    routes.asked.length = 0
+    for (let number = 0; number < count; number++) {
+      const body = { model: 'quick', messages: say(`${name} ${number}`), ...streamed }
+      await (await routes.nodes[0].chat(body)).text()
+    }
+    return routes.asked.join('')
   }
 
   test('is found by measuring each, and one of 20 conversations measures again', async () => {
@@ -353,9 +356,9 @@ describe('the fastest model', () => {
   })
 
   test('is found again after it was slow, because it is measured now and then', async () => {
-    const asked = await many(400, 'third')
+    const asked = await many(240, 'third')
     expect(asked).toStartWith('bbbb')
-    expect(asked).toEndWith('aaaa')
+    expect(asked.slice(-18).replaceAll('b', '').length).toBeGreaterThan(15)
   })
 
   test('is not one that fails, though it fails at once', async () => {

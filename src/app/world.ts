@@ -397,12 +397,7 @@ export async function openWorld(
     uploads,
     artifacts,
     sealer: await openSealer(config, db, now()),
-    backgroundResponses: new BackgroundResponses({
-      db,
-      now,
-      after,
-      log,
-    }),
+    backgroundResponses: new BackgroundResponses({ db, now, after, log }),
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
 
     ...signIn,

@@ -111,9 +111,7 @@ function modelOf(vendor: Vendor, id: string, entry: Entry): ListedModel {
   if (fault !== undefined) throw new Unbillable(`its price${fault}`)
   const context = countOf(entry.max_input_tokens)
   const most = countOf(entry.max_output_tokens)
-  const modalities = families.some(
-    (name) => name.endsWith('-chat') || name.endsWith('-responses') || name.endsWith('-messages'),
-  )
+  const modalities = families.some((name) => /-(?:chat|responses|messages|contents)$/.test(name))
     ? Object.entries(MODALITIES).filter(([, field]) => read[field] === true)
     : []
   return {

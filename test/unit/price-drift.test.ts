@@ -9,7 +9,7 @@ import {
   PriceDrifts,
   percentDifference,
 } from '../../src/billing/proofs/price-drift'
-import { vendorCostOfJson } from '../../src/billing/proofs/vendor-cost'
+import { vendorCostNano, vendorCostOfJson } from '../../src/billing/proofs/vendor-cost'
 import { type PriceList, tariffOfVariant, timesFactor } from '../../src/contract/prices'
 import { NANO_PER_USD } from '../../src/lib/money'
 
@@ -117,6 +117,21 @@ test('figures of a usage that are no price are read as none', () => {
     ['{"cost":0.1,"is_byok":true,"cost_details":{"upstream_inference_cost":-0.4}}', undefined],
   ]
   for (const [json, nano] of rows) expect([json, vendorCostOfJson(json)]).toEqual([json, nano])
+})
+
+test('a price in dollars is read exactly, whether it is small or large', () => {
+  for (let digit = 1; digit <= 9; digit++) {
+    for (let power = 0; power <= 14; power++) {
+      for (const more of [0, 1, 7]) {
+        const pico = BigInt(digit) * 10n ** BigInt(power) + BigInt(more)
+        const cost = Number(`${pico}e-12`)
+        // A number has not always as many digits: what is expected is what it prints.
+        const [whole, fraction = ''] = cost.toFixed(12).split('.')
+        const printed = BigInt(`${whole}${fraction}`)
+        expect(vendorCostNano({ cost })).toBe(Number((printed + 999n) / 1_000n))
+      }
+    }
+  }
 })
 
 test('a vendor whose every price differs has a line per model and day, and no more than are remembered', () => {

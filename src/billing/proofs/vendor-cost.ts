@@ -9,6 +9,8 @@ const DECIMALS = 12
 const PARTS_PER_NANO = 10n ** BigInt(DECIMALS - 9)
 /** xAI counts in ticks of 10^-10 dollars (`cost_in_usd_ticks`, `cost.py` of xai-sdk 1.21). */
 const PARTS_PER_TICK = 10n ** BigInt(DECIMALS - 10)
+/** A price whose parts are exact as a number: 2^51 of them are $2,251. */
+const EXACT_USD = 1_000
 const MOST_PARTS = BigInt(MAX_NANO) * PARTS_PER_NANO
 
 /**
@@ -60,6 +62,8 @@ function partsOf(usage: unknown): bigint | undefined {
 
 function partsOfUsd(cost: unknown): bigint | undefined {
   if (typeof cost !== 'number' || !(cost >= 0 && cost <= MAX_NANO / 1e9)) return undefined
+  // Below this the product has less than half a part too much or too little, and no text has to be made: requests pass here.
+  if (cost < EXACT_USD) return BigInt(Math.round(cost * 10 ** DECIMALS))
   const parts = parseDecimal(cost.toFixed(DECIMALS), DECIMALS)
   return typeof parts === 'bigint' ? parts : undefined
 }

@@ -11,6 +11,7 @@ import {
   importFaults,
   longFiles,
   longFunctions,
+  phraseFaults,
   proseFaults,
   type SourceFile,
   vendorFaults,
@@ -45,6 +46,8 @@ const program = await read('{src,cli,sandbox}/**/*.{ts,tsx}', 'gateway.config.ts
 /** The catalogue is data: as long as there are models. */
 const programs = program.filter(({ path }) => path !== 'gateway.config.ts')
 const around = await read('{bench,test}/**/*.ts', 'build.ts')
+/** The program without its simulators. */
+const source = program.filter(({ path }) => !path.startsWith('sandbox/'))
 // This file and the rules name the forbidden words.
 const all = [...program, ...around].filter(
   ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
@@ -62,6 +65,9 @@ describe('the source keeps', () => {
   test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
   test('files that say what they are for', () => expect(fileFaults(all)).toEqual([]))
   test('comments that stand alone, in usual words', () => expect(proseFaults(all)).toEqual([]))
+  test('plain phrases, in the program and in its pages', async () => {
+    expect(phraseFaults([...source, ...(await read('*.md', 'docs/**/*.md', 'decisions/*.md'))])).toEqual([])
+  })
   test(`files of at most ${FILE_LINES_MOST} lines`, () => {
     expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])
   })
@@ -322,6 +328,15 @@ const breaches: readonly Breach[] = [
     find: proseFaults,
     good: { 'src/a.ts': `// The impulse is marshalled.\nconst FILE = 'journal.sqlite'` },
     bad: { 'src/a.ts': '// Nobody shall wait.' },
+  },
+  {
+    title: 'a phrase with a plainer form',
+    find: phraseFaults,
+    good: {
+      'src/a.ts':
+        '// A hold stands for money. It continues, except after its end.\nfor (const one of before) use(one)',
+    },
+    bad: { 'src/a.ts': '// It goes on.' },
   },
   {
     title: 'a metaphor with a standard name',

@@ -1,4 +1,4 @@
-// The configuration of the sandbox: every vendor is simulated. It must never leave an address or a key of a real one.
+// The configuration of the sandbox: every vendor is simulated. It must never keep the address or the key of a real vendor.
 
 import type { Sandbox, VendorName } from '../../sandbox'
 import { type Config, isRoute, sharesOf } from '../../src/config/schema'

@@ -69,7 +69,7 @@ const keysThatAreSet = (...keys: (string | undefined)[]) => {
 
 `
 
-/** The variables of keys that stood in the other gateway, one line each. */
+/** The variables of keys that the other gateway had, one line each. */
 export function environmentText(found: Found): string {
   const set = found.upstreams.flatMap(({ keys }) => keys.filter(({ value }) => value !== undefined))
   return set.map(({ variable, value = '' }) => `${variable}=${quoted(value)}\n`).join('')

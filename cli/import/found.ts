@@ -61,7 +61,7 @@ export interface FoundModel {
   price: PriceConfig | 'free'
 }
 
-/** A thing that stays behind, and why. */
+/** Something that is left behind, and why. */
 export interface SkippedItem {
   what: string
   why: string

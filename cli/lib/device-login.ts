@@ -21,7 +21,7 @@ export interface LoginProvider {
   scopes: string
 }
 
-/** A sign-in that goes on. */
+/** A sign-in that is in progress. */
 export interface Login extends LoginProvider {
   refreshToken: string | undefined
   /** When the token ends, in milliseconds since 1970. */

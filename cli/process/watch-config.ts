@@ -33,7 +33,7 @@ async function watch(file: string, server: Reloadable): Promise<never> {
     known = seen
     if (!server.world.config.server?.watchConfig) continue
     await server.reload('watchConfig')
-    // Another file may be imported or named now. Those of before may have changed since they were looked at.
+    // Another file may be imported or named now. The earlier ones may have changed since they were read.
     seen = statesOf(file)
     known = new Map([...seen].map(([path, state]) => [path, known.get(path) ?? state]))
   }

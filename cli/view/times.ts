@@ -55,7 +55,7 @@ interface PeriodFlags {
   month?: string | undefined
 }
 
-/** The period of these flags; `all` is since ever. Undefined where a flag is absent. */
+/** The period of these flags; `all` has no beginning. Undefined where a flag is absent. */
 export function parsePeriod(
   { since, until, month }: PeriodFlags,
   now: number,

@@ -1,5 +1,5 @@
 // Accounts besides their money: what they are called, what is noted of them, and whether they are open. The name of an
-// account stands in the ledger and must never change; what it is shown as may.
+// account is in the ledger and must never change; its display name may.
 
 import { type Balance, balanceJson } from '../billing/ledger/balances'
 import type { Config } from '../config/schema'

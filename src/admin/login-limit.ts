@@ -38,7 +38,7 @@ export class LoginLimit {
       known.count++
       return
     }
-    // The oldest goes: entries stand in the order in which they were made.
+    // The oldest is removed: entries are in the order in which they were made.
     this.failures.delete(address)
     if (this.failures.size >= MOST_ADDRESSES)
       this.failures.delete(this.failures.keys().next().value as string)

@@ -53,7 +53,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   bearerTokens?: Pick<BearerTokens, 'ownerOf'>
 }
 
-/** Work on the process itself, which the one who starts it hands over. */
+/** Actions on the process itself, which are passed in by whoever starts it. */
 export interface ProcessControl {
   compare(): Promise<Reloading>
   reload(cause: string): Promise<Reloading>

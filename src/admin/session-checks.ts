@@ -1,5 +1,5 @@
 // Sessions of the console that were begun by an identity provider: while one is open, the provider is asked at least once a minute
-// whether it goes on, by the refresh token that it gave. Of several nodes one asks: providers end a session whose refresh token is
+// whether it is still valid, by the refresh token that it gave. Of several nodes one asks: providers end a session whose refresh token is
 // used twice. A refresh token must never be logged.
 
 import { revokeSession } from '../accounts/sessions'
@@ -19,7 +19,7 @@ export interface CheckWorld extends PeopleWorld, Pick<System, 'log'> {
 
 /** A check follows the one before it after this time, in milliseconds; the job that makes them runs every 15 seconds. */
 const EVERY_MS = 30_000
-/** How long a session goes on while its provider gives no answer, in milliseconds. */
+/** How long a session continues while its provider gives no answer, in milliseconds. */
 const UNANSWERED_MS = 10 * 60_000
 /** Checks of one run, and how many run at a time. */
 const MOST_CHECKS = 500

@@ -87,7 +87,7 @@ function treatmentsOf({ bridge = [], ignoresUnknown }: Family): (field: string) 
   return (field) => {
     const row = byField.get(field)
     if (row) return treatmentOf(row)
-    // A part of a field has no treatment of its own where the table does not name it.
+    // A part of a field has its own treatment only if the table names it.
     if (/[.[ ]/.test(field)) return ''
     return ignoresUnknown ? '**left out**' : '**refused**'
   }

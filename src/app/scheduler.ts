@@ -51,7 +51,7 @@ const MINUTE_MS = 60_000
 const FIRST_MS = 5_000
 /** How often a process notes which key it encrypts with; a file has no others that would wait for it. */
 const ENCRYPTION_MS = { sqlite: MINUTE_MS, postgres: 10_000 }
-/** Beat of the timer while anything is due soon. */
+/** Interval of the timer while anything is due soon. */
 export const BEAT_MS = 250
 /** Beat at rest: within the second that webhooks look ahead, and the two before the first poll of a task. */
 export const REST_MS = 1_000

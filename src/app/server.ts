@@ -41,7 +41,7 @@ export interface Server {
    * connection. Resolves when new connections reach the other only. Until `handOver` this one can take its place back.
    */
   giveWay(): Promise<void>
-  /** Goes on after `giveWay`, because the newer process has ended. Also where it ended before that. */
+  /** Serves again after `giveWay`, because the newer process has ended. Also where it ended before that. */
   takeBack(): void
   /**
    * Leaves the port to the newer process, after `giveWay`; `stop` is to follow, which first waits, up to the grace, until the

@@ -61,7 +61,7 @@ export async function makeBackup(
     if (fault) throw new BackupDamaged(`A copy of the database ${fault}. ${DAMAGE_ADVICE}`)
     const packed = join(folder, 'copy.sqlite.zst')
     await compress(copy, packed)
-    // What is checked is what comes out of the file again.
+    // The decompressed file is checked, not the source.
     const again = join(folder, 'again.sqlite')
     await decompress(packed, again)
     if ((await hashOf(again)) !== (await hashOf(copy)))

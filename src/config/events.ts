@@ -150,7 +150,7 @@ function isSigningSecret(secret = ''): boolean {
 export interface EventSettings {
   to: ReadonlyMap<string, RecipientEntry>
   smtp: SmtpEntry | undefined
-  /** An account with less, in nano-dollars, is low: all, and single ones. */
+  /** An account with less, in nano-dollars, is low: the limit of all accounts, and those of single ones. */
   lowBalanceNano: number
   lowBalanceNanoOf: ReadonlyMap<string, number>
   budgetPercent: number

@@ -1,4 +1,4 @@
-// Begins a session of the console for who has proven who they are. It must never leave an earlier session of the same browser open,
+// Begins a session of the console for somebody who has authenticated. It must never leave an earlier session of the same browser open,
 // nor answer with a session whose owner was revoked meanwhile.
 
 import {

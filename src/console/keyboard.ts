@@ -25,7 +25,7 @@ export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): 
       const { key, target } = event
       const isTyping = target instanceof HTMLElement && target.closest('input, select, textarea') !== null
       if (key === 'Escape' && isTyping) {
-        // The first Escape leaves the field with what stands in it, the second closes the panel.
+        // The first Escape leaves the field with its text, the second closes the panel.
         target.blur()
         event.preventDefault()
       } else if (key === 'Escape') closePanel()

@@ -17,7 +17,7 @@ const CLOCK_MS = 60_000
 
 /**
  * A one-time link: `#link=…`, or the way back from an identity provider: `#signed-in=…`. Both leave the address at once, so that
- * they stand in no history.
+ * they are in no history.
  */
 async function enter(): Promise<void> {
   const [, result] = /^#signed-in=([\w-]+)$/.exec(location.hash) ?? []

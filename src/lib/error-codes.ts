@@ -317,7 +317,7 @@ export const errorCodes = {
   }),
   ...coming([499], {
     caller_left: [
-      'The caller hung up before the answer. Stands in the request log only.',
+      'The caller hung up before the answer. Only the request log has it.',
       'Raise the deadline of the client or of the proxy before the gateway.',
     ],
   }),
@@ -367,7 +367,7 @@ export const errorCodes = {
       'Look at its folder or bucket.',
       'gateway doctor',
     ],
-    audio_busy: ['Too many sounds are being read.', 'Ask again in a moment.'],
+    audio_busy: ['Too many audio files are being read.', 'Ask again in a moment.'],
     backup_failed: ['A backup could not be made.', 'Look at the disk and the log.', 'gateway doctor'],
     database_unavailable: [
       'The database takes no changes. Nothing was sent to a vendor.',

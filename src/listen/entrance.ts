@@ -88,7 +88,7 @@ export class ListeningSide {
     this.endGuard?.()
   }
 
-  /** Goes on after `freeze`, at its own place. */
+  /** Continues after `freeze`, at its own place. */
   goOn(): void {
     this.listening.reclaim()
     if (!this.isFrozen) return

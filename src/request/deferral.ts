@@ -12,7 +12,7 @@ export type DeferralWish = 'preferred' | 'demanded'
 /** A request that is answered later. */
 export interface Deferral {
   wish: DeferralWish
-  /** Told of the end; null if the caller looks itself. */
+  /** The address that the end is sent to; null if the caller polls. */
   webhookUrl: string | null
 }
 
@@ -24,7 +24,7 @@ interface DeferralWorld {
 /** Fields of the gateway in a request that is answered later. */
 const FIELDS = ['async', 'webhook_url'] as const
 
-/** Whether a request says anything of a later answer: most say nothing. */
+/** Whether a request asks for a later answer: most do not. */
 export function mayBeDeferred(
   { given }: Pick<ReadRequest, 'given'>,
   wish: DeferralWish | undefined,

@@ -7,7 +7,7 @@ import { GatewayError } from '../lib/errors'
 const ITEM = /^input\[(\d+)\]/
 
 /**
- * The error as it is about the caller's own request. `recalledItems` is the number of items before those of the caller,
+ * The error with places in the caller's own request. `recalledItems` is the number of items before those of the caller,
  * and `field` what named them. A fault among them is one of the conversation that is continued.
  */
 export function inOwnPlaces(error: unknown, recalledItems: number, field: string): unknown {

@@ -1,5 +1,5 @@
-// Retention that the server runs by itself, in a worker so that nobody waits for it. One node of several runs at a time; what
-// one leaves when it ends, another takes up.
+// Retention that the server runs by itself, in a worker so that nobody waits for it. Only one of several
+// nodes runs it at a time; if that node ends, another continues.
 
 import type { BackupSource } from '../backup/backup'
 import { type BackupTask, sourceOf } from '../backup/schedule'

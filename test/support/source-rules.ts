@@ -278,6 +278,19 @@ export function fileFaults(files: readonly SourceFile[]): string[] {
 const DANGLING = /^(It|Its|They|Them|The same|Of|Beside|With|What|Whose|One that)\b/
 /** Archaic words, and metaphors that had standard names all along. */
 const UNCLEAR_WORD = /\bshall\b|\b(?:create)?(?:roster|pulse|canceller|flight)s?\b|\bjournal\b(?!\.sqlite|')/i
+/** Phrases at which a native reader stumbles: "except", "permanently", "reported", "is" and "continues" say the same. */
+const FOREIGN_PHRASE =
+  /\b(?:but for|since ever|for ever|of before(?![.)])|(?:is|are|was|were|been) told|told (?:of|apart)|stands? (?:in|at|beside|there)|stood (?:in|there)|goes on|in vain)\b/i
+
+/** Phrases in comments, messages and pages that have a plainer form. */
+export function phraseFaults(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const phrase = FOREIGN_PHRASE.exec(text)
+    if (!phrase) return []
+    const line = text.slice(0, phrase.index).split('\n').length
+    return [`${path}:${line} says "${phrase[0]}": use a plainer phrase`]
+  })
+}
 
 /** Doc comments that cannot stand alone, and words that a newcomer would have to learn. */
 export function proseFaults(files: readonly SourceFile[]): string[] {

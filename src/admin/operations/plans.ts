@@ -1,4 +1,4 @@
-// Plans over the admin API: what each gives, and what its accounts have used of it. Plans stand in the configuration; an
+// Plans over the admin API: their settings, and what their accounts have used. Plans are in the configuration; an
 // account is put into one by `updateAccount`. It must never write.
 
 import { Type } from '@sinclair/typebox'

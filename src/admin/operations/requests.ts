@@ -78,7 +78,7 @@ async function namesOf({ world }: OperationContext, rows?: readonly LoggedReques
   return (id) => names.get(String(id)) ?? null
 }
 
-/** The key that a query names; also one that is gone from the table may stand in rows, by its id. */
+/** The key that a query names; also one that is gone from the table may be in rows, by its id. */
 async function keyIdOf({ world }: OperationContext, text: string | undefined): Promise<string | undefined> {
   if (text === undefined) return undefined
   const key: Key | undefined = await findKey(world.db, text)

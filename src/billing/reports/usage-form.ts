@@ -10,7 +10,7 @@ interface ShortUsage {
   figures: string
 }
 
-/** Stands in a shape where a figure was. JSON has no such character: within strings it is written as an escape. */
+/** Marks the place of a figure in a shape. JSON has no such character: within strings it is written as an escape. */
 const PLACE = '\u0001'
 /** Longer shapes hold texts rather than figures, and would hardly be met twice. */
 const LONGEST_SHAPE = 1_000

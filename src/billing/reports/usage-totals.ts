@@ -195,7 +195,7 @@ export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<
   )
 }
 
-/** One sentence for each series whose totals since ever are not those of its closed charges and of the others together. */
+/** One sentence for each series whose lifetime totals differ from the sum of its closed charges and the others. */
 export async function faultsOfClosedTotals(db: Db, closed: number): Promise<string[]> {
   const faults: string[] = []
   for (const [span, name] of [

@@ -1,5 +1,5 @@
 // Colours of series by their names: a model has the same colour on every page, in every range and in every browser. A name is
-// hashed to one of 12 hues in 3 shades. Two names of one chart that meet in a colour are told apart by stripes, so that neither
+// hashed to one of 12 hues in 3 shades. Two names of one chart with the same colour are distinguished by stripes, so that neither
 // changes it. Every colour has a contrast of 3:1 to the page in light and dark.
 
 /** How a series is drawn. */

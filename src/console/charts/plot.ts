@@ -192,7 +192,7 @@ function linesOf({ kind, series, before }: Drawing): string {
   return `${kind} ${series.length} ${before !== undefined}`
 }
 
-/** A value stands in the middle of its span. Bars on each other are drawn from the highest sum to the lowest, each over the one before. */
+/** A value is in the middle of its span. Bars on each other are drawn from the highest sum to the lowest, each over the one before. */
 function dataOf({ kind, times, spanMs, series, before }: Drawing): uPlot.AlignedData {
   const seconds = times.map((time) => (time + spanMs / 2) / 1000)
   const further = before ? [[...before]] : []

@@ -22,7 +22,7 @@ export function matchOf(typed: string, title: string): number {
   return score < wanted.length * LEAST_PER_LETTER ? 0 : score - text.length / 100
 }
 
-/** The place of a letter: where it goes on from the one before, else at the beginning of a word, else anywhere. */
+/** The place of a letter: where it follows the one before, else at the beginning of a word, else anywhere. */
 function nextOf(text: string, letter: string, from: number): number {
   if (text[from] === letter) return from
   for (let at = from; at < text.length; at++) if (text[at] === letter && isWordStart(text, at)) return at

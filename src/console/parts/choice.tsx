@@ -1,4 +1,4 @@
-// A choice that always has a value, which stands in the address.
+// A choice that always has a value, which is in the address.
 
 import { setQuery } from '../address'
 

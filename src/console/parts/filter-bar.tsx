@@ -1,4 +1,4 @@
-// Filters of a list. Each stands in the address, so that a filtered list can be sent to a colleague.
+// Filters of a list. Each is in the address, so that a filtered list can be sent to a colleague.
 
 import type { ComponentChildren } from 'preact'
 import { address, setQuery } from '../address'

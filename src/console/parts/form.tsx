@@ -1,5 +1,5 @@
 // Forms: fields with labels, an error beside the field that the server names, and a button that cannot be pressed twice.
-// A form sends what stands in it and nothing else.
+// A form sends what its fields show and nothing else.
 
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -200,7 +200,7 @@ interface ActionProps {
   onDone?(): void
 }
 
-/** A button for what can be undone or repeated. Its error stands beside it. */
+/** A button for what can be undone or repeated. Its error is next to it. */
 export function Action({ title, act, onDone }: ActionProps) {
   const [error, setError] = useState<ApiError>()
   const [isRunning, setRunning] = useState(false)

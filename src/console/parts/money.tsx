@@ -1,4 +1,4 @@
-// Amounts of money. An amount is shown as it is, never rounded: what is smaller than a cent stands in a quieter tone.
+// Amounts of money. An amount is shown as it is, never rounded: digits below a cent are lighter.
 
 import { formatUsd, parseUsd } from '../../lib/money'
 

@@ -42,7 +42,7 @@ function download(secrets: readonly (readonly [text: string, title: string])[]):
   for (const [text] of secrets) forget(text)
 }
 
-/** Asks before the page that shows an unsaved secret is left, and goes on once that is answered. */
+/** Asks before the page that shows an unsaved secret is left, and continues once that is answered. */
 export function SecretGuard() {
   const [leave, setLeave] = useState<() => void>()
   const isNeeded = unsaved.value.size > 0

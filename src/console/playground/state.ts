@@ -1,5 +1,5 @@
 // The state of the playground while somebody uses it: the conversation that is open, what is being written, and the requests that
-// run. It outlives the page: what runs goes on when another page is looked at, and is there when its reader comes back.
+// run. It outlives the page: requests continue when another page is opened, and are there when its reader returns.
 // Nothing may be sent whose price was not shown.
 
 import { computed, type Signal, signal } from '@preact/signals'

@@ -56,7 +56,7 @@ const HANG_LOOK_MS = 250
 const PROBE_LOOKS = 4
 const HANG_LOOKS = 6
 const PROBE = 'select 1 as one'
-/** How long servers have to say that they are newer, once one has answered that can be used. */
+/** How long to wait for a newer server after the first usable one has answered. */
 const NEWER_MS = 1_000
 const DESCENT = `select cast(system_identifier as text) as system,
   substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) as timeline from pg_control_system()`

@@ -89,7 +89,7 @@ function lostCommits(log: string, size: number): number {
     for (;;) {
       const header = readAt(file, 0, LOG_HEADER_BYTES)
       const lost = lostBehind(header, file, size)
-      // What was read is of one round, unless another process has begun the next.
+      // All that was read is of one round, unless another process has begun the next.
       if (header.equals(readAt(file, 0, LOG_HEADER_BYTES))) return lost
     }
   } finally {

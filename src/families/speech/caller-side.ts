@@ -25,7 +25,7 @@ export type FileFormat = keyof typeof MEDIA_TYPES
 /** The field for the format, of a vendor that makes these. */
 export const formatsOf = (...formats: FileFormat[]) => ({ response_format: optionalField(words(...formats)) })
 
-/** Fields that the vendors of whole files have in common, but for their formats. */
+/** Fields that the vendors of whole files have in common, except their formats. */
 export const spokenFields = {
   model: Type.String({ description: 'Id from GET /v1/models.' }),
   input: Type.String({ minLength: 1, description: 'The text to speak.' }),

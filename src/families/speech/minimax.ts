@@ -50,7 +50,7 @@ const VOICES = [
 const PRESETS = presetsOf(VOICES)
 /** The vendor's own fields, for callers who know them. */
 const NATIVE_FIELDS = ['language_boost', 'pronunciation_dict', 'voice_modify'] as const
-/** Samples as OpenAI's. */
+/** Samples as OpenAI has them. */
 const SAMPLE_RATE = 24_000
 /**
  * Most characters that the vendor bills for one: its example (platform.minimaxi.com/document/t2a_http) has 26 for 22 characters,

@@ -93,7 +93,7 @@ function notCredited(log: PaymentWorld['log'], id: string, reason: string): Gate
   })
 }
 
-/** A name from outside, for messages. */
+/** A name from a caller, safe for messages. */
 function shorten(name: string): string {
   return JSON.stringify(name.slice(0, 64))
 }

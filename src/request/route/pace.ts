@@ -53,7 +53,7 @@ export class Paces {
     const paces = this.pacesOf(route)
     paces.conversations++
     const known = names.map((name) => ({ name, pace: paceIn(paces, name) }))
-    // A model that fails has no times: tries are counted too, so that it is not tried for ever.
+    // A model that fails has no times: tries are counted too, so that it is not tried forever.
     const effort = ({ samples, tries }: Pace) => Math.max(samples, tries)
     let next = known.reduce((one, other) => (effort(other.pace) < effort(one.pace) ? other : one))
     if (effort(next.pace) >= LEAST_SAMPLES) {

@@ -1,5 +1,5 @@
 // Answers that a route does not take while it has another model: empty ones, and those that a filter of the vendor held back. The caller
-// gets and pays nothing of them. What the vendor asks for them is kept, because it is a cost of the request.
+// neither gets nor pays for them. The vendor's charge for them is kept, because it is a cost of the request.
 
 import { billOf, type Measure, type Outcome } from '../../billing/ledger/metering'
 import type { FallbackReason } from '../../config/models/route-entry'

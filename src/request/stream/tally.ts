@@ -263,7 +263,7 @@ class UsageTally {
     return this.isLower
   }
 
-  /** The figures, with calls that they say nothing of. */
+  /** The figures, with calls that they do not include. */
   summary(calls: Quantities): Pick<Outcome, 'usage' | 'early' | 'usageJson'> {
     const { early, reported } = this
     const isSilent = isObject(this.usage) && Object.keys(calls).some((unit) => !(unit in Object(this.usage)))

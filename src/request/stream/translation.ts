@@ -176,7 +176,11 @@ class TranslatingMeter implements StreamMeter {
     if (this.sentError) return this.options.translateError(json)
     // The translator may pass members on that it does not know.
     const shown = mayContainCost(data) ? callerView(json) : json
-    const events = this.translator.push(hasFailed(reading) ? callerComplaint(shown) : shown, candidate, reading)
+    const events = this.translator.push(
+      hasFailed(reading) ? callerComplaint(shown) : shown,
+      candidate,
+      reading,
+    )
     if (this.end !== null || reading.end !== 'finished') return events
     // Nothing but this event closes the answer.
     this.complete.add(candidate)

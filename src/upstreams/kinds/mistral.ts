@@ -42,7 +42,7 @@ export const mistral: UpstreamKind = {
     store: null,
     prompt_cache_retention: null,
     prompt_cache_options: null,
-    // Hints of how words are chosen, and of how many.
+    // Settings of sampling, and of the length of the answer.
     top_k: null,
     min_p: null,
     repetition_penalty: null,

@@ -110,7 +110,7 @@ export class ResponseWriter implements AnswerWriter {
     Object.assign(this.ending, end)
   }
 
-  /** Writes what is still to be said before the end. */
+  /** Writes what is still missing before the end. */
   finish(): void {
     for (const item of this.nameless) this.closeCall(this.openCall(item))
     if (this.ending.stop !== 'refusal' || this.hasRefused) return

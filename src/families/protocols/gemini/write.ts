@@ -22,7 +22,7 @@ const SEEDS = 2 ** 31
  */
 const VERTEX_TIER = 'x-vertex-ai-llm-shared-request-type'
 
-/** The call. Throws 400 for what cannot be said, with the field named. */
+/** The call. Throws 400 for what cannot be expressed, and names the field. */
 export function writeGemini(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, extra } = conversation
   const isVertex = model.upstream.kind === 'vertex'

@@ -21,7 +21,7 @@ const SEALED_REASONING = 'reasoning.encrypted_content'
 /** Fewest output tokens that vendors of responses take as a limit. */
 export const LEAST_LIMIT = 16
 
-/** The call. Throws 400 for what cannot be said, with the field named. */
+/** The call. Throws 400 for what cannot be expressed, and names the field. */
 export function writeResponses(conversation: Conversation, model: Model, options: WriteOptions): Call {
   const { settings, turns, extra } = conversation
   const leading = leadingIn(conversation)

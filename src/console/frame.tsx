@@ -4,7 +4,7 @@
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { DEFAULT_RANGE, FIRST_PAGE, hrefOf, period, RANGES, setQuery } from './address'
-import { ApiError, session, signOut } from './api'
+import { ApiError, session, signOut, urlOf } from './api'
 import { useKeyboard } from './keyboard'
 import { type ConsolePage, pageOf, pages } from './pages'
 import { Palette } from './palette/palette'
@@ -112,6 +112,7 @@ function RangeChoice() {
 
 function SideBar({ own, current }: { own: readonly ConsolePage[]; current: string }) {
   const [isMoreOpen, setMoreOpen] = useState(false)
+  const kind = session.value?.kind
   const hasMore = own.some(({ isMain }) => !isMain)
   return (
     <nav class={`side-bar ${isMoreOpen ? 'more-open' : ''}`} aria-label={texts.pages}>
@@ -127,6 +128,11 @@ function SideBar({ own, current }: { own: readonly ConsolePage[]; current: strin
             </a>
           </li>
         ))}
+        <li class="further-entry">
+          <a href={urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')}>
+            <Icon name="statements" /> <span>{texts.palette.docs}</span>
+          </a>
+        </li>
         {hasMore && (
           <li class="more-entry">
             <button

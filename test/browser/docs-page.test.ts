@@ -50,7 +50,7 @@ interface Visit {
 
 /** Opens a page once: it takes seconds of work to build. */
 async function visit(path = '/docs', title = 'Unified Model Gateway'): Promise<Visit> {
-  const page = await browser.newPage({ viewport: { width: 400, height: 900 } })
+  const page = await browser.newPage({ viewport: { width: 400, height: 900 }, locale: 'en-GB' })
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))
   page.on('console', (message) => {
@@ -91,6 +91,21 @@ test('a narrow screen shows it without scrolling sideways, a wide one the guides
   await dialog.getByRole('button', { name: /^Send post request/ }).click()
   await dialog.getByText('200 OK').waitFor()
   expect(await gateway.charges()).toHaveLength(1)
+  expect(faults).toEqual([])
+  await page.close()
+})
+
+test('E1, E2: the page names its language and leads to the console, and the console to it', async () => {
+  const html = await (await fetch(`${gateway.url}/docs`)).text()
+  expect(html).toContain('<html lang="en">')
+  const { page, faults } = await visit()
+  page.setDefaultTimeout(100_000)
+  await page.getByRole('link', { name: 'console', exact: true }).click()
+  await page.getByLabel('Token or key').fill(gateway.secret)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.setViewportSize({ width: 1280, height: 900 })
+  await page.getByRole('link', { name: 'API documentation' }).click()
+  await page.waitForURL(`${proxy.url.origin}${PREFIX}/docs`, { waitUntil: 'commit' })
   expect(faults).toEqual([])
   await page.close()
 })

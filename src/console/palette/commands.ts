@@ -42,7 +42,7 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
     {
       title: words.docs,
       kind: words.action,
-      act: async () => open(urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')),
+      act: async () => location.assign(urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')),
     },
     { title: texts.signOut, kind: words.action, act: signOut },
   ]

@@ -76,7 +76,9 @@ export async function createPage(
       } as object,
     }),
   )
-  const html = await (await app.handle(new Request('http://localhost/docs'))).text()
+  const made = await (await app.handle(new Request('http://localhost/docs'))).text()
+  // The package's page names no language, by which screen readers choose a voice.
+  const html = made.replace('<html>', '<html lang="en">')
   const json = JSON.stringify(document)
   const policy = policyOf(html)
   return {

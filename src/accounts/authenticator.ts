@@ -28,7 +28,9 @@ export type Authorization = string | SessionToken | null
 
 /** Kinds of tokens that may act for their keys in a request. */
 export type TokenKinds = readonly SpenderKind[]
-export const ALL_TOKENS: TokenKinds = ['browser', 'mcp']
+/** Tokens for the paths of the API. One of a program that has connected to the tools is good for these only. */
+export const API_TOKENS: TokenKinds = ['browser']
+export const TOOL_TOKENS: TokenKinds = ['mcp']
 const NO_TOKENS: TokenKinds = []
 
 /**
@@ -266,7 +268,8 @@ function assertValid(key: Key, now: number): Key {
   const { spender } = key
   if (!spender) return key
   if (spender.endedAt !== null) throw unauthorized('This token has been revoked.')
-  if (spender.expiresAt !== null && spender.expiresAt <= now) throw unauthorized('This token has expired.')
+  const endsAt = spender.secretEndsAt ?? spender.expiresAt
+  if (endsAt !== null && endsAt <= now) throw unauthorized('This token has expired.')
   return key
 }
 

@@ -134,9 +134,9 @@ export function mayUse({ models, plan }: Key, modelId: string): boolean {
   return (models === null || models.includes(modelId)) && (plan?.mayUse(modelId) ?? true)
 }
 
-/** Whether a token in somebody's browser acts for a key: it must see nothing that others did with the key. */
-export function isInBrowser({ spender }: Pick<Key, 'spender'>): boolean {
-  return spender?.kind === 'browser'
+/** Whether a token acts for a key, of a web page or of a program: it must see nothing that others did with the key. */
+export function isToken({ spender }: Pick<Key, 'spender'>): boolean {
+  return spender?.kind === 'browser' || spender?.kind === 'mcp'
 }
 
 /** A key to be stored, with its secrets. */

@@ -14,6 +14,8 @@ export interface Spender extends SpenderLimits {
   /** The first and last characters of a token's secret; null for who has none. */
   hint: string | null
   expiresAt: number | null
+  /** When its secret ends, unless it is renewed; null or absent for the end of the token. */
+  secretEndsAt?: number | null
   /** When a token was revoked; null while it may be used. */
   endedAt: number | null
   createdAt: number
@@ -31,9 +33,13 @@ const FORGOTTEN_MOST = 1_000
 
 /** Stores a token. False if its key has too many, or was revoked meanwhile. */
 export async function createToken(db: Db, token: NewToken): Promise<boolean> {
-  return tryApply(db, [
-    {
-      sql: `insert into spenders (id, key_id, kind, name, hash, hint, models, requests_per_minute, budget, budget_period,
+  return tryApply(db, [insertToken(token)])
+}
+
+/** The guarded statement that stores a token. */
+export function insertToken(token: NewToken): Statement {
+  return {
+    sql: `insert into spenders (id, key_id, kind, name, hash, hint, models, requests_per_minute, budget, budget_period,
           expires_at, created_at)
         select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as text),
           cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as text), cast($11 as bigint),
@@ -41,23 +47,22 @@ export async function createToken(db: Db, token: NewToken): Promise<boolean> {
         where exists (select 1 from keys where id = $2 and revoked_at is null)
           and (select count(*) from spenders where key_id = $2 and ended_at is null
             and (expires_at is null or expires_at > $12)) < ${MOST_TOKENS}`,
-      parameters: [
-        token.id,
-        token.keyId,
-        token.kind,
-        token.name,
-        token.hash,
-        token.hint,
-        listText(token.models),
-        token.requestsPerMinute,
-        token.budgetNano,
-        token.budgetPeriod,
-        token.expiresAt,
-        token.createdAt,
-      ],
-      guard: true,
-    },
-  ])
+    parameters: [
+      token.id,
+      token.keyId,
+      token.kind,
+      token.name,
+      token.hash,
+      token.hint,
+      listText(token.models),
+      token.requestsPerMinute,
+      token.budgetNano,
+      token.budgetPeriod,
+      token.expiresAt,
+      token.createdAt,
+    ],
+    guard: true,
+  }
 }
 
 export async function findSpender(db: Db, id: string): Promise<Spender | undefined> {
@@ -125,6 +130,7 @@ function spenderOfRow(row: Row): Spender {
     budgetNano: row.budget as number | null,
     budgetPeriod: row.budget_period as BudgetPeriod | null,
     expiresAt: row.expires_at as number | null,
+    secretEndsAt: (row.secret_ends_at ?? null) as number | null,
     endedAt: row.ended_at as number | null,
     createdAt: row.created_at as number,
   }

@@ -3,6 +3,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { readQuery } from '../api-operation/values'
+import { AttemptLimit } from '../http/attempt-limit'
 import { errorResponse } from '../http/errors'
 import type { DocsPage } from '../http/routes/docs-page'
 import { isFromOtherSite, sessionTokenOf } from '../http/session-cookie'
@@ -10,7 +11,6 @@ import { pathOf, queryOf } from '../http/target'
 import { GatewayError, invalidRequest } from '../lib/errors'
 import { createValidator } from '../lib/validate'
 import { type Admin, adminOfSession, assertActive, authenticateAdmin, findAdmin, hasRole } from './admins'
-import { LoginLimit } from './login-limit'
 import {
   type AdminOperation,
   type AdminWorld,
@@ -41,7 +41,7 @@ interface Sender {
 
 export class AdminApi {
   private readonly routes: readonly Route[] = adminOperations.map(routeOf)
-  private readonly logins: LoginLimit
+  private readonly logins: AttemptLimit
   private page: Promise<DocsPage> | undefined
 
   constructor(
@@ -49,7 +49,7 @@ export class AdminApi {
     private readonly control: () => ProcessControl,
     private readonly version: string,
   ) {
-    this.logins = new LoginLimit(world.monotonic)
+    this.logins = new AttemptLimit(world.monotonic)
   }
 
   /** Answers a request of the client at an address. Never rejects. */

@@ -19,6 +19,7 @@ import { docsRoutes } from '../http/routes/docs'
 import { healthRoutes } from '../http/routes/health'
 import { mcpRoutes } from '../http/routes/mcp'
 import { metricsRoutes } from '../http/routes/metrics'
+import { oauthRoutes, type RecordedProgram } from '../http/routes/oauth'
 import { operationRoutes } from '../http/routes/operations'
 import { paymentRoutes } from '../http/routes/payments'
 import { rootRoutes } from '../http/routes/root'
@@ -64,8 +65,7 @@ export function createApp(
       world.log('request_malformed', {
         request: requestId,
         client: clientAddressOf(request, app.server, world.config),
-        method: request.method,
-        status: response.status,
+        ...{ method: request.method, status: response.status },
       })
     }
     if (isShared(request)) cors.share(request, response.headers)
@@ -92,6 +92,13 @@ export function createApp(
     .use(tokenCountRoutes(world, bodies, mark))
     .use(contentsRoutes(world, gateway, bodies, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version: program().version }))
+    .use(
+      oauthRoutes(
+        world,
+        bodies,
+        recordedAs(world, () => app.server),
+      ),
+    )
     .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
     .use(paymentRoutes(world, bodies))
     .use(healthRoutes(createReadiness(world), createLiveness(world), program()))
@@ -109,6 +116,14 @@ function optionsRoutes(cors: Cors, routes: () => readonly Route[]) {
   for (const path of SHARED_PATHS)
     app.options(`${path}*`, ({ request }) => cors.preflight(request) ?? methodsAnswer(routes(), request))
   return app
+}
+
+/** The database for a change by a program that has connected, with the entry in the audit trail. */
+function recordedAs(world: World, listener: () => Listener | null): RecordedProgram {
+  return (clientId, change, { requestId, request }) => {
+    const clientAddress = clientAddressOf(request, listener(), world.config)
+    return recording(world, { name: `program ${clientId}`, requestId, clientAddress }, change)
+  }
 }
 
 /** Changes of a key by its holder are in the audit trail, as those of operators are. */

@@ -18,6 +18,8 @@ import type { Reencryption } from '../db/encryption/reencryption'
 import { removeAbandoned } from '../db/scratch-folder'
 import { watchEvents } from '../events/watch'
 import { sweepResponses } from '../kept-responses/keep'
+import { forgetClients } from '../oauth/clients'
+import { forgetGrants } from '../oauth/grants'
 import type { Gateway } from '../request/line'
 import { forgetFigures } from '../request-log/figures'
 import type { RetentionSchedule } from '../retention/schedule'
@@ -193,6 +195,8 @@ function jobsOf(
           forgetChecks(now()),
           forgetFigures(now()),
           ...forgetTokens(now()),
+          ...forgetGrants(now()),
+          forgetClients(now()),
         ]),
     },
   ]

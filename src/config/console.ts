@@ -4,6 +4,7 @@
 import { Type } from '@sinclair/typebox'
 import { parseDurationMs } from '../lib/durations'
 import { closed, optionalSetting } from '../lib/setting'
+import { isLoopback } from '../lib/url-host'
 
 export const ConsoleEntry = Type.Object(
   {
@@ -55,4 +56,25 @@ export function consoleFaults(entry: unknown): string[] {
       ? []
       : [`console.${name}: expected a duration from 1m to 30d, such as 8h`]
   })
+}
+
+/** Faults of a configuration by which programs connect with OAuth: its addresses stand in what programs read of the gateway. */
+export function mcpSignInFaults(
+  { mcpSignIn, publicUrl }: Record<string, unknown>,
+  { allowRemote, enabled }: Record<string, unknown>,
+): string[] {
+  if (mcpSignIn !== true) return []
+  const url = typeof publicUrl === 'string' ? URL.parse(publicUrl) : null
+  const isHere = url !== null && isLoopback(url.hostname)
+  const isSafe = url !== null && (url.protocol === 'https:' || isHere) && url.pathname === '/'
+  return [
+    ...(isSafe
+      ? []
+      : [
+          'server.mcpSignIn: needs server.publicUrl with https:// and without a path, such as https://ai.example.com',
+        ]),
+    ...(enabled === false || (allowRemote !== true && !isHere)
+      ? ['server.mcpSignIn: needs console.allowRemote: true, because holders of keys allow programs there']
+      : []),
+  ]
 }

@@ -14,7 +14,7 @@ import { AdminEntry, adminFaults } from './admin'
 import { AffinityEntry, affinityFaults } from './affinity'
 import { ArtifactsEntry, artifactFaults } from './artifacts'
 import { BackupEntry, backupFaults } from './backup'
-import { ConsoleEntry, consoleFaults } from './console'
+import { ConsoleEntry, consoleFaults, mcpSignInFaults } from './console'
 import { EventsEntry, eventFaults, RecipientEntry, SmtpEntry } from './events'
 import { networkFaults, TlsEntry, tlsFaults } from './listening'
 import { BodiesEntry, LogEntry, logFaults, removedLogSetting } from './log'
@@ -95,6 +95,10 @@ const Server = Type.Object(
     allowedOrigins: optionalSetting(
       'Web pages that may use the tools of `/mcp` from a browser, in addition to those of the gateway and of localhost: `https://app.example.com`.',
       Type.Array(Origin),
+    ),
+    mcpSignIn: optionalSetting(
+      'Whether programs may connect to `/mcp` by OAuth: the holder of a key allows each on a page of the console, with a limit in dollars (docs/operate/connect-agents.md). Needs `publicUrl` and `console.allowRemote`. Default false.',
+      Type.Boolean(),
     ),
     corsOrigins: optionalSetting(
       'Web pages that may call `/v1` from a browser. Default: any. An empty list: none.',
@@ -325,6 +329,7 @@ export function faultsOf(value: unknown): string[] {
     ...adminFaults(admin),
     ...consoleFaults(consoleEntry),
     ...signInFaults(signIn, plans),
+    ...mcpSignInFaults(asObject(server), asObject(consoleEntry)),
     ...metricsFaults(metrics),
     ...logFaults(log),
     ...secretFaults(secrets),

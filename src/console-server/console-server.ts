@@ -1,9 +1,10 @@
-// What the console asks of the server besides the admin API and the paths of keys: its session, sign-in by others, and what
-// happens live.
+// What the console asks of the server besides the admin API and the paths of keys: its session, sign-in by others, what programs may
+// connect, and what happens live.
 
-import { LoginLimit } from '../admin/login-limit'
+import { AttemptLimit } from '../http/attempt-limit'
 import type { System } from '../lib/system'
 import type { ConsolePlace } from './begin-session'
+import { Consent } from './consent'
 import { IssuerSignIn, type IssuerSignInWorld } from './issuer-sign-in'
 import { Live } from './live'
 import type { LiveWorld } from './live-balances'
@@ -13,12 +14,14 @@ export class ConsoleServer {
   private readonly signIn: SignIn
   private readonly issuers: IssuerSignIn
   private readonly live: Live
+  private readonly consents: Consent
 
   constructor(world: IssuerSignInWorld & LiveWorld & Pick<System, 'after'>) {
-    const logins = new LoginLimit(world.monotonic)
+    const logins = new AttemptLimit(world.monotonic)
     this.signIn = new SignIn(world, logins)
     this.issuers = new IssuerSignIn(world, logins)
     this.live = new Live(world, this.signIn)
+    this.consents = new Consent(world)
   }
 
   session(request: Request, place: ConsolePlace): Promise<Response> {
@@ -28,6 +31,10 @@ export class ConsoleServer {
   /** The way to an identity provider, and back. */
   signInByIssuer(request: Request, place: ConsolePlace): Promise<Response> {
     return this.issuers.answer(request, place)
+  }
+
+  consent(request: Request, place: ConsolePlace): Promise<Response> {
+    return this.consents.answer(request, place)
   }
 
   watch(request: Request, place: ConsolePlace): Promise<Response> {

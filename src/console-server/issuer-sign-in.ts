@@ -4,9 +4,9 @@
 
 import { makeSessionToken } from '../accounts/sessions'
 import { record } from '../admin/audit-trail'
-import type { LoginLimit } from '../admin/login-limit'
 import { actorOf, ownerOf } from '../admin/people'
 import { insertCheck } from '../admin/session-checks'
+import type { AttemptLimit } from '../http/attempt-limit'
 import { errorResponse } from '../http/errors'
 import { requireOwnPage } from '../http/session-cookie'
 import { pathOf, queryOf } from '../http/target'
@@ -42,7 +42,7 @@ const MOST_ADDRESS_LENGTH = 8_192
 export class IssuerSignIn {
   constructor(
     private readonly world: IssuerSignInWorld,
-    private readonly logins: LoginLimit,
+    private readonly logins: AttemptLimit,
   ) {}
 
   /** Answers a request below /console/sign-in. Never rejects. */

@@ -16,9 +16,9 @@ import {
 } from '../accounts/sessions'
 import { adminOfSession, adminOfSubject, assertActive, authenticateAdmin } from '../admin/admins'
 import { recording } from '../admin/audit-trail'
-import type { LoginLimit } from '../admin/login-limit'
 import { issuerOfSession } from '../admin/session-checks'
 import { isoTime } from '../db/iso-time'
+import type { AttemptLimit } from '../http/attempt-limit'
 import { errorResponse } from '../http/errors'
 import { addSessionCookie, isPageSecure, requireOwnPage, sessionTokenOf } from '../http/session-cookie'
 import { queryOf } from '../http/target'
@@ -49,7 +49,7 @@ const BASE = /^(\/[\w.~-]{1,64}){0,8}$/
 export class SignIn {
   constructor(
     private readonly world: ConsoleWorld,
-    private readonly logins: LoginLimit,
+    private readonly logins: AttemptLimit,
   ) {}
 
   /** Answers a request for the session. Never rejects. */
@@ -236,7 +236,8 @@ interface SignInRequest {
   base: string
 }
 
-async function readSignIn(request: Request): Promise<SignInRequest> {
+/** The JSON object in the body of a request of a page. Throws 400, 413 and 415. */
+export async function readConsoleBody(request: Request): Promise<Record<string, unknown>> {
   const { headers } = request
   if (!/^application\/json\b/i.test(headers.get('content-type') ?? ''))
     throw new GatewayError(415, {
@@ -249,8 +250,11 @@ async function readSignIn(request: Request): Promise<SignInRequest> {
       code: 'body_too_large',
       message: `Send at most ${MOST_BODY_BYTES} bytes, with their Content-Length.`,
     })
-  const body = parseObject(await request.text())
-  const { token, link, base = '' } = body
+  return parseObject(await request.text())
+}
+
+async function readSignIn(request: Request): Promise<SignInRequest> {
+  const { token, link, base = '' } = await readConsoleBody(request)
   if (typeof base !== 'string') throw invalidRequest('base', "Invalid 'base': expected a path.")
   if (typeof link === 'string' && link !== '' && token === undefined)
     return { token: '', link, base: baseOf(base) }

@@ -5,6 +5,7 @@
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { address, clock } from './address'
+import { Allow } from './allow'
 import { comeBack, kindBefore, readSession, session, signIn } from './api'
 import { Frame } from './frame'
 import { pageOf } from './pages'
@@ -14,6 +15,8 @@ import './theme'
 
 /** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
 const CLOCK_MS = 60_000
+/** The page that a program sends people to, which stands alone: nothing beside the question can be clicked by mistake. */
+const ALLOW_PAGE = 'allow'
 
 /**
  * A one-time link: `#link=…`, or the way back from an identity provider: `#signed-in=…`. Both leave the address at once, so that
@@ -42,7 +45,9 @@ function Console() {
       document.removeEventListener('visibilitychange', wake)
     }
   }, [])
-  return session.value ? <Frame key={session.value.name} page={address.value.page} /> : <SignIn />
+  if (!session.value) return <SignIn />
+  if (address.value.page === ALLOW_PAGE) return <Allow />
+  return <Frame key={session.value.name} page={address.value.page} />
 }
 
 const place = document.getElementById('console')

@@ -5,6 +5,7 @@
 import type { OperationName } from '../contract/operations'
 import { accounts } from './texts/accounts'
 import { activity } from './texts/activity'
+import { allow } from './texts/allow'
 import { connect } from './texts/connect'
 import { home } from './texts/home'
 import { keys } from './texts/keys'
@@ -163,6 +164,7 @@ export const texts = {
     link: 'Without a token, make a link that works once, on the machine of the gateway:',
     command: 'gateway console',
   },
+  allow,
   overview,
   accounts,
   keys,

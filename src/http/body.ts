@@ -14,8 +14,8 @@ import { type Listener, setBodyTimeout } from './connection'
 import { checkJsonType } from './content-type'
 import { createUnpacker, type Unpacker, unpacked } from './unpacking'
 
-/** A route that takes a body: an operation, the messages of tools, a code, or what a payment service reports. */
-export type Entrance = OperationName | 'mcp' | 'code' | 'payment'
+/** A route that takes a body: an operation, the messages of tools, a code, a report of a payment service, or OAuth. */
+export type Entrance = OperationName | 'mcp' | 'code' | 'payment' | 'connection'
 
 /** How fast a body must arrive. */
 interface Pace {
@@ -39,6 +39,7 @@ const UNCOUNTED_BYTES = MEBIBYTE
 const COUNTED_AT_ONCE_BYTES = 128 * 1024
 const MAX_MCP_BYTES = 32 * MEBIBYTE
 const MAX_CODE_BYTES = 4 * 1024
+const MAX_CONNECTION_BYTES = 16 * 1024
 
 const STANDARD_LIMITS: Record<Entrance, number> = {
   ...(Object.fromEntries(operations.map(({ name, maxBodyBytes }) => [name, maxBodyBytes])) as Record<
@@ -48,6 +49,7 @@ const STANDARD_LIMITS: Record<Entrance, number> = {
   mcp: MAX_MCP_BYTES,
   code: MAX_CODE_BYTES,
   payment: MEBIBYTE,
+  connection: MAX_CONNECTION_BYTES,
 }
 
 /** The largest body of each entrance, in bytes, after unpacking. */

@@ -2,6 +2,7 @@
 // reach a vendor if the quote is above what the caller allows.
 
 import { type TSchema, Type } from '@sinclair/typebox'
+import { TOOL_TOKENS } from '../accounts/authenticator'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
@@ -87,6 +88,7 @@ function send(
     operation,
     requestId,
     authorization,
+    tokens: TOOL_TOKENS,
     clientAddress,
     trace,
     idempotencyKey: (args.idempotency_key as string | null | undefined) ?? null,

@@ -1,7 +1,7 @@
 // Prepares a request of an operation that keeps its answers: what it continues is read from the database and becomes
 // part of its input, and its answer gets an id. The rest of the line must see a whole conversation and no ids.
 
-import { isInBrowser, type Key } from '../accounts/keys'
+import { isToken, type Key } from '../accounts/keys'
 import type { AnswerContext } from '../contract/family'
 import { SUMMARY_REQUEST_BYTES, summaryRequestOf } from '../families/responses/compaction'
 import { continuedItems, userMessagesOf, withReadableSummaries } from '../kept-responses/compaction'
@@ -45,7 +45,7 @@ export async function beginAnswer(
   const body = wellFormed(given.body)
   const isInBackground = given.body.background === true
   if (read.operation.compacts) return beginCompaction(world, read)
-  const isKept = body.store !== false && !isInBrowser(key) && fits(world, given.byteLength)
+  const isKept = body.store !== false && !isToken(key) && fits(world, given.byteLength)
   if (!isKept && conversationIn(given.body) !== undefined) throw notAppended()
   const { conversation } = await completeInput(world, read)
   if (isInBackground) checkBackground(isKept, idempotencyKey)
@@ -178,7 +178,7 @@ function wellFormed({ input, previous_response_id: previousId, store }: Body): B
 
 /** The owner of the kept responses that a request may continue. A token in a browser has none: they may be other people's. */
 function keeperOf(key: Key): string {
-  return isInBrowser(key) ? `token:${key.spender?.id}` : key.account
+  return isToken(key) ? `token:${key.spender?.id}` : key.account
 }
 
 function fits({ keptResponses }: RequestWorld, byteLength: number): boolean {

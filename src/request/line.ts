@@ -2,14 +2,9 @@
 // Steps never go back and know no vendor. Nothing is sent to a vendor without a hold in the database, and whatever happens
 // then, the charge is settled or released, and before the last byte of the answer is sent.
 
-import { ALL_TOKENS, type Authorization, assertAwake } from '../accounts/authenticator'
-import { isInBrowser, type Key } from '../accounts/keys'
-import {
-  answerAgain,
-  type EarlierAnswer,
-  type IdempotencyKey,
-  idempotencyKeyOf,
-} from '../billing/ledger/idempotency'
+import { API_TOKENS, type Authorization, assertAwake, type TokenKinds } from '../accounts/authenticator'
+import type { Key } from '../accounts/keys'
+import { answerAgain, type EarlierAnswer } from '../billing/ledger/idempotency'
 import type { Charge } from '../billing/ledger/ledger'
 import { rateHeadersOf } from '../billing/ledger/limits'
 import { PriceDrifts } from '../billing/proofs/price-drift'
@@ -46,7 +41,7 @@ import { holdsAddress } from './cache-rules'
 import { type CheckedRequest, inDialect, type Reword } from './check'
 import type { DeferralWish } from './deferral'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
-import { prepareRequest } from './prepare'
+import { idempotencyKeyFor, prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { ResponseCache } from './response-cache'
@@ -67,6 +62,8 @@ export interface Incoming {
   /** The caller's address, as the request log has it; absent or null if it is unknown. */
   clientAddress?: string | null
   authorization: Authorization
+  /** Tokens that may act for their keys; absent for those of the API. */
+  tokens?: TokenKinds
   idempotencyKey: string | null
   /** How long the caller waits for a task to end, by the address or a header of the request, in milliseconds. */
   waitMs: number
@@ -298,23 +295,15 @@ function addRouteHeaders(headers: Headers, logRow: RequestLogRow, incoming: Inco
 async function authenticate(
   { world }: Line,
   running: RunningRequests,
-  { authorization, clientAddress = null }: Incoming,
+  { authorization, clientAddress = null, tokens = API_TOKENS }: Incoming,
   logRow: RequestLogRow,
 ): Promise<Key> {
-  const key = await world.authenticator.identify(authorization, clientAddress, ALL_TOKENS)
+  const key = await world.authenticator.identify(authorization, clientAddress, tokens)
   logRow.keyId = key.id
   logRow.account = key.account
   assertAwake(key)
   running.enter(key)
   return key
-}
-
-function idempotencyKeyFor(
-  { key, operation, fingerprint }: CheckedRequest,
-  incoming: Incoming,
-): IdempotencyKey | null {
-  const owner = { account: key.account, prefix: isInBrowser(key) ? `${key.spender?.id} ` : '' }
-  return idempotencyKeyOf(owner, incoming.idempotencyKey, operation.path, fingerprint)
 }
 
 /** The answer of the first model that can give one. */

@@ -1,7 +1,8 @@
 // The third step of the line: prepares the checked request. It checks the operation, model and fields, adds what the request
 // continues, and completes its row in the request log. It must never send, hold or pay anything.
 
-import type { Key } from '../accounts/keys'
+import { isToken, type Key } from '../accounts/keys'
+import { type IdempotencyKey, idempotencyKeyOf } from '../billing/ledger/idempotency'
 import { knownError } from '../contract/error-answer'
 import type { Form } from '../contract/form'
 import type { RequestLogRow } from '../request-log/row'
@@ -84,4 +85,13 @@ function describe(logRow: RequestLogRow, { operation, model, parsed, session }: 
   logRow.upstream = model.upstream.name
   if (session) logRow.session = sessionText(session)
   logRow.stream = (parsed.body as { stream?: unknown }).stream === true
+}
+
+/** The key by which a repeated request is found; null without one. A token has keys of its own: it sees no answer of another. */
+export function idempotencyKeyFor(
+  { key, operation, fingerprint }: CheckedRequest,
+  { idempotencyKey: sent }: Pick<Incoming, 'idempotencyKey'>,
+): IdempotencyKey | null {
+  const owner = { account: key.account, prefix: isToken(key) ? `${key.spender?.id} ` : '' }
+  return idempotencyKeyOf(owner, sent, operation.path, fingerprint)
 }

@@ -1,7 +1,7 @@
 // Reserves the most that a request can cost, in one transaction with the limits of its key, its idempotency key and,
 // for a task, its row. Nothing must be sent to a vendor before this has succeeded.
 
-import { isInBrowser, type Key } from '../accounts/keys'
+import { isToken, type Key } from '../accounts/keys'
 import { balanceOf } from '../billing/ledger/balances'
 import {
   answerAgain,
@@ -183,7 +183,7 @@ async function asShown(
   now: number,
 ): Promise<GatewayError> {
   const { status, code, message, headers } = refusal
-  if (status === 402 && isInBrowser(key)) return accountCannotPay(refusal)
+  if (status === 402 && isToken(key)) return accountCannotPay(refusal)
   if (code !== 'insufficient_balance' && code !== 'budget_exceeded') return refusal
   const cut = await lastCutOf(requestLog, key.id, now)
   if (!cut) return refusal
@@ -246,7 +246,7 @@ export async function holdRest(
     if (answer === 'again') continue
     const { availableNano = 0 } = (await balanceOf(db, key.account)) ?? {}
     const refusal = notDelivered(priceNano, charge.heldNano, isBudget(answer) ? answer : availableNano)
-    return isInBrowser(key) ? accountCannotPay(refusal) : refusal
+    return isToken(key) ? accountCannotPay(refusal) : refusal
   }
 }
 

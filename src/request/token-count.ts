@@ -1,7 +1,7 @@
 // Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it must never
 // crowd out paid requests: it counts towards the key's limit of requests, and only a few texts are counted at a time.
 
-import { ALL_TOKENS, type Authenticator, type Authorization } from '../accounts/authenticator'
+import { API_TOKENS, type Authenticator, type Authorization } from '../accounts/authenticator'
 import { countFreeRequest } from '../billing/ledger/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
 import type { Config } from '../config/schema'
@@ -55,7 +55,7 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
     const key = await world.authenticator.authenticate(
       request.authorization,
       request.clientAddress,
-      ALL_TOKENS,
+      API_TOKENS,
     )
     const body = await request.body((model) => {
       resolveModels(world.catalogue, key, operation, model, world)

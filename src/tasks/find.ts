@@ -1,6 +1,6 @@
 // Finds tasks: for callers, for commands, and for the job that handles abandoned ones. It must never write.
 
-import { isInBrowser, type Key } from '../accounts/keys'
+import { isToken, type Key } from '../accounts/keys'
 import type { OperationName } from '../contract/operations'
 import { Conditions } from '../db/conditions'
 import type { Db } from '../db/db'
@@ -26,7 +26,7 @@ export async function findTaskFor(
   id: string,
 ): Promise<Task | undefined> {
   const task = await findTask(db, key.account, id)
-  return isInBrowser(key) && task?.spenderId !== key.spender?.id ? undefined : task
+  return isToken(key) && task?.spenderId !== key.spender?.id ? undefined : task
 }
 
 /** A task that a key or a token may read, or a 404 that reads the same for another's task and for none. */

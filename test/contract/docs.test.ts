@@ -111,6 +111,8 @@ test('every route is in the document, and nothing else is', () => {
         // It has a document of its own, and the console is for browsers.
         !path.startsWith('/admin/v1') &&
         !path.startsWith('/console') &&
+        // Programs find these in the metadata of RFC 8414 and 9728.
+        !/^\/(oauth|\.well-known)\//.test(path) &&
         !/^\/v1\/v\d\//.test(path) &&
         path !== '/v1/mcp',
     )

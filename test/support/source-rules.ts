@@ -24,7 +24,7 @@ const levels: readonly (readonly string[])[] = [
     'src/payments',
   ],
   ['src/sign-in'],
-  ['src/tasks', 'src/backup'],
+  ['src/tasks', 'src/backup', 'src/oauth'],
   ['src/events', 'src/retention'],
   ['src/request-log', 'src/telemetry'],
   ['src/request'],

@@ -4,6 +4,7 @@ import { ON_POSTGRES, TABLES } from '../schema'
 import { CACHED_ANSWERS } from './cached-answers'
 import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
+import { CONNECTIONS } from './connections'
 import { FAILURE_CLASSES } from './failure-classes'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
@@ -35,4 +36,5 @@ export const migrations: readonly Step[] = [
   SEALED_MONTHS,
   SPENDERS,
   FAILURE_CLASSES,
+  CONNECTIONS,
 ]

@@ -2,7 +2,7 @@
 // is known, nor send an error in the wrong form.
 
 import { Elysia, NotFoundError } from 'elysia'
-import { ALL_TOKENS } from '../../accounts/authenticator'
+import { API_TOKENS } from '../../accounts/authenticator'
 import type { Key } from '../../accounts/keys'
 import { checkBody, readQuery } from '../../api-operation/values'
 import { countFreeRequest } from '../../billing/ledger/limits'
@@ -102,7 +102,7 @@ async function keyOf(
   const authorization = authorizationOf(request, config, dialect)
   if (access === 'optional key' && authorization === null) return undefined
   const clientAddress = clientAddressOf(request, listener, config)
-  const tokens = forTokens ? ALL_TOKENS : []
+  const tokens = forTokens ? API_TOKENS : []
   return mayRest
     ? authenticator.identify(authorization, clientAddress, tokens)
     : authenticator.authenticate(authorization, clientAddress, tokens)

@@ -2,11 +2,13 @@
 // foreign origin must get nothing, and nothing is read before the key is known.
 
 import { Elysia } from 'elysia'
+import { TOOL_TOKENS } from '../../accounts/authenticator'
 import { answerOfError } from '../../contract/error-answer'
 import { GatewayError, invalidRequest } from '../../lib/errors'
 import { parseBody, scanBody } from '../../lib/json/body'
 import { callerTraceOf } from '../../lib/trace-context'
 import type { ToolWorld } from '../../mcp/tool'
+import { challengeOf, issuerOf } from '../../oauth/metadata'
 import type { Gateway } from '../../request/line'
 import type { Backlog } from '../../request/stream/backlog'
 import { pacedStream } from '../../request/stream/paced-body'
@@ -16,6 +18,7 @@ import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { gatewayUrlOf } from '../gateway-url'
 import { toleratedPaths } from '../paths'
+import { pathOf } from '../target'
 
 const VERSION_HEADER = 'mcp-protocol-version'
 const VERSION_FIELD = 'io.modelcontextprotocol/protocolVersion'
@@ -66,6 +69,7 @@ export function mcpRoutes(
     const shared = isAllowed && origin !== null ? sharedWith(origin) : {}
     const headers = { 'x-request-id': requestId, ...mark, ...shared }
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+    if (response.status === 401) addChallenge(world.config, request, response.headers)
     return response.ok ? response : bodies.answer(request, response, listener)
   }
 
@@ -75,7 +79,7 @@ export function mcpRoutes(
     if (request.method !== 'POST') throw notPost(request.method)
     const authorization = keyHeaderOf(request.headers, world.config, 'openai')
     const caller = callerOf(request, listener, world.config)
-    const key = await world.authenticator.authenticate(authorization, caller.clientAddress, ['mcp'])
+    const key = await world.authenticator.authenticate(authorization, caller.clientAddress, TOOL_TOKENS)
     const bytes = await bodies.read(request, 'mcp', () => disableTimeout(listener, request))
     const value = parse(bytes)
     const { answerMessage, supportedVersions } = await load()
@@ -95,6 +99,14 @@ export function mcpRoutes(
     app.all(path, ({ request, server }) => answer(request, server), { parse: 'none' })
   }
   return app
+}
+
+/** Lets a program without a key find out how to connect, where the configuration allows it. */
+function addChallenge(config: KeyedWorld['config'], request: Request, headers: Headers): void {
+  const issuer = issuerOf(config)
+  if (issuer === undefined) return
+  const hadToken = request.headers.has('authorization')
+  headers.set('www-authenticate', challengeOf(issuer, pathOf(request), hadToken))
 }
 
 /** An answer whose stream, if it is one, is counted while it waits for its caller. */

@@ -2,7 +2,7 @@
 // those of POST /v1/videos/generations, and are never sent twice.
 
 import { Elysia } from 'elysia'
-import { ALL_TOKENS } from '../../accounts/authenticator'
+import { API_TOKENS } from '../../accounts/authenticator'
 import type { EarlierVideo, Model } from '../../contract/family'
 import { operationOf } from '../../contract/operations'
 import type { Db } from '../../db/db'
@@ -101,7 +101,7 @@ export function videoRoutes(
     submit(request, listener, async (parts) => {
       const asked = authorizationOf(request, world.config, operation.dialect)
       const from = clientAddressOf(request, listener, world.config)
-      const key = await world.authenticator.authenticate(asked, from, ALL_TOKENS)
+      const key = await world.authenticator.authenticate(asked, from, API_TOKENS)
       const task = await requireTask(world.db, key, id)
       return new RemixIncoming({ task, url: freshAddressOf(task, world.now()) }, ...parts)
     })

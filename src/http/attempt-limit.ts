@@ -1,5 +1,5 @@
-// Limits attempts with wrong tokens, by the address of who tries. A right token is never refused for what others do at
-// other addresses; it must never be possible to fill the memory by trying.
+// Limits what anybody may try, such as wrong tokens, by the address of who tries. A right token is never refused for what others
+// do at other addresses; it must never be possible to fill the memory by trying.
 
 import { GatewayError } from '../lib/errors'
 
@@ -12,10 +12,13 @@ interface Failures {
   endsAt: number
 }
 
-export class LoginLimit {
+export class AttemptLimit {
   private readonly failures = new Map<string, Failures>()
 
-  constructor(private readonly monotonic: () => number) {}
+  constructor(
+    private readonly monotonic: () => number,
+    private readonly what = 'attempts with a wrong token',
+  ) {}
 
   /** Throws 429 for an address with too many failures within a minute. */
   check(address: string): void {
@@ -25,7 +28,7 @@ export class LoginLimit {
     const seconds = Math.ceil(leftMs / 1000)
     throw new GatewayError(429, {
       code: 'too_many_attempts',
-      message: `Too many attempts with a wrong token from this address. Try again in ${seconds} s.`,
+      message: `Too many ${this.what} from this address. Try again in ${seconds} s.`,
       headers: { 'retry-after': String(seconds) },
     })
   }

@@ -1,0 +1,106 @@
+// Programs that connect by OAuth. Anybody may register one (RFC 7591), so a row is small, their number is bounded, and one that
+// nobody has allowed is forgotten. A program has no secret: it proves by PKCE that a code is its own.
+
+import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { isObject } from '../lib/objects'
+import { printableValue } from '../lib/printable'
+import { isLoopback } from '../lib/url-host'
+import { OAuthError } from './error'
+
+export interface Client {
+  id: string
+  /** The name that it gives itself: anybody may call a program anything. */
+  name: string
+  redirectUris: string[]
+  createdAt: number
+}
+
+const MOST_NAME = 80
+const MOST_URIS = 10
+const MOST_URI = 1_000
+/** Registered programs that nobody has allowed yet. The oldest is forgotten for a new one. */
+const MOST_WAITING = 1_000
+/** How long a program that nobody has allowed is remembered, in milliseconds. */
+const WAITING_MS = 86_400_000
+
+/** Reads a registration. Throws `OAuthError` for one that no program should send. */
+export function readRegistration(body: unknown): Pick<Client, 'name' | 'redirectUris'> {
+  if (!isObject(body)) throw new OAuthError('invalid_client_metadata', 'Send an object in JSON.')
+  const { redirect_uris: uris, client_name: name } = body
+  if (!Array.isArray(uris) || uris.length === 0 || uris.length > MOST_URIS)
+    throw new OAuthError('invalid_redirect_uri', `Send 1 to ${MOST_URIS} addresses in redirect_uris.`)
+  const redirectUris = uris.map((uri) => {
+    const fault = redirectFault(uri)
+    if (fault !== undefined) throw new OAuthError('invalid_redirect_uri', fault)
+    return uri as string
+  })
+  return { name: nameOf(name), redirectUris: [...new Set(redirectUris)] }
+}
+
+/** A name that fits in a line and moves nothing on a page. */
+function nameOf(value: unknown): string {
+  const text = typeof value === 'string' ? printableValue(value).trim().slice(0, MOST_NAME) : ''
+  return text === '' ? 'A program without a name' : text
+}
+
+function redirectFault(uri: unknown): string | undefined {
+  const url = typeof uri === 'string' && uri.length <= MOST_URI ? URL.parse(uri) : null
+  if (!url) return `A redirect address has at most ${MOST_URI} characters and is absolute.`
+  if (url.hash !== '' || url.username !== '' || url.password !== '' || String(uri).includes('#'))
+    return 'A redirect address has no fragment, user or password.'
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return undefined
+  return 'A redirect address begins with https://, or with http:// on this machine: http://127.0.0.1.'
+}
+
+/** The registered address that a request names: the same text, but for the port on this machine (RFC 8252, 7.3). */
+export function matchesRedirect({ redirectUris }: Client, asked: string): boolean {
+  if (redirectFault(asked) !== undefined) return false
+  return redirectUris.some((known) => known === asked || withoutPort(known) === withoutPort(asked))
+}
+
+/** A loopback address without its port; the text itself for any other, which then equals only itself. */
+function withoutPort(uri: string): string {
+  const url = new URL(uri)
+  if (url.protocol !== 'http:') return uri
+  return `${url.protocol}//${url.hostname}${url.pathname}${url.search}`
+}
+
+/** Stores a program, and forgets the oldest of those that nobody has allowed where there are too many. */
+export async function storeClient(db: Db, client: Client): Promise<void> {
+  const { id, name, redirectUris, createdAt } = client
+  await tryApply(db, [
+    {
+      sql: `delete from oauth_clients where id in (select id from oauth_clients
+          where not exists (select 1 from oauth_grants where client_id = oauth_clients.id)
+          order by created_at desc limit 1000 offset ${MOST_WAITING - 1})`,
+      parameters: [],
+    },
+    {
+      sql: 'insert into oauth_clients (id, name, redirect_uris, created_at) values ($1, $2, $3, $4)',
+      parameters: [id, name, JSON.stringify(redirectUris), createdAt],
+    },
+  ])
+}
+
+export async function findClient(db: Db, id: string): Promise<Client | undefined> {
+  const [row] = await db.query({ sql: 'select * from oauth_clients where id = $1', parameters: [id] })
+  return row && clientOfRow(row)
+}
+
+/** The statement that forgets programs that nobody allows any more. */
+export function forgetClients(now: number): Statement {
+  return {
+    sql: `delete from oauth_clients where created_at < $1
+      and not exists (select 1 from oauth_grants where client_id = oauth_clients.id)`,
+    parameters: [now - WAITING_MS],
+  }
+}
+
+function clientOfRow(row: Row): Client {
+  return {
+    id: row.id as string,
+    name: row.name as string,
+    redirectUris: JSON.parse(row.redirect_uris as string),
+    createdAt: row.created_at as number,
+  }
+}

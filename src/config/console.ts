@@ -58,7 +58,7 @@ export function consoleFaults(entry: unknown): string[] {
   })
 }
 
-/** Faults of a configuration by which programs connect with OAuth: its addresses stand in what programs read of the gateway. */
+/** Faults of a configuration by which programs connect with OAuth: programs read its addresses in the metadata. */
 export function mcpSignInFaults(
   { mcpSignIn, publicUrl }: Record<string, unknown>,
   { allowRemote, enabled }: Record<string, unknown>,

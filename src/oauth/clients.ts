@@ -52,7 +52,7 @@ function redirectFault(uri: unknown): string | undefined {
   return 'A redirect address begins with https://, or with http:// on this machine: http://127.0.0.1.'
 }
 
-/** The registered address that a request names: the same text, but for the port on this machine (RFC 8252, 7.3). */
+/** The registered address that a request names: the same text, except for the port on this machine (RFC 8252, 7.3). */
 export function matchesRedirect({ redirectUris }: Client, asked: string): boolean {
   if (redirectFault(asked) !== undefined) return false
   return redirectUris.some((known) => known === asked || withoutPort(known) === withoutPort(asked))

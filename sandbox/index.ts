@@ -15,6 +15,7 @@ import { fal } from './fal/simulator'
 import { provokedReply, UseCounter } from './faults'
 import { google } from './google/simulator'
 import { groq } from './groq/simulator'
+import { createIdentityProvider } from './identity-provider'
 import { asObject, parseJson } from './json'
 import { minimax } from './minimax/simulator'
 import { mistral } from './mistral/simulator'
@@ -55,6 +56,8 @@ export interface Sandbox {
   baseUrls: Record<VendorName, string>
   /** The API key that each simulator accepts. */
   secrets: Record<VendorName, string>
+  /** The address of the simulated identity provider. */
+  issuer: string
   /** Recorded requests; empty unless recording. */
   calls: SandboxCall[]
   /** Names of keys that are over their rate: their requests are refused with 429. */
@@ -106,6 +109,8 @@ const simulators = {
 export type VendorName = keyof typeof simulators
 const vendorNames = Object.keys(simulators) as VendorName[]
 
+/** The path of the identity provider, which no vendor has. */
+const IDENTITY_PROVIDER = '/identity-provider'
 /** The path of a vendor's results. */
 const FILES = '/files'
 
@@ -129,6 +134,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     development: false,
     async fetch(request, listener) {
       listener.timeout(request, 0)
+      if (isOfIdentityProvider(request)) return identityProvider(request)
       const ended = new AbortController()
       live.add(ended)
       const call = await readCall(request)
@@ -157,7 +163,10 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     },
   })
   const origin = `http://127.0.0.1:${server.port}`
+  const issuer = `${origin}${IDENTITY_PROVIDER}`
+  const identityProvider = createIdentityProvider(issuer, options.now ?? Date.now)
   return {
+    issuer,
     baseUrls: perVendor((name) => `${origin}/${name}${simulators[name].basePath}`),
     secrets: perVendor((name) => {
       const { secret }: Simulator = simulators[name]
@@ -172,6 +181,10 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       await server.stop(true)
     },
   }
+}
+
+function isOfIdentityProvider({ url }: Request): boolean {
+  return new URL(url).pathname.startsWith(`${IDENTITY_PROVIDER}/`)
 }
 
 function perVendor(value: (name: VendorName) => string): Record<VendorName, string> {

@@ -85,7 +85,9 @@ const list = gatewayCommand({
     const last = parseLimit(args, undefined)
     const limit = last ?? DEFAULT_LIMIT
     if (!args.csv && limit > MAX_LIMIT)
-      throw new WrongUsage(`--limit takes at most ${MAX_LIMIT}: continue with --after, or print all with --csv.`)
+      throw new WrongUsage(
+        `--limit takes at most ${MAX_LIMIT}: continue with --after, or print all with --csv.`,
+      )
     const filter = { ...queryOf(args), ...periodQueryOf(parsePeriod(args, Date.now())) }
     return async (gateway) => {
       if (args.csv) return printStream(await gateway.csv('listRequests', { query: { ...filter, last } }))

@@ -7,7 +7,7 @@ import { CommandFailed } from '../lib/errors'
 /** The configuration with every vendor simulated. Servers that speak OpenAI's API are simulated as OpenAI. */
 export function simulated(
   config: Config,
-  { baseUrls, secrets }: Pick<Sandbox, 'baseUrls' | 'secrets'>,
+  { baseUrls, secrets, issuer }: Pick<Sandbox, 'baseUrls' | 'secrets' | 'issuer'>,
 ): Config {
   const upstreams = Object.entries(config.upstreams).map(([name, upstream]) => {
     const vendor = upstream.kind as keyof Sandbox['baseUrls']
@@ -28,7 +28,17 @@ export function simulated(
     } = upstream
     return [name, { ...settings, baseUrl: baseUrls[vendor], apiKey: secrets[vendor], proxy: null }]
   })
-  return { ...config, upstreams: Object.fromEntries(upstreams) }
+  return { ...config, upstreams: Object.fromEntries(upstreams), signIn: simulatedSignIn(issuer) }
+}
+
+/** People of the simulated identity provider as operators, and as callers of the account that the sandbox fills. */
+function simulatedSignIn(issuer: string): NonNullable<Config['signIn']> {
+  const groups = {
+    owners: { role: 'owner' as const },
+    viewers: { role: 'viewer' as const },
+    callers: { account: 'demo' },
+  }
+  return { sandbox: { issuer, clientId: 'gateway', title: 'the simulated provider', groups } }
 }
 
 /** The ids of models that no simulator knows by their vendor's name: another model answers in their place. */

@@ -92,7 +92,7 @@ test('a form that is sent is busy until it is answered', async () => {
     await held.promise
     await route.continue()
   })
-  const button = page.getByRole('button', { name: 'Sign in' })
+  const button = page.getByRole('button', { name: 'Sign in', exact: true })
   await button.click()
   expect([await button.getAttribute('aria-busy'), await button.isDisabled()]).toEqual(['true', true])
   expect(await axe()).toEqual([])

@@ -127,7 +127,7 @@ test('simulated vendors are told of before somebody signs in, and behind it', as
   await page.getByLabel('Token or key').waitFor()
   await page.getByText('sandbox', { exact: true }).waitFor()
   await page.getByLabel('Token or key').fill(owner)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByText('seeder').waitFor()
   await page.getByText('sandbox', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Sign out' }).click()

@@ -95,7 +95,7 @@ const packageOwners: Record<string, RegExp> = {
   // A schema becomes code when it is first used: a start must not wait for those of everything.
   '@sinclair/typebox/compiler': /^src\/lib\/validate\.ts$/,
   'openid-client': /^(src\/sign-in\/issuer|cli\/lib\/device-login)\.ts$/,
-  jose: /^src\/sign-in\//,
+  jose: /^(src\/sign-in\/|sandbox\/identity-provider\.ts$)/,
   nodemailer: /^src\/events\/mail\.ts$/,
 }
 

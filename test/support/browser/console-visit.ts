@@ -151,7 +151,7 @@ export async function visitConsole(
   }
   await page.goto(`${url}/console`)
   await page.getByLabel('Token or key').fill(token ?? (await makeAdminToken(gateway, role)))
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await settled()
   return {
     page,

@@ -66,10 +66,12 @@ export function go(href: string): void {
   location.hash = href
 }
 
-/** Changes filters of the page that is shown; null removes one. A filter is no step back in the history. */
+/** Changes filters of the page that is shown; null removes one. Each change is a step that Back undoes. */
 export function setQuery(changes: Query): void {
   const { page, id, query } = address.value
-  history.replaceState(null, '', hashOf(page, { ...query, ...changes }, id))
+  const hash = hashOf(page, { ...query, ...changes }, id)
+  if (hash === hashOf(page, query, id)) return
+  history.pushState(null, '', hash)
   address.value = read()
 }
 

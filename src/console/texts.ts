@@ -78,6 +78,7 @@ export const texts = {
   noneSoFar: 'None so far: not all rows have been looked at.',
   lookFurther: 'Look further',
   rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${rows} rows`),
+  furtherColumns: 'Further columns',
   close: 'Close',
   cancel: 'Cancel',
   save: 'Save',

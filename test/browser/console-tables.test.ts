@@ -26,7 +26,7 @@ const POINTS = `[...document.querySelectorAll('main tbody td[data-title="Balance
 const COVERS = `(() => {
   const cell = document.querySelector('main thead th')
   const { left, top, height } = cell.getBoundingClientRect()
-  return document.elementFromPoint(left + 4, top + height / 2) === cell
+  return cell.contains(document.elementFromPoint(left + 4, top + height / 2))
 })()`
 /** In the page: where its charts and headings are, in pixels. */
 const PLACES = `[...document.querySelectorAll('.plot, .legend, main h2')].map((each) => each.getBoundingClientRect().top)`
@@ -139,3 +139,90 @@ for (const width of [400, 1440])
     expect(visit.faults).toEqual([])
     await visit.page.context().close()
   })
+
+test('D10: at 768 and 1024 pixels no list scrolls sideways: columns give way, and a row shows them when it is unfolded', async () => {
+  const pages = [
+    'requests',
+    'accounts',
+    'keys',
+    'models',
+    'upstreams',
+    'tasks',
+    'settings/audit',
+    'usage?by=model',
+  ]
+  for (const width of [768, 1024]) {
+    const visit = await visitConsole(browser, gateway, { width })
+    for (const page of pages) {
+      await visit.open(page)
+      const beyond = await visit.page.evaluate(
+        `[...document.querySelectorAll('html, .table-frame')].map((each) => each.scrollWidth - each.clientWidth)`,
+      )
+      expect({ page, width, beyond: Math.max(0, ...(beyond as number[])) }).toEqual({ page, width, beyond: 0 })
+    }
+    expect(visit.faults).toEqual([])
+    await visit.page.context().close()
+  }
+  const visit = await visitConsole(browser, gateway, { width: 768 })
+  await visit.open('requests')
+  const { page } = visit
+  const heads = await page.locator('main thead th').allTextContents()
+  expect(heads).toContain('Status')
+  expect(heads).not.toContain('Upstream')
+  await page.getByRole('button', { name: 'Further columns' }).first().click()
+  const unfolded = page.locator('tr.unfolded')
+  expect(await unfolded.locator('dt').allTextContents()).toContain('Upstream')
+  expect(await unfolded.textContent()).toMatch(/openai|google/)
+  expect(await visit.axe()).toEqual([])
+  await page.setViewportSize({ width: 1440, height: 900 })
+  await unfolded.waitFor({ state: 'detached' })
+  expect(await page.locator('main thead th').allTextContents()).toContain('Upstream')
+  await page.context().close()
+})
+
+test('D20: a head sorts a whole list by amounts, numbers and names, and Back undoes it', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open('accounts')
+  const balances = async () => {
+    const texts = await page.locator('main tbody td[data-title="Balance"]').allTextContents()
+    return texts.map((text) => Number(text.replace(/[$,]/g, '')))
+  }
+  const before = await balances()
+  const head = page.getByRole('columnheader', { name: 'Balance' })
+  const click = () => head.getByRole('button').click()
+  await click()
+  expect(await head.getAttribute('aria-sort')).toBe('descending')
+  const descending = await balances()
+  expect(descending).toEqual(before.toSorted((one, other) => other - one))
+  expect(descending).not.toEqual(before)
+  await click()
+  expect(await head.getAttribute('aria-sort')).toBe('ascending')
+  expect(await balances()).toEqual(descending.toReversed())
+  await page.reload()
+  await visit.settled()
+  expect(await balances()).toEqual(descending.toReversed())
+  expect(await visit.axe()).toEqual([])
+  await click()
+  expect(await head.getAttribute('aria-sort')).toBeNull()
+  expect(await balances()).toEqual(before)
+  await page.goBack()
+  await page.goBack()
+  expect(await balances()).toEqual(descending)
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('a part of a list is not sorted: its other rows are not there', async () => {
+  const visit = await visitConsole(browser, gateway)
+  for (let index = 0; index < 10; index++) await (await gateway.chat()).text()
+  await gateway.server.world.requestLog.flush()
+  await visit.open('requests')
+  await visit.page.getByRole('button', { name: 'Show more' }).waitFor()
+  expect(await visit.page.locator('main thead button').count()).toBe(0)
+  await visit.page.getByRole('button', { name: 'Show more' }).click()
+  await visit.page.locator('main thead button').first().waitFor()
+  await visit.page.getByRole('button', { name: 'Paid' }).click()
+  expect(await visit.page.locator('main th[aria-sort]').textContent()).toBe('Paid')
+  await visit.page.context().close()
+})

@@ -12,7 +12,7 @@ import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import type { Column } from '../parts/table'
-import { Time } from '../parts/time'
+import { LogTime, Time } from '../parts/time'
 import { useQuery } from '../query'
 import { sellingTexts, texts } from '../texts'
 
@@ -210,7 +210,7 @@ function StateActions({ account }: { account: Account }) {
 }
 
 const ledgerColumns: readonly Column<RowOf<'listLedger'>>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   { title: words.kind, cell: ({ kind, note }) => (note ? `${kind}: ${note}` : kind) },
   {
     title: words.amount,

@@ -153,7 +153,7 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
           facts={[
             [words.status, <HttpStatus key="status" status={request.status} error={request.error_code} />],
             request.error_code !== null && [words.error, request.error_code],
-            [words.time, <Time key="time" at={request.at} />],
+            [words.time, <LogTime key="time" at={request.at} />],
             [words.operation, request.operation],
             [words.model, request.model],
             [words.firstByte, <Duration key="first" ms={request.first_byte_ms} />],

@@ -15,7 +15,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { Duration, LogTime, Time } from '../parts/time'
+import { Duration, LogTime } from '../parts/time'
 import { type Span, Timeline } from '../parts/timeline'
 import { tokensText } from '../parts/tokens'
 import { useQuery } from '../query'
@@ -84,20 +84,22 @@ const columns: readonly Column<LoggedRequest>[] = [
       </>
     ),
   },
-  { title: words.key, cell: ({ key }) => key && <a href={hrefOf('keys', {}, key)}>{key}</a> },
+  { title: words.key, priority: 3, cell: ({ key }) => key && <a href={hrefOf('keys', {}, key)}>{key}</a> },
   {
     title: words.status,
+    priority: 1,
     cell: ({ status, error_code }) => (
       <>
         <HttpStatus status={status} error={error_code} /> <span class="quiet">{error_code}</span>
       </>
     ),
   },
-  { title: words.upstream, cell: ({ upstream }) => upstream ?? '' },
+  { title: words.upstream, priority: 4, cell: ({ upstream }) => upstream ?? '' },
   { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
   {
     title: words.tokens,
     isNumber: true,
+    priority: 3,
     cell: ({ input_tokens, output_tokens }) => tokensText(input_tokens, output_tokens),
   },
   {
@@ -223,7 +225,7 @@ function RequestFacts({ request }: { request: LoggedRequest }) {
   return (
     <Facts
       facts={[
-        [texts.time, <Time at={request.at} key="at" />],
+        [texts.time, <LogTime at={request.at} key="at" />],
         [words.status, <HttpStatus status={request.status} error={request.error_code} key="status" />],
         request.error_code !== null && [words.error, request.error_code],
         ...failureFacts(request),

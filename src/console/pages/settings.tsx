@@ -13,7 +13,7 @@ import { Retention } from '../parts/retention'
 import { Secret } from '../parts/secret'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { Time } from '../parts/time'
+import { LogTime, Time } from '../parts/time'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 
@@ -224,7 +224,7 @@ function NewAdmin() {
 }
 
 const auditColumns: readonly Column<RowOf<'listAudit'>>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   { title: words.who, isFirstLine: true, cell: ({ actor }) => <span class="long">{actor}</span> },
   { title: words.action, cell: ({ action }) => action },
   { title: words.target, cell: ({ target }) => <span class="long">{target}</span> },

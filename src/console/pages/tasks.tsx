@@ -14,7 +14,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Results } from '../parts/results'
 import { HttpStatus, Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { Duration, Time } from '../parts/time'
+import { Duration, LogTime, Time } from '../parts/time'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 
@@ -192,7 +192,7 @@ function TaskActions({ task }: { task: Task }) {
 type Attempt = NonNullable<Task['webhook']>['attempts'][number]
 
 const attemptColumns: readonly Column<Attempt>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <Time at={at} /> },
+  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   { title: words.answer, isFirstLine: true, cell: ({ status }) => <HttpStatus status={status} /> },
   { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
   { title: words.body, cell: ({ answer }) => <span class="quiet">{answer}</span> },

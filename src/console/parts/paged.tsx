@@ -76,8 +76,11 @@ export function usePages<Row>(
 }
 
 /** A table of a list that is loaded by cursor. */
-export function PagedTable<Row>({ pages, ...table }: { pages: Pages<Row> } & Omit<TableProps<Row>, 'rows'>) {
-  return <Paged pages={pages}>{(rows) => <Table {...table} rows={rows} />}</Paged>
+export function PagedTable<Row>({
+  pages,
+  ...table
+}: { pages: Pages<Row> } & Omit<TableProps<Row>, 'rows' | 'isWhole'>) {
+  return <Paged pages={pages}>{(rows) => <Table {...table} rows={rows} isWhole={!pages.hasMore} />}</Paged>
 }
 
 /** The rows of a list that is loaded by cursor, in any form, and what loads more of them. */

@@ -1,21 +1,26 @@
-// A list as a table: columns are data, rows open by a link. On a narrow screen each row is a block of two lines with the
-// same cells. Arrow-like keys j and k go through the rows.
+// A list as a table: columns are data, rows open by a link. A head sorts where the whole list is there. Where the table has no
+// room, columns give way, and each row shows them when it is unfolded. On a narrow screen each row is a block of two lines with
+// the same cells. Arrow-like keys j and k go through the rows.
 
 import { type ComponentChildren, cloneElement, isValidElement, type VNode } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { address, setQuery } from '../address'
+import { texts } from '../texts'
+import {
+  type Column,
+  givingWay,
+  nextOrder,
+  type Order,
+  orderOf,
+  type SortValue,
+  sorted,
+  sortValueOf,
+} from './columns'
+import { Icon } from './icon'
 import { Empty } from './loaded'
 import { fineDigitsOf, Money } from './money'
 
-export interface Column<Row> {
-  title: string
-  /** Numbers are right-aligned. */
-  isNumber?: boolean
-  /** On a narrow screen: the first line has what names a row and its main figure. Default: the second, with its title. */
-  isFirstLine?: boolean
-  cell(row: Row): ComponentChildren
-  /** The cell of the footer. */
-  footer?: ComponentChildren
-}
+export type { Column } from './columns'
 
 export interface TableProps<Row> {
   /** The name of the list, for screen readers. */
@@ -29,17 +34,36 @@ export interface TableProps<Row> {
   openKey?: string | null
   /** Shown instead of an empty table: what to do next. */
   empty: ComponentChildren
+  /** Whether these are all rows of the list: a part of one is not sorted. */
+  isWhole?: boolean
 }
 
 export function Table<Row>(props: TableProps<Row>) {
-  return props.rows.length === 0 ? <Empty>{props.empty}</Empty> : <FilledTable {...props} />
+  const { rows, columns, empty } = props
+  if (rows.length === 0) return <Empty>{empty}</Empty>
+  return <FilledTable key={columns.map(({ title }) => title).join()} {...props} />
 }
 
-function FilledTable<Row>({ label, columns, rows, keyOf, hrefOf, openKey }: TableProps<Row>) {
+/** The width from which on rows are lines of a table. */
+const LINES = matchMedia('(min-width: 761px)')
+/** Room for the button that unfolds a row, in pixels. */
+const UNFOLD_WIDTH = 32
+
+function FilledTable<Row>(props: TableProps<Row>) {
+  const { label, columns, rows: given, hrefOf, isWhole = true } = props
   const frame = useRef<HTMLElement>(null)
-  const isWide = useIsWide(frame)
-  const hasFooter = columns.some(({ footer }) => footer !== undefined)
-  const cells = columns.map((column) => aligned([...rows.map((row) => column.cell(row)), column.footer]))
+  const { gone, isWide } = useRoom(frame, columns)
+  const canSort = isWhole && given.length > 1
+  const order = canSort ? orderOf(address.value.query.sort) : undefined
+  const values = columns.map((column) => (canSort ? valuesOf(column, given) : undefined))
+  const ordered = order && values[columns.findIndex(({ title }) => title === order.title)]
+  const rows = order && ordered ? sorted(given, ordered, order.isDescending) : given
+  const fields = columns.map((column, place): Field<Row> => {
+    const cells = aligned([...rows.map((row) => column.cell(row)), column.footer])
+    return { column, place, cells, values: values[place] }
+  })
+  const shown = fields.filter(({ place }) => !gone.includes(place))
+  const folded = fields.filter(({ place }) => gone.includes(place))
   return (
     <section
       ref={frame}
@@ -50,44 +74,146 @@ function FilledTable<Row>({ label, columns, rows, keyOf, hrefOf, openKey }: Tabl
       <table aria-label={label} class={hrefOf ? 'opens' : ''}>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th scope="col" class={classOf(column)} key={column.title}>
-                {column.title}
-              </th>
+            {shown.map((field) => (
+              <Head field={field} order={order} key={field.column.title} />
             ))}
+            {folded.length > 0 && <th scope="col" class="unfold" aria-label={texts.furtherColumns} />}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, rowIndex) => (
-            <tr key={keyOf(row)} aria-current={openKey === keyOf(row) ? 'true' : undefined}>
-              {columns.map((column, index) => (
-                <td class={classOf(column)} data-title={column.title} key={column.title}>
-                  {index === 0 && hrefOf ? (
-                    <a class="row-link" href={hrefOf(row)}>
-                      {cells[index]?.[rowIndex]}
-                    </a>
-                  ) : (
-                    cells[index]?.[rowIndex]
-                  )}
-                </td>
-              ))}
-            </tr>
+          {rows.map((row, index) => (
+            <Line key={props.keyOf(row)} {...props} {...{ row, index, shown, folded }} />
           ))}
         </tbody>
-        {hasFooter && (
+        {columns.some(({ footer }) => footer !== undefined) && (
           <tfoot>
             <tr>
-              {columns.map((column, index) => (
-                <td class={classOf(column)} data-title={column.title} key={column.title}>
-                  {cells[index]?.[rows.length]}
-                </td>
+              {shown.map((field) => (
+                <Cell field={field} key={field.column.title}>
+                  {field.cells[rows.length]}
+                </Cell>
               ))}
+              {folded.length > 0 && <td class="unfold" />}
             </tr>
           </tfoot>
         )}
       </table>
     </section>
   )
+}
+
+/** A column with its cells, that of the footer at the end. */
+interface Field<Row> {
+  column: Column<Row>
+  place: number
+  cells: readonly ComponentChildren[]
+  /** What it sorts by; undefined where it cannot. */
+  values: readonly SortValue[] | undefined
+}
+
+function Head<Row>({
+  field: { column, place, values },
+  order,
+}: {
+  field: Field<Row>
+  order: Order | undefined
+}) {
+  const { title } = column
+  const own = order?.title === title ? order : undefined
+  return (
+    <th
+      scope="col"
+      class={classOf(column)}
+      data-place={place}
+      aria-sort={own && (own.isDescending ? 'descending' : 'ascending')}
+    >
+      {values && title ? (
+        <button
+          type="button"
+          class="sort"
+          onClick={() => setQuery({ sort: nextOrder(order, title, values) })}
+        >
+          {title}
+        </button>
+      ) : (
+        title
+      )}
+    </th>
+  )
+}
+
+interface LineProps<Row> extends Pick<TableProps<Row>, 'keyOf' | 'hrefOf' | 'openKey'> {
+  row: Row
+  index: number
+  shown: readonly Field<Row>[]
+  /** The columns that have no room, which the row shows when it is unfolded. */
+  folded: readonly Field<Row>[]
+}
+
+function Line<Row>({ row, index, shown, folded, keyOf, hrefOf, openKey }: LineProps<Row>) {
+  const [isUnfolded, setUnfolded] = useState(false)
+  return (
+    <>
+      <tr aria-current={openKey === keyOf(row) ? 'true' : undefined}>
+        {shown.map((field, place) => (
+          <Cell field={field} key={field.column.title}>
+            {place === 0 && hrefOf ? (
+              <a class="row-link" href={hrefOf(row)}>
+                {field.cells[index]}
+              </a>
+            ) : (
+              field.cells[index]
+            )}
+          </Cell>
+        ))}
+        {folded.length > 0 && (
+          <td class="unfold">
+            <button
+              type="button"
+              class="plain"
+              aria-expanded={isUnfolded}
+              aria-label={texts.furtherColumns}
+              onClick={() => setUnfolded(!isUnfolded)}
+            >
+              <Icon name="more" />
+            </button>
+          </td>
+        )}
+      </tr>
+      {isUnfolded && folded.length > 0 && (
+        <tr class="unfolded">
+          <td colSpan={shown.length + 1}>
+            <dl>
+              {folded.map(({ column: { title }, cells }) => (
+                <div key={title}>
+                  <dt>{title}</dt>
+                  <dd>{cells[index] || '–'}</dd>
+                </div>
+              ))}
+            </dl>
+          </td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+function Cell<Row>({ field: { column }, children }: { field: Field<Row>; children: ComponentChildren }) {
+  return (
+    <td class={classOf(column)} data-title={column.title}>
+      {children}
+    </td>
+  )
+}
+
+/** What a column sorts by, a value for each row; undefined where it cannot. */
+function valuesOf<Row>(column: Column<Row>, rows: readonly Row[]): SortValue[] | undefined {
+  const values = rows.map((row) =>
+    column.sort ? column.sort(row) : sortValueOf(column.cell(row), column.isNumber),
+  )
+  return values.some((value) => value === undefined) || values.every((value) => value === null)
+    ? undefined
+    : (values as SortValue[])
 }
 
 /** Cells of one column, with the decimal points of its amounts below each other. */
@@ -100,21 +226,39 @@ function isAmount(cell: ComponentChildren): cell is VNode<Parameters<typeof Mone
   return isValidElement(cell) && cell.type === Money
 }
 
-/** Whether a table is wider than its frame: only such a frame scrolls, because heads stick to the page and not to a frame. */
-function useIsWide(frame: { current: HTMLElement | null }): boolean {
+/**
+ * The columns that give way so that a table fits into its frame, which are measured anew when the frame changes its width; and
+ * whether it is still too wide. Only such a frame scrolls, because heads stick to the page and not to a frame.
+ */
+function useRoom<Row>(frame: { current: HTMLElement | null }, columns: readonly Column<Row>[]) {
+  const [gone, setGone] = useState<readonly number[]>([])
   const [isWide, setWide] = useState(false)
-  useLayoutEffect(() => {
+  const measured = useRef(0)
+  const measure = () => {
     const box = frame.current
-    const table = box?.firstElementChild
-    if (!box || !table) return
-    const measure = () => setWide(box.scrollWidth > box.clientWidth)
-    const observer = new ResizeObserver(measure)
-    observer.observe(box)
-    observer.observe(table)
-    measure()
+    if (!box) return
+    if (box.clientWidth !== measured.current) {
+      measured.current = box.clientWidth
+      if (gone.length > 0) return setGone([])
+    }
+    const missing = box.scrollWidth - box.clientWidth
+    const widths: number[] = []
+    for (const head of box.querySelectorAll<HTMLElement>('th[data-place]'))
+      widths[Number(head.dataset.place)] = head.offsetWidth
+    const further = missing > 0 && LINES.matches ? givingWay(columns, widths, missing + UNFOLD_WIDTH) : []
+    if (further.length > 0) setGone([...gone, ...further])
+    setWide(missing > 0 && further.length === 0)
+  }
+  const latest = useRef(measure)
+  latest.current = measure
+  useLayoutEffect(measure)
+  useLayoutEffect(() => {
+    const observer = new ResizeObserver(() => latest.current())
+    if (frame.current) observer.observe(frame.current)
+    if (frame.current?.firstElementChild) observer.observe(frame.current.firstElementChild)
     return () => observer.disconnect()
   }, [])
-  return isWide
+  return { gone, isWide }
 }
 
 function classOf<Row>({ isNumber, isFirstLine }: Column<Row>): string {

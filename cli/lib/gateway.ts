@@ -110,6 +110,7 @@ async function onDatabase<Result>(
   const requestLog: AdminWorld['requestLog'] = {
     list: (filter, wish) => open().list(filter, wish),
     find: (id) => open().find(id),
+    scan: (filter, visit) => open().scan(filter, visit),
     // The process that serves has them.
     storeFigures: async () => {},
     // A command writes no rows, and loses none.

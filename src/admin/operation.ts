@@ -29,7 +29,7 @@ import type { BearerTokens } from './bearer-tokens'
 /** The rows of one report. They may be behind by seconds: nothing is decided by them. */
 export interface ReportSource {
   db: Db
-  requestLog: Pick<RequestStore, 'list' | 'find'>
+  requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
 }
 
 /** Everything of a running gateway that operators see and change. */
@@ -42,7 +42,7 @@ export interface AdminWorld extends Pick<System, 'now' | 'monotonic' | 'after' |
   readonly catalogue: Catalogue
   artifacts: Artifacts | null
   backlog: Backlog
-  requestLog: Pick<RequestStore, 'list' | 'find'> & {
+  requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'> & {
     storeFigures(): Promise<void>
     lostRows(): number
     /** Bodies that `log.bodies` has kept of a request; undefined for none. Rejects with UnreadableText if its key is not known. */

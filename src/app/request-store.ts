@@ -67,6 +67,7 @@ function bodyFile(dataDir: string): string {
 const NO_ROWS: RequestReader = {
   list: async () => ({ rows: [], next: null, looked: null }),
   find: async () => undefined,
+  scan: async () => true,
   close: async () => {},
 }
 

@@ -1,21 +1,32 @@
 // Questions to the request log: which rows, from where on. Pure. Every place that keeps rows must give the same answer.
 
 import type { Value } from '../db/db'
-import type { Refuser } from './failure'
-import { endedInError, type LoggedRequest } from './row'
+import type { RowCodec } from '../db/encryption/codec'
+import { COLUMNS, decodedMessage, endedInError, type LoggedRequest } from './row'
+
+/** One value, or several of which one must be met. */
+export type Choice = string | readonly string[]
 
 /** Conditions that rows must meet, all of them. */
 export interface RequestFilter {
-  keyId?: string
-  account?: string
+  keyId?: Choice
+  account?: Choice
   /** The id of the model that answered, or the name that the caller asked for. */
-  model?: string
-  upstream?: string
-  operation?: string
-  refusedBy?: Refuser
+  model?: Choice
+  upstream?: Choice
+  operation?: Choice
+  refusedBy?: Choice
   metadata?: Metadata
   /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
-  status?: string
+  status?: Choice
+  /** The code of an error. */
+  error?: Choice
+  /** Words in any case that stand in the id, the account, the model, the name that was asked for, the error or its message. */
+  text?: string
+  /** Took longer, in milliseconds. */
+  slowerMs?: number
+  /** Was paid more when it ended, in nano-dollars. */
+  aboveNano?: number
   /** Arrived at this time or later, in milliseconds since 1970. */
   since?: number
   /** Arrived before this time. */
@@ -58,7 +69,7 @@ export function metadataText({ name, value }: Metadata): string {
   return `${JSON.stringify(name)}:${JSON.stringify(value)}`
 }
 
-export const FAILED = 'failed'
+const FAILED = 'failed'
 
 /** The words of a filter that a row goes by. */
 export function statusWords(status: number, errorCode: Value): string[] {
@@ -69,27 +80,68 @@ export function statusWords(status: number, errorCode: Value): string[] {
 
 /** Whether a word matches some rows. */
 export function isStatusWord(word: string): boolean {
-  return word === FAILED || statusRange(word) !== undefined
+  return word === FAILED || /^[1-9](xx|\d\d)$/.test(word)
 }
 
-/** The first and last status that a word of a filter stands for; undefined for `failed` and other words. */
-export function statusRange(word: string): readonly [from: number, to: number] | undefined {
-  if (/^[1-9]xx$/.test(word)) return [Number(word[0]) * 100, Number(word[0]) * 100 + 99]
-  return /^[1-9]\d\d$/.test(word) ? [Number(word), Number(word)] : undefined
+export function choicesOf(choice: Choice): readonly string[] {
+  return typeof choice === 'string' ? [choice] : choice
 }
 
-export function matches(filter: RequestFilter, row: LoggedRequest): boolean {
-  return (
-    EQUAL_COLUMNS.every(
-      ([name, columns]) =>
-        filter[name] === undefined || columns.some((column) => row[column] === filter[name]),
-    ) &&
-    (filter.metadata === undefined || String(row.metadata).includes(metadataText(filter.metadata))) &&
-    (filter.status === undefined ||
-      statusWords(Number(row.status), row.error_code ?? null).includes(filter.status)) &&
-    row.at >= (filter.since ?? 0) &&
-    row.at < (filter.until ?? Number.POSITIVE_INFINITY)
-  )
+/** A part of a filter. */
+export interface Condition {
+  /** The member of the filter. */
+  name: keyof RequestFilter
+  /** Whether the values of a row, in the order of the columns, meet it. */
+  isMet(values: readonly Value[]): boolean
+}
+
+export function placeOf(column: (typeof COLUMNS)[number][0]): number {
+  return COLUMNS.findIndex(([name]) => name === column)
+}
+
+const [ID, AT, STATUS, ERROR] = [placeOf('id'), placeOf('at'), placeOf('status'), placeOf('error_code')]
+const [DURATION, AMOUNT, METADATA] = [placeOf('duration_ms'), placeOf('amount'), placeOf('metadata')]
+const MESSAGE = placeOf('error_message')
+/** Columns that are looked through for words, apart from the message: those that the holder of a key sees. */
+const SEARCHED = (['id', 'account', 'model', 'asked_model', 'error_code'] as const).map(placeOf)
+
+/** The conditions of a filter, the quick ones first. */
+export function conditionsOf(filter: RequestFilter, codec: RowCodec): Condition[] {
+  const { metadata, status, error, text, slowerMs, aboveNano, since, until } = filter
+  const found: Condition[] = []
+  const add = (name: keyof RequestFilter, isMet: Condition['isMet']) => found.push({ name, isMet })
+  if (since !== undefined) add('since', (values) => Number(values[AT]) >= since)
+  if (until !== undefined) add('until', (values) => Number(values[AT]) < until)
+  for (const [name, columns] of EQUAL_COLUMNS) {
+    const choice = filter[name]
+    if (choice === undefined) continue
+    const [wanted, places] = [choicesOf(choice), columns.map(placeOf)]
+    add(name, (values) => places.some((place) => wanted.includes(values[place] as string)))
+  }
+  if (status !== undefined) {
+    const wanted = choicesOf(status)
+    add('status', (values) =>
+      statusWords(Number(values[STATUS]), values[ERROR] ?? null).some((word) => wanted.includes(word)),
+    )
+  }
+  if (error !== undefined) add('error', (values) => choicesOf(error).includes(values[ERROR] as string))
+  if (slowerMs !== undefined) add('slowerMs', (values) => Number(values[DURATION] ?? 0) > slowerMs)
+  if (aboveNano !== undefined) add('aboveNano', (values) => Number(values[AMOUNT] ?? 0) > aboveNano)
+  if (metadata !== undefined) {
+    const said = metadataText(metadata)
+    add('metadata', (values) => String(values[METADATA]).includes(said))
+  }
+  if (text !== undefined) add('text', hasWords(text.toLowerCase(), codec))
+  return found
+}
+
+function hasWords(text: string, codec: RowCodec): Condition['isMet'] {
+  const has = (value: Value | undefined) => typeof value === 'string' && value.toLowerCase().includes(text)
+  return (values) => {
+    if (SEARCHED.some((place) => has(values[place]))) return true
+    const message = values[MESSAGE]
+    return typeof message === 'string' && has(decodedMessage(message, String(values[ID]), codec))
+  }
 }
 
 /** Thrown for a cursor that no page has given. */

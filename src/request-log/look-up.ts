@@ -11,10 +11,16 @@ import { type Webhook, type Attempt as WebhookAttempt, webhookOf } from '../webh
 import type { PageRequest, RequestFilter, RequestPage } from './filter'
 import type { RequestStore } from './request-log'
 import type { FailedAttempt, LoggedRequest } from './row'
+import { type RequestSummary, Summing, type Unpaid } from './summary'
 
 interface LookUpWorld {
   db: Db
   requests: Pick<RequestStore, 'list' | 'find'>
+}
+
+interface SummingWorld {
+  db: Db
+  requests: Pick<RequestStore, 'scan'>
 }
 
 /** Everything about one request. */
@@ -70,6 +76,23 @@ export async function* exportRequests(
   }
 }
 
+/**
+ * Requests that match, in sum. `scope` are the conditions that no facet leaves out, such as the key of who asks; its period is that of
+ * the sums.
+ */
+export async function summariseRequests(
+  { db, requests }: SummingWorld,
+  scope: RequestFilter & { since: number; until: number },
+  filter: RequestFilter,
+): Promise<RequestSummary> {
+  const summing = new Summing({ ...filter, ...scope }, db.codec)
+  const isWhole = await requests.scan(scope, summing.add)
+  const { unpaid } = summing.summary(isWhole)
+  const costs = await new Costs(db).of(unpaid)
+  for (const { id, at } of unpaid) summing.addAmount(at, costs.get(id)?.amountNano ?? 0)
+  return summing.summary(isWhole)
+}
+
 /** A request by its id; undefined if nothing is known of it. */
 export async function findRequest(
   { db, requests }: LookUpWorld,
@@ -113,16 +136,31 @@ class Costs {
   /** The rows with what was paid for them in the end. */
   async added(rows: readonly LoggedRequest[]): Promise<LoggedRequest[]> {
     const open = rows.filter(isUnpaid)
-    for (const [operation, group] of Map.groupBy(open, (row) => String(row.operation)))
-      await this.read(operation, group)
+    const costs = await this.of(
+      open.map(({ id, at, operation }) => ({ id, at, operation: String(operation) })),
+    )
     return rows.map((row) => {
-      const cost = isUnpaid(row) ? this.kept.get(row.id) : undefined
+      const cost = isUnpaid(row) ? costs.get(row.id) : undefined
       if (!cost) return row
       return { ...row, amount: cost.amountNano, usage_source: cost.usageSource, ended_by: cost.endedBy }
     })
   }
 
-  private async read(operation: string, rows: readonly LoggedRequest[]): Promise<void> {
+  /** What was paid for requests by their ids, where it was. */
+  async of(requests: readonly Unpaid[]): Promise<Map<string, Cost>> {
+    const found = new Map<string, Cost>()
+    for (const [operation, group] of Map.groupBy(requests, (request) => request.operation)) {
+      await this.read(operation, group)
+      // What is read for the next operation lets go of some of it.
+      for (const { id } of group) {
+        const cost = this.kept.get(id)
+        if (cost) found.set(id, cost)
+      }
+    }
+    return found
+  }
+
+  private async read(operation: string, rows: readonly Unpaid[]): Promise<void> {
     const wanted = new Set(rows.map(({ id }) => id))
     const oldest = rows.reduce((first, { at }) => Math.min(first, at), Number.MAX_SAFE_INTEGER)
     const newest = rows.reduce((last, { at }) => Math.max(last, at), 0)

@@ -1,7 +1,7 @@
 // The request log in a file of SQLite: a table of pages, the oldest of which are dropped.
 
 import type { Db, Statement } from '../db/db'
-import { findInPages, listPages } from './page-search'
+import { findInPages, listPages, scanPages } from './page-search'
 import { joinPages, logPageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
 
@@ -41,6 +41,7 @@ export function readPageFile(db: Db): RequestReader {
   return {
     list: (filter, wish) => listPages(db, filter, wish),
     find: (id) => findInPages(db, id),
+    scan: (filter, visit) => scanPages(db, filter, visit),
     close: () => db.close(),
   }
 }

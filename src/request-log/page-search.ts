@@ -3,19 +3,17 @@
 
 import type { Db, Row, Statement, Value } from '../db/db'
 import {
+  choicesOf,
+  conditionsOf,
   EQUAL_COLUMNS,
-  FAILED,
   type Metadata,
-  matches,
-  metadataText,
   type PageRequest,
   type RequestFilter,
   type RequestPage,
-  statusRange,
   timeOfId,
   UnknownCursor,
 } from './filter'
-import { COLUMNS, endedInError, type LoggedRequest, loggedRequestOf } from './row'
+import { type LoggedRequest, loggedRequestOf } from './row'
 
 /** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
 const SLICE_PAGES = 256
@@ -52,7 +50,8 @@ export async function listPages(
 ): Promise<RequestPage> {
   const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   if (!Number.isSafeInteger(end)) throw new UnknownCursor()
-  const isWanted = mayMatch(filter)
+  const conditions = conditionsOf(filter, db.codec)
+  const isWanted = (values: readonly Value[]) => conditions.every(({ isMet }) => isMet(values))
   const found: LoggedRequest[] = []
   let first: number | undefined
   let pages = 0
@@ -64,13 +63,52 @@ export async function listPages(
     }
     if (!fits) continue
     for (const row of rowsOf(db, await readPage(db, number), isWanted, turns)) {
-      if (Number(row.number) >= end || !matches(filter, row)) continue
+      if (Number(row.number) >= end) continue
       if (found.length === limit) return { rows: found, next: String(found.at(-1)?.number), looked: null }
       found.push(row)
     }
     await turns.pause()
   }
   return { rows: found, next: null, looked: null }
+}
+
+/** Rows of a scan that are read at once, in pages. */
+const SCANNED_PAGES = 8
+
+/**
+ * Shows the values of rows, in the order of the columns, of pages that can have some that match: the last that ended first, and so
+ * many at most. Returns whether these are all.
+ */
+export async function scanPages(
+  db: Db,
+  filter: RequestFilter,
+  visit: (values: readonly Value[]) => void,
+): Promise<boolean> {
+  const turns = new Turns()
+  let numbers: number[] = []
+  const read = async () => {
+    for (const page of await readPages(db, numbers)) {
+      const rows: Value[][] = JSON.parse(page.rows as string)
+      turns.rows += rows.length
+      for (const values of rows.reverse()) visit(values)
+    }
+    numbers = []
+    await turns.pause()
+  }
+  let pages = 0
+  for await (const { number, fits } of headsOf(db, filter, Number.MAX_SAFE_INTEGER)) {
+    if (++pages > MOST_PAGES || turns.rows >= MOST_ROWS) return false
+    if (fits) numbers.push(number)
+    if (numbers.length === SCANNED_PAGES) await read()
+  }
+  if (numbers.length > 0) await read()
+  return true
+}
+
+async function readPages(db: Db, numbers: readonly number[]): Promise<Row[]> {
+  const places = numbers.map((_, index) => `$${index + 1}`).join(', ')
+  const sql = `select number, rows from request_pages where number in (${places}) order by number desc`
+  return db.query({ sql, parameters: numbers })
 }
 
 /**
@@ -143,7 +181,9 @@ async function* headsOf(db: Db, filter: RequestFilter, end: number): AsyncGenera
   const range = { from: times.from, to: Math.min(times.to, (last?.number as number | null) ?? times.to) }
   const parameters: Value[] = []
   const place = (value: Value) => `$${parameters.push(value)}`
-  const conditions = termsOf(filter).map((term) => has(db, 'terms', place(`\n${term}\n`)))
+  const conditions = termsOf(filter).map(
+    (terms) => `(${terms.map((term) => has(db, 'terms', place(`\n${term}\n`))).join(' or ')})`,
+  )
   if (until !== undefined) conditions.push(`oldest_at < ${place(until)}`)
   yield* slices(db, range, conditions.join(' and ') || '1 = 1', parameters)
 }
@@ -208,13 +248,17 @@ async function readPage(db: Db, number: number): Promise<Row | undefined> {
   return page
 }
 
-/** The terms of a filter. */
-function termsOf(filter: RequestFilter): string[] {
-  const terms = EQUAL_COLUMNS.flatMap(([name, [column]]) =>
-    filter[name] === undefined ? [] : [`${column}=${filter[name]}`],
-  )
-  if (filter.metadata !== undefined) terms.push(metadataTerm(filter.metadata))
-  return filter.status === undefined ? terms : [...terms, `status=${filter.status}`]
+/** The terms of a filter: one of each group must be in a page. */
+function termsOf(filter: RequestFilter): string[][] {
+  const { metadata, status, error } = filter
+  const groups = EQUAL_COLUMNS.flatMap(([name, [column]]) => {
+    const choice = filter[name]
+    return choice === undefined ? [] : [choicesOf(choice).map((value) => `${column}=${value}`)]
+  })
+  if (metadata !== undefined) groups.push([metadataTerm(metadata)])
+  if (status !== undefined) groups.push(choicesOf(status).map((word) => `status=${word}`))
+  if (error !== undefined) groups.push(['status=failed'])
+  return groups
 }
 
 export function metadataTerm({ name, value }: Metadata): string {
@@ -238,23 +282,4 @@ function rowsOf(
       isWanted(values) ? [{ number: first + index, ...loggedRequestOf(values, codec) }] : [],
     )
     .reverse()
-}
-
-/** A quick look at the values of a row, before it is made an object. */
-function mayMatch(filter: RequestFilter): (values: readonly Value[]) => boolean {
-  const range = filter.status === undefined ? undefined : statusRange(filter.status)
-  const [from = 0, to = Number.MAX_SAFE_INTEGER] = range ?? []
-  const placeOf = (column: string) => COLUMNS.findIndex(([name]) => name === column)
-  const [status, errorCode, metadata] = [placeOf('status'), placeOf('error_code'), placeOf('metadata')]
-  const said = filter.metadata && metadataText(filter.metadata)
-  const wanted = EQUAL_COLUMNS.flatMap(([name, columns]) => {
-    const value = filter[name]
-    return value === undefined ? [] : [{ value, places: columns.map(placeOf) }]
-  })
-  return (values) =>
-    wanted.every(({ value, places }) => places.some((place) => values[place] === value)) &&
-    (said === undefined || String(values[metadata]).includes(said)) &&
-    Number(values[status]) >= from &&
-    Number(values[status]) <= to &&
-    (filter.status !== FAILED || endedInError(Number(values[status]), values[errorCode] ?? null))
 }

@@ -2,7 +2,7 @@
 // whole. Its tables are no part of the numbered schema, because they can be lost without harm.
 
 import type { Db, Statement } from '../db/db'
-import { findInPages, firstEndedAt, listPages } from './page-search'
+import { findInPages, firstEndedAt, listPages, scanPages } from './page-search'
 import { joinPages, logPageOf } from './pages'
 import type { RequestReader, RequestStore } from './request-log'
 
@@ -59,6 +59,7 @@ export function readPartitions(db: Db): RequestReader {
     list: async (filter, wish) =>
       (await isThere()) ? listPages(db, filter, wish) : { rows: [], next: null, looked: null },
     find: async (id) => ((await isThere()) ? findInPages(db, id) : undefined),
+    scan: async (filter, visit) => !(await isThere()) || scanPages(db, filter, visit),
     // The database belongs to the gateway.
     async close() {},
   }

@@ -20,6 +20,7 @@ import {
   quantitiesOfRow,
   type RouteOrder,
 } from './row'
+import type { Facet, FacetValue, RequestSummary } from './summary'
 
 /** The name of a key by its id; null for an unknown one. */
 export type NameOf = (keyId: unknown) => string | null
@@ -64,6 +65,52 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     session: typeof session === 'string' ? sessionJson(session) : null,
     resting_keys: typeof resting === 'string' ? resting.split(',').map(Number) : [],
   }
+}
+
+/** Sums of requests; `nameOf` names keys, and facets that are not asked for are left out. */
+export function summaryJson(summary: RequestSummary, facets: readonly Facet[], nameOf: NameOf) {
+  const { requests, failed, failedBy, amountNano, firstBytes, durations, spans, spanMs } = summary
+  return {
+    requests,
+    failed,
+    failed_by: failedBy,
+    amount_usd: formatUsd(amountNano),
+    input_tokens: summary.inputTokens,
+    output_tokens: summary.outputTokens,
+    first_byte_p50_ms: firstBytes.percentile(0.5),
+    first_byte_p99_ms: firstBytes.percentile(0.99),
+    duration_p50_ms: durations.percentile(0.5),
+    duration_p99_ms: durations.percentile(0.99),
+    span_ms: spanMs,
+    spans: spans.map((span) => ({
+      since: isoTime(span.since),
+      requests: span.requests,
+      failed: span.failed,
+      amount_usd: formatUsd(span.amountNano),
+    })),
+    facets: Object.fromEntries(
+      facets.map((facet) => [
+        FACET_NAMES[facet],
+        summary.facets[facet].map((each) =>
+          facet === 'keyId' ? { ...each, value: nameOf(each.value) ?? each.value } : each,
+        ),
+      ]),
+    ) as Record<string, FacetValue[]>,
+    looked: summary.looked,
+    covered_since: summary.coveredSince === undefined ? null : isoTime(summary.coveredSince),
+  }
+}
+
+/** Facets as queries name them. */
+const FACET_NAMES: Record<Facet, string> = {
+  status: 'status',
+  error: 'error',
+  refusedBy: 'refused_by',
+  model: 'model',
+  keyId: 'key',
+  account: 'account',
+  upstream: 'upstream',
+  operation: 'operation',
 }
 
 /** The session that chose the key and the upstream of a request: by which header or field, and its hash. */

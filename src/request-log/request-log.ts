@@ -2,7 +2,7 @@
 // request never waits for any of it. The last rows may be lost in a power failure, and rows are dropped where the store
 // cannot keep up, so nothing here must be used for money.
 
-import { DatabaseUnavailable } from '../db/db'
+import { DatabaseUnavailable, type Value } from '../db/db'
 import type { Log } from '../lib/system'
 import type { BodyLog } from './bodies'
 import type { PageRequest, RequestFilter, RequestPage } from './filter'
@@ -14,6 +14,11 @@ export interface RequestReader {
   /** Rows that match, the newest first. */
   list(filter: RequestFilter, wish: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
+  /**
+   * Shows the values of rows in the order of the columns: all that match and others, the last that ended first, and a bounded number.
+   * Returns whether these are all.
+   */
+  scan(filter: RequestFilter, visit: (values: readonly Value[]) => void): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -107,6 +112,7 @@ export function openRequestLog(
     bodies,
     list: (filter, wish) => store.list(filter, wish),
     find: (id) => store.find(id),
+    scan: (filter, visit) => store.scan(filter, visit),
     recent: async (limit) => (await store.list({}, { limit })).rows,
     async trim(now) {
       unknownCallers.report(now)

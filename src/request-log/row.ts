@@ -423,7 +423,8 @@ export function loggedRequestOf(values: readonly Value[], codec: RowCodec): Logg
   return row
 }
 
-function decodedMessage(stored: string, id: string, codec: RowCodec): string | null {
+/** A message as it was before it was stored; null if its key is not configured any more. */
+export function decodedMessage(stored: string, id: string, codec: RowCodec): string | null {
   try {
     return codec.decode(stored, placeOfMessage(id))
   } catch (error) {

@@ -166,7 +166,7 @@ test('a viewer is offered nothing that changes anything', () =>
       'settings?part=backups',
     ]) {
       await open(address)
-      const buttons = await page.locator('main button').allTextContents()
+      const buttons = await page.locator('main button:not(.sort)').allTextContents()
       const tabs = ['Configuration', 'Backups', 'Retention', 'Audit trail']
       const harmless = [...tabs, 'Check again', 'Clear', 'Show more']
       expect(buttons.filter((text) => !harmless.includes(text))).toEqual([])

@@ -305,7 +305,11 @@ function reportsOf(
   time: { now: number; monotonic: number },
   events: string[],
 ): Reports {
-  const requestLog = { list: () => Promise.reject(new Error('not asked')), find: async () => undefined }
+  const requestLog = {
+    list: () => Promise.reject(new Error('not asked')),
+    find: async () => undefined,
+    scan: async () => true,
+  }
   return openReports(
     { databaseReplica },
     {

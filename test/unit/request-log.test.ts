@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec, createCodec, type RowCodec } from '../../src/db/encryption/codec'
 import { explanationOf, type FailedRow } from '../../src/request-log/explanation'
-import { matches } from '../../src/request-log/filter'
+import { conditionsOf, type RequestFilter } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
 import { COLUMNS, loggedRequestOf, type RequestLogRow, valuesOf } from '../../src/request-log/row'
@@ -200,8 +200,10 @@ describe('the request log', () => {
       refused_by: null,
     })
     expect(explanationOf(row as object as FailedRow)).toBeNull()
-    expect(matches({ model: older.model ?? '', status: 'failed' }, row)).toBe(true)
-    expect(matches({ refusedBy: 'vendor' }, row)).toBe(false)
+    const fits = (filter: RequestFilter) =>
+      conditionsOf(filter, clearCodec).every(({ isMet }) => isMet(values))
+    expect(fits({ model: older.model ?? '', status: 'failed' })).toBe(true)
+    expect(fits({ refusedBy: 'vendor' })).toBe(false)
   })
 
   test('lists the newest first across pages of any size, and no more than was asked for', async () => {

@@ -1,7 +1,7 @@
 // Requests and usage over the admin API. It must never write, nor show a body, except for the one operation that shows what
 // `log.bodies` has kept, and has in the audit trail who looked.
 
-import { Type } from '@sinclair/typebox'
+import { type Static, Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { cacheSavings, type SavedSums, savingsBy, sumSavings } from '../../billing/reports/cache-savings'
@@ -23,12 +23,19 @@ import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { metadataValue } from '../../request/metadata'
-import { REFUSERS } from '../../request-log/failure'
-import { isStatusWord, type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
-import { exportRequests, findRequest, listRequests } from '../../request-log/look-up'
+import { type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
+import {
+  choicesOfQuery,
+  defined,
+  filterOfQuery,
+  ownFilterQuery,
+  summarySchema,
+} from '../../request-log/filter-query'
+import { exportRequests, findRequest, listRequests, summariseRequests } from '../../request-log/look-up'
 import { recordedQuantities } from '../../request-log/recorded-quantities'
-import { detailsJson, type NameOf, requestJson } from '../../request-log/request-json'
+import { detailsJson, type NameOf, requestJson, summaryJson } from '../../request-log/request-json'
 import type { LoggedRequest } from '../../request-log/row'
+import { FACETS } from '../../request-log/summary'
 import { record } from '../audit-trail'
 import { csvResponse, requestCells, requestTitles } from '../csv'
 import {
@@ -53,21 +60,14 @@ const MOST_USAGE_ROWS = 20_000
 const filterQuery = {
   key: optionalText('Only those of this key, by name or id.'),
   account: optionalText('Only those of this account.'),
-  model: optionalText('Only those of this model, or asked for by this name of an alias or a route.'),
   upstream: optionalText('Only those of this upstream.'),
-  operation: optionalText('Only this operation, such as `chat`.'),
-  status: optionalText(
-    'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
-  ),
-  refused_by: Type.Optional(
-    OneOf(
-      [...REFUSERS],
-      'Only those that failed because of the caller, who left, the gateway or the vendor.',
-    ),
-  ),
+  ...ownFilterQuery,
   metadata: optionalText('Only those with this metadata, such as `team=search`.'),
 }
-type FilterQuery = { [Name in keyof (typeof filterQuery & typeof periodQuery)]?: string | undefined }
+const filterSchema = Type.Object({ ...filterQuery, ...periodQuery })
+type FilterQuery = {
+  [Name in keyof Static<typeof filterSchema>]?: Static<typeof filterSchema>[Name] | undefined
+}
 
 const METADATA_PAIR = new RegExp(`^(${METADATA_NAME})=(.+)$`, 's')
 
@@ -87,20 +87,17 @@ async function keyIdOf({ world }: OperationContext, text: string | undefined): P
 
 /** The filter of a query. Throws 400 for what is none. */
 async function filterOf(asked: OperationContext, query: FilterQuery): Promise<RequestFilter> {
-  const { key, status, metadata, account, model, upstream, operation, since, until } = query
-  const refusedBy = query.refused_by as RequestFilter['refusedBy']
-  if (status !== undefined && !isStatusWord(status))
-    throw invalidRequest(
-      'status',
-      "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
-    )
-  const keyId = await keyIdOf(asked, key)
-  const times = periodOfQuery({ since, until })
-  const said = metadata === undefined ? undefined : metadataOfQuery(metadata)
-  const filter = { keyId, status, metadata: said, account, model, upstream, operation, refusedBy, ...times }
-  return Object.fromEntries(
-    Object.entries(filter).filter(([, value]) => value !== undefined),
-  ) as RequestFilter
+  const { metadata, account, upstream, since, until } = query
+  const keys = choicesOfQuery(query.key, 'key')
+  const keyId = keys && (await Promise.all(keys.map((key) => keyIdOf(asked, key))))
+  return defined({
+    ...filterOfQuery(query),
+    keyId: keyId?.filter((id) => id !== undefined),
+    account: choicesOfQuery(account, 'account'),
+    upstream: choicesOfQuery(upstream, 'upstream'),
+    metadata: metadata === undefined ? undefined : metadataOfQuery(metadata),
+    ...periodOfQuery({ since, until }),
+  })
 }
 
 /** One value of metadata, in the form in which rows have it. */
@@ -153,6 +150,26 @@ const list = operation({
     const nameOf = await namesOf(asked, page.rows)
     const data = page.rows.map((row) => requestJson(row, nameOf))
     return { data, next: page.next, looked: page.looked }
+  },
+})
+
+const summary = operation({
+  id: 'summariseRequests',
+  endpoint: 'GET /requests/summary',
+  role: 'viewer',
+  summary: 'Requests in sum, over time and by the values of each filter. Default: of the last day',
+  query: Type.Object({ ...filterQuery, ...periodQuery }),
+  reply: summarySchema,
+  async run(asked, query) {
+    const now = asked.world.now()
+    const { db, requestLog: requests } = await asked.world.reportSource()
+    const { since = now - DAY_MS, until = now + 1, ...filter } = await filterOf(asked, query)
+    const found = await summariseRequests({ db, requests }, { since, until }, filter)
+    const names = await keyNames(
+      db,
+      found.facets.keyId.map(({ value }) => value),
+    )
+    return summaryJson(found, FACETS, (id) => names.get(String(id)) ?? null)
   },
 })
 
@@ -308,4 +325,4 @@ function savedJson({ savedNano, unknown }: SavedSums) {
   return { saved_usd: formatUsd(savedNano), saved_unknown: unknown }
 }
 
-export const requestOperations = [list, show, bodies, usage]
+export const requestOperations = [list, summary, show, bodies, usage]

@@ -77,7 +77,7 @@ function FilledTable<Row>(props: TableProps<Row>) {
             {shown.map((field) => (
               <Head field={field} order={order} key={field.column.title} />
             ))}
-            {folded.length > 0 && <th scope="col" class="unfold" aria-label={texts.furtherColumns} />}
+            {folded.length > 0 && <td class="unfold" />}
           </tr>
         </thead>
         <tbody>

@@ -33,7 +33,7 @@ export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld,
   db: Db
   readonly config: Pick<Config, 'server' | 'models' | 'receipts'>
   readonly catalogue: Catalogue
-  requestLog: Pick<RequestStore, 'list' | 'find'>
+  requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
   /** Null if results are not kept. */
   artifacts: Artifacts | null
   audioReader: Pick<AudioReader, 'read'>

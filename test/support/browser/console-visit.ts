@@ -66,8 +66,8 @@ const GO = `(hash) => new Promise((done) => {
 const SCREEN = 1280
 /** Widths of telephones, tablets and screens, and both sides of where the styles change, in pixels. */
 const WIDTHS = [400, 480, 600, 759, 760, 761, 900, 1024, 1280, 1440, 1920, 2560]
-const BEYOND = `Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
-  .map((each) => each.scrollWidth - each.clientWidth))`
+const BEYOND = `new Promise((done) => requestAnimationFrame(() => setTimeout(done))).then(() => Math.max(...[document.documentElement, ...(innerWidth < ${SCREEN} ? [] : document.querySelectorAll('.table-frame'))]
+  .map((each) => each.scrollWidth - each.clientWidth)))`
 
 /** The role of a visitor, the journey, and statuses of answers that it asks for. */
 export type Journey = [role: Role, journey: (visit: Visit) => Promise<void>, refused?: readonly number[]]

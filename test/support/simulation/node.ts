@@ -84,6 +84,7 @@ const requestLog: World['requestLog'] = {
   recent: async () => [],
   list: async () => ({ rows: [], next: null, looked: null }),
   find: async () => undefined,
+  scan: async () => true,
   lostRows: () => 0,
   trim: async () => {},
   flush: async () => {},

@@ -23,10 +23,12 @@ import type { Row } from '../../../db/db'
 import { isoTime } from '../../../db/iso-time'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
-import { isStatusWord, type RequestFilter, UnknownCursor } from '../../../request-log/filter'
-import { findRequest, listRequests } from '../../../request-log/look-up'
-import { parsedJson, usdOf } from '../../../request-log/request-json'
+import { type RequestFilter, UnknownCursor } from '../../../request-log/filter'
+import { filterOfQuery, ownFilterQuery, summarySchema } from '../../../request-log/filter-query'
+import { findRequest, listRequests, summariseRequests } from '../../../request-log/look-up'
+import { parsedJson, summaryJson, usdOf } from '../../../request-log/request-json'
 import type { LoggedRequest } from '../../../request-log/row'
+import type { Facet } from '../../../request-log/summary'
 import { listTasks, type TaskFilter } from '../../../tasks/find'
 import type { Task } from '../../../tasks/task'
 import { progressOf, taskStateOf } from '../../../tasks/task-json'
@@ -35,16 +37,21 @@ import { periodOfQuery } from '../../query-time'
 import { callerOperation } from '../operation'
 import { ownKey } from './own-key'
 
+const DAY_MS = 86_400_000
 const MAX_HOLDS = 200
 const ARTIFACT_ID = /^art_[0-9a-f]{32}$/
 const TASK_CURSOR = /^(\d{1,15})\.([^\0]{1,200})$/s
 
-/** A text to compare with. */
-const word = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 const optional = (description: string) => Type.Optional(Type.String({ description }))
 const PAGE_AFTER = 'The page after another one, by its `next`.'
 const pages = { limit: limitParameter(50, 200), after: optional(PAGE_AFTER) }
 const closed = { additionalProperties: false }
+const ownPeriod = {
+  since: optional('From this time in UTC, such as `2026-10-01`.'),
+  until: optional('Before this time.'),
+}
+/** Upstreams are the operator's own business. */
+const OWN_FACETS: readonly Facet[] = ['status', 'error', 'refusedBy', 'model', 'operation']
 
 /** A request. Upstreams, addresses and attempts are the operator's own business. */
 export const ownRequest = viewOf<LoggedRequest>()({
@@ -55,6 +62,10 @@ export const ownRequest = viewOf<LoggedRequest>()({
   stream: [Type.Boolean(), ({ stream }) => stream === 1],
   status: [count, ({ status }) => status as number],
   error_code: [maybeText, ({ error_code }) => error_code as string | null],
+  error_message: [maybeText, ({ error_message }) => error_message as string | null],
+  error_param: [maybeText, ({ error_param }) => error_param as string | null],
+  asked_model: [maybeText, ({ asked_model }) => asked_model as string | null],
+  refused_by: [maybeText, ({ refused_by }) => refused_by as string | null],
   first_byte_ms: [maybeCount, ({ first_byte_ms }) => first_byte_ms as number | null],
   duration_ms: [maybeCount, ({ duration_ms }) => duration_ms as number | null],
   input_tokens: [maybeCount, ({ input_tokens }) => input_tokens as number | null],
@@ -119,28 +130,36 @@ const requests = callerOperation(CursorPage(ownRequest.schema))({
   summary: 'Requests of this key, the last that ended first',
   query: Type.Object(
     {
-      status: optional(
-        'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',
-      ),
-      model: word('Only those of this model.'),
-      operation: word('Only this operation, such as `chat`.'),
-      since: optional('From this time in UTC, such as `2026-10-01`.'),
-      until: optional('Before this time.'),
+      ...ownFilterQuery,
+      ...ownPeriod,
       ...pages,
     },
     closed,
   ),
   async run({ world: { db, requestLog }, key }, { limit, after, since, until, ...words }) {
-    if (words.status !== undefined && !isStatusWord(words.status))
-      throw invalidRequest(
-        'status',
-        "Invalid 'status': expected a status such as 429, a class such as 5xx, or failed.",
-      )
-    const filter: RequestFilter = { ...words, ...periodOfQuery({ since, until }), keyId: key.id }
+    const filter: RequestFilter = {
+      ...filterOfQuery(words),
+      ...periodOfQuery({ since, until }),
+      keyId: key.id,
+    }
     const page = await listRequests({ db, requests: requestLog }, filter, { limit, after }).catch((error) => {
       throw error instanceof UnknownCursor ? unknownPage() : error
     })
     return { object: 'list', data: page.rows.map(ownRequest.show), next: page.next }
+  },
+})
+
+const summary = callerOperation(summarySchema)({
+  ...ownKey,
+  id: 'summariseOwnRequests',
+  endpoint: 'GET /v1/requests/summary',
+  summary: 'Requests of this key in sum, over time and by values. Default: of the last day',
+  query: Type.Object({ ...ownFilterQuery, ...ownPeriod }, closed),
+  async run({ world: { db, requestLog, now }, key }, { since: from, until: to, ...words }) {
+    const { since = now() - DAY_MS, until = now() + 1 } = periodOfQuery({ since: from, until: to })
+    const scope = { since, until, keyId: key.id }
+    const found = await summariseRequests({ db, requests: requestLog }, scope, filterOfQuery(words))
+    return summaryJson(found, OWN_FACETS, () => null)
   },
 })
 
@@ -228,7 +247,7 @@ const artifacts = callerOperation(CursorPage(ownArtifact.schema))({
   summary: 'Pictures, videos and sounds of this key that are kept, newest first',
   query: Type.Object(
     {
-      request: word('Only those of this request.'),
+      request: Type.Optional(Type.String({ maxLength: 256, description: 'Only those of this request.' })),
       ...pages,
       after: refusing(
         Type.Optional(Type.String({ pattern: ARTIFACT_ID.source, description: PAGE_AFTER })),
@@ -267,4 +286,4 @@ function unknownPage(): GatewayError {
   return invalidRequest('after', "Invalid 'after': no page has given it. Begin again without it.")
 }
 
-export const ownRecordOperations = [requests, request, tasks, holds, artifacts]
+export const ownRecordOperations = [requests, summary, request, tasks, holds, artifacts]

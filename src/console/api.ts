@@ -33,6 +33,7 @@ export const operations = {
   rollKey: 'POST /keys/{key}/roll',
   rollWebhookSecret: 'POST /keys/{key}/roll-webhook',
   listRequests: 'GET /requests',
+  summariseRequests: 'GET /requests/summary',
   getRequest: 'GET /requests/{id}',
   getRequestBodies: 'GET /requests/{id}/bodies',
   getUsage: 'GET /usage',

@@ -45,6 +45,8 @@ export const askUsage = (query: QueryValues, signal?: AbortSignal) =>
   get<Answer<'getUsage'> & { rows: OwnUsageRow[] }>('v1/usage', query, signal)
 export const askRequests = (query: QueryValues, signal?: AbortSignal) =>
   get<Answer<'listOwnRequests'>>('v1/requests', query, signal)
+export const askRequestSums = (query: QueryValues, signal?: AbortSignal) =>
+  get<Answer<'summariseOwnRequests'>>('v1/requests/summary', query, signal)
 export const askRequest = (id: string, signal?: AbortSignal) =>
   get<OwnRequestDetails>(`v1/requests/${encodeURIComponent(id)}`, {}, signal)
 export const askTasks = (query: QueryValues, signal?: AbortSignal) =>

@@ -7,6 +7,7 @@ import { accounts } from './texts/accounts'
 import { activity } from './texts/activity'
 import { allow } from './texts/allow'
 import { connect } from './texts/connect'
+import { explore } from './texts/explore'
 import { home } from './texts/home'
 import { keys } from './texts/keys'
 import { models } from './texts/models'
@@ -169,6 +170,7 @@ export const texts = {
   overview,
   accounts,
   keys,
+  explore,
   requests,
   usage,
   tasks,

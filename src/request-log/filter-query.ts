@@ -13,12 +13,12 @@ const several = (description: string) =>
   Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: 2_048,
+      maxLength: 256,
       description: `${description} Several are separated by commas.`,
     }),
   )
 
-/** What the holder of a key can ask of requests. */
+/** Filters of the holder of a key. */
 export const ownFilterQuery = {
   status: several(
     'A status such as `429`, a class such as `5xx`, or `failed`: those from 400 on, and streams that broke after 200.',

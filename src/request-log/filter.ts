@@ -5,22 +5,22 @@ import type { RowCodec } from '../db/encryption/codec'
 import { COLUMNS, decodedMessage, endedInError, type LoggedRequest } from './row'
 
 /** One value, or several of which one must be met. */
-export type Choice = string | readonly string[]
+export type AnyOf = string | readonly string[]
 
 /** Conditions that rows must meet, all of them. */
 export interface RequestFilter {
-  keyId?: Choice
-  account?: Choice
+  keyId?: AnyOf
+  account?: AnyOf
   /** The id of the model that answered, or the name that the caller asked for. */
-  model?: Choice
-  upstream?: Choice
-  operation?: Choice
-  refusedBy?: Choice
+  model?: AnyOf
+  upstream?: AnyOf
+  operation?: AnyOf
+  refusedBy?: AnyOf
   metadata?: Metadata
   /** A status of HTTP such as `404`, a class such as `4xx`, or `failed`: see endedInError. */
-  status?: Choice
+  status?: AnyOf
   /** The code of an error. */
-  error?: Choice
+  error?: AnyOf
   /** Words in any case that stand in the id, the account, the model, the name that was asked for, the error or its message. */
   text?: string
   /** Took longer, in milliseconds. */
@@ -83,39 +83,48 @@ export function isStatusWord(word: string): boolean {
   return word === FAILED || /^[1-9](xx|\d\d)$/.test(word)
 }
 
-export function choicesOf(choice: Choice): readonly string[] {
+export function choicesOf(choice: AnyOf): readonly string[] {
   return typeof choice === 'string' ? [choice] : choice
 }
 
 /** A part of a filter. */
-export interface Condition {
+export interface RowCondition {
   /** The member of the filter. */
   name: keyof RequestFilter
   /** Whether the values of a row, in the order of the columns, meet it. */
   isMet(values: readonly Value[]): boolean
 }
 
-export function placeOf(column: (typeof COLUMNS)[number][0]): number {
+export function columnPlace(column: (typeof COLUMNS)[number][0]): number {
   return COLUMNS.findIndex(([name]) => name === column)
 }
 
-const [ID, AT, STATUS, ERROR] = [placeOf('id'), placeOf('at'), placeOf('status'), placeOf('error_code')]
-const [DURATION, AMOUNT, METADATA] = [placeOf('duration_ms'), placeOf('amount'), placeOf('metadata')]
-const MESSAGE = placeOf('error_message')
+const [ID, AT, STATUS, ERROR] = [
+  columnPlace('id'),
+  columnPlace('at'),
+  columnPlace('status'),
+  columnPlace('error_code'),
+]
+const [DURATION, AMOUNT, METADATA] = [
+  columnPlace('duration_ms'),
+  columnPlace('amount'),
+  columnPlace('metadata'),
+]
+const MESSAGE = columnPlace('error_message')
 /** Columns that are looked through for words, apart from the message: those that the holder of a key sees. */
-const SEARCHED = (['id', 'account', 'model', 'asked_model', 'error_code'] as const).map(placeOf)
+const SEARCHED = (['id', 'account', 'model', 'asked_model', 'error_code'] as const).map(columnPlace)
 
 /** The conditions of a filter, the quick ones first. */
-export function conditionsOf(filter: RequestFilter, codec: RowCodec): Condition[] {
+export function rowConditionsOf(filter: RequestFilter, codec: RowCodec): RowCondition[] {
   const { metadata, status, error, text, slowerMs, aboveNano, since, until } = filter
-  const found: Condition[] = []
-  const add = (name: keyof RequestFilter, isMet: Condition['isMet']) => found.push({ name, isMet })
+  const found: RowCondition[] = []
+  const add = (name: keyof RequestFilter, isMet: RowCondition['isMet']) => found.push({ name, isMet })
   if (since !== undefined) add('since', (values) => Number(values[AT]) >= since)
   if (until !== undefined) add('until', (values) => Number(values[AT]) < until)
   for (const [name, columns] of EQUAL_COLUMNS) {
     const choice = filter[name]
     if (choice === undefined) continue
-    const [wanted, places] = [choicesOf(choice), columns.map(placeOf)]
+    const [wanted, places] = [choicesOf(choice), columns.map(columnPlace)]
     add(name, (values) => places.some((place) => wanted.includes(values[place] as string)))
   }
   if (status !== undefined) {
@@ -135,7 +144,7 @@ export function conditionsOf(filter: RequestFilter, codec: RowCodec): Condition[
   return found
 }
 
-function hasWords(text: string, codec: RowCodec): Condition['isMet'] {
+function hasWords(text: string, codec: RowCodec): RowCondition['isMet'] {
   const has = (value: Value | undefined) => typeof value === 'string' && value.toLowerCase().includes(text)
   return (values) => {
     if (SEARCHED.some((place) => has(values[place]))) return true

@@ -146,7 +146,7 @@ class Costs {
     })
   }
 
-  /** What was paid for requests by their ids, where it was. */
+  /** Later payments for requests, by their ids. */
   async of(requests: readonly Unpaid[]): Promise<Map<string, Cost>> {
     const found = new Map<string, Cost>()
     for (const [operation, group] of Map.groupBy(requests, (request) => request.operation)) {

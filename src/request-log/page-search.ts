@@ -4,12 +4,12 @@
 import type { Db, Row, Statement, Value } from '../db/db'
 import {
   choicesOf,
-  conditionsOf,
   EQUAL_COLUMNS,
   type Metadata,
   type PageRequest,
   type RequestFilter,
   type RequestPage,
+  rowConditionsOf,
   timeOfId,
   UnknownCursor,
 } from './filter'
@@ -50,7 +50,7 @@ export async function listPages(
 ): Promise<RequestPage> {
   const end = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after)
   if (!Number.isSafeInteger(end)) throw new UnknownCursor()
-  const conditions = conditionsOf(filter, db.codec)
+  const conditions = rowConditionsOf(filter, db.codec)
   const isWanted = (values: readonly Value[]) => conditions.every(({ isMet }) => isMet(values))
   const found: LoggedRequest[] = []
   let first: number | undefined

@@ -22,6 +22,14 @@ export interface RequestReader {
   close(): Promise<void>
 }
 
+function readerOf(store: RequestReader): Pick<RequestReader, 'list' | 'find' | 'scan'> {
+  return {
+    list: (filter, wish) => store.list(filter, wish),
+    find: (id) => store.find(id),
+    scan: (filter, visit) => store.scan(filter, visit),
+  }
+}
+
 /** A place that keeps rows. */
 export interface RequestStore extends RequestReader {
   /** Stores rows, in order. Rejects with DatabaseUnavailable if it cannot do so now. */
@@ -110,9 +118,7 @@ export function openRequestLog(
       else timer ??= setTimeout(flush, FLUSH_MS)
     },
     bodies,
-    list: (filter, wish) => store.list(filter, wish),
-    find: (id) => store.find(id),
-    scan: (filter, visit) => store.scan(filter, visit),
+    ...readerOf(store),
     recent: async (limit) => (await store.list({}, { limit })).rows,
     async trim(now) {
       unknownCallers.report(now)

@@ -6,10 +6,10 @@ import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { REFUSERS } from './failure'
 import { DurationCounts } from './figures'
-import { conditionsOf, placeOf, type RequestFilter, statusWords } from './filter'
+import { columnPlace, type RequestFilter, rowConditionsOf, statusWords } from './filter'
 import { endedInError } from './row'
 
-/** What rows are counted by. */
+/** Filters whose values are counted. */
 export const FACETS = [
   'status',
   'error',
@@ -28,23 +28,23 @@ export interface FacetValue {
   failed: number
 }
 
-export interface Sums {
+export interface RequestSums {
   requests: number
   /** Those that ended in an error. */
   failed: number
   amountNano: number
 }
 
-export interface RequestSummary extends Sums {
+export interface RequestSummary extends RequestSums {
   /** Failed ones by who refused; rows of older gateways do not say it. */
   failedBy: Record<(typeof REFUSERS)[number], number>
   inputTokens: number
   outputTokens: number
-  /** Of those that were answered. */
+  /** Times of requests that were answered. */
   firstBytes: DurationCounts
   durations: DurationCounts
-  /** Sums by the beginning of a span of time, in its order. */
-  spans: (Sums & { since: number })[]
+  /** RequestSums by the beginning of a span of time, in its order. */
+  spans: (RequestSums & { since: number })[]
   spanMs: number
   facets: Record<Facet, FacetValue[]>
   /** Matching requests whose price is not in their row, such as tasks. */
@@ -77,17 +77,25 @@ const SPANS_MS = [
 /** Spans of a period, at most. */
 const MOST_SPANS = 60
 
-const [ID, AT, OPERATION] = [placeOf('id'), placeOf('at'), placeOf('operation')]
-const [STATUS, ERROR, REFUSED_BY] = [placeOf('status'), placeOf('error_code'), placeOf('refused_by')]
-const [INPUT, OUTPUT, AMOUNT] = [placeOf('input_tokens'), placeOf('output_tokens'), placeOf('amount')]
-const [FIRST_BYTE, DURATION] = [placeOf('first_byte_ms'), placeOf('duration_ms')]
+const [ID, AT, OPERATION] = [columnPlace('id'), columnPlace('at'), columnPlace('operation')]
+const [STATUS, ERROR, REFUSED_BY] = [
+  columnPlace('status'),
+  columnPlace('error_code'),
+  columnPlace('refused_by'),
+]
+const [INPUT, OUTPUT, AMOUNT] = [
+  columnPlace('input_tokens'),
+  columnPlace('output_tokens'),
+  columnPlace('amount'),
+]
+const [FIRST_BYTE, DURATION] = [columnPlace('first_byte_ms'), columnPlace('duration_ms')]
 const PLACES: Record<Exclude<Facet, 'status'>, readonly number[]> = {
   error: [ERROR],
   refusedBy: [REFUSED_BY],
-  model: [placeOf('model'), placeOf('asked_model')],
-  keyId: [placeOf('key_id')],
-  account: [placeOf('account')],
-  upstream: [placeOf('upstream')],
+  model: [columnPlace('model'), columnPlace('asked_model')],
+  keyId: [columnPlace('key_id')],
+  account: [columnPlace('account')],
+  upstream: [columnPlace('upstream')],
   operation: [OPERATION],
 }
 
@@ -95,7 +103,7 @@ const PLACES: Record<Exclude<Facet, 'status'>, readonly number[]> = {
 export class Summing {
   private readonly conditions
   private readonly counts = new Map(FACETS.map((facet) => [facet, new Map<string, FacetValue>()]))
-  private readonly spans: (Sums & { since: number })[]
+  private readonly spans: (RequestSums & { since: number })[]
   private readonly spanMs: number
   private readonly sums: Omit<RequestSummary, 'spans' | 'spanMs' | 'facets' | 'coveredSince'> = {
     ...noSums(),
@@ -111,7 +119,7 @@ export class Summing {
 
   constructor(filter: RequestFilter & { since: number; until: number }, codec: RowCodec) {
     const { since, until } = filter
-    this.conditions = conditionsOf(filter, codec)
+    this.conditions = rowConditionsOf(filter, codec)
     const length = until - since
     this.spanMs = SPANS_MS.find((span) => length / span <= MOST_SPANS) ?? 30 * DAY
     const first = since - (since % this.spanMs)
@@ -162,12 +170,9 @@ export class Summing {
   private addToSums(values: readonly Value[], isFailed: boolean): void {
     const { sums } = this
     const [at, amount] = [Number(values[AT]), values[AMOUNT] ?? null]
-    for (const each of [sums, this.spanAt(at)]) {
-      if (!each) continue
-      each.requests++
-      if (isFailed) each.failed++
-      each.amountNano += Number(amount ?? 0)
-    }
+    addOne(sums, isFailed, Number(amount ?? 0))
+    const span = this.spanAt(at)
+    if (span) addOne(span, isFailed, Number(amount ?? 0))
     sums.inputTokens += Number(values[INPUT] ?? 0)
     sums.outputTokens += Number(values[OUTPUT] ?? 0)
     if (isFailed) {
@@ -193,12 +198,18 @@ export class Summing {
       }
   }
 
-  private spanAt(at: number): (Sums & { since: number }) | undefined {
+  private spanAt(at: number): (RequestSums & { since: number }) | undefined {
     return this.spans[Math.floor((at - (this.spans[0]?.since ?? 0)) / this.spanMs)]
   }
 }
 
-function noSums(): Sums {
+function addOne(sums: RequestSums, isFailed: boolean, amountNano: number): void {
+  sums.requests++
+  if (isFailed) sums.failed++
+  sums.amountNano += amountNano
+}
+
+function noSums(): RequestSums {
   return { requests: 0, failed: 0, amountNano: 0 }
 }
 

@@ -204,7 +204,7 @@ test('the reason of a failed request is two clicks away, and requests are found 
   const id = refused.headers.get('x-request-id') as string
   await gateway.server.world.requestLog.flush()
   await visit.open('requests?model=house')
-  await visit.page.getByLabel('Refused by').selectOption('gateway')
+  await visit.page.getByRole('group', { name: 'Refused by' }).getByLabel('the gateway').check()
   await visit.page.getByRole('table', { name: 'Requests' }).getByRole('link').first().click()
   const panel = visit.page.locator('.panel')
   await panel.getByText('The gateway refused the request with 400 (invalid_type)').waitFor()

@@ -158,7 +158,11 @@ test('D10: at 768 and 1024 pixels no list scrolls sideways: columns give way, an
       const beyond = await visit.page.evaluate(
         `[...document.querySelectorAll('html, .table-frame')].map((each) => each.scrollWidth - each.clientWidth)`,
       )
-      expect({ page, width, beyond: Math.max(0, ...(beyond as number[])) }).toEqual({ page, width, beyond: 0 })
+      expect({ page, width, beyond: Math.max(0, ...(beyond as number[])) }).toEqual({
+        page,
+        width,
+        beyond: 0,
+      })
     }
     expect(visit.faults).toEqual([])
     await visit.page.context().close()

@@ -154,7 +154,7 @@ test('metadata leads to its requests, which are a file too', async () => {
   await page.getByRole('link', { name: 'search', exact: true }).click()
   await settled()
   expect(page.url()).toContain('metadata=team%3Dsearch')
-  expect(await page.getByLabel('Metadata').inputValue()).toBe('team=search')
+  await page.getByRole('button', { name: 'Metadata: team=search' }).waitFor()
   await waitFor(async () => (await page.locator('main tbody tr').count()) === 1)
   const download = page.waitForEvent('download')
   await page.getByRole('link', { name: 'CSV' }).click()

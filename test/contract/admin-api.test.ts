@@ -240,6 +240,11 @@ const journey: Step[] = [
   },
   { id: 'listRequests', path: '/requests?status=failed' },
   {
+    id: 'summariseRequests',
+    path: '/requests/summary?status=2xx,failed',
+    answers: { covered_since: null, facets: { account: [{ value: 'alice' }] } },
+  },
+  {
     id: 'getRequest',
     path: ({ request }) => `/requests/${request}`,
     answers: ({ request }) => ({ id: request, charges: [{ account: 'alice', model: 'test-chat' }] }),

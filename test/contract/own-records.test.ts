@@ -112,6 +112,56 @@ for (const [database, gateway] of gateways) {
       expect((await ask(gateway, `/v1/requests/${id}`, own.secret)).status).toBe(404)
   })
 
+  test(`a key sums its own requests, and can ask nothing of others or of the operator (${database})`, async () => {
+    const own = await gateway.makeKey('sums', '5')
+    const other = await gateway.makeKey('sums', '5')
+    const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` })
+    for (const model of ['test-chat', 'test-chat', 'test-chat', 'none'])
+      await (await gateway.chat({ model }, bearer(own.secret))).text()
+    await (await gateway.chat({}, bearer(other.secret))).text()
+    await gateway.server.world.requestLog.flush()
+    const sums = await ask(gateway, '/v1/requests/summary', own.secret)
+    expect(sums.body).toMatchObject({
+      requests: 4,
+      failed: 1,
+      failed_by: { caller: 0, gateway: 1, vendor: 0 },
+      amount_usd: '0.000126',
+      covered_since: null,
+    })
+    const models = [
+      { value: 'test-chat', requests: 3, failed: 0 },
+      { value: 'none', requests: 1, failed: 1 },
+    ]
+    expect(sums.body.facets.model).toEqual(models)
+    expect(Object.keys(sums.body.facets)).toEqual(['status', 'error', 'refused_by', 'model', 'operation'])
+    const chosen = await ask(gateway, '/v1/requests/summary?model=none&text=NONE', own.secret)
+    expect(chosen.body).toMatchObject({
+      requests: 1,
+      failed: 1,
+      facets: { operation: [{ value: 'chat', requests: 1 }] },
+    })
+    const several = await ask(gateway, '/v1/requests?model=none,test-chat&error=model_not_found', own.secret)
+    expect(several.body.data).toMatchObject([
+      {
+        status: 400,
+        error_code: 'model_not_found',
+        asked_model: 'none',
+        refused_by: 'gateway',
+        error_param: 'model',
+      },
+    ])
+    // Nothing of another key or of the operator can be asked about.
+    for (const foreign of ['key=x', 'account=sums', 'upstream=openai', 'metadata=a=b', 'keyId=x'])
+      expect((await ask(gateway, `/v1/requests/summary?${foreign}`, own.secret)).status).toBe(400)
+    for (const text of ['openai', other.id]) {
+      const none = await ask(gateway, `/v1/requests/summary?text=${text}`, own.secret)
+      expect({ text, requests: none.body.requests }).toEqual({ text, requests: 0 })
+    }
+    expect((await ask(gateway, '/v1/requests/summary', other.secret)).body.requests).toBe(1)
+    for (const wrong of ['above_usd=x', 'status=x', 'refused_by=x', 'slower_ms=-1', 'since=x'])
+      expect((await ask(gateway, `/v1/requests/summary?${wrong}`, own.secret)).status).toBe(400)
+  })
+
   test(`a key lists its own tasks and what is held for it (${database})`, async () => {
     const own = await gateway.makeKey('makers', '5')
     const other = await gateway.makeKey('makers', '5')

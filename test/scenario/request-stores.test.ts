@@ -6,11 +6,18 @@ import type { Db } from '../../src/db/db'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec } from '../../src/db/encryption/codec'
 import { REFUSERS } from '../../src/request-log/failure'
-import { conditionsOf, type RequestFilter, UnknownCursor } from '../../src/request-log/filter'
+import { type RequestFilter, rowConditionsOf, UnknownCursor } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openPartitions } from '../../src/request-log/partitions'
 import { openRequestLog, type RequestStore } from '../../src/request-log/request-log'
-import { type LoggedRequest, newLogRow, type RequestLogRow, valuesOf } from '../../src/request-log/row'
+import {
+  endedInError,
+  type LoggedRequest,
+  newLogRow,
+  type RequestLogRow,
+  valuesOf,
+} from '../../src/request-log/row'
+import { Summing } from '../../src/request-log/summary'
 import { openAddress, postgresUrl } from '../support/databases/databases'
 import { createRandom } from '../support/random'
 import { rejection } from '../support/rejection'
@@ -99,7 +106,7 @@ describe.each(Object.keys(openers))('%s', (name) => {
     for (const filter of filters) {
       const wanted = rows
         .filter((row) =>
-          conditionsOf(filter, clearCodec).every(({ isMet }) => isMet(valuesOf(row, clearCodec))),
+          rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(valuesOf(row, clearCodec))),
         )
         .map(({ id }) => id)
       for (const limit of [1_000, 50, 7]) {
@@ -174,6 +181,59 @@ test('PostgreSQL has a partition for each day, and drops whole days', async () =
     expect(plan).not.toContain('->  Sort')
   }
   await db.close()
+})
+
+describe.each(Object.keys(openers))('sums (%s)', (name) => {
+  test('are those of the rows that match, in all, over time, and by the values of each filter under all others', async () => {
+    const store = await (openers[name] as () => Promise<RequestStore>)()
+    for (let from = 0; from < rows.length; from += 37) await store.insert(rows.slice(from, from + 37))
+    const period = { since: START, until: START + 3 * DAY_MS }
+    const meets = (filter: RequestFilter, row: RequestLogRow) =>
+      rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(valuesOf(row, clearCodec)))
+    for (const filter of filters.filter(({ since, until }) => since === undefined && until === undefined)) {
+      const summing = new Summing({ ...filter, ...period }, clearCodec)
+      const isWhole = await store.scan(period, summing.add)
+      const sums = summing.summary(isWhole)
+      const wanted = rows.filter((row) => meets(filter, row))
+      const failed = wanted.filter(({ status, errorCode }) => endedInError(status, errorCode))
+      expect({ filter, ...sums }).toMatchObject({
+        filter,
+        requests: wanted.length,
+        failed: failed.length,
+        amountNano: wanted.reduce((sum, { amountNano }) => sum + (amountNano ?? 0), 0),
+        looked: rows.length,
+        coveredSince: undefined,
+      })
+      for (const refuser of REFUSERS)
+        expect(sums.failedBy[refuser]).toBe(failed.filter(({ refusedBy }) => refusedBy === refuser).length)
+      expect(sums.spans.reduce((sum, span) => sum + span.requests, 0)).toBe(wanted.length)
+      for (const span of sums.spans) {
+        const inside = wanted.filter(({ at }) => at >= span.since && at < span.since + sums.spanMs)
+        expect(span.requests).toBe(inside.length)
+      }
+      for (const facet of ['account', 'operation', 'upstream'] as const) {
+        const { [facet]: _own, ...others } = filter
+        const counts = Map.groupBy(
+          rows.filter((row) => meets(others, row)),
+          (row) => row[facet],
+        )
+        counts.delete(null)
+        expect({
+          filter,
+          facet,
+          values: new Map(sums.facets[facet].map((each) => [each.value, each.requests])),
+        }).toEqual({
+          filter,
+          facet,
+          values: new Map([...counts].map(([value, own]) => [String(value), own.length])),
+        })
+      }
+    }
+    const one = new Summing({ ...period }, clearCodec)
+    expect(await store.scan({ ...period, keyId: 'nobody' }, one.add)).toBe(true)
+    expect(one.summary(true).looked).toBe(0)
+    await store.close()
+  })
 })
 
 test('pages of nodes that are stored in another order than they ended in are all listed', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openSqlite } from '../../src/db/drivers/sqlite'
 import { clearCodec, createCodec, type RowCodec } from '../../src/db/encryption/codec'
 import { explanationOf, type FailedRow } from '../../src/request-log/explanation'
-import { conditionsOf, type RequestFilter } from '../../src/request-log/filter'
+import { type RequestFilter, rowConditionsOf } from '../../src/request-log/filter'
 import { openPageFile } from '../../src/request-log/page-file'
 import { openRequestLog, type RequestLog } from '../../src/request-log/request-log'
 import { COLUMNS, loggedRequestOf, type RequestLogRow, valuesOf } from '../../src/request-log/row'
@@ -201,7 +201,7 @@ describe('the request log', () => {
     })
     expect(explanationOf(row as object as FailedRow)).toBeNull()
     const fits = (filter: RequestFilter) =>
-      conditionsOf(filter, clearCodec).every(({ isMet }) => isMet(values))
+      rowConditionsOf(filter, clearCodec).every(({ isMet }) => isMet(values))
     expect(fits({ model: older.model ?? '', status: 'failed' })).toBe(true)
     expect(fits({ refusedBy: 'vendor' })).toBe(false)
   })

@@ -2,9 +2,11 @@
 
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { urlOf } from '../api'
+import { Explore, filtersOf } from '../explore/explore'
 import {
   askArtifacts,
   askRequest,
+  askRequestSums,
   askRequests,
   askTask,
   askTasks,
@@ -15,7 +17,6 @@ import {
 } from '../key-api'
 import { useLive } from '../live'
 import { Code } from '../parts/code'
-import { type Filter, FilterBar } from '../parts/filter-bar'
 import { Empty, Loaded } from '../parts/loaded'
 import { Money } from '../parts/money'
 import { Paged, PagedTable, usePages } from '../parts/paged'
@@ -26,7 +27,7 @@ import type { Column } from '../parts/table'
 import { Duration, LogTime, Time } from '../parts/time'
 import { tokensText } from '../parts/tokens'
 import { useQuery } from '../query'
-import { keyTexts } from '../texts'
+import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.activity
 const LIMIT = 50
@@ -40,17 +41,7 @@ const LISTS = {
   results: { title: words.results, List: KeptResults },
 } as const
 
-const filters: readonly Filter[] = [
-  { name: 'model', title: words.model },
-  {
-    name: 'status',
-    title: words.statusFilter,
-    options: [
-      ['2xx', words.fine],
-      ['failed', words.failed],
-    ],
-  },
-]
+const FACETS = ['status', 'error', 'refused_by', 'model', 'operation'] as const
 
 export default function Activity() {
   const { id, query } = address.value
@@ -90,7 +81,7 @@ const requestColumns: readonly Column<OwnRequest>[] = [
     ),
   },
   { title: words.operation, cell: ({ operation }) => operation },
-  { title: words.model, cell: ({ model }) => model ?? words.none },
+  { title: words.model, cell: ({ model, asked_model: asked }) => model ?? asked ?? words.none },
   { title: words.tokens, isNumber: true, cell: tokensOf },
   { title: words.duration, isNumber: true, cell: ({ duration_ms }) => <Duration ms={duration_ms} /> },
   {
@@ -106,10 +97,9 @@ function tokensOf({ input_tokens, output_tokens }: OwnRequest): string {
 }
 
 function Requests({ openId }: { openId: string | null }) {
-  const { query } = address.value
-  const { model, status } = query
-  const asked = { model, status, ...periodQuery() }
+  const asked = { ...filtersOf(), ...periodQuery() }
   const news = useLive('request')
+  const sums = useQuery(['own request sums', asked], (signal) => askRequestSums(asked, signal), news)
   const pages = usePages(
     ['own requests', asked],
     (after, signal) => askRequests({ ...asked, after, limit: LIMIT }, signal),
@@ -117,20 +107,21 @@ function Requests({ openId }: { openId: string | null }) {
   )
   return (
     <>
-      <FilterBar filters={filters} />
-      <PagedTable
-        label={words.requests}
-        pages={pages}
-        columns={requestColumns}
-        keyOf={({ id }) => id}
-        hrefOf={({ id }) => hrefOfRow(id)}
-        openKey={openId}
-        empty={
-          <>
-            {words.noRequests} <a href={hrefOf('playground')}>{keyTexts.playground.title}</a>
-          </>
-        }
-      />
+      <Explore sums={sums} facets={FACETS}>
+        <PagedTable
+          label={words.requests}
+          pages={pages}
+          columns={requestColumns}
+          keyOf={({ id }) => id}
+          hrefOf={({ id }) => hrefOfRow(id)}
+          openKey={openId}
+          empty={
+            <>
+              {words.noRequests} <a href={hrefOf('playground')}>{keyTexts.playground.title}</a>
+            </>
+          }
+        />
+      </Explore>
       {openId !== null && <RequestPanel id={openId} key={openId} />}
     </>
   )
@@ -153,6 +144,13 @@ function RequestDetails({ details: { id, request, charges, task } }: { details: 
           facts={[
             [words.status, <HttpStatus key="status" status={request.status} error={request.error_code} />],
             request.error_code !== null && [words.error, request.error_code],
+            request.error_message !== null && [words.reason, request.error_message],
+            request.error_param !== null && [words.field, <code key="field">{request.error_param}</code>],
+            request.refused_by !== null && [
+              words.refusedBy,
+              texts.requests.refusers[request.refused_by] ?? request.refused_by,
+            ],
+            request.asked_model !== null && [words.askedModel, request.asked_model],
             [words.time, <LogTime key="time" at={request.at} />],
             [words.operation, request.operation],
             [words.model, request.model],

@@ -3,9 +3,9 @@
 
 import { address, hrefOf, hrefOfRow, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, hasRole, type PageOf, type Reply, type RowOf, urlOf } from '../api'
+import { Explore, filtersOf } from '../explore/explore'
 import { useLive } from '../live'
 import { Charge, type ChargeJson } from '../parts/charge'
-import { FilterBar } from '../parts/filter-bar'
 import { Copy, Danger } from '../parts/form'
 import { KeptBodies } from '../parts/kept-bodies'
 import { Loaded } from '../parts/loaded'
@@ -52,26 +52,7 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   metadata: Record<string, string> | null
 }
 
-const filters = [
-  { name: 'model', title: words.model },
-  { name: 'key', title: words.key },
-  { name: 'account', title: words.account },
-  { name: 'upstream', title: words.upstream },
-  { name: 'operation', title: words.operation, options: Object.entries(texts.operations) },
-  {
-    name: 'status',
-    title: words.status,
-    options: [
-      ['failed', words.failed],
-      ['2xx', '2xx'],
-      ['4xx', '4xx'],
-      ['429', '429'],
-      ['5xx', '5xx'],
-    ] as const,
-  },
-  { name: 'refused_by', title: words.refusedBy, options: Object.entries(words.refusers) },
-  { name: 'metadata', title: words.metadata, example: words.metadataExample },
-]
+const FACETS = ['status', 'error', 'refused_by', 'model', 'key', 'account', 'upstream', 'operation'] as const
 
 const columns: readonly Column<LoggedRequest>[] = [
   { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
@@ -114,12 +95,16 @@ export default function Requests() {
   const { id, query } = address.value
   const isLive = query.live === 'on' && period.value.until === null
   const news = useLive('request', isLive)
-  const filter = Object.fromEntries(filters.map(({ name }) => [name, query[name]]))
-  const asked = { ...filter, ...periodQuery() }
+  const asked = { ...filtersOf(), ...periodQuery() }
+  const sums = useQuery(
+    ['request sums', asked],
+    (signal) => call('summariseRequests', { query: asked as object, signal }),
+    news,
+  )
   const pages = usePages(
     ['requests', asked],
     (after, signal) =>
-      call('listRequests', { query: { ...asked, after, limit: 50 }, signal }) as Promise<
+      call('listRequests', { query: { ...(asked as object), after, limit: 50 }, signal }) as Promise<
         PageOf<LoggedRequest>
       >,
     news,
@@ -127,23 +112,38 @@ export default function Requests() {
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
-      <FilterBar filters={filters}>
-        <button type="button" aria-pressed={isLive} onClick={() => setQuery({ live: isLive ? null : 'on' })}>
-          {isLive ? words.liveOn : words.liveOff}
-        </button>
-        <a class="button" href={fileAddress('listRequests', { query: { ...asked, format: 'csv' } })} download>
-          CSV
-        </a>
-      </FilterBar>
-      <PagedTable
-        label={words.title}
-        pages={pages}
-        columns={columns}
-        keyOf={(row) => row.id}
-        hrefOf={(row) => hrefOfRow(row.id)}
-        openKey={id}
-        empty={words.empty}
-      />
+      <Explore
+        sums={sums}
+        facets={FACETS}
+        actions={
+          <>
+            <button
+              type="button"
+              aria-pressed={isLive}
+              onClick={() => setQuery({ live: isLive ? null : 'on' })}
+            >
+              {isLive ? words.liveOn : words.liveOff}
+            </button>
+            <a
+              class="button"
+              href={fileAddress('listRequests', { query: { ...(asked as object), format: 'csv' } })}
+              download
+            >
+              CSV
+            </a>
+          </>
+        }
+      >
+        <PagedTable
+          label={words.title}
+          pages={pages}
+          columns={columns}
+          keyOf={(row) => row.id}
+          hrefOf={(row) => hrefOfRow(row.id)}
+          openKey={id}
+          empty={words.empty}
+        />
+      </Explore>
       {id !== null && <RequestPanel key={id} id={id} />}
     </>
   )

@@ -5,7 +5,6 @@
 import { type ComponentChildren, cloneElement, isValidElement, type VNode } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { address, setQuery } from '../address'
-import { texts } from '../texts'
 import {
   type Column,
   givingWay,
@@ -15,12 +14,13 @@ import {
   type SortValue,
   sorted,
   sortValueOf,
-} from './columns'
+} from '../columns'
+import { texts } from '../texts'
 import { Icon } from './icon'
 import { Empty } from './loaded'
 import { fineDigitsOf, Money } from './money'
 
-export type { Column } from './columns'
+export type { Column } from '../columns'
 
 export interface TableProps<Row> {
   /** The name of the list, for screen readers. */
@@ -107,7 +107,7 @@ interface Field<Row> {
   column: Column<Row>
   place: number
   cells: readonly ComponentChildren[]
-  /** What it sorts by; undefined where it cannot. */
+  /** Values to sort by; undefined where it cannot. */
   values: readonly SortValue[] | undefined
 }
 
@@ -206,7 +206,7 @@ function Cell<Row>({ field: { column }, children }: { field: Field<Row>; childre
   )
 }
 
-/** What a column sorts by, a value for each row; undefined where it cannot. */
+/** The values of a column to sort by, one for each row; undefined where it cannot. */
 function valuesOf<Row>(column: Column<Row>, rows: readonly Row[]): SortValue[] | undefined {
   const values = rows.map((row) =>
     column.sort ? column.sort(row) : sortValueOf(column.cell(row), column.isNumber),

@@ -1,8 +1,8 @@
 // Columns of tables as data: by what a column sorts, and which columns give way where a table has no room. Pure.
 
 import { type ComponentChildren, isValidElement } from 'preact'
-import { Money, nanoOf } from './money'
-import { Duration, LogTime, Time } from './time'
+import { Money, nanoOf } from './parts/money'
+import { Duration, LogTime, Time } from './parts/time'
 
 export interface Column<Row> {
   title: string
@@ -12,14 +12,14 @@ export interface Column<Row> {
   isFirstLine?: boolean
   /** The higher, the sooner the column gives way where there is no room. Default: 2, and the first line never does. */
   priority?: number
-  /** What the column sorts by. Default: what its cells show, if they are amounts, times, numbers or texts. */
+  /** The value to sort by. Default: the one that its cells show, if they are amounts, times, numbers or texts. */
   sort?(row: Row): SortValue
   cell(row: Row): ComponentChildren
   /** The cell of the footer. */
   footer?: ComponentChildren
 }
 
-/** What is compared; nothing stands behind everything. */
+/** A value to sort by; null comes last in any order. */
 export type SortValue = string | number | bigint | null
 
 /** The order of a table: a column by its title, and whether its highest value comes first. */
@@ -44,7 +44,7 @@ export function nextOrder(before: Order | undefined, title: string, values: read
   return before.isDescending === beginsDescending ? word(!beginsDescending) : ''
 }
 
-/** What a cell is sorted by; undefined for a cell of no known kind. */
+/** The value of a cell to sort by; undefined for a cell of no known kind. */
 export function sortValueOf(cell: ComponentChildren, isNumber = false): SortValue | undefined {
   if (cell === null || cell === undefined || cell === false || cell === '') return null
   if (typeof cell === 'number') return cell

@@ -1,0 +1,144 @@
+// Requests are explored in a real browser: values with counts, several at once, words that are typed, sums, a range that is chosen
+// on the chart, and Back.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser, Locator, Page } from 'playwright-core'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { visitConsole } from '../support/browser/console-visit'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+let gateway: TestGateway
+let browser: Browser
+let holder = ''
+beforeAll(async () => {
+  gateway = await startTestGateway({ balance: '10' })
+  browser = await openBrowser()
+  holder = (await gateway.makeKey('team', '5')).secret
+  const bearer = { authorization: `Bearer ${holder}` }
+  for (const model of ['test-chat', 'test-chat', 'test-google', 'gpt-99'])
+    await (await gateway.chat({ model })).text()
+  for (const model of ['test-chat', 'gpt-99']) await (await gateway.chat({ model }, bearer)).text()
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+const facet = (page: Page, name: string): Locator => page.getByRole('group', { name, exact: true })
+/** The values of a facet with their counts. */
+async function counts(page: Page, name: string): Promise<string[]> {
+  const labels = await facet(page, name).locator('label').all()
+  const texts = labels.map(async (label) => (await label.locator('span').allTextContents()).join(' '))
+  return (await Promise.all(texts)).sort()
+}
+const rows = (page: Page) => page.locator('main tbody tr').count()
+
+test('D8: values are offered with counts, several can be chosen, and words are found without recall', async () => {
+  const visit = await visitConsole(browser, gateway, { width: 1440 })
+  const { page } = visit
+  await visit.open('requests')
+  expect(await counts(page, 'Model')).toEqual(['gpt-99 2', 'test-chat 3', 'test-google 1'])
+  await facet(page, 'Model').getByLabel('test-google').check()
+  await visit.settled()
+  expect(await rows(page)).toBe(1)
+  // The other models are still offered, so that a second one can be chosen.
+  expect(await counts(page, 'Model')).toEqual(['gpt-99 2', 'test-chat 3', 'test-google 1'])
+  expect(await counts(page, 'Account')).toEqual(['alice 1'])
+  await facet(page, 'Model').getByLabel('gpt-99').check()
+  await visit.settled()
+  expect(await rows(page)).toBe(3)
+  expect(await visit.axe()).toEqual([])
+  await page.getByRole('button', { name: 'Clear' }).click()
+  const search = page.getByLabel('Search requests')
+  for (const [typed, found] of [
+    ['error:model_not_found account:team', 1],
+    ['GPT-99', 2],
+    ['>10min', 0],
+    ['>$1000', 0],
+    ['>$0.000001', 4],
+  ] as const) {
+    await visit.open('requests')
+    await search.fill(typed)
+    await search.press('Enter')
+    await visit.settled()
+    expect({ typed, rows: await rows(page) }).toEqual({ typed, rows: found })
+    expect(await search.inputValue()).toBe('')
+    expect(await page.getByRole('list', { name: 'Conditions' }).locator('li').count()).toBeGreaterThan(1)
+  }
+  const suggested = page.locator('#request-values option')
+  expect(await suggested.evaluateAll((all) => all.map((each) => each.getAttribute('value')))).toContain(
+    'error:model_not_found',
+  )
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('D5: a name that was asked for leads to its requests', async () => {
+  const visit = await visitConsole(browser, gateway)
+  await visit.open('requests?model=gpt-99')
+  expect(await rows(visit.page)).toBe(2)
+  await visit.page.context().close()
+})
+
+test('D6: the sums tell who refused, and what was paid', async () => {
+  const visit = await visitConsole(browser, gateway)
+  await visit.open('requests')
+  const text = (await visit.page.locator('.sum-line').textContent()) ?? ''
+  for (const part of [
+    '6 requests',
+    '2 failed (33 %): 0 by vendors, 2 by the gateway, 0 by callers',
+    'paid',
+    'p50',
+  ])
+    expect(text).toContain(part)
+  await visit.page.context().close()
+})
+
+test('D12: Back undoes a filter, and a range that was chosen on the chart', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  await visit.open('requests')
+  const before = page.url()
+  await facet(page, 'Status').getByLabel('failed').check()
+  await visit.settled()
+  expect(await rows(page)).toBe(2)
+  const plot = page.locator('figure.chart .u-over').first()
+  await plot.waitFor()
+  const { x = 0, y = 0, width = 0 } = (await plot.boundingBox()) ?? {}
+  await page.mouse.move(x + width * 0.2, y + 20)
+  await page.mouse.down()
+  await page.mouse.move(x + width * 0.6, y + 20, { steps: 4 })
+  await page.mouse.up()
+  await page.waitForURL(/since=/)
+  await visit.settled()
+  expect(await rows(page)).toBe(0)
+  await page.goBack()
+  await visit.settled()
+  expect(page.url()).toContain('status=failed')
+  expect(await rows(page)).toBe(2)
+  await page.goBack()
+  await visit.settled()
+  expect([page.url(), await rows(page)]).toEqual([before, 6])
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('a holder explores the requests of the own key only', async () => {
+  const visit = await visitConsole(browser, gateway, { token: holder })
+  const { page } = visit
+  await visit.open('activity')
+  expect(await counts(page, 'Model')).toEqual(['gpt-99 1', 'test-chat 1'])
+  expect(await facet(page, 'Account').count()).toBe(0)
+  await facet(page, 'Error').getByLabel('model_not_found').check()
+  await visit.settled()
+  expect(await rows(page)).toBe(1)
+  await page.locator('main tbody tr a').first().click()
+  await page.locator('.panel').getByText('gpt-99').first().waitFor()
+  expect(await visit.axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})

@@ -3,7 +3,7 @@
 
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { DEFAULT_RANGE, FIRST_PAGE, hrefOf, period, RANGES, setQuery } from './address'
+import { FIRST_PAGE, hrefOf } from './address'
 import { ApiError, session, signOut, urlOf } from './api'
 import { useKeyboard } from './keyboard'
 import { type ConsolePage, pageOf, pages } from './pages'
@@ -15,6 +15,7 @@ import { SandboxBadge } from './parts/sandbox-badge'
 import { SecretGuard } from './parts/secret'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
+import { TimeControl } from './time-control'
 
 /** Pages that were loaded. Operators and holders of keys have pages of one name. */
 const loadedPages = new Map<ConsolePage, FunctionComponent>()
@@ -22,7 +23,7 @@ const loadedPages = new Map<ConsolePage, FunctionComponent>()
 export function Frame({ page: name }: { page: string }) {
   const { kind } = session.value ?? {}
   const own = pages.filter((page) => page.kind === kind)
-  const page = kind && pageOf(kind, name)
+  const page = kind ? pageOf(kind, name) : undefined
   const [isHelpOpen, setHelpOpen] = useState(false)
   useKeyboard(own, () => setHelpOpen(true))
   const title = page?.title ?? ''
@@ -34,7 +35,7 @@ export function Frame({ page: name }: { page: string }) {
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
         {texts.skip}
       </button>
-      <Header />
+      <Header page={page} />
       <SideBar own={own} current={page?.name ?? FIRST_PAGE} />
       <main id="main" tabIndex={-1} aria-label={title}>
         {page ? (
@@ -49,7 +50,7 @@ export function Frame({ page: name }: { page: string }) {
   )
 }
 
-function Header() {
+function Header({ page }: { page: ConsolePage | undefined }) {
   const { name = '', role } = session.value ?? {}
   return (
     <header class="header">
@@ -58,7 +59,7 @@ function Header() {
       </a>
       <SandboxBadge />
       <Palette />
-      <RangeChoice />
+      {page && <TimeControl page={page.name} kind={page.kind} />}
       <label>
         <span class="hidden">{texts.theme}</span>
         <select
@@ -81,32 +82,6 @@ function Header() {
         {texts.signOut}
       </button>
     </header>
-  )
-}
-
-function RangeChoice() {
-  const { word } = period.value
-  return (
-    <label>
-      <span class="hidden">{texts.range}</span>
-      <select
-        value={word ?? ''}
-        onChange={(event) =>
-          setQuery({
-            range: event.currentTarget.value === DEFAULT_RANGE ? null : event.currentTarget.value,
-            since: null,
-            until: null,
-          })
-        }
-      >
-        {word === null && <option value="">{texts.chosenRange}</option>}
-        {Object.keys(RANGES).map((each) => (
-          <option value={each} key={each}>
-            {texts.ranges[each]}
-          </option>
-        ))}
-      </select>
-    </label>
   )
 }
 

@@ -24,6 +24,14 @@ import { tasks } from './texts/tasks'
 import { upstreams } from './texts/upstreams'
 import { usage } from './texts/usage'
 
+const shortTime = new Intl.DateTimeFormat('en', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
+
 export const texts = {
   product: 'Gateway',
   sandbox: 'sandbox',
@@ -60,7 +68,20 @@ export const texts = {
     string,
     string
   >,
-  chosenRange: 'Chosen range',
+  timeControl: {
+    thisMonth: 'This month (UTC)',
+    lastMonth: 'Last month (UTC)',
+    choose: 'From – to…',
+    title: 'Range of time',
+    from: 'From',
+    to: 'To',
+    zone: (name: string) => `In your time zone, ${name}. Empty: up to now.`,
+    show: 'Show',
+    wrongOrder: 'The range must end after it begins.',
+    reset: 'Back to 24 hours',
+    fromTo: (since: string, until: string | null) =>
+      `${shortTime.format(new Date(since))} – ${until === null ? 'now' : shortTime.format(new Date(until))}`,
+  },
   theme: 'Theme',
   themes: { auto: 'Auto', light: 'Light', dark: 'Dark' },
   signOut: 'Sign out',

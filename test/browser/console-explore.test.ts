@@ -69,6 +69,7 @@ test('D8: values are offered with counts, several can be chosen, and words are f
     expect(await search.inputValue()).toBe('')
     expect(await page.getByRole('list', { name: 'Conditions' }).locator('li').count()).toBeGreaterThan(1)
   }
+  await visit.open('requests')
   const suggested = page.locator('#request-values option')
   expect(await suggested.evaluateAll((all) => all.map((each) => each.getAttribute('value')))).toContain(
     'error:model_not_found',
@@ -139,6 +140,41 @@ test('a holder explores the requests of the own key only', async () => {
   await page.locator('main tbody tr a').first().click()
   await page.locator('.panel').getByText('gpt-99').first().waitFor()
   expect(await visit.axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('D13: the range of time is shown where it means something, as it is, and has a way back', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page } = visit
+  const range = page.getByLabel('Range of time')
+  const without = ['accounts', 'keys', 'plans', 'statements', 'tasks', 'settings/backups']
+  for (const address of [...without, 'requests', 'usage', 'overview', 'settings/audit', 'accounts/alice']) {
+    await visit.open(address)
+    expect({ address, shown: await range.count() }).toEqual({
+      address,
+      shown: without.includes(address) ? 0 : 1,
+    })
+  }
+  await visit.open('requests')
+  await range.selectOption('month')
+  await visit.settled()
+  expect(page.url()).toMatch(/since=\d{4}-\d\d-01T00%3A00%3A00.000Z$/)
+  expect(await range.inputValue()).toBe('month')
+  await range.selectOption('choose')
+  await page.getByRole('textbox', { name: 'From' }).fill('2026-01-02T03:04')
+  await page.getByRole('textbox', { name: 'To' }).fill('2026-01-01T00:00')
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await page.getByText('The range must end after it begins.').waitFor()
+  expect(await visit.axe()).toEqual([])
+  await page.getByRole('textbox', { name: 'To' }).fill('2026-02-03T04:05')
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await page.waitForURL(/until=/)
+  await visit.settled()
+  expect(await range.locator('option:checked').textContent()).toBe('Jan 2, 03:04 – Feb 3, 04:05')
+  await page.getByRole('button', { name: 'Back to 24 hours' }).click()
+  await visit.settled()
+  expect([await range.inputValue(), page.url().includes('since')]).toEqual(['24h', false])
   expect(visit.faults).toEqual([])
   await page.context().close()
 })

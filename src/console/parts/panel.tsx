@@ -39,11 +39,13 @@ function keepCoveredInert(panel: HTMLElement): () => void {
   const inert = new Set<HTMLElement>()
   const update = () => {
     const { left, top } = panel.getBoundingClientRect()
-    for (const each of frame.querySelectorAll<HTMLElement>(FOCUSABLE)) {
-      if (each.id === 'main' || panel.contains(each)) continue
-      const box = each.getBoundingClientRect()
+    for (const found of frame.querySelectorAll<HTMLElement>(FOCUSABLE)) {
+      if (found.id === 'main' || panel.contains(found)) continue
+      const box = found.getBoundingClientRect()
+      // A head whose only text is inert would be one without a text.
+      const each = found.closest<HTMLElement>('th') ?? found
       // What lies in the page scrolls below the panel; the header and the side bar keep their places.
-      const isCovered = box.left >= left && (each.closest('main') !== null || box.top >= top)
+      const isCovered = box.left >= left && (found.closest('main') !== null || box.top >= top)
       if (isCovered === inert.has(each)) continue
       each.inert = isCovered
       if (isCovered) inert.add(each)

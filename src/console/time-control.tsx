@@ -1,0 +1,126 @@
+// The range of time that all figures of a page are of: lengths up to now, calendar months, or from one time to another. It is shown
+// only where it means something.
+
+import { useState } from 'preact/hooks'
+import { type Address, address, clock, DEFAULT_RANGE, period, RANGES, setQuery } from './address'
+import { ApiError } from './api'
+import { Dialog, Field, Form } from './parts/form'
+import { Icon } from './parts/icon'
+import { texts } from './texts'
+
+const words = texts.timeControl
+
+/** Pages whose figures or lists are of a range of time, and where on them. */
+const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> = {
+  overview: () => true,
+  requests: () => true,
+  usage: () => true,
+  models: () => true,
+  upstreams: () => true,
+  accounts: ({ id }) => id !== null,
+  settings: ({ id }) => id === 'audit',
+  home: () => true,
+  activity: ({ query }) => (query.show ?? 'requests') === 'requests',
+}
+/** Pages of that name which have no times for holders of keys. */
+const WITHOUT_TIMES_FOR_HOLDERS = ['models']
+
+interface Range {
+  range: string | null
+  since: string | null
+  until: string | null
+}
+
+/** The calendar month, in UTC as statements have it, which lies so many before the one that runs. */
+function monthBefore(months: number, now: number): Range {
+  const at = new Date(now)
+  const begin = (back: number) =>
+    new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - back, 1)).toISOString()
+  return { range: null, since: begin(months), until: months === 0 ? null : begin(months - 1) }
+}
+
+export function TimeControl({ page, kind }: { page: string; kind: 'admin' | 'key' }) {
+  const [isChoosing, setChoosing] = useState(false)
+  const isHolder = kind === 'key' && WITHOUT_TIMES_FOR_HOLDERS.includes(page)
+  if (isHolder || !PAGES_WITH_TIMES[page]?.(address.value)) return null
+  const { word, since, until } = period.value
+  const months = { month: monthBefore(0, clock.value), 'last-month': monthBefore(1, clock.value) }
+  const isOf = (range: Range) => word === null && range.since === since && range.until === until
+  const value = word ?? Object.entries(months).find(([, range]) => isOf(range))?.[0] ?? 'chosen'
+  const change = (chosen: string) => {
+    if (chosen === 'choose') setChoosing(true)
+    else if (chosen === 'month' || chosen === 'last-month') setQuery({ ...months[chosen] })
+    else setQuery({ range: chosen === DEFAULT_RANGE ? null : chosen, since: null, until: null })
+  }
+  return (
+    <div class="time-control">
+      <label>
+        <span class="hidden">{texts.range}</span>
+        <select
+          value={value}
+          onChange={(event) => {
+            const { value: chosen } = event.currentTarget
+            // Stays at what is shown until a range was entered.
+            event.currentTarget.value = value
+            change(chosen)
+          }}
+        >
+          {value === 'chosen' && <option value="chosen">{words.fromTo(since, until)}</option>}
+          {Object.keys(RANGES).map((each) => (
+            <option value={each} key={each}>
+              {texts.ranges[each]}
+            </option>
+          ))}
+          <option value="month">{words.thisMonth}</option>
+          <option value="last-month">{words.lastMonth}</option>
+          <option value="choose">{words.choose}</option>
+        </select>
+      </label>
+      {word !== DEFAULT_RANGE && (
+        <button
+          type="button"
+          class="plain"
+          aria-label={words.reset}
+          title={words.reset}
+          onClick={() => change(DEFAULT_RANGE)}
+        >
+          <Icon name="close" />
+        </button>
+      )}
+      {isChoosing && <RangeDialog close={() => setChoosing(false)} />}
+    </div>
+  )
+}
+
+function RangeDialog({ close }: { close(): void }) {
+  const { since, until } = period.value
+  return (
+    <Dialog title={words.title} close={close}>
+      <Form
+        action={words.show}
+        submit={async ({ since: from = '', until: to = '' }) => {
+          const begin = new Date(from).toISOString()
+          const end = to === '' ? null : new Date(to).toISOString()
+          if (end !== null && end <= begin) throw new ApiError(words.wrongOrder, 0, null, 'until')
+          setQuery({ range: null, since: begin, until: end })
+        }}
+        onDone={close}
+      >
+        <Field name="since" title={words.from} type="datetime-local" value={localText(since)} isRequired />
+        <Field
+          name="until"
+          title={words.to}
+          type="datetime-local"
+          value={until === null ? '' : localText(until)}
+          hint={words.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** A time as a field of the browser has it: to the minute, in the viewer's zone. */
+function localText(at: string): string {
+  const time = new Date(at)
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}

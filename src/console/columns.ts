@@ -6,7 +6,7 @@ import { Duration, LogTime, Time } from './parts/time'
 
 export interface Column<Row> {
   title: string
-  /** Numbers stand at the right. */
+  /** Numbers are right-aligned. */
   isNumber?: boolean
   /** On a narrow screen: the first line has what names a row and its main figure. Default: the second, with its title. */
   isFirstLine?: boolean

@@ -21,7 +21,7 @@ export interface RequestFilter {
   status?: AnyOf
   /** The code of an error. */
   error?: AnyOf
-  /** Words in any case that stand in the id, the account, the model, the name that was asked for, the error or its message. */
+  /** Words in any case within the id, the account, the model, the name that was asked for, the error or its message. */
   text?: string
   /** Took longer, in milliseconds. */
   slowerMs?: number

@@ -1,5 +1,5 @@
 // Requests to be explored: a search, the conditions that are set, how many there were over time, their sums, and the values of each
-// filter with counts, beside the list itself. All of it stands in the address. A count never leaves out the filter of its own
+// filter with counts, next to the list itself. The address has all of it. A count never leaves out the filter of its own
 // facet, so that a second value can be chosen.
 
 import type { ComponentChildren } from 'preact'
@@ -162,7 +162,7 @@ function rankOf(status: string): number {
 
 /** Values of a facet that are shown at first. */
 const FIRST_VALUES = 6
-/** Where the facets stand beside the list. */
+/** The width from which on the facets are next to the list. */
 const WIDE = matchMedia('(min-width: 1101px)')
 
 function Facets({ sums, facets }: { sums: RequestSums | undefined; facets: readonly FacetName[] }) {

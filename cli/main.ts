@@ -41,6 +41,7 @@ const main = defineCommand({
     doctor: () => import('./commands/doctor').then((file) => file.doctor),
     health: () => import('./commands/health').then((file) => file.health),
     upstreams: () => import('./commands/upstreams').then((file) => file.upstreams),
+    drill: () => import('./commands/drill').then((file) => file.drill),
     prices: () => import('./commands/prices').then((file) => file.prices),
     env: () => import('./commands/env').then((file) => file.env),
     completions: () => import('./commands/completions').then((file) => file.completions),

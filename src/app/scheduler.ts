@@ -20,6 +20,7 @@ import { watchEvents } from '../events/watch'
 import { sweepResponses } from '../kept-responses/keep'
 import { forgetClients } from '../oauth/clients'
 import { forgetGrants } from '../oauth/grants'
+import { DRILLS_FRESH_MS } from '../request/answer/drills'
 import type { Gateway } from '../request/line'
 import { forgetFigures } from '../request-log/figures'
 import type { RetentionSchedule } from '../retention/schedule'
@@ -46,7 +47,8 @@ const KEEP_HOLDS = 'release expired holds'
 const END_LATE = 'end charges late'
 const FOLLOW_TIME = 'follow the time'
 const KEEP_TASKS = 'keep the leases of tasks'
-const STAYING = new Set([KEEP_HOLDS, END_LATE, KEEP_TASKS, FOLLOW_TIME])
+const FOLLOW_DRILLS = 'follow drills'
+const STAYING = new Set([KEEP_HOLDS, END_LATE, KEEP_TASKS, FOLLOW_TIME, FOLLOW_DRILLS])
 
 const MINUTE_MS = 60_000
 /** When rare jobs run first: processes that are replaced often must not put them off forever. */
@@ -180,6 +182,7 @@ function jobsOf(
       everyMs: MINUTE_MS,
       run: () => renewAllowances(db, world.plans.values(), now()),
     },
+    { name: FOLLOW_DRILLS, everyMs: DRILLS_FRESH_MS, run: () => world.drills.follow() },
     { name: 'seal months', everyMs: 10 * MINUTE_MS, run: () => seals.beat() },
     { name: 'make partitions', everyMs: 10 * MINUTE_MS, run: () => makeChargePartitions(db, now()) },
     { name: 'trim request log', everyMs: MINUTE_MS, run: () => requestLog.trim(now()) },

@@ -36,6 +36,7 @@ import { AudioReader } from '../media/audio'
 import { createMp3Encoder, type Mp3Encoder } from '../media/mp3-encoder'
 import { createTokenCounter, type TokenCounter } from '../media/token-counter'
 import { openUploads, type Uploads } from '../media/uploads'
+import { RunningDrills } from '../request/answer/drills'
 import { Backlog } from '../request/stream/backlog'
 import type { ReadRows } from '../request-log/request-log'
 import type { IssuerWorld } from '../sign-in/issuer'
@@ -74,6 +75,7 @@ export interface World extends System, InForce, Observation, MediaWorkers {
   backgroundResponses: BackgroundResponses
   /** Signs receipts. */
   receiptKeys: ReceiptKeys
+  drills: RunningDrills
 
   /** Identity providers that people sign in by. */
   issuers: Issuers
@@ -398,6 +400,7 @@ export async function openWorld(
     artifacts,
     sealer: await openSealer(config, db, now()),
     backgroundResponses: new BackgroundResponses({ db, now, after, log }),
+    drills: new RunningDrills({ db, now, random: Math.random }),
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes }),
 
     ...signIn,

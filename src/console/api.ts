@@ -54,6 +54,8 @@ export const operations = {
   listUpstreams: 'GET /upstreams',
   listRefusals: 'GET /upstreams/refusals',
   testUpstream: 'POST /upstreams/{upstream}/test',
+  listDrills: 'GET /drills',
+  stopDrill: 'POST /drills/{drill}/stop',
   getConfiguration: 'GET /configuration',
   compareConfiguration: 'GET /configuration/changes',
   reloadConfiguration: 'POST /configuration/reload',

@@ -161,6 +161,7 @@ export const errorCodes = {
       'Set `payments.stripe`.',
       'gateway config check',
     ],
+    drill_not_found: ['No such drill.', 'Mend the id.', 'gateway drill list'],
     receipts_off: ['The gateway gives no receipts.', 'Set `receipts: true`.', 'gateway config check'],
     recipient_not_found: ['No such recipient of events.', 'Fix the name: it is in `events.to`.'],
     request_not_found: ['No such request, or its row is too old.', 'Mend the id.', 'gateway requests list'],

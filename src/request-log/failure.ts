@@ -28,6 +28,7 @@ const VENDOR_FAULTS: ReadonlySet<string> = new Set([
 export function refuserOf(error: unknown): Refuser {
   if (!(error instanceof GatewayError)) return 'gateway'
   if (error.code === 'caller_left') return 'caller'
+  if (error.isDrill) return 'gateway'
   const { vendorStatus, operatorRefusal, code } = error
   return vendorStatus !== null || operatorRefusal !== null || VENDOR_FAULTS.has(code) ? 'vendor' : 'gateway'
 }

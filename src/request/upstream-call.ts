@@ -12,6 +12,7 @@ import { refuserOf } from '../request-log/failure'
 import { noteFailedAttempt, noteNotSent, noteSent } from '../request-log/row'
 import { encodeForm } from '../upstreams/multipart'
 import { requestIdOf } from '../upstreams/request-id'
+import { meetFault } from './answer/drill-fault'
 import type { CheckedRequest } from './check'
 import type { Reservation } from './reservation'
 import type { RequestWorld } from './world'
@@ -20,7 +21,7 @@ type Sent = Awaited<ReturnType<Upstream['send']>>
 
 /** Sends a call, with a time limit until the answer has been read or a stream has begun. */
 export async function send(
-  world: Pick<RequestWorld, 'monotonic' | 'newId'>,
+  world: Pick<RequestWorld, 'monotonic' | 'newId' | 'after' | 'drills'>,
   reservation: Reservation,
   call: Call,
 ): Promise<Sent> {
@@ -41,6 +42,9 @@ export async function send(
   const adapted = traced(upstream.adapt(call, model.upstreamModel), logRow.trace)
   noteSent(logRow, at)
   try {
+    const fault = world.drills.faultFor(upstream.name, charge.keyId, charge.id)
+    const met = fault && (await fault)
+    if (met) await meetFault(world, reservation, met)
     const sent = await upstream.send(
       adapted,
       bodyOf(world, reservation, adapted),

@@ -18,6 +18,7 @@ import type { Mp3Encoder } from '../media/mp3-encoder'
 import type { TokenCounter } from '../media/token-counter'
 import type { RequestLog } from '../request-log/request-log'
 import type { AddressRules } from '../webhooks/address'
+import type { RunningDrills } from './answer/drills'
 import type { Backlog } from './stream/backlog'
 
 export interface RequestWorld
@@ -45,6 +46,8 @@ export interface RequestWorld
   /** How answers of responses are kept. */
   keptResponses: ResponseLimits
   receiptKeys: ReceiptKeys
+  /** Faults of drills in front of upstreams. */
+  drills: Pick<RunningDrills, 'faultFor'>
   backgroundResponses: BackgroundResponses
   /** Random bytes that nobody can guess. */
   randomBytes(count: number): Uint8Array

@@ -349,6 +349,25 @@ const journey: Step[] = [
     path: '/upstreams/openai/test',
     answers: { state: 'ready' },
   },
+  {
+    id: 'beginDrill',
+    path: '/drills',
+    body: { upstream: 'xai', keys: ['ann'], for: '1m', status: 503 },
+    writes: 'drill.begin',
+    answers: { state: 'running', share_percent: 100 },
+  },
+  { id: 'listDrills', path: '/drills' },
+  {
+    id: 'getDrill',
+    path: ({ beginDrill }) => `/drills/${beginDrill.id}`,
+    answers: { total: { requests: 0 } },
+  },
+  {
+    id: 'stopDrill',
+    path: ({ beginDrill }) => `/drills/${beginDrill.id}/stop`,
+    writes: 'drill.stop',
+    answers: { state: 'ended' },
+  },
   { id: 'getOverview', path: '/overview' },
   { id: 'search', path: '/search?q=an' },
   {

@@ -3,6 +3,7 @@
 import type { AdminOperation } from '../operation'
 import { accountOperations } from './accounts'
 import { codeOperations } from './codes'
+import { drillOperations } from './drills'
 import { eventOperations } from './events'
 import { gatewayOperations } from './gateway'
 import { keyOperations } from './keys'
@@ -37,6 +38,7 @@ const operations = [
   ...retentionOperations,
   ...sessionOperations,
   ...tryOutOperations,
+  ...drillOperations,
   ...gatewayOperations,
   ...overviewOperations,
 ]

@@ -10,7 +10,7 @@ import { Loaded } from '../parts/loaded'
 import { centsText, dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Duration, durationText } from '../parts/time'
-import { UpstreamState } from '../parts/upstream-state'
+import { RunningDrills, UpstreamState } from '../parts/upstream-state'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 import { Attention } from './overview-attention'
@@ -29,6 +29,7 @@ export default function Overview() {
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
+      <RunningDrills />
       <Loaded of={load}>
         {(figures) => (
           <>

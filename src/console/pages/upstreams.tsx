@@ -9,7 +9,7 @@ import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
 import { Duration, Time } from '../parts/time'
-import { UpstreamState } from '../parts/upstream-state'
+import { RunningDrills, UpstreamState } from '../parts/upstream-state'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 
@@ -61,6 +61,7 @@ export default function Upstreams() {
       <div class="page-head">
         <h1>{words.title}</h1>
       </div>
+      <RunningDrills {...(id !== null && { upstream: id })} />
       <Loaded of={load}>
         {(rows) => (
           <>

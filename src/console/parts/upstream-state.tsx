@@ -1,11 +1,49 @@
-// The state of an upstream by its breaker.
+// The state of an upstream: by its breaker, and the drills that make it fail for named keys.
 
+import { call, hasRole } from '../api'
+import { useQuery } from '../query'
 import { texts } from '../texts'
+import { Action } from './form'
 import { Status } from './status'
+
+const words = texts.upstreams
+/** The newest drills, among which those that run are. */
+const MOST_DRILLS = 50
 
 /** How an upstream stands: without a key, left alone after failures, or ready. */
 export function UpstreamState({ breaker }: { breaker: string | null | undefined }) {
   const word = breaker ?? 'none'
   const state = word === 'none' ? 'unavailable' : word === 'closed' ? 'ready' : 'down'
   return <Status state={state}>{texts.upstreams.states[word] ?? ''}</Status>
+}
+
+/** The drills that run, of one upstream or of all, with a button that ends each. Nothing where there are none. */
+export function RunningDrills({ upstream }: { upstream?: string }) {
+  const load = useQuery(
+    ['drills'],
+    async (signal) => (await call('listDrills', { query: { limit: MOST_DRILLS }, signal })).data,
+  )
+  const running = (load.data ?? []).filter(
+    (drill) => drill.state === 'running' && (upstream === undefined || drill.upstream === upstream),
+  )
+  if (running.length === 0) return null
+  return (
+    <section class="part" aria-label={words.drills}>
+      {running.map(({ id, upstream: name, fault, keys, share_percent: percent, ends_at: ends }) => (
+        <p key={id} class="actions">
+          <Status state="slow">
+            {words.drill(name, faultText(fault), percent, words.drillKeys(keys.length), ends.slice(11, 16))}
+          </Status>
+          {hasRole('operator') && (
+            <Action title={words.stopDrill} act={() => call('stopDrill', { params: { drill: id } })} />
+          )}
+        </p>
+      ))}
+    </section>
+  )
+}
+
+function faultText(fault: object): string {
+  const { kind, status } = fault as { kind: string; status?: number }
+  return status === undefined ? kind : `${kind} ${status}`
 }

@@ -28,6 +28,11 @@ export const upstreams = {
     string,
     string
   >,
+  drills: 'Drills that run',
+  drill: (upstream: string, fault: string, percent: number, keys: string, ends: string) =>
+    `Drill: ${upstream} fails with ${fault} for ${percent.toLocaleString('en')} % of the requests of ${keys}, until ${ends} UTC`,
+  drillKeys: (count: number) => (count === 1 ? '1 key' : `${count} keys`),
+  stopDrill: 'End the drill',
   test: 'Test',
   tested: { ready: 'answers and takes the key', reached: 'answers', failed: 'failed' } as Record<
     string,

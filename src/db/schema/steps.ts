@@ -5,6 +5,7 @@ import { CACHED_ANSWERS } from './cached-answers'
 import { CHARGE_QUANTITIES } from './charge-quantities'
 import { CLIENT_ADDRESSES } from './client-addresses'
 import { CONNECTIONS } from './connections'
+import { DRILLS } from './drills'
 import { FAILURE_CLASSES } from './failure-classes'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
@@ -37,4 +38,5 @@ export const migrations: readonly Step[] = [
   SPENDERS,
   FAILURE_CLASSES,
   CONNECTIONS,
+  DRILLS,
 ]

@@ -151,6 +151,7 @@ async function openWorld(parts: NodeParts, life: Life): Promise<{ world: World; 
     uploads,
     artifacts,
     sealer,
+    drills: { faultFor: () => undefined, follow: async () => {} } as never,
     receiptKeys: new ReceiptKeys({ db, now, monotonic, randomBytes: (count) => new Uint8Array(count) }),
     ...{ backgroundResponses, lateAppends: new LateAppends(db) },
     ...signInOf(parts, { db, transport, now, monotonic, newId }),

@@ -492,10 +492,7 @@ describe('a session', () => {
     expect(during.request).toMatchObject({ session: before.request.session, resting_keys: [number] })
     expect(during.request.upstream_key).toBe(moving.request.upstream_key)
     expect(during.text).toMatch(
-      new RegExp(
-        `^ +key +${during.request.upstream_key}: instead of key ${number}, which was resting$`,
-        'm',
-      ),
+      new RegExp(`^ +key +${during.request.upstream_key}: instead of key ${number}, which was resting$`, 'm'),
     )
   })
 })

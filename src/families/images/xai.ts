@@ -30,9 +30,7 @@ const Body = Type.Object(
     aspect_ratio: optionalField(
       Type.String({ description: 'Instead of the shape of `size`, such as `16:9`.' }),
     ),
-    resolution: optionalField(
-      Type.String({ description: 'Instead of the pixels of `size`: `1k` or `2k`.' }),
-    ),
+    resolution: optionalField(Type.String({ description: 'Instead of the pixels of `size`: `1k` or `2k`.' })),
     response_format: optionalField(Type.Union([word('url'), word('b64_json')])),
     output_format: optionalField(Type.String()),
     stream: optionalField(word(false)),

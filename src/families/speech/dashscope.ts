@@ -156,7 +156,8 @@ export const dashscopeSpeech: SpeechFamily<SpeechBody> = {
     status(json, event) {
       const { status_code: stated } = json as Reply
       const [, reported = stated] = /^: ?HTTP_STATUS\/(\d{3})$/m.exec(event) ?? []
-      const status = typeof reported === 'string' || typeof reported === 'number' ? Number(reported) : Number.NaN
+      const status =
+        typeof reported === 'string' || typeof reported === 'number' ? Number(reported) : Number.NaN
       return status >= 400 && status <= 599 ? status : undefined
     },
   },

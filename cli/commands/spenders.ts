@@ -1,8 +1,10 @@
-// gateway spenders: lists the tokens that act for keys, with what each has spent, and revokes them.
+// gateway spenders: tokens that act for keys, and whom requests of keys name: what each has spent, what it may, and who it is.
 
 import { defineCommand } from 'citty'
 import type { ReplyOf } from '../../src/admin/client'
+import { WrongUsage } from '../lib/errors'
 import { gatewayCommand } from '../lib/gateway'
+import { givesSettings, keySettingArgs, readSettings } from '../lib/key-settings'
 import { limitArg, parseLimit } from '../lib/values'
 import { dollarsOf } from '../view/balance'
 import { print, printJson, say } from '../view/output'
@@ -14,7 +16,7 @@ const TITLES = ['SPENDER', 'KEY', 'KIND', 'NAME', 'STATUS', 'USED', 'BUDGET', 'E
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List the tokens that act for keys, newest first.',
+  description: 'List tokens that act for keys, and whom requests name, newest first.',
   examples: ['gateway spenders list', 'gateway spenders list --key alice --json | jq .[0].budget_used_usd'],
   args: {
     key: { type: 'string', valueHint: 'KEY', description: 'Only those of this key' },
@@ -25,7 +27,10 @@ const list = gatewayCommand({
     return async (gateway) => {
       const rows = await gateway.rows('listSpenders', { query: { key: args.key } }, limit)
       if (args.json) return printJson(rows)
-      if (rows.length === 0) return say('There are no tokens. A key makes them with POST /v1/tokens.')
+      if (rows.length === 0)
+        return say(
+          'There are none. Keys make tokens with POST /v1/tokens, and spenders by `keys update --spenders`.',
+        )
       const columns = TITLES.map((title) => ({
         title,
         flexible: title === 'NAME',
@@ -49,6 +54,74 @@ function rowOf(row: ReplyOf<'revokeSpender'>): string[] {
   ]
 }
 
+const spenderArg = { type: 'positional', required: true, description: 'The id of the spender' } as const
+
+/** Prints one spender. */
+function printOne(row: ReplyOf<'revokeSpender'>): void {
+  print(
+    renderTable(
+      TITLES.map((title) => ({ title, isId: title === 'SPENDER' })),
+      [rowOf(row)],
+    ),
+  )
+}
+
+const show = gatewayCommand({
+  name: 'show',
+  description: 'Show one spender: its limits, and what it has spent of its budget.',
+  examples: ['gateway spenders show spn_019a…'],
+  args: { spender: spenderArg },
+  run: (args) => async (gateway) => {
+    const spender = await gateway.call('getSpender', { params: { spender: args.spender } })
+    if (args.json) printJson(spender)
+    else printOne(spender)
+  },
+})
+
+const update = gatewayCommand({
+  name: 'update',
+  description: 'Change what a spender may do. The word none leaves it to the rule of its key.',
+  examples: [
+    'gateway spenders update spn_019a… --budget 10 --per month',
+    'gateway spenders update spn_019a… --rpm none',
+  ],
+  args: {
+    spender: spenderArg,
+    models: keySettingArgs.models,
+    rpm: keySettingArgs.rpm,
+    budget: keySettingArgs.budget,
+    per: keySettingArgs.per,
+  },
+  run(args) {
+    const { models, rpm, budget, per } = args
+    const flags = { models, rpm, budget, per }
+    if (!givesSettings(flags)) throw new WrongUsage('Nothing to change: give at least one setting.')
+    return async (gateway) => {
+      const { models, requests_per_minute, budget_usd, budget_period } = readSettings(
+        flags,
+        gateway,
+        Date.now(),
+      )
+      const body = { models, requests_per_minute, budget_usd, budget_period }
+      const spender = await gateway.call('updateSpender', { params: { spender: args.spender }, body })
+      if (args.json) printJson(spender)
+      else printOne(spender)
+    }
+  },
+})
+
+const forget = gatewayCommand({
+  name: 'forget',
+  description: 'Erase who a spender is. Its sums stay with its id; a token is revoked.',
+  examples: ['gateway spenders forget spn_019a…'],
+  args: { spender: spenderArg },
+  run: (args) => async (gateway) => {
+    const spender = await gateway.call('forgetSpender', { params: { spender: args.spender } })
+    if (args.json) printJson(spender)
+    else print(`${spender.id} is forgotten: its sums stay, its name is erased.`)
+  },
+})
+
 const revoke = gatewayCommand({
   name: 'revoke',
   description: 'Refuse a token permanently, within a second.',
@@ -64,6 +137,6 @@ const revoke = gatewayCommand({
 })
 
 export const spenders = defineCommand({
-  meta: { name: 'spenders', description: 'Tokens that act for keys, and what each has spent.' },
-  subCommands: { list, revoke },
+  meta: { name: 'spenders', description: 'Who spends below a key: tokens, end users and tags.' },
+  subCommands: { list, show, update, forget, revoke },
 })

@@ -1,5 +1,6 @@
 // The flags that set what a key may do. An absent flag must never change anything; the word `none` removes a limit.
 
+import type { SpenderRule } from '../../src/accounts/spender-rule'
 import type { Config } from '../../src/config/schema'
 import { BUDGET_PERIODS } from '../../src/contract/budgets'
 import { isoTime } from '../../src/db/iso-time'
@@ -29,6 +30,11 @@ export const keySettingArgs = {
     valueHint: 'N',
     description: 'Most requests running at a time (none: no limit)',
   },
+  spenders: {
+    type: 'string',
+    valueHint: 'JSON',
+    description: 'Count and limit whom its requests name (none: nobody)',
+  },
   budget: { type: 'string', valueHint: 'USD', description: 'Most it may spend in a period (none: no limit)' },
   per: {
     type: 'string',
@@ -55,8 +61,20 @@ export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'l
     requests_per_minute: read('rpm', (text) => parseCount('rpm', text)),
     tokens_per_minute: read('tpm', (text) => parseCount('tpm', text)),
     concurrency: read('concurrency', (text) => parseCount('concurrency', text)),
+    spenders: read('spenders', parseSpenders),
     ...readBudget(flags),
     expires_at: read('expires', (text) => isoTime(now + parseDurationMs('expires', text))),
+  }
+}
+
+/** The rule of a key for its spenders. The gateway checks what is in it. */
+function parseSpenders(text: string): SpenderRule {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new WrongUsage(
+      '--spenders takes JSON, such as \'{"from": ["user"], "budget_usd": "5", "budget_period": "day"}\'.',
+    )
   }
 }
 

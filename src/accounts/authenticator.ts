@@ -17,7 +17,7 @@ import {
   type Key,
 } from './keys'
 import { SessionToken, useSession } from './sessions'
-import { findTokenByHash, type Spender } from './spenders'
+import { findSpenderByHash, type Spender } from './spenders'
 
 /** Longest age of a cached key, in milliseconds: every node refuses a revoked key within this time. */
 const CACHE_MS = 500
@@ -158,14 +158,14 @@ async function findByToken(
   secret: string,
   planNamed: (name: string) => Plan | undefined,
 ): Promise<Key> {
-  const token = await findTokenByHash(db, hashSecret(secret))
+  const token = await findSpenderByHash(db, hashSecret(secret))
   const key = token && (await findKey(db, token.keyId))
   if (!key) throw unauthorized('Incorrect token.')
   return withSpender(withPlan(key, planNamed), token)
 }
 
 /** A key with the limits of whoever spends on its behalf. */
-function withSpender(key: Key, spender: Spender): Key {
+export function withSpender(key: Key, spender: Spender): Key {
   const { models } = spender
   const known = key.models
   return {

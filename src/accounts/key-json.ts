@@ -8,6 +8,7 @@ import { BUDGET_PERIODS } from '../contract/budgets'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { Key } from './keys'
+import { SpenderRuleBody } from './spender-rule'
 
 type KeyStatus = 'active' | 'paused' | 'expired' | 'revoked'
 
@@ -38,6 +39,10 @@ export const keyView = viewOf<{ key: Key; now: number }>()({
   concurrency: [maybeCount, ({ key }) => key.concurrency],
   budget_usd: [maybeText, ({ key }) => (key.budgetNano === null ? null : formatUsd(key.budgetNano))],
   budget_period: [Nullable(OneOf(BUDGET_PERIODS)), ({ key }) => key.budgetPeriod],
+  spenders: [
+    Nullable(SpenderRuleBody, { description: 'How its requests name their spenders; null: they name none.' }),
+    ({ key }) => key.spenders,
+  ],
   expires_at: [maybeText, ({ key }) => isoTime(key.expiresAt)],
   paused_at: [maybeText, ({ key }) => isoTime(key.pausedAt)],
   revoked_at: [maybeText, ({ key }) => isoTime(key.revokedAt)],

@@ -11,6 +11,7 @@ import { listOfColumn, listText } from '../db/list-column'
 import { webhookSecretPlace } from '../webhooks/secrets'
 import { accountBudgetOfRow } from './accounts'
 import { endSessionsOf, followSecret, type SessionToken } from './sessions'
+import type { SpenderRule } from './spender-rule'
 import { revokeTokensOf, type Spender } from './spenders'
 
 export interface Key extends KeyLimits {
@@ -22,6 +23,8 @@ export interface Key extends KeyLimits {
   models: string[] | null
   /** Networks (CIDR) that the key may be used from; null means anywhere. */
   addresses: string[] | null
+  /** How its requests name their spenders; null if they name none. */
+  spenders: SpenderRule | null
   expiresAt: number | null
   revokedAt: number | null
   /** Since when it is refused until it is resumed. */
@@ -50,6 +53,7 @@ export type KeySettings = Pick<
   | 'budgetNano'
   | 'budgetPeriod'
   | 'expiresAt'
+  | 'spenders'
 >
 
 /** The settings of a key that may use all models from anywhere, as much as its account pays for. */
@@ -62,6 +66,7 @@ export const unlimited: KeySettings = {
   budgetNano: null,
   budgetPeriod: null,
   expiresAt: null,
+  spenders: null,
 }
 
 const SECRET_LENGTH = 33 // base62 digits: 196 random bits
@@ -174,8 +179,8 @@ function insertKey(db: Db, key: HashedKey & KeySettings & { isImported: boolean 
   return [
     {
       sql: `insert into keys (id, name, account, hash, hint, models, addresses, requests_per_minute, tokens_per_minute,
-          concurrency, budget, budget_period, expires_at, created_at, webhook_secret, paused_at, imported)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) on conflict do nothing`,
+          concurrency, budget, budget_period, expires_at, spenders, created_at, webhook_secret, paused_at, imported)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) on conflict do nothing`,
       parameters: [
         key.id,
         key.name,
@@ -246,7 +251,7 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
   await apply(db, [
     {
       sql: `update keys set models = $2, addresses = $3, requests_per_minute = $4, tokens_per_minute = $5, concurrency = $6,
-        budget = $7, budget_period = $8, expires_at = $9 where id = $1`,
+        budget = $7, budget_period = $8, expires_at = $9, spenders = $10 where id = $1`,
       parameters: [id, ...settingValues(settings)],
     },
   ])
@@ -321,6 +326,7 @@ function settingValues(settings: KeySettings): Value[] {
     settings.budgetNano,
     settings.budgetPeriod,
     settings.expiresAt,
+    settings.spenders && JSON.stringify(settings.spenders),
   ]
 }
 
@@ -341,6 +347,7 @@ function keyOfRow(row: Row): Key {
     concurrency: row.concurrency as number | null,
     budgetNano: row.budget as number | null,
     budgetPeriod: row.budget_period as BudgetPeriod | null,
+    spenders: typeof row.spenders === 'string' ? JSON.parse(row.spenders) : null,
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
     pausedAt: row.paused_at as number | null,

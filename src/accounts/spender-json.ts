@@ -10,7 +10,7 @@ import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
 import type { Spender } from './spenders'
 
-const KINDS: readonly SpenderKind[] = ['browser', 'mcp']
+const KINDS: readonly SpenderKind[] = ['browser', 'mcp', 'user', 'tag']
 
 interface Shown {
   spender: Spender

@@ -4,7 +4,7 @@
 import type { SpenderLimits } from '../billing/ledger/limits'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
-import { type Db, type Row, type Statement, tryApply } from '../db/db'
+import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
 import { listOfColumn, listText } from '../db/list-column'
 
 export interface Spender extends SpenderLimits {
@@ -27,7 +27,8 @@ export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; has
 /** Most tokens of a key that may be used at a time. */
 export const MOST_TOKENS = 10_000
 /** How long a token is listed after its end, in milliseconds. */
-const LISTED_MS = 86_400_000
+const DAY_MS = 86_400_000
+const LISTED_MS = DAY_MS
 /** Tokens that are forgotten at a time. */
 const FORGOTTEN_MOST = 1_000
 
@@ -45,7 +46,7 @@ export function insertToken(token: NewToken): Statement {
           cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as text), cast($11 as bigint),
           cast($12 as bigint)
         where exists (select 1 from keys where id = $2 and revoked_at is null)
-          and (select count(*) from spenders where key_id = $2 and ended_at is null
+          and (select count(*) from spenders where key_id = $2 and kind in ('browser', 'mcp') and ended_at is null
             and (expires_at is null or expires_at > $12)) < ${MOST_TOKENS}`,
     parameters: [
       token.id,
@@ -70,8 +71,8 @@ export async function findSpender(db: Db, id: string): Promise<Spender | undefin
   return row && spenderOfRow(row)
 }
 
-/** The token with a secret, by its hash. */
-export async function findTokenByHash(db: Db, hash: string): Promise<Spender | undefined> {
+/** The token with a secret, or the spender with a name, by its hash. */
+export async function findSpenderByHash(db: Db, hash: string): Promise<Spender | undefined> {
   const [row] = await db.query({ sql: 'select * from spenders where hash = $1', parameters: [hash] })
   return row && spenderOfRow(row)
 }
@@ -79,14 +80,68 @@ export async function findTokenByHash(db: Db, hash: string): Promise<Spender | u
 /** Spenders, newest first, after one of them. */
 export async function listSpenders(
   db: Db,
-  { keyId, after, limit }: { keyId?: string | undefined; after?: string | undefined; limit: number },
+  {
+    keyId,
+    after,
+    limit,
+    onlyTokens = false,
+  }: { keyId?: string | undefined; after?: string | undefined; limit: number; onlyTokens?: boolean },
 ): Promise<Spender[]> {
-  const list = new Conditions().where('key_id = ?', keyId).where('id < ?', after)
+  const tokens = onlyTokens ? [`kind in ('browser', 'mcp')`] : []
+  const list = new Conditions(...tokens).where('key_id = ?', keyId).where('id < ?', after)
   const rows = await db.query({
     sql: `select * from spenders ${list.sql} order by id desc limit ${list.place(limit)}`,
     parameters: list.parameters,
   })
   return rows.map(spenderOfRow)
+}
+
+/** Stores a spender that a request has named. Without effect if it is there, or its key has made too many today. */
+export async function createNamedSpender(
+  db: Db,
+  {
+    id,
+    keyId,
+    kind,
+    name,
+    hash,
+    createdAt,
+  }: Pick<Spender, 'id' | 'keyId' | 'kind' | 'name' | 'createdAt'> & { hash: string },
+  mostToday: number,
+): Promise<void> {
+  await apply(db, [
+    {
+      sql: `insert into spenders (id, key_id, kind, name, hash, created_at)
+        select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as bigint)
+        where (select count(*) from spenders where key_id = $2 and kind in ('user', 'tag') and created_at >= $7) < $8
+        on conflict do nothing`,
+      parameters: [id, keyId, kind, name, hash, createdAt, createdAt - (createdAt % DAY_MS), mostToday],
+    },
+  ])
+}
+
+/** The limits of a spender that an operator can set. */
+export type SpenderSettings = Pick<Spender, 'models' | 'requestsPerMinute' | 'budgetNano' | 'budgetPeriod'>
+
+export async function updateSpender(db: Db, id: string, settings: SpenderSettings): Promise<void> {
+  const { models, requestsPerMinute, budgetNano, budgetPeriod } = settings
+  await apply(db, [
+    {
+      sql: 'update spenders set models = $2, requests_per_minute = $3, budget = $4, budget_period = $5 where id = $1',
+      parameters: [id, listText(models), requestsPerMinute, budgetNano, budgetPeriod],
+    },
+  ])
+}
+
+/** Erases who a spender is, also for later requests of the same name. Its sums stay with its id. */
+export async function forgetSpender(db: Db, id: string, now: number): Promise<void> {
+  await apply(db, [
+    {
+      sql: `update spenders set name = null, hint = null, hash = 'forgotten ' || id, ended_at = coalesce(ended_at, $2)
+        where id = $1`,
+      parameters: [id, now],
+    },
+  ])
 }
 
 /** Refuses a token permanently. False if it was revoked before. */

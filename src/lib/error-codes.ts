@@ -107,6 +107,10 @@ export const errorCodes = {
       'Add the address with `gateway keys update KEY --from`, or ask from an allowed one. Behind a proxy, see `server.trustedProxies`.',
       'gateway keys show KEY',
     ],
+    spender_unknown: [
+      'A request names a spender that its key does not have.',
+      'Let the rule of the key create it.',
+    ],
     token_not_allowed: ['A token asked for what only its key may do.', 'Use the key.'],
     key_paused: [
       'An operator has paused the key.',

@@ -3,17 +3,19 @@
 
 import { isToken, type Key } from '../accounts/keys'
 import { type IdempotencyKey, idempotencyKeyOf } from '../billing/ledger/idempotency'
+import { resolveModels } from '../catalogue/models'
 import { knownError } from '../contract/error-answer'
 import type { Form } from '../contract/form'
 import type { RequestLogRow } from '../request-log/row'
 import { checkWebhook } from '../webhooks/address'
 import { findEarlierTasks } from './answer/submit-task'
 import { beginAnswer, beginSealing } from './answer-context'
+import { metadataOf } from './caller/metadata'
+import { spendingKey } from './caller/spender'
 import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
 import { fingerprintOf, mayBeDeferred, takeDeferral } from './deferral'
 import type { Line } from './ending'
 import type { Incoming } from './line'
-import { metadataOf } from './metadata'
 import { checkRoute } from './route/choice'
 import { checkSealed } from './sealed-items'
 import { chooseOrder, sessionText } from './session'
@@ -29,6 +31,7 @@ export async function prepareRequest(
 ): Promise<CheckedRequest> {
   const { world } = line
   const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
+  if (key.spenders) await noteSpender(world, read, incoming)
   const wish = incoming.deferral?.()
   const deferral = mayBeDeferred(read, wish) ? await takeDeferral(world, read, wish) : undefined
   const kept = incoming.operation.keepsAnswers
@@ -50,6 +53,14 @@ export async function prepareRequest(
   if (request.family.kind === 'task') await checkTask(world, request, logRow)
   else describe(logRow, request)
   return request
+}
+
+/** Puts the spender that a request names into it. Throws 400 for a model that this one may not use. */
+async function noteSpender(world: RequestWorld, read: ReadRequest, incoming: Incoming): Promise<void> {
+  const { body } = read.given
+  read.key = await spendingKey(world, read.key, body, incoming)
+  if (read.key.spender?.models)
+    resolveModels(world.catalogue, read.key, incoming.operation, String(body.model), world)
 }
 
 /** The metadata that usage is counted by, as JSON; undefined if there is none, or the configuration wants none. */

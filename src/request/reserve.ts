@@ -21,7 +21,7 @@ import {
   windowMinuteOf,
 } from '../billing/ledger/limits'
 import { billOf, type Measure, type Outcome, quoteNano, tariffOf } from '../billing/ledger/metering'
-import { referencesOf } from '../billing/ledger/shared-rows'
+import { OTHER_METADATA, referencesOf } from '../billing/ledger/shared-rows'
 import { DEFAULT_MAX_METADATA } from '../config/usage'
 import { isBudget, notDelivered, notPaid } from '../contract/failures'
 import type { Model, OutputTokens, ParsedRequest, TaskFamily } from '../contract/family'
@@ -77,11 +77,8 @@ export async function reserve(
   const { key } = request
   const now = world.now()
   const charge = chargeOf(request, logRow.id, now, world.process)
-  if (request.metadata !== undefined) {
-    const most = world.config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
-    const known = referencesOf(db).metadataId(request.metadata, most)
-    charge.metadataId = typeof known === 'number' ? known : await known
-  }
+  const metadataId = countedBy(world, request)
+  if (metadataId) charge.metadataId = typeof metadataId === 'number' ? metadataId : await metadataId
   if (from.maxCostNano !== undefined && maxPriceNano(request) > from.maxCostNano)
     throw tooDear(request, from.maxCostNano)
   const conditions = conditionsOf(key, charge)
@@ -119,6 +116,23 @@ export async function reserve(
   // Another request took the key between the check and the hold, and may even have its answer by now.
   const twin = await answerAgain(db, idempotencyKey)
   return twin ?? reserve(line, request, idempotencyKey, logRow, from)
+}
+
+/** The set of metadata that the usage of a request is counted by, with the spender whom it names. */
+function countedBy(
+  { db, config }: RequestWorld,
+  { metadata, key: { spender } }: CheckedRequest,
+): number | Promise<number> {
+  const most = config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
+  const references = referencesOf(db)
+  if (spender?.kind !== 'user' && spender?.kind !== 'tag')
+    return metadata === undefined ? 0 : references.metadataId(metadata, most)
+  // Spenders are as many as their key makes, and each is counted.
+  const alone = JSON.stringify({ spender: spender.id })
+  const ofSpender = () => references.metadataId(alone, Number.POSITIVE_INFINITY)
+  if (metadata === undefined) return ofSpender()
+  const both = references.metadataId(JSON.stringify({ ...JSON.parse(metadata), spender: spender.id }), most)
+  return Promise.resolve(both).then((id) => (id === OTHER_METADATA ? ofSpender() : id))
 }
 
 /** The task of a request whose answer comes later; undefined for others. */

@@ -249,6 +249,7 @@ test('a key from its making to its end', async () => {
     budget_period: 'week',
     paused_at: null,
     revoked_at: null,
+    spenders: null,
     balance_usd: '5.25',
     held_usd: '0.00',
     available_usd: '5.25',

@@ -219,11 +219,26 @@ const journey: Step[] = [
     path: '/spenders?limit=1',
     answers: { data: [{ kind: 'browser', budget_used_usd: '0.00' }] },
   },
+  { id: 'getSpender', path: ({ token }) => `/spenders/${token}`, answers: { status: 'active' } },
+  {
+    id: 'updateSpender',
+    path: ({ token }) => `/spenders/${token}`,
+    body: { budget_usd: '2', requests_per_minute: 9 },
+    writes: 'spender.update',
+    change: { before: { budget_usd: '0.50' }, after: { budget_usd: '2.00', requests_per_minute: 9 } },
+    answers: { budget_usd: '2.00' },
+  },
   {
     id: 'revokeSpender',
     path: ({ token }) => `/spenders/${token}/revoke`,
     writes: 'token.revoke',
     answers: ({ token }) => ({ id: token, status: 'revoked' }),
+  },
+  {
+    id: 'forgetSpender',
+    path: ({ token }) => `/spenders/${token}/forget`,
+    writes: 'spender.forget',
+    answers: { name: null, hint: null },
   },
   { id: 'revokeKey', path: '/keys/ann/revoke', writes: 'key.revoke', answers: { status: 'revoked' } },
   {

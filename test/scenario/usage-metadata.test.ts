@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { chargesOf, totalUsage, usageBy } from '../../src/billing/reports/usage-report'
 import { addToTotals } from '../../src/billing/reports/usage-totals'
-import { metadataOf } from '../../src/request/metadata'
+import { metadataOf } from '../../src/request/caller/metadata'
 import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 import { completion, startVendor } from '../support/vendors/vendor'

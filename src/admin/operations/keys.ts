@@ -25,6 +25,7 @@ import {
   updateKey,
 } from '../../accounts/keys'
 import { NAME_RULE } from '../../accounts/names'
+import { checkSpenderRule, SpenderRuleBody } from '../../accounts/spender-rule'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { balanceOf } from '../../billing/ledger/balances'
 import { assertRoom } from '../../billing/ledger/transfers'
@@ -61,6 +62,7 @@ const settings = {
   concurrency: Limit,
   budget_usd: Type.Optional(Nullable(Text('Dollars; needs `budget_period`.'))),
   budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
+  spenders: Type.Optional(Nullable(SpenderRuleBody)),
   expires_at: Type.Optional(Nullable(Text('A time in UTC: `2026-12-31T00:00Z`.'))),
 }
 const Settings = Type.Object(settings, closedBody)
@@ -252,6 +254,7 @@ function settingsOf(
   const { budget_period: budgetPeriod = kept } = body
   // Models that were taken from the configuration since then stay as they are.
   checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config)
+  if (body.spenders) checkSpenderRule(body.spenders)
   return {
     models: models && [...new Set(models)],
     addresses: addresses === undefined ? before.addresses : networksOf(addresses),
@@ -260,6 +263,7 @@ function settingsOf(
     concurrency: given(body.concurrency, before.concurrency),
     budgetNano,
     budgetPeriod,
+    spenders: body.spenders === undefined ? before.spenders : body.spenders,
     expiresAt:
       body.expires_at === undefined
         ? before.expiresAt
@@ -282,6 +286,7 @@ function settingsJson(of: KeySettings): object {
     concurrency: of.concurrency,
     budget_usd: of.budgetNano === null ? null : formatUsd(of.budgetNano),
     budget_period: of.budgetPeriod,
+    spenders: of.spenders,
     expires_at: isoTime(of.expiresAt),
   }
 }

@@ -22,7 +22,7 @@ import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
 import { conflict, invalidRequest, notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
-import { metadataValue } from '../../request/metadata'
+import { metadataValue } from '../../request/caller/metadata'
 import { type Metadata, type RequestFilter, UnknownCursor } from '../../request-log/filter'
 import {
   choicesOfQuery,

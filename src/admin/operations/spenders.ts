@@ -1,14 +1,26 @@
-// Spenders over the admin API: the tokens that act for keys, listed and revoked. No answer has a secret.
+// Spenders over the admin API: tokens that act for keys, and whom requests of keys name; shown, limited, revoked and forgotten. No
+// answer has a secret.
 
 import { Type } from '@sinclair/typebox'
-import { requireKey } from '../../accounts/key-changes'
+import { checkKeySettings, requireKey } from '../../accounts/key-changes'
 import { keyNames } from '../../accounts/keys'
 import { spendersJson, spenderView } from '../../accounts/spender-json'
-import { findSpender, listSpenders, revokeToken, type Spender } from '../../accounts/spenders'
-import { open } from '../../api-operation/operation'
+import {
+  findSpender,
+  forgetSpender,
+  listSpenders,
+  revokeToken,
+  type Spender,
+  type SpenderSettings,
+  updateSpender,
+} from '../../accounts/spenders'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { BUDGET_PERIODS } from '../../contract/budgets'
 import { notFound } from '../../lib/errors'
+import { formatUsd } from '../../lib/money'
 import {
   changing,
+  closedBody,
   limitOf,
   type OperationContext,
   operationsIn,
@@ -16,7 +28,9 @@ import {
   PageOf,
   pageOf,
   pageQuery,
+  Text,
 } from '../operation'
+import { positiveAmountOf } from './accounts'
 
 const operation = operationsIn('Spenders')
 const SpenderReply = Type.Object(
@@ -40,7 +54,8 @@ const list = operation({
   id: 'listSpenders',
   endpoint: 'GET /spenders',
   role: 'viewer',
-  summary: 'Tokens that act for keys, newest first, with what each has spent',
+  summary:
+    'Tokens that act for keys, and whom requests name, newest first, with what each has spent of its budget',
   query: Type.Object({ ...pageQuery, key: optionalText('Only those of this key, by its name or id.') }),
   reply: PageOf(SpenderReply),
   async run(asked, query) {
@@ -57,6 +72,91 @@ const list = operation({
   },
 })
 
+/** The answer for one spender. */
+async function oneShown(asked: OperationContext, spender: Spender) {
+  const [row] = await shown(asked, [spender])
+  if (!row) throw notFound('token', spender.id)
+  return row
+}
+
+const show = operation({
+  id: 'getSpender',
+  endpoint: 'GET /spenders/{spender}',
+  role: 'viewer',
+  summary: 'One spender by its id',
+  reply: SpenderReply,
+  run: async (asked) => oneShown(asked, await spenderOf(asked)),
+})
+
+const settings = {
+  models: Type.Optional(Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000 }))),
+  requests_per_minute: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000 }))),
+  budget_usd: Type.Optional(Nullable(Text('Dollars.'))),
+  budget_period: Type.Optional(
+    Nullable(OneOf(BUDGET_PERIODS, { description: 'null: the budget is never renewed.' })),
+  ),
+}
+
+const update = operation({
+  id: 'updateSpender',
+  endpoint: 'PATCH /spenders/{spender}',
+  role: 'operator',
+  summary: 'Change what a spender may do. What is not named stays; null leaves it to the rule of its key',
+  body: Type.Object(settings, closedBody),
+  reply: SpenderReply,
+  async run(asked, _query, body) {
+    const before = await spenderOf(asked)
+    const budget =
+      body.budget_usd === undefined ? before.budgetNano : body.budget_usd && positiveAmountOf(body.budget_usd)
+    const after = {
+      models: body.models === undefined ? before.models : body.models,
+      requestsPerMinute:
+        body.requests_per_minute === undefined ? before.requestsPerMinute : body.requests_per_minute,
+      budgetNano: budget || null,
+      budgetPeriod: !budget
+        ? null
+        : body.budget_period === undefined
+          ? before.budgetPeriod
+          : body.budget_period,
+    }
+    checkKeySettings(
+      { models: body.models ?? null, budgetNano: null, budgetPeriod: null },
+      asked.world.config,
+    )
+    const db = changing(asked, {
+      action: 'spender.update',
+      target: `spender:${before.id}`,
+      before: limitsJson(before),
+      after: limitsJson(after),
+    })
+    await updateSpender(db, before.id, after)
+    return oneShown(asked, await spenderOf(asked))
+  },
+})
+
+function limitsJson({ models, requestsPerMinute, budgetNano, budgetPeriod }: SpenderSettings): object {
+  return {
+    models,
+    requests_per_minute: requestsPerMinute,
+    budget_usd: budgetNano === null ? null : formatUsd(budgetNano),
+    budget_period: budgetPeriod,
+  }
+}
+
+const forget = operation({
+  id: 'forgetSpender',
+  endpoint: 'POST /spenders/{spender}/forget',
+  role: 'operator',
+  summary: 'Erase who a spender is. Its sums stay with its id; a token is revoked',
+  reply: SpenderReply,
+  async run(asked) {
+    const { id } = await spenderOf(asked)
+    const db = changing(asked, { action: 'spender.forget', target: `spender:${id}` })
+    await forgetSpender(db, id, asked.world.now())
+    return oneShown(asked, await spenderOf(asked))
+  },
+})
+
 const revoke = operation({
   id: 'revokeSpender',
   endpoint: 'POST /spenders/{spender}/revoke',
@@ -65,18 +165,16 @@ const revoke = operation({
   reply: SpenderReply,
   async run(asked) {
     const before = await spenderOf(asked)
-    const [row] = await shown(asked, [before])
     const { name, hint } = before
+    if (hint === null) throw notFound('token', before.id)
     const db = changing(asked, {
       action: 'token.revoke',
-      target: `key:${row?.key}`,
+      target: `key:${(await oneShown(asked, before)).key}`,
       before: { id: before.id, name, hint },
     })
     await revokeToken(db, before.id, asked.world.now())
-    const [after] = await shown(asked, [await spenderOf(asked)])
-    if (!after) throw notFound('token', before.id)
-    return after
+    return oneShown(asked, await spenderOf(asked))
   },
 })
 
-export const spenderOperations = [list, revoke]
+export const spenderOperations = [list, show, update, forget, revoke]

@@ -7,6 +7,7 @@ import { CLIENT_ADDRESSES } from './client-addresses'
 import { CONNECTIONS } from './connections'
 import { DRILLS } from './drills'
 import { FAILURE_CLASSES } from './failure-classes'
+import { NAMED_SPENDERS } from './named-spenders'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
 import { SPENDERS } from './spenders'
@@ -39,4 +40,5 @@ export const migrations: readonly Step[] = [
   FAILURE_CLASSES,
   CONNECTIONS,
   DRILLS,
+  NAMED_SPENDERS,
 ]

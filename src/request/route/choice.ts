@@ -5,9 +5,9 @@
 import type { Model } from '../../contract/family'
 import { invalidRequest } from '../../lib/errors'
 import type { PassedOver, PassedOverReason, RequestLogRow } from '../../request-log/row'
+import { metadataOf } from '../caller/metadata'
 import { type CheckedRequest, checkRequest, type ReadRequest, type RequestSource } from '../check'
 import type { Line } from '../ending'
-import { metadataOf } from '../metadata'
 import { unmetPart, unmetSize } from './conditions'
 import { inRouteOrder } from './order'
 

@@ -108,7 +108,7 @@ const list = callerOperation(CursorPage(spenderView.schema))({
     { additionalProperties: false },
   ),
   async run({ world: { db, now }, key }, { limit, after }) {
-    const found = await listSpenders(db, { keyId: key.id, after, limit: limit + 1 })
+    const found = await listSpenders(db, { keyId: key.id, after, limit: limit + 1, onlyTokens: true })
     const data = await spendersJson(db, found.slice(0, limit), now())
     return { object: 'list', data, next: found.length > limit ? (data.at(-1)?.id ?? null) : null }
   },

@@ -1,7 +1,7 @@
 // Metadata of a request, by which its usage is counted: from a header, or from the body. Only names of the
 // configuration are read, and a value is cut at a maximum length. It must never be sent to a vendor from here.
 
-import { asObject } from '../lib/objects'
+import { asObject } from '../../lib/objects'
 
 /** Longest value that is kept, in characters. */
 const LONGEST_VALUE = 64
@@ -30,7 +30,7 @@ export function metadataOf(
 }
 
 /** Values of a header: a JSON object, or `team=search, project=x`. */
-function valuesOfHeader(header: string): Record<string, unknown> {
+export function valuesOfHeader(header: string): Record<string, unknown> {
   if (header.length > LONGEST_HEADER) return {}
   if (header.trimStart().startsWith('{')) {
     try {

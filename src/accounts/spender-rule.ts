@@ -1,0 +1,71 @@
+// The rule by which requests of a key name their spenders: where the name is found, and what a spender may do that has no limits
+// of its own. Pure.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { Nullable, OneOf } from '../api-operation/operation'
+import { BUDGET_PERIODS } from '../contract/budgets'
+import { invalidRequest } from '../lib/errors'
+import { parseUsd } from '../lib/money'
+
+/** Fields of the body that name an end user: OpenAI's and LibreChat's, its successor, and that of Claude Code. */
+export const USER_FIELDS = ['user', 'safety_identifier', 'metadata.user_id'] as const
+/** A header, such as those of Open WebUI, or a name in `x-gateway-metadata`, which makes a tag. */
+const HEADER_SOURCE = /^x-[a-z0-9-]{1,62}$/
+const TAG_SOURCE = /^tag\.[a-z0-9][a-z0-9_-]{0,39}$/
+/** Headers that name a secret or the gateway's own business, and no person. */
+const NOT_NAMES = new Set(['x-api-key', 'x-goog-api-key', 'x-gateway-metadata'])
+const DEFAULT_NEW_PER_DAY = 1_000
+
+export const SpenderRuleBody = Type.Object(
+  {
+    from: Type.Array(Type.String(), {
+      minItems: 1,
+      maxItems: 8,
+      description:
+        'Where a request names its spender, the first that is present: `user`, `safety_identifier`, `metadata.user_id`, a header such as `x-openwebui-user-email`, or `tag.NAME` of `x-gateway-metadata`.',
+    }),
+    budget_usd: Type.Optional(
+      Nullable(Type.String({ description: 'Dollars of each spender; needs `budget_period`.' })),
+    ),
+    budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
+    requests_per_minute: Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000 }))),
+    create: Type.Optional(
+      Type.Boolean({
+        description: 'Whether a new name makes a spender; otherwise it is refused. Default true.',
+      }),
+    ),
+    most_new_per_day: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'New spenders a day. Default 1,000.' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type SpenderRule = Static<typeof SpenderRuleBody>
+
+/** The most spenders that a key makes in a day. */
+export function mostNewPerDay({ most_new_per_day: most = DEFAULT_NEW_PER_DAY }: SpenderRule): number {
+  return most
+}
+
+/** Throws 400 for a rule that makes no sense. */
+export function checkSpenderRule(rule: SpenderRule): void {
+  const unknown = rule.from.find((source) => !isSource(source))
+  if (unknown !== undefined)
+    throw invalidRequest(
+      'spenders.from',
+      `Invalid 'spenders.from': \`${unknown.slice(0, 64)}\` is no place of a name.`,
+    )
+  const { budget_usd: budget = null, budget_period: period = null } = rule
+  if (budget !== null && !((parseUsd(budget) ?? 0) > 0))
+    throw invalidRequest('spenders.budget_usd', "Invalid 'spenders.budget_usd': expected dollars above 0.")
+  if ((budget === null) !== (period === null))
+    throw invalidRequest(
+      'spenders.budget_period',
+      "'spenders.budget_usd' and 'spenders.budget_period' need each other.",
+    )
+}
+
+function isSource(source: string): boolean {
+  if ((USER_FIELDS as readonly string[]).includes(source) || TAG_SOURCE.test(source)) return true
+  return HEADER_SOURCE.test(source) && !NOT_NAMES.has(source)
+}

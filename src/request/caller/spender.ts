@@ -1,0 +1,112 @@
+// Finds the spender of a request: whom a key's rule says that it names, in a header or in the body. A key without a rule must
+// cost nothing here, and a name must never make more spenders than the rule allows.
+
+import { withSpender } from '../../accounts/authenticator'
+import type { Key } from '../../accounts/keys'
+import { mostNewPerDay, type SpenderRule, USER_FIELDS } from '../../accounts/spender-rule'
+import { createNamedSpender, findSpenderByHash, type Spender } from '../../accounts/spenders'
+import type { Db } from '../../db/db'
+import { GatewayError } from '../../lib/errors'
+import { parseUsd } from '../../lib/money'
+import { asObject } from '../../lib/objects'
+import { metadataValue, valuesOfHeader } from './metadata'
+
+/** A request as far as it names a spender. */
+interface Named {
+  header?(name: string): string | null
+  metadata?(): string | null
+}
+
+interface SpenderWorld {
+  db: Db
+  now(): number
+  newId(prefix: string): string
+}
+
+type Name = Pick<Spender, 'kind' | 'name'> & { name: string }
+
+/** The session at the end of the user that Claude Code names, which is another in each conversation. */
+const SESSION_OF_USER = /_session_[0-9a-f-]{36}$/
+
+/** The key with the spender that a request of it names; the key itself without one. Throws 403 and 429. */
+export async function spendingKey(
+  world: SpenderWorld,
+  key: Key,
+  body: Readonly<Record<string, unknown>>,
+  from: Named,
+): Promise<Key> {
+  const { spenders: rule, spender } = key
+  if (!rule || spender) return key
+  const named = nameIn(rule, body, from)
+  return named ? withSpender(key, withDefaults(await spenderNamed(world, key, rule, named), rule)) : key
+}
+
+/** The first name that a request has. */
+function nameIn(rule: SpenderRule, body: Readonly<Record<string, unknown>>, from: Named): Name | undefined {
+  for (const source of rule.from) {
+    const isTag = source.startsWith('tag.')
+    const name = metadataValue(isTag ? tagIn(source.slice(4), from) : userIn(source, body, from))
+    if (name !== undefined) return { kind: isTag ? 'tag' : 'user', name }
+  }
+  return undefined
+}
+
+function tagIn(name: string, from: Named): unknown {
+  const header = from.metadata?.()
+  return header ? valuesOfHeader(header)[name] : undefined
+}
+
+function userIn(source: string, body: Readonly<Record<string, unknown>>, from: Named): unknown {
+  if (!(USER_FIELDS as readonly string[]).includes(source)) return from.header?.(source)
+  if (source !== 'metadata.user_id') return body[source]
+  const { user_id: user } = asObject(body.metadata)
+  return typeof user === 'string' ? personOf(user) : user
+}
+
+/**
+ * The user of a client of messages without the session: Claude Code puts one into a text, or into JSON with its account and its device
+ * (https://github.com/can1357/oh-my-pi/pull/971).
+ */
+function personOf(user: string): unknown {
+  if (!user.startsWith('{')) return user.replace(SESSION_OF_USER, '')
+  try {
+    const { account_uuid: account, device_id: device } = asObject(JSON.parse(user))
+    return account || device || user
+  } catch {
+    return user
+  }
+}
+
+async function spenderNamed(world: SpenderWorld, key: Key, rule: SpenderRule, named: Name): Promise<Spender> {
+  const hash = new Bun.CryptoHasher('sha256')
+    .update(JSON.stringify([key.id, named.kind, named.name]))
+    .digest('hex')
+  const known = await findSpenderByHash(world.db, hash)
+  if (known) return known
+  if (rule.create === false)
+    throw new GatewayError(403, {
+      code: 'spender_unknown',
+      message: `This key has no ${named.kind} \`${named.name}\`, and makes none. Ask its operator; a repeat does not help until then.`,
+    })
+  const made = { ...named, id: world.newId('spn'), keyId: key.id, hash, createdAt: world.now() }
+  await createNamedSpender(world.db, made, mostNewPerDay(rule))
+  const found = await findSpenderByHash(world.db, hash)
+  if (found) return found
+  throw new GatewayError(429, {
+    code: 'Throttling.RateQuota',
+    message: `Requests of this key have named ${mostNewPerDay(rule)} new spenders today, the most that it makes in a day.`,
+    headers: { 'retry-after': '3600', 'x-should-retry': 'false' },
+  })
+}
+
+/** A spender with the limits of the rule where it has none of its own. */
+function withDefaults(spender: Spender, rule: SpenderRule): Spender {
+  const { budget_usd: budget = null, budget_period: period = null, requests_per_minute: rate = null } = rule
+  const hasBudget = spender.budgetNano !== null
+  return {
+    ...spender,
+    budgetNano: hasBudget || budget === null ? spender.budgetNano : (parseUsd(budget) ?? null),
+    budgetPeriod: hasBudget ? spender.budgetPeriod : period,
+    requestsPerMinute: spender.requestsPerMinute ?? rate,
+  }
+}

@@ -121,9 +121,7 @@ export function createRetentionSchedule(parts: ScheduleParts): RetentionSchedule
       // Other nodes see that it runs.
       await claimTurn(db, TURN, 0, now())
       if (worker || isStopping)
-        throw new NotClosed(
-          'A run is already in progress, or the process is stopping. Try again in a minute.',
-        )
+        throw new NotClosed('A run is in progress, or the process is stopping. Try again in a minute.')
       const answer = await begin(configNow(), keepMonths)
       if ('error' in answer) throw new NotClosed(answer.error)
       return answer

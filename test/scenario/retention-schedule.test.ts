@@ -133,7 +133,7 @@ test('a run that is asked for answers what it has closed, one at a time, and why
   all.config.retention = { charges: '1mo' }
   const [asked, second] = await Promise.allSettled([runNow(2), runNow(1)])
   expect(asked).toMatchObject({ value: { closed: [{ month: '2025-01' }] } })
-  expect(second).toMatchObject({ reason: { message: expect.stringContaining('already in progress') } })
+  expect(second).toMatchObject({ reason: { message: expect.stringContaining('A run is in progress') } })
   expect((await runNow(1)).closed).toMatchObject([{ month: '2025-02' }])
   expect(await runNow(1)).toMatchObject({ closed: [], waiting: undefined })
   await expectProved(all.db, all.config, all.dataDir)

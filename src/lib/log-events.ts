@@ -174,6 +174,10 @@ export const logEvents: Readonly<Record<string, LogEvent>> = {
     'A metric could not be read, and is missing from the answer.',
     'See `database_unavailable`.',
   ),
+  oauth_reuse: warn(
+    'A code or a refresh token of a program was used twice. Its access has ended.',
+    'Its holder allows the program again. If it repeats, the program leaks its tokens: revoke it.',
+  ),
   payment_credited: info('A payment was credited to its account.'),
   payment_not_credited: error(
     'A payment could not be credited, for the reason in the line. The service repeats the report for three days.',

@@ -392,7 +392,7 @@ describe('the address of an upstream', () => {
     ['https://', 'not an address'],
     ['http://a b/v1', 'not an address'],
     ['https://user:word@api.example.com/v1', 'use apiKey'],
-    ['https://api.example.com/v1#part', 'what stands behind #'],
+    ['https://api.example.com/v1#part', 'what follows # is not sent'],
     ['api.example.com', 'Expected'],
   ]
   for (const [baseUrl, fault] of rows) {

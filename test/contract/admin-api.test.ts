@@ -114,7 +114,8 @@ async function makeKnown({ url, secret, server }: TestGateway): Promise<Known> {
     body: JSON.stringify({ model: 'test-image', prompt: 'A fox' }),
   })
   await drawn.text()
-  const { db, now } = server.world
+  const { db, now, requestLog } = server.world
+  await requestLog.flush()
   const fields = { createdAt: now(), webhookUrl: 'http://127.0.0.1:1/', upstream: 'nobody' }
   const followed = await followTask(db, { ...fields, id: newId('video'), charge: newId('req') })
   const sent = await sendTask(db, { ...fields, id: newId('video'), charge: newId('req') })

@@ -147,7 +147,7 @@ describe('types of bodies', () => {
     refused('text/plain;charset=UTF-8', 'not text/plain'),
     refused(
       'application/x-www-form-urlencoded',
-      '`curl -d` names a form',
+      '`curl -d` sends a form',
       "-H 'Content-Type: application/json'",
     ),
     refused('multipart/form-data; boundary=a', 'files in it as addresses or base64'),

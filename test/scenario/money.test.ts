@@ -864,6 +864,7 @@ describe(`what is held covers the price (QUOTE_SEED=${seed})`, () => {
       expect(image).toBeGreaterThanOrEqual(images ?? 0)
       expect(quote.input_image_token ?? 0).toBeGreaterThanOrEqual(generated.inputImageTokens ?? 0)
       expect(quote.output_image_token ?? 0).toBeGreaterThanOrEqual(generated.outputImageTokens ?? 0)
+      expect(quote.output_video_token ?? 0).toBeGreaterThanOrEqual(generated.outputVideoTokens ?? 0)
       expect(quote.character ?? 0).toBe(characters ?? 0)
       expect(quote.second ?? 0).toBeGreaterThanOrEqual(generated.seconds ?? 0)
     }

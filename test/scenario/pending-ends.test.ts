@@ -51,6 +51,7 @@ for (const kind of databaseKinds) {
           paidNano: 300,
           shortfallNano: 0,
           isPaid: true,
+          ...(time === 0 && { made: endOf(300) }),
         })
       await prove(FUNDS_NANO - 300)
     })
@@ -116,7 +117,8 @@ for (const kind of databaseKinds) {
 
     test('that holds more than is known settles all of it', async () => {
       const { db, prove } = await held(500)
-      expect(await endCharge(db, endOf(450, 400))).toEqual({ paidNano: 450, shortfallNano: 0, isPaid: true })
+      const end = endOf(450, 400)
+      expect(await endCharge(db, end)).toEqual({ paidNano: 450, shortfallNano: 0, isPaid: true, made: end })
       await prove(FUNDS_NANO - 450)
     })
 

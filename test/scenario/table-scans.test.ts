@@ -12,7 +12,7 @@ import { startTaskVendor, succeeded, videoBody } from '../support/vendors/task'
 
 setDefaultTimeout(180_000)
 
-/** Tables that have few rows however long a gateway serves: settings, one row for each account or session, what is open now. */
+/** Tables that have few rows however long a gateway serves: settings, one row for each account, session or connected program, what is open now. */
 const SMALL = new Set([
   ...[
     'account_details',
@@ -30,6 +30,7 @@ const SMALL = new Set([
     'encryption_keys',
     'event_conditions',
     'marks',
+    'oauth_grants',
     'poll_windows',
     'rate_windows',
     'secrets',

@@ -21,6 +21,8 @@ interface GeneratedBody {
   /** Tokens of the pictures that are sent, and the most of those that are made; absent: none. */
   inputImageTokens?: number
   outputImageTokens?: number
+  /** Tokens of the video that is made; absent: none. */
+  outputVideoTokens?: number
   /** For a model with prices of tokens, where one without is priced by something else. */
   byToken?: true
 }
@@ -91,6 +93,8 @@ const TOKENS_PER_MESSAGE = 5
 const TOKENS_TO_BEGIN = 3
 /** The largest that vendors' documentation gives for a picture at full detail. */
 const TOKENS_PER_IMAGE = 3_800
+/** Gemini Omni at 720p: the recorded answer in test/fixtures/gemini-video has 17,376 tokens for three seconds. */
+const VIDEO_TOKENS_A_SECOND = 5_792
 
 const scripts: ((random: Random) => string)[] = [
   (random) => random.pick(['the', ' cat', ' sat', ' on', ' antidisestablishmentarianism', '. ', '\n']),
@@ -687,7 +691,8 @@ function videoOfParts(random: Random, model: string): GeneratedBody {
   const image = random.chance(0.5) ? [{ type: 'image', uri: 'https://example.com/a.png' }] : []
   const input = random.chance(0.5) ? `x${words}` : [{ type: 'text', text: words }, ...image]
   const body = { model, input, response_format: { type: 'video', duration } }
-  return { body, inputTokens: () => 0, outputTokens: 0, seconds: Number.parseInt(duration ?? '8', 10) }
+  const seconds = duration === undefined ? SECONDS_UNSAID : Number.parseInt(duration, 10)
+  return { body, inputTokens: () => 0, outputTokens: 0, outputVideoTokens: seconds * VIDEO_TOKENS_A_SECOND }
 }
 
 function secondsFor(duration: number | null | undefined): number {

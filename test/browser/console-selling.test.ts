@@ -195,9 +195,7 @@ test('overview: full budgets lead to the account, or to the plan that gives it',
     await page.getByRole('heading', { name: 'Account tight' }).waitFor()
     await open('overview')
     expect(await page.getByRole('link', { name: /easy has/ }).count()).toBe(0)
-    await page
-      .getByRole('link', { name: 'full has used 95 % of the budget of plan team per month' })
-      .click()
+    await page.getByRole('link', { name: 'full has used 95 % of the budget of plan team per month' }).click()
     await page.getByText('$19.00 of $20.00 this month').waitFor()
   })
 })

@@ -17,6 +17,17 @@ const NONE = 'none'
 const nameArg = { type: 'positional', required: true, description: 'The name of the context' } as const
 const jsonArg = { json: { type: 'boolean', description: 'Print one JSON document instead of text' } } as const
 
+/** Arguments of commands that save a gateway. */
+const newArgs = {
+  name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },
+  server: { type: 'string', required: true, valueHint: 'URL', description: 'The address of its admin API' },
+} as const
+const caFileArg = {
+  type: 'string',
+  valueHint: 'FILE',
+  description: 'Certificates of the authority that vouches for it, where the system does not know that',
+} as const
+
 const add = defineCommand({
   meta: {
     name: 'add',
@@ -27,18 +38,13 @@ const add = defineCommand({
     ],
   },
   args: {
-    name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },
-    server: { type: 'string', required: true, valueHint: 'URL', description: 'The address of its admin API' },
+    ...newArgs,
     token: {
       type: 'string',
       valueHint: 'TOKEN|@FILE',
       description: 'The token of an admin, or its file; @- is standard input (default: GATEWAY_ADMIN_TOKEN)',
     },
-    'ca-file': {
-      type: 'string',
-      valueHint: 'FILE',
-      description: 'Certificates of the authority that vouches for it, where the system does not know that',
-    },
+    'ca-file': caFileArg,
     'allow-http': {
       type: 'boolean',
       description: 'Send the token in clear text, for everybody on the way to read',
@@ -66,18 +72,13 @@ const login = defineCommand({
     examples: ['gateway contexts login rack --server https://gateway.example.com'],
   },
   args: {
-    name: { ...nameArg, description: 'Its name: letters, digits and . _ @ -' },
-    server: { type: 'string', required: true, valueHint: 'URL', description: 'The address of its admin API' },
+    ...newArgs,
     provider: {
       type: 'string',
       valueHint: 'NAME',
       description: 'The identity provider, where the gateway has several',
     },
-    'ca-file': {
-      type: 'string',
-      valueHint: 'FILE',
-      description: 'Certificates of the authority that vouches for it, where the system does not know that',
-    },
+    'ca-file': caFileArg,
     ...jsonArg,
   },
   async run({ args }) {

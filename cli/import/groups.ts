@@ -75,7 +75,7 @@ export class GroupRules {
 }
 
 /**
- * Gives each model the channels that all groups which have it may use. Where there is none, groups with equal channels share a
+ * Gives each model the channels that all groups with that model may use. Without such a channel, groups with equal channels share a
  * model, and only the first keeps its name. `used` are the groups of users and keys, those of most keys first.
  */
 export function divideOffers(

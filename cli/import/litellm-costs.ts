@@ -201,7 +201,7 @@ function assembled(tables: ReadonlyMap<string, Amounts>, searches: Amounts): Pri
   return tiers.length > 0 ? { ...first, service_tiers: Object.fromEntries(tiers) } : first
 }
 
-/** The factor by which all prices of one list are those of the other, such as `0.5`; undefined if there is none. */
+/** The factor between all prices of two lists, such as `0.5`; undefined if they have no common one. */
 function factorBetween(one: object, other: object): string | undefined {
   const factors = new Set(
     Object.entries(one).map(([key, value]) => {
@@ -241,7 +241,7 @@ function isLike(prices: object, other: object): boolean {
   return Object.keys(prices).sort().join() === Object.keys(other).sort().join()
 }
 
-/** The price of a thousand searches or prompts, if it does not depend on how much is searched; empty if there is none. */
+/** The price of a thousand searches or prompts, if it does not depend on how much is searched; otherwise empty. */
 function searchesOf(
   { search_context_cost_per_query: costs, web_search_billing_unit: unit }: Entry,
   searches: NonNullable<PriceOptions['searches']>,

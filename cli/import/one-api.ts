@@ -1,5 +1,5 @@
-// Reads the database of One API or of New API, whose tables are of one family: users, tokens, channels, options. Tokens
-// are there in clear text without their `sk-`, and money as quota, of which 500,000 are a dollar.
+// Reads the database of One API or of New API, which have the same tables: users, tokens, channels, options. They store
+// tokens in clear text without their `sk-`, and money as quota: 500,000 are a dollar.
 
 import { hashSecret, hintOf, importedSecretOf, unlimited } from '../../src/accounts/keys'
 import { hashCode } from '../../src/billing/selling/codes'

@@ -52,7 +52,7 @@ export async function askServer<Question extends keyof Answers>(
   }
 }
 
-/** The answer of the server; fails if there is none. `by` asks for a change, and is in the audit trail. */
+/** The answer of the server. Fails if nothing answers. `by` is the actor of a change, for the audit trail. */
 export async function needServer<Question extends keyof Answers>(
   dataDir: string,
   question: Question,

@@ -25,7 +25,7 @@ export async function serverAddress(flags: SettingsFlags): Promise<string> {
   return listeningAddress((await loadConfig(flags)).config, process.env)
 }
 
-/** The address with a callable host instead of one that stands for all interfaces. */
+/** The address with a host that can be called, if the configured one means all interfaces. */
 export function callable(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
 }

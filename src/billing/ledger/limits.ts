@@ -1,6 +1,6 @@
 // Limits of keys: requests and tokens per minute, running requests, and budgets per day, week or month, also of the
-// whole account and of a spender below the key. They are conditions of the hold, in the same transaction, so they are exact on any number of nodes.
-// Only a request that costs nothing, and so has no hold, may be counted separately.
+// whole account and of a spender below the key. They are conditions of the hold, in the same transaction, so they are exact on any
+// number of nodes. Only a request that costs nothing, and so has no hold, may be counted separately.
 
 import { BUDGET_PERIODS, type Budget, type BudgetPeriod } from '../../contract/budgets'
 import { describeNeed, inFlightOnly, tooLittle } from '../../contract/failures'

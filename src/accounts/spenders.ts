@@ -26,9 +26,11 @@ export type NewToken = Omit<Spender, 'endedAt'> & { kind: 'browser' | 'mcp'; has
 
 /** Most tokens of a key that may be used at a time. */
 export const MOST_TOKENS = 10_000
-/** How long a token is listed after its end, in milliseconds. */
 const DAY_MS = 86_400_000
+/** How long a token is listed after its end, in milliseconds. */
 const LISTED_MS = DAY_MS
+/** The condition of SQL for spenders with a secret. Others are named by requests. */
+const IS_TOKEN = `kind in ('browser', 'mcp')`
 /** Tokens that are forgotten at a time. */
 const FORGOTTEN_MOST = 1_000
 
@@ -46,7 +48,7 @@ export function insertToken(token: NewToken): Statement {
           cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as text), cast($11 as bigint),
           cast($12 as bigint)
         where exists (select 1 from keys where id = $2 and revoked_at is null)
-          and (select count(*) from spenders where key_id = $2 and kind in ('browser', 'mcp') and ended_at is null
+          and (select count(*) from spenders where key_id = $2 and ${IS_TOKEN} and ended_at is null
             and (expires_at is null or expires_at > $12)) < ${MOST_TOKENS}`,
     parameters: [
       token.id,
@@ -87,7 +89,7 @@ export async function listSpenders(
     onlyTokens = false,
   }: { keyId?: string | undefined; after?: string | undefined; limit: number; onlyTokens?: boolean },
 ): Promise<Spender[]> {
-  const tokens = onlyTokens ? [`kind in ('browser', 'mcp')`] : []
+  const tokens = onlyTokens ? [IS_TOKEN] : []
   const list = new Conditions(...tokens).where('key_id = ?', keyId).where('id < ?', after)
   const rows = await db.query({
     sql: `select * from spenders ${list.sql} order by id desc limit ${list.place(limit)}`,
@@ -148,7 +150,7 @@ export async function forgetSpender(db: Db, id: string, now: number): Promise<vo
 export async function revokeToken(db: Db, id: string, now: number): Promise<boolean> {
   return tryApply(db, [
     {
-      sql: `update spenders set ended_at = $2 where id = $1 and ended_at is null and kind in ('browser', 'mcp')`,
+      sql: `update spenders set ended_at = $2 where id = $1 and ended_at is null and ${IS_TOKEN}`,
       parameters: [id, now],
       guard: true,
     },
@@ -158,7 +160,7 @@ export async function revokeToken(db: Db, id: string, now: number): Promise<bool
 /** The statement that refuses all tokens of a key permanently. */
 export function revokeTokensOf(keyId: string, now: number): Statement {
   return {
-    sql: `update spenders set ended_at = $2 where key_id = $1 and ended_at is null and kind in ('browser', 'mcp')`,
+    sql: `update spenders set ended_at = $2 where key_id = $1 and ended_at is null and ${IS_TOKEN}`,
     parameters: [keyId, now],
   }
 }

@@ -14,9 +14,11 @@ import type { World } from './world'
 
 const SESSION_PATH = '/console/session'
 const LIVE_PATH = '/console/live'
-const SIGN_IN = /^\/console\/sign-in(\/|$)/
 const CONSENT_PATH = '/console/consent'
-const ASKED_PATHS = [SESSION_PATH, LIVE_PATH, CONSENT_PATH]
+const SIGN_IN_PATH = '/console/sign-in'
+/** What pages ask of the server besides files. Below the last one are the identity providers. */
+export const CONSOLE_PATHS: readonly string[] = [SESSION_PATH, LIVE_PATH, CONSENT_PATH, SIGN_IN_PATH]
+const isSignIn = (path: string) => `${path}/`.startsWith(`${SIGN_IN_PATH}/`)
 
 /** Answers requests to /console and below. Never rejects. */
 export type ConsoleAtPort = (request: Request, listener: Listener | null) => Promise<Response>
@@ -60,7 +62,7 @@ export class ConsoleEntrance {
     try {
       if (world.config.console?.enabled === false) throw notServed()
       const path = pathOf(request)
-      if (ASKED_PATHS.includes(path) || SIGN_IN.test(path)) return await this.ask(request, listener, kinds)
+      if (CONSOLE_PATHS.includes(path) || isSignIn(path)) return await this.ask(request, listener, kinds)
       if (request.method !== 'GET' && request.method !== 'HEAD') throw notServed()
       this.files ??= readFiles()
       const answer = (await this.files)(request)
@@ -87,7 +89,7 @@ export class ConsoleEntrance {
     const place = { clientAddress: clientAddressOf(request, listener, world.config), kinds }
     const path = pathOf(request)
     if (path === SESSION_PATH) return this.marked(await server.session(request, place))
-    if (SIGN_IN.test(path)) return this.marked(await server.signInByIssuer(request, place))
+    if (isSignIn(path)) return this.marked(await server.signInByIssuer(request, place))
     if (path === CONSENT_PATH) return this.marked(await server.consent(request, place))
     if (request.method !== 'GET') throw onlyGet()
     disableTimeout(listener, request)

@@ -158,8 +158,8 @@ export function authorizeUrl(clientId: string, changes: Record<string, string | 
 }
 
 /** Registers a program and has it allowed. Answers its id and its code. */
-export async function granted(gateway: Place, limit = '1') {
-  const clientId = (await register(gateway)).body.client_id as string
+export async function granted(gateway: Place, limit = '1', registration: object = {}) {
+  const clientId = (await register(gateway, registration)).body.client_id as string
   const code = (await allow(gateway, authorizeUrl(clientId), { limit })).searchParams.get('code') ?? ''
   return { clientId, code }
 }

@@ -6,6 +6,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { MadeFamily, Translator } from '../../src/contract/family'
 import { families } from '../../src/families'
+import { streamOutcome } from '../support/bridges/answer-outcome'
 import { withFamily } from '../support/bridges/models'
 import { requestCases } from '../support/bridges/request-cases'
 import type { CallerDialect } from '../support/bridges/request-samples'
@@ -18,7 +19,8 @@ import {
   streamsOf,
 } from '../support/matrix/answers'
 import { geminiCases } from '../support/matrix/gemini-requests'
-import { type Meeting, meetings } from '../support/matrix/pairs'
+import { grammarFaults } from '../support/matrix/grammars'
+import { askedOf, type Meeting, meetings } from '../support/matrix/pairs'
 import { requestFaults, tableFaults } from '../support/matrix/requests'
 import { createRandom } from '../support/random'
 import type { Json } from '../support/scenario'
@@ -97,6 +99,30 @@ describe('an odd answer is told in the grammar', () => {
     )
     expect(faults.slice(0, 5)).toEqual([])
   })
+})
+
+test('a failed response has the call that its vendor did not name any more', () => {
+  const found = meetings.find(({ name }) => name === 'responses-on-chat') as Meeting
+  const model = modelOf(found, 0)
+  const piece = (delta: Json) => ({ id: 'c', choices: [{ index: 0, delta }] })
+  const called = { index: 0, id: 'call_1', type: 'function', function: { arguments: '{"city":"Ber' } }
+  const broken = { error: { message: 'overloaded', type: 'server_error' } }
+  const sent = [piece({ content: 'I look.' }), piece({ tool_calls: [called] }), broken]
+  const last = { ending: 'fail' } as const
+  const ended = [
+    streamOutcome(model, askedOf(found, model, true), [sent], last),
+    streamOutcome(model, askedOf(found, model, true), [sent.slice(0, 2)], last),
+  ]
+  for (const { answer, events } of ended) {
+    expect(answer).toMatchObject({
+      status: 'failed',
+      output: [
+        { type: 'message', content: [{ text: 'I look.' }] },
+        { type: 'function_call', name: '', arguments: '{"city":"Ber', status: 'incomplete' },
+      ],
+    })
+    expect(grammarFaults('responses', events, 'failed')).toEqual([])
+  }
 })
 
 /** A family with a fault. */

@@ -20,13 +20,12 @@ export class ResponseWriter implements AnswerWriter {
   readonly events: ResponseEvents
   readonly ending: Partial<AnswerEnd> = {}
   private readonly showsLogprobs: boolean
-  /** Pieces of calls that have no name yet. */
+  /** Pieces of calls that have no name yet, or never get one. */
   private readonly unnamed = new Map<CallItem, string>()
   private readonly calls = new Map<CallItem, OpenCall>()
   private readonly named = new Set<CallItem>()
   /** Calls without arguments, or with broken ones: cut off if nothing follows and the answer is not whole. */
   private readonly doubtful: OpenCall[] = []
-  private readonly nameless: CallItem[] = []
   /** The thoughts in the item of reasoning that is open. */
   private run: ThinkingItem[] = []
   /** Thoughts of which a part was sealed. */
@@ -56,7 +55,8 @@ export class ResponseWriter implements AnswerWriter {
   open(item: AnswerItem): void {
     for (const call of this.doubtful.splice(0)) this.events.closeCall(call)
     if (item.kind === 'call') {
-      if (item.name !== '') this.openCall(item)
+      if (item.name === '') this.unnamed.set(item, '')
+      else this.openCall(item)
     }
     // A refusal and a text next to it are parts of one message, and thoughts in a row are parts of one item.
     else if (item.kind === 'text') {
@@ -95,14 +95,13 @@ export class ResponseWriter implements AnswerWriter {
 
   /**
    * Texts and thoughts end when the next item begins: until then nobody knows whether they are whole. A call that no vendor has named is
-   * shown where the answer ends by itself: nobody can make it.
+   * shown where the answer ends by itself or fails: nobody can make it.
    */
   close(item: AnswerItem): void {
     if (item.kind === 'thinking') {
       if (item.kept && !this.sealed.has(item)) this.carry(item)
-    } else if (item.kind === 'call') {
-      if (item.name === '') this.nameless.push(item)
-      else this.closeCall(this.calls.get(item) ?? this.openCall(item))
+    } else if (item.kind === 'call' && item.name !== '') {
+      this.closeCall(this.calls.get(item) ?? this.openCall(item))
     }
   }
 
@@ -112,9 +111,14 @@ export class ResponseWriter implements AnswerWriter {
 
   /** Writes what is still missing before the end. */
   finish(): void {
-    for (const item of this.nameless) this.closeCall(this.openCall(item))
+    for (const call of this.openUnnamed()) this.closeCall(call)
     if (this.ending.stop !== 'refusal' || this.hasRefused) return
     this.events.append('refusal', this.ending.explanation || REFUSAL)
+  }
+
+  /** Begins the calls that got no name. */
+  openUnnamed(): OpenCall[] {
+    return [...this.unnamed.keys()].map((item) => this.openCall(item))
   }
 
   get shortfall(): Shortfall {

@@ -43,11 +43,13 @@ class Answer implements StreamedAnswer {
   }
 
   failWith(error: ResponseError): void {
+    // Nothing that the vendor sent is lost to the response that is kept.
+    if (!this.shown.hasEnded) this.writers[0].openUnnamed()
     this.shown.fail(error)
   }
 
   fail(error: ResponseError): string {
-    this.shown.fail(error)
+    this.failWith(error)
     return this.shown.take()
   }
 

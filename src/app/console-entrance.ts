@@ -16,7 +16,7 @@ const SESSION_PATH = '/console/session'
 const LIVE_PATH = '/console/live'
 const CONSENT_PATH = '/console/consent'
 const SIGN_IN_PATH = '/console/sign-in'
-/** What pages ask of the server besides files. Below the last one are the identity providers. */
+/** Paths that pages ask besides files. Below the last one are the identity providers. */
 export const CONSOLE_PATHS: readonly string[] = [SESSION_PATH, LIVE_PATH, CONSENT_PATH, SIGN_IN_PATH]
 const isSignIn = (path: string) => `${path}/`.startsWith(`${SIGN_IN_PATH}/`)
 

@@ -162,7 +162,7 @@ describe('operations of the admin API', () => {
     })
 })
 
-/** What the first key has made, by kinds. */
+/** Ids of things that the first key has made. */
 interface Made {
   response: string
   conversation: string
@@ -338,7 +338,7 @@ const otherPaths: Record<string, Guard> = {
 }
 
 const guards = {
-  /** The same for everybody: it shows nothing of anybody. */
+  /** Answered equally for everybody: nothing of anybody is shown. */
   async public(path) {
     const [bare, known] = [
       await send('GET', path),

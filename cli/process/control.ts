@@ -9,6 +9,8 @@ import { BY, controlSocketOf, type Restarted, type Status } from './control-chan
 const PATIENCE_MS = 30_000
 /** Longer than a server waits for the one that it starts. */
 const RESTART_PATIENCE_MS = 90_000
+/** Codes of connections to a socket that is not there, or that its process has left behind. */
+const NOBODY_LISTENS: ReadonlySet<string> = new Set(['ENOENT', 'ECONNREFUSED'])
 
 interface Answers {
   'GET /status': Status
@@ -40,8 +42,9 @@ export async function askServer<Question extends keyof Answers>(
   } catch (error) {
     if (signal.aborted) throw new CommandFailed(`The gateway that serves from ${dataDir} does not answer.`)
     const { code = '' } = error as { code?: string }
+    if (NOBODY_LISTENS.has(code)) return undefined
     if (code === 'EACCES') throw new CommandFailed(`Only the owner of the gateway in ${dataDir} may ask it.`)
-    return undefined
+    throw new CommandFailed(`The gateway in ${dataDir} broke off: ${lineOf(error)}. Try again.`)
   }
   if (!response.ok)
     throw new CommandFailed(`The gateway in ${dataDir} does not know ${path}: its version differs.`)

@@ -286,7 +286,7 @@ class Ending {
       KEPT_FOR_CLOSING_MS,
     )
     await this.waitFor('the database', world.close())
-    return cut ?? gateway.runningRequests()
+    return cut ?? gateway.cutRequests()
   }
 
   /** Waits for a part of the stop as long as there is time for it. */

@@ -116,6 +116,8 @@ export interface Gateway {
   isSilent(charge: Charge): boolean
   /** How many requests this process works on. */
   runningRequests(): number
+  /** How many requests were cut, with those that a process which ends now would cut. */
+  cutRequests(): number
   /** Tries again to end charges that the database could not end. */
   endLater(): Promise<void>
   /** Renews the leases of the tasks that this process makes. */
@@ -159,6 +161,7 @@ export function createGateway(world: RequestWorld): Gateway {
     runs: (charge) => reservations.runs(charge),
     isSilent: (charge) => reservations.isSilent(charge),
     runningRequests: () => reservations.size,
+    cutRequests: () => reservations.cutRequests,
     endLater: () => reservations.endLater(),
     renewTasks: () => reservations.renewTasks(),
   }

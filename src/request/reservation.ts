@@ -123,6 +123,11 @@ export class Reservations {
     return this.open.size
   }
 
+  /** How many requests were cut, with those that a process which ends now would cut. */
+  get cutRequests(): number {
+    return this.cut + this.open.all().filter(({ cancelToken }) => !cancelToken.signal.aborted).length
+  }
+
   add(reservation: Reservation): void {
     this.open.add(reservation)
     this.watch()

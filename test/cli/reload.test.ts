@@ -70,7 +70,8 @@ test('prices, models and faults of a changed file', async () => {
       'export default {"limitToBalance":true,"server":{"watchConfig":true},',
     ),
   )
-  await waitFor(() => events('config_reloaded') === 4)
+  // Not the number of events: the file before may be read once more by then.
+  await waitFor(() => isAsTheFileSays(installation))
   await followsNamedFiles(installation, original, events)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 
@@ -82,7 +83,7 @@ test('prices, models and faults of a changed file', async () => {
 
 /** The lists of models and the keys that a watched configuration names are watched as well. */
 async function followsNamedFiles(
-  installation: Awaited<ReturnType<typeof install>>,
+  installation: Installation,
   original: string,
   events: (event: string) => number,
 ): Promise<void> {
@@ -105,17 +106,21 @@ async function followsNamedFiles(
         `"upstreams":{"keyed":{"kind":"openai","baseUrl":"http://127.0.0.1:9/v1","apiKeyFile":${JSON.stringify(keyFile)}},`,
       ),
   )
-  await waitFor(() => events('config_reloaded') === 5)
+  await waitFor(() => isAsTheFileSays(installation))
   const listed = async () =>
     (await installation.json('models', 'list'))
       .map(({ id }: { id: string }) => id)
       .filter((id: string) => id.startsWith('local/'))
   expect(await listed()).toEqual(['local/gpt-4.1-mini'])
   writeFileSync(list, listOf('gpt-4.1'))
-  await waitFor(() => events('config_reloaded') === 6)
-  expect(await listed()).toEqual(['local/gpt-4.1'])
+  await waitFor(async () => (await listed()).join() === 'local/gpt-4.1')
+  const reloads = events('config_reloaded')
   writeFileSync(keyFile, 'a-newer-key-of-a-file')
-  await waitFor(() => events('config_reloaded') === 7)
+  await waitFor(() => events('config_reloaded') > reloads)
+}
+
+async function isAsTheFileSays({ json }: Installation): Promise<boolean> {
+  return (await json('config', 'diff')).changes.length === 0
 }
 
 /** Reloads by a command, which says what has changed and has an entry in the trail. */

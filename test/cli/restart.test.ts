@@ -20,6 +20,7 @@ import type { Config } from '../../src/config/schema'
 import { program } from '../../src/db/schema/program'
 import { openAddress, postgresUrl, temporaryFolder } from '../support/databases/databases'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { inTime, type Part } from '../support/in-time'
 import {
   ask,
   executable,
@@ -294,6 +295,8 @@ onLinux('serve --take-over', () => {
 onLinux('connections of what was replaced end with an answer that says so', () => {
   /** Longer than the system holds back a connection that sends nothing. */
   const SILENCE_MS = 3_000
+  /** How long the gateway keeps a connection that asks nothing. */
+  const IDLE_MS = 5_000
   const request = (secret: string, more: object = {}) =>
     chatRequest(secret, { model: 'test-chat', messages: say('Hello!'), ...more })
 
@@ -308,7 +311,12 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     expect(answer.toLowerCase()).toContain('connection: close')
   }
 
-  async function check(installation: Installation, options: StartOptions, url: string): Promise<void> {
+  async function check(
+    part: Part,
+    installation: Installation,
+    options: StartOptions,
+    url: string,
+  ): Promise<void> {
     const secret = await installation.makeKey('alice', '100')
     const first = await installation.serve(options)
     const connect = () => RawCaller.connect(url)
@@ -317,12 +325,14 @@ onLinux('connections of what was replaced end with an answer that says so', () =
     streaming.send(request(secret, STREAM))
     await waitFor(() => [used, unused, streaming].every((caller) => caller.head().startsWith('HTTP/1.1 200')))
     const silent = await connect()
+    part.begin()
     const second = await installation.serve({ ...options, flags: ['--take-over'] })
     await askLast(used, secret)
     await Bun.sleep(SILENCE_MS)
     await askLast(silent, secret)
     await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'))
     await askLast(streaming, secret)
+    part.end()
     await waitFor(() => unused.closed)
     expect(unused.error).toBeUndefined()
     expect((await first.ended).code).toBe(0)
@@ -330,61 +340,70 @@ onLinux('connections of what was replaced end with an answer that says so', () =
   }
 
   test.concurrent('at a port', async () => {
-    const port = await freePort()
-    await check(await install(), { port }, `http://127.0.0.1:${port}`)
+    await inTime(IDLE_MS, async (part) => {
+      const port = await freePort()
+      await check(part, await install(), { port }, `http://127.0.0.1:${port}`)
+    })
   })
 
   test.concurrent('with TLS', async () => {
     const fixture = (name: string) => join(import.meta.dir, `../fixtures/tls/${name}.pem`)
     const tls = { certFile: fixture('one.example'), keyFile: fixture('key') }
-    const installation = await install({ config: { server: { tls } } })
-    const port = await freePort()
-    const first = await installation.serve({ port })
-    const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
-    const look = () =>
-      new Promise<object>((resolve, reject) => {
-        const asked = get({ port, host: '127.0.0.1', path: '/health/live', agent }, (answer) => {
-          const { statusCode: status, headers } = answer
-          const said = { status, connection: headers.connection, isReused: asked.reusedSocket }
-          answer.resume().on('end', () => resolve(said))
+    await inTime(IDLE_MS, async (part) => {
+      const installation = await install({ config: { server: { tls } } })
+      const port = await freePort()
+      const first = await installation.serve({ port })
+      const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false })
+      const look = () =>
+        new Promise<object>((resolve, reject) => {
+          const asked = get({ port, host: '127.0.0.1', path: '/health/live', agent }, (answer) => {
+            const { statusCode: status, headers } = answer
+            const said = { status, connection: headers.connection, isReused: asked.reusedSocket }
+            answer.resume().on('end', () => resolve(said))
+          })
+          asked.on('error', reject)
         })
-        asked.on('error', reject)
-      })
-    await look()
-    expect(await look()).toMatchObject({ status: 200, isReused: true })
-    const second = await installation.serve({ port, flags: ['--take-over'] })
-    expect(await look()).toEqual({ status: 200, connection: 'close', isReused: true })
-    expect(await look()).toMatchObject({ status: 200, isReused: false })
-    expect((await first.ended).code).toBe(0)
-    agent.destroy()
-    await stopWell(installation, second)
+      await look()
+      expect(await look()).toMatchObject({ status: 200, isReused: true })
+      part.begin()
+      const second = await installation.serve({ port, flags: ['--take-over'] })
+      expect(await look()).toEqual({ status: 200, connection: 'close', isReused: true })
+      part.end()
+      expect(await look()).toMatchObject({ status: 200, isReused: false })
+      expect((await first.ended).code).toBe(0)
+      agent.destroy()
+      await stopWell(installation, second)
+    })
   })
 
-  test.concurrent('also where a reload has the same process listen anew', async () => {
-    const installation = await install()
-    const secret = await installation.makeKey('alice', '100')
-    const server = await installation.serve({ port: await freePort() })
-    const [used, streaming] = [await RawCaller.connect(server.url), await RawCaller.connect(server.url)]
-    used.send(request(secret))
-    streaming.send(request(secret, STREAM))
-    await waitFor(() => [used, streaming].every((caller) => caller.head().startsWith('HTTP/1.1 200')))
-    const silent = await RawCaller.connect(server.url)
-    const text = readFileSync(installation.configFile, 'utf8')
-    writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
-    expect((await installation.command(['config', 'reload'])).code).toBe(0)
-    await waitFor(() => listenersAt(Number(new URL(server.url).port)) === 1)
-    await askLast(used, secret)
-    await Bun.sleep(SILENCE_MS)
-    await askLast(silent, secret)
-    await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'))
-    await askLast(streaming, secret)
-    const next = await RawCaller.connect(server.url)
-    next.send(request(secret))
-    await waitFor(() => next.head().startsWith('HTTP/1.1 200'))
-    expect(next.head().toLowerCase()).not.toContain('connection: close')
-    next.leave('fin')
-    await stopWell(installation, server)
-  })
+  test.concurrent('also where a reload has the same process listen anew', () =>
+    inTime(IDLE_MS, async (part) => {
+      const installation = await install()
+      const secret = await installation.makeKey('alice', '100')
+      const server = await installation.serve({ port: await freePort() })
+      const [used, streaming] = [await RawCaller.connect(server.url), await RawCaller.connect(server.url)]
+      used.send(request(secret))
+      streaming.send(request(secret, STREAM))
+      await waitFor(() => [used, streaming].every((caller) => caller.head().startsWith('HTTP/1.1 200')))
+      const silent = await RawCaller.connect(server.url)
+      const text = readFileSync(installation.configFile, 'utf8')
+      writeFileSync(installation.configFile, text.replace('{', '{"server":{"headersTimeoutMs":15000},'))
+      part.begin()
+      expect((await installation.command(['config', 'reload'])).code).toBe(0)
+      await waitFor(() => listenersAt(Number(new URL(server.url).port)) === 1)
+      await askLast(used, secret)
+      await Bun.sleep(SILENCE_MS)
+      await askLast(silent, secret)
+      await waitFor(() => streaming.tail().endsWith('\r\n0\r\n\r\n'))
+      await askLast(streaming, secret)
+      part.end()
+      const next = await RawCaller.connect(server.url)
+      next.send(request(secret))
+      await waitFor(() => next.head().startsWith('HTTP/1.1 200'))
+      expect(next.head().toLowerCase()).not.toContain('connection: close')
+      next.leave('fin')
+      await stopWell(installation, server)
+    }))
 
   test.concurrent('and a reload does not have it listen again', async () => {
     const installation = await install()
@@ -410,9 +429,11 @@ onLinux('connections of what was replaced end with an answer that says so', () =
   })
 
   test.concurrent('at a unix socket', async () => {
-    const path = join(temporaryFolder(), 'http.sock')
-    const installation = await install({ config: { server: { unixSocket: path } } })
-    await check(installation, { isPlaceConfigured: true }, `unix:${path}`)
+    await inTime(IDLE_MS, async (part) => {
+      const path = join(temporaryFolder(), 'http.sock')
+      const installation = await install({ config: { server: { unixSocket: path } } })
+      await check(part, installation, { isPlaceConfigured: true }, `unix:${path}`)
+    })
   })
 })
 
@@ -429,14 +450,31 @@ function filesBelow(folder: string): string[] {
 
 test.concurrent('what was left to another process is cut when the time is over, and a second call shortens that time', async () => {
   const gateway = await startTestGateway()
-  const reply = gateway.chat({ ...STREAM, messages: say('[sandbox tokens=4000 token_delay_ms=50] Hello!') })
-  await waitFor(async () => (await gateway.charges()).length === 1)
+  // Its head came, so that it ends as a stream does and not as a refused connection.
+  const reply = await gateway.chat({
+    ...STREAM,
+    messages: say('[sandbox tokens=4000 token_delay_ms=50] Hello!'),
+  })
+  const read = reply.text().catch(() => 'cut')
   await gateway.server.handOver()
   const cut = gateway.server.stop(3_600_000)
   void gateway.server.stop(0)
   expect(await cut).toBe(1)
-  const text = await (await reply).text().catch(() => 'cut')
-  expect(text).not.toContain('[DONE]')
+  expect(await read).not.toContain('[DONE]')
+})
+
+test.concurrent('a gateway that breaks off is not taken for none', async () => {
+  const installation = await install()
+  mkdirSync(installation.dataDir, { recursive: true })
+  const other = Bun.listen({
+    unix: join(installation.dataDir, 'control.sock'),
+    socket: { data: (socket) => socket.terminate() },
+  })
+  const refused = await installation.command(['restart'])
+  expect(refused.code).toBe(1)
+  expect(refused.stderr).toContain('broke off')
+  expect(refused.stderr).not.toContain('No gateway serves')
+  other.stop(true)
 })
 
 describe('a version that knows another shape of the database', () => {

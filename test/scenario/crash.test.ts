@@ -8,6 +8,7 @@ import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Row } from '../../src/db/db'
 import { say, startTestGateway, waitFor } from '../support/gateway'
+import { inTime } from '../support/in-time'
 import {
   ask,
   type Finished,
@@ -412,38 +413,41 @@ describe('SIGTERM', () => {
     expect(await stateOfOnly(installation)).toBe('settled')
   })
 
-  test('a later second one cuts what runs, with the reason, and pays for what was delivered', async () => {
-    const installation = await install()
-    const secret = await installation.makeKey('alice', '100')
-    const server = await installation.serve()
-    const silent = ask(server, secret, { messages: say('[sandbox hang]') })
-    const stream = await ask(server, secret, {
-      stream: true,
-      messages: say('[sandbox tokens=5000 token_delay_ms=5]'),
-    })
-    const streamed = stream.text()
-    await waitFor(() => installation.sandbox.calls.length === 2)
-    server.kill('SIGTERM')
-    await waitFor(() => server.stderr().includes('Stopping'))
-    // Within a second it would count as the same signal.
-    await Bun.sleep(1_100)
-    server.kill('SIGTERM')
-    expect((await silent).status).toBe(503)
-    expect(await streamed).toContain('shutting_down')
-    expect(await server.ended).toMatchObject({ code: 1, signal: null })
-    const charges = await installation.rows('select state, ended_by, amount from charges order by amount')
-    const paidNano = Number(charges[1]?.amount)
-    expect(charges).toEqual([
-      { state: 'released', ended_by: 'shutdown', amount: 0 },
-      { state: 'settled', ended_by: 'shutdown', amount: paidNano },
-    ])
-    // Two thousand nano-dollars for each of the words.
-    expect(paidNano).toBeGreaterThan(10 * 2_000)
-    expect(await installation.rows('select balance, held from accounts')).toEqual([
-      { balance: 100_000_000_000 - paidNano, held: 0 },
-    ])
-    await stopWell(installation, await installation.serve())
-  })
+  test('a later second one cuts what runs, with the reason, and pays for what was delivered', () =>
+    inTime(LAST_BYTES_MS, async (part) => {
+      const installation = await install()
+      const secret = await installation.makeKey('alice', '100')
+      const server = await installation.serve()
+      const silent = ask(server, secret, { messages: say('[sandbox hang]') })
+      const stream = await ask(server, secret, {
+        stream: true,
+        messages: say('[sandbox tokens=5000 token_delay_ms=5]'),
+      })
+      const streamed = stream.text()
+      await waitFor(() => installation.sandbox.calls.length === 2)
+      server.kill('SIGTERM')
+      await waitFor(() => server.stderr().includes('Stopping'))
+      // Within a second it would count as the same signal.
+      await Bun.sleep(1_100)
+      part.begin()
+      server.kill('SIGTERM')
+      expect((await silent).status).toBe(503)
+      expect(await streamed).toContain('shutting_down')
+      expect(await server.ended).toMatchObject({ code: 1, signal: null })
+      part.end()
+      const charges = await installation.rows('select state, ended_by, amount from charges order by amount')
+      const paidNano = Number(charges[1]?.amount)
+      expect(charges).toEqual([
+        { state: 'released', ended_by: 'shutdown', amount: 0 },
+        { state: 'settled', ended_by: 'shutdown', amount: paidNano },
+      ])
+      // Two thousand nano-dollars for each of the words.
+      expect(paidNano).toBeGreaterThan(10 * 2_000)
+      expect(await installation.rows('select balance, held from accounts')).toEqual([
+        { balance: 100_000_000_000 - paidNano, held: 0 },
+      ])
+      await stopWell(installation, await installation.serve())
+    }))
 
   test('when the grace is over, what still runs is cut with the reason, and settled', async () => {
     const gateway = await startTestGateway()

@@ -1,0 +1,32 @@
+// Tests of what the gateway gives a certain time for. On a machine that is slower than that they show nothing, and are run
+// again; a failure that came in time is a fault, and is never repeated.
+
+/** How often a test is run in all before it fails for the slowness of the machine. */
+const TRIES_MOST = 5
+
+/** A part of a test that must not take longer than the gateway allows. */
+export interface Part {
+  begin(): void
+  end(): void
+}
+
+/** Runs a test, and runs it again where it failed and its part took longer than `limitMs`. */
+export async function inTime(limitMs: number, run: (part: Part) => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    let begun: number | undefined
+    let longestMs = 0
+    const end = () => {
+      if (begun !== undefined) longestMs = Math.max(longestMs, performance.now() - begun)
+      begun = undefined
+    }
+    const begin = () => {
+      begun = performance.now()
+    }
+    try {
+      return await run({ begin, end })
+    } catch (error) {
+      end()
+      if (longestMs <= limitMs || tries === TRIES_MOST) throw error
+    }
+  }
+}

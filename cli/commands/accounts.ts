@@ -11,7 +11,7 @@ import { parsePositiveNano, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
 import { paint, print, printJson, say } from '../view/output'
-import { renderBlock, renderTable } from '../view/table'
+import { printTable, renderBlock } from '../view/table'
 import { utcTime } from '../view/times'
 
 const accountArg = { type: 'positional', required: true, description: 'The account' } as const
@@ -27,26 +27,14 @@ const list = gatewayCommand({
       return say(
         `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
       )
-    print(
-      renderTable(
-        [
-          { title: 'ACCOUNT', flexible: true },
-          { title: 'STATUS' },
-          { title: 'PLAN', optional: true },
-          { title: 'AVAILABLE', align: 'decimal' },
-          { title: 'CALLED', flexible: true },
-          { title: 'NOTE', flexible: true },
-        ],
-        accounts.map((account) => [
-          account.account,
-          statusText(account),
-          account.plan ?? '',
-          account.available_usd,
-          account.display_name ?? '',
-          account.note ?? '',
-        ]),
-      ),
-    )
+    printTable(accounts, [
+      ['ACCOUNT', (account) => account.account, { flexible: true }],
+      ['STATUS', statusText],
+      ['PLAN', (account) => account.plan ?? '', { optional: true }],
+      ['AVAILABLE', (account) => account.available_usd, { align: 'decimal' }],
+      ['CALLED', (account) => account.display_name ?? '', { flexible: true }],
+      ['NOTE', (account) => account.note ?? '', { flexible: true }],
+    ])
   },
 })
 

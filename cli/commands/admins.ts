@@ -8,7 +8,7 @@ import { gatewayCommand } from '../lib/gateway'
 import { parseName, parseNetworks, parseWord, unlessNone } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { parseDurationMs, utcTime } from '../view/times'
 
 const nameArg = { type: 'positional', required: true, description: 'The name of the admin' } as const
@@ -65,19 +65,13 @@ const list = gatewayCommand({
     if (args.json) return printJson(admins)
     if (admins.length === 0)
       return say(`There are no admins. Make one: ${commandLineOf('admins create NAME --role viewer', args)}`)
-    const columns = ['NAME', 'ROLE', 'TOKEN', 'STATUS', 'EXPIRES'].map((title) => ({ title }))
-    print(
-      renderTable(
-        columns,
-        admins.map(({ name, role, hint, status, expires_at: expires }) => [
-          name,
-          role,
-          hint,
-          status,
-          expires?.slice(0, 10) ?? 'never',
-        ]),
-      ),
-    )
+    printTable(admins, [
+      ['NAME', ({ name }) => name],
+      ['ROLE', ({ role }) => role],
+      ['TOKEN', ({ hint }) => hint],
+      ['STATUS', ({ status }) => status],
+      ['EXPIRES', ({ expires_at }) => expires_at?.slice(0, 10) ?? 'never'],
+    ])
   },
 })
 

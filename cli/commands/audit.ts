@@ -3,8 +3,8 @@
 import { asObject } from '../../src/lib/objects'
 import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseLimit } from '../lib/values'
-import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printJson, say } from '../view/output'
+import { printTable } from '../view/table'
 import { shortTime, timeAgo } from '../view/times'
 
 const DEFAULT_LIMIT = 50
@@ -36,25 +36,17 @@ export const audit = gatewayCommand({
       const entries = await gateway.rows('listAudit', { query: { actor, action, target, since } }, limit)
       if (args.json) return printJson(entries)
       if (entries.length === 0) return say('There are no such changes.')
-      print(
-        renderTable(
-          [
-            { title: 'TIME (UTC)' },
-            { title: 'WHO', flexible: true },
-            { title: 'WHAT' },
-            { title: 'OF', flexible: true },
-            // Too short a piece of it says nothing; --json has all.
-            { title: 'CHANGE', flexible: true, widthMin: 30, optional: true },
-          ],
-          entries.map(({ at, actor: who, action: what, target: of, before, after }) => [
-            shortTime(Date.parse(at)),
-            who,
-            what,
-            of,
-            changeText(before, after),
-          ]),
-        ),
-      )
+      printTable(entries, [
+        ['TIME (UTC)', ({ at }) => shortTime(Date.parse(at))],
+        ['WHO', ({ actor: who }) => who, { flexible: true }],
+        ['WHAT', ({ action: what }) => what],
+        ['OF', ({ target: of }) => of, { flexible: true }],
+        [
+          'CHANGE',
+          ({ before, after }) => changeText(before, after),
+          { flexible: true, widthMin: 30, optional: true },
+        ],
+      ])
     }
   },
 })

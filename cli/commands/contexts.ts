@@ -9,7 +9,7 @@ import { CommandFailed, WrongUsage } from '../lib/errors'
 import { didYouMean } from '../lib/near-names'
 import { checked, clientOf, loginProvidersOf, readToken } from '../lib/remote'
 import { paint, print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 
 /** The word for the database of this machine. */
 const NONE = 'none'
@@ -144,13 +144,11 @@ const list = defineCommand({
     if (args.json) return printJson(rows)
     if (rows.length === 0)
       return say('There are no contexts. Save one: gateway contexts add NAME --server URL')
-    const columns = [{ title: 'NAME' }, { title: 'IN USE' }, { title: 'SERVER', flexible: true }]
-    print(
-      renderTable(
-        columns,
-        rows.map(({ name, server, current }) => [name, current ? paint('green', 'yes') : '', server]),
-      ),
-    )
+    printTable(rows, [
+      ['NAME', ({ name }) => name],
+      ['IN USE', ({ current }) => (current ? paint('green', 'yes') : '')],
+      ['SERVER', ({ server }) => server, { flexible: true }],
+    ])
     if (current === null) say('\nCommands work on the database of this machine.')
   },
 })

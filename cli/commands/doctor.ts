@@ -35,7 +35,7 @@ import { examineStorage } from '../doctor/storage'
 import { CommandFailed } from '../lib/errors'
 import { paint, print, printJson, say } from '../view/output'
 import { priceText } from '../view/price'
-import { renderTable } from '../view/table'
+import { printTable, renderTable } from '../view/table'
 
 export const doctor = defineCommand({
   meta: {
@@ -159,20 +159,14 @@ async function examineAll(flags: SettingsFlags): Promise<Finding[]> {
 }
 
 function show(findings: readonly Finding[]): void {
-  const columns = [
-    { title: 'STATE' },
-    { title: 'CHECK' },
-    { title: 'FOUND, AND WHAT TO DO', flexible: true, widthMin: 30 },
-  ]
   const colours = { ok: 'green', warning: 'yellow', broken: 'red' } as const
-  print(
-    renderTable(
-      columns,
-      findings.map(({ check, state, found, cure }) => [
-        paint(colours[state], state),
-        check,
-        cure === null ? found : `${found.replace(/\.$/, '')}. ${cure}`,
-      ]),
-    ),
-  )
+  printTable(findings, [
+    ['STATE', ({ state }) => paint(colours[state], state)],
+    ['CHECK', ({ check }) => check],
+    [
+      'FOUND, AND WHAT TO DO',
+      ({ found, cure }) => (cure === null ? found : `${found.replace(/\.$/, '')}. ${cure}`),
+      { flexible: true, widthMin: 30 },
+    ],
+  ])
 }

@@ -7,7 +7,7 @@ import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseCount, parseLimit } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { parseDurationMs, shortTime } from '../view/times'
 
 type Drill = ReplyOf<'beginDrill'>
@@ -69,26 +69,14 @@ const list = gatewayCommand({
       const drills = await gateway.rows('listDrills', {}, limit)
       if (args.json) return printJson(drills)
       if (drills.length === 0) return say('There was no drill.')
-      print(
-        renderTable(
-          [
-            { title: 'ID' },
-            { title: 'UPSTREAM' },
-            { title: 'FAULT' },
-            { title: 'SHARE', align: 'right' },
-            { title: 'STATE' },
-            { title: 'ENDS (UTC)' },
-          ],
-          drills.map((drill) => [
-            drill.id,
-            drill.upstream,
-            faultText(drill),
-            `${drill.share_percent}%`,
-            drill.state,
-            shortTime(Date.parse(drill.ends_at)),
-          ]),
-        ),
-      )
+      printTable(drills, [
+        ['ID', (drill) => drill.id],
+        ['UPSTREAM', (drill) => drill.upstream],
+        ['FAULT', faultText],
+        ['SHARE', (drill) => `${drill.share_percent}%`, { align: 'right' }],
+        ['STATE', (drill) => drill.state],
+        ['ENDS (UTC)', (drill) => shortTime(Date.parse(drill.ends_at))],
+      ])
     }
   },
 })
@@ -106,26 +94,14 @@ const show = gatewayCommand({
         `${report.upstream}: ${faultText(report)} for ${report.share_percent}% of requests, ${report.state}\n`,
       )
       const rows = [...report.endings, { ended: 'together', model: null, ...report.total }]
-      print(
-        renderTable(
-          [
-            { title: 'ENDED' },
-            { title: 'BY MODEL', flexible: true },
-            { title: 'REQUESTS', align: 'right' },
-            { title: 'CHARGED', align: 'decimal' },
-            { title: 'HELD', align: 'decimal' },
-            { title: 'GIVEN BACK', align: 'decimal' },
-          ],
-          rows.map((row) => [
-            row.ended,
-            row.model ?? '',
-            String(row.requests),
-            row.charged_usd,
-            row.held_usd,
-            row.released_usd,
-          ]),
-        ),
-      )
+      printTable(rows, [
+        ['ENDED', (row) => row.ended],
+        ['BY MODEL', (row) => row.model ?? '', { flexible: true }],
+        ['REQUESTS', (row) => String(row.requests), { align: 'right' }],
+        ['CHARGED', (row) => row.charged_usd, { align: 'decimal' }],
+        ['HELD', (row) => row.held_usd, { align: 'decimal' }],
+        ['GIVEN BACK', (row) => row.released_usd, { align: 'decimal' }],
+      ])
     }
   },
 })

@@ -2,6 +2,7 @@
 // a recipient must never be shown.
 
 import { defineCommand } from 'citty'
+import type { ReplyOf } from '../../src/admin/client'
 import { newId, outside } from '../../src/app/world'
 import { eventSettingsOf } from '../../src/config/events'
 import type { Config } from '../../src/config/schema'
@@ -16,7 +17,7 @@ import { type Gateway, gatewayCommand, remoteGateway } from '../lib/gateway'
 import { gatewayArgs, remoteOf } from '../lib/remote'
 import { limitArg, parseLimit, parseWord } from '../lib/values'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
@@ -49,26 +50,19 @@ const list = gatewayCommand({
       const events = await gateway.rows('listEvents', { query }, limit)
       if (args.json) return printJson(events)
       if (events.length === 0) return say('There are no such events.')
-      print(
-        renderTable(
-          [
-            { title: 'TIME (UTC)' },
-            { title: 'EVENT', flexible: true },
-            { title: 'TO', flexible: true },
-            { title: 'DELIVERY' },
-            { title: 'LAST ANSWER', flexible: true },
-            { title: 'ID', isId: true },
-          ],
-          events.map(({ id, created_at, type, state: which, items, recipient, delivery, last_answer }) => [
-            shortTime(Date.parse(created_at)),
+      printTable(events, [
+        ['TIME (UTC)', ({ created_at }) => shortTime(Date.parse(created_at))],
+        [
+          'EVENT',
+          ({ type, state: which, items }) =>
             `${type} ${items.length === 1 ? items[0]?.subject : items.length} ${which}`,
-            recipient ?? '',
-            delivery,
-            last_answer?.replaceAll(/\s+/g, ' ') ?? '',
-            id,
-          ]),
-        ),
-      )
+          { flexible: true },
+        ],
+        ['TO', ({ recipient }) => recipient ?? '', { flexible: true }],
+        ['DELIVERY', ({ delivery }) => delivery],
+        ['LAST ANSWER', ({ last_answer }) => last_answer?.replaceAll(/\s+/g, ' ') ?? '', { flexible: true }],
+        ['ID', ({ id }) => id, { isId: true }],
+      ])
     }
   },
 })
@@ -82,18 +76,19 @@ const conditions = gatewayCommand({
     if (args.json) return printJson(lasting)
     if (gateway.local && !gateway.local.config.events) say(NO_EVENTS)
     if (lasting.length === 0) return say('There is nothing to report.')
-    print(
-      renderTable(
-        [{ title: 'SINCE (UTC)' }, { title: 'EVENT' }, { title: 'IN WORDS', flexible: true }],
-        lasting.map(({ since, type, subject, account, details }) => {
-          const item = { subject, ...(account !== null && { account }), since, ...details }
-          const body = { id: '', type, timestamp: since, data: { state: 'began' as const, items: [item] } }
-          return [shortTime(Date.parse(since)), type, textOfEvent(body).lines[0] ?? '']
-        }),
-      ),
-    )
+    printTable(lasting, [
+      ['SINCE (UTC)', ({ since }) => shortTime(Date.parse(since))],
+      ['EVENT', ({ type }) => type],
+      ['IN WORDS', wordsOf, { flexible: true }],
+    ])
   },
 })
+
+function wordsOf({ since, type, subject, account, details }: ReplyOf<'listConditions'>['data'][number]) {
+  const item = { subject, ...(account !== null && { account }), since, ...details }
+  const body = { id: '', type, timestamp: since, data: { state: 'began' as const, items: [item] } }
+  return textOfEvent(body).lines[0] ?? ''
+}
 
 const test = defineCommand({
   meta: {
@@ -116,16 +111,11 @@ const test = defineCommand({
       : await tryHere(args, args.recipient)
     if (args.json) printJson(results)
     else
-      print(
-        renderTable(
-          [{ title: 'TO', flexible: true }, { title: 'RESULT' }, { title: 'ANSWER', flexible: true }],
-          results.map(({ recipient, ok, answer }) => [
-            recipient,
-            ok ? 'sent' : 'not sent',
-            answer.replaceAll(/\s+/g, ' '),
-          ]),
-        ),
-      )
+      printTable(results, [
+        ['TO', ({ recipient }) => recipient, { flexible: true }],
+        ['RESULT', ({ ok }) => (ok ? 'sent' : 'not sent')],
+        ['ANSWER', ({ answer }) => answer.replaceAll(/\s+/g, ' '), { flexible: true }],
+      ])
     if (results.some(({ ok }) => !ok)) process.exitCode = 1
   },
 })

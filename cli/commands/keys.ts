@@ -11,9 +11,8 @@ import { givesSettings, keySettingArgs, readSettings } from '../lib/key-settings
 import { parseAmountNano, parseName } from '../lib/values'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
-import { keyBlock, keyColumns, keyRow } from '../view/key'
+import { keyBlock, keyTable } from '../view/key'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
 import { utcTime } from '../view/times'
 
 const nameArg = { type: 'positional', required: true, description: 'Name or id of the key' } as const
@@ -73,12 +72,7 @@ const list = gatewayCommand({
     if (args.json) return printJson(keys)
     if (keys.length === 0)
       return say(`There are no keys. Make one: ${commandLineOf('keys create NAME --balance 5', args)}`)
-    print(
-      renderTable(
-        keyColumns,
-        keys.map((key) => keyRow(key, now)),
-      ),
-    )
+    print(keyTable(keys, now))
   },
 })
 

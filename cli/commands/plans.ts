@@ -7,7 +7,7 @@ import { gatewayCommand } from '../lib/gateway'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
 import { paint, print, printJson, say } from '../view/output'
-import { renderBlock, renderTable } from '../view/table'
+import { printTable, renderBlock, tableOf } from '../view/table'
 import { utcTime } from '../view/times'
 
 type Plan = ReplyOf<'getPlan'>
@@ -21,26 +21,18 @@ const list = gatewayCommand({
     const { data } = await gateway.call('listPlans')
     if (args.json) return printJson(data)
     if (data.length === 0) return say('There are no plans. Define them under `plans` in the configuration.')
-    print(
-      renderTable(
-        [
-          { title: 'PLAN', flexible: true },
-          { title: 'ACCOUNTS', align: 'right' },
-          { title: 'PRICE', align: 'decimal' },
-          { title: 'BUDGET' },
-          { title: 'ALLOWANCE' },
-          { title: 'MODELS', flexible: true },
-        ],
-        data.map((plan) => [
-          plan.plan,
-          String(plan.accounts),
-          plan.configured ? plan.price_factor : '',
-          periodic(plan.budget_usd, plan.budget_period),
-          periodic(plan.allowance_usd, plan.allowance_period),
-          plan.configured ? (plan.models?.join(', ') ?? 'all') : 'none: it is not configured',
-        ]),
-      ),
-    )
+    printTable(data, [
+      ['PLAN', (plan) => plan.plan, { flexible: true }],
+      ['ACCOUNTS', (plan) => String(plan.accounts), { align: 'right' }],
+      ['PRICE', (plan) => (plan.configured ? plan.price_factor : ''), { align: 'decimal' }],
+      ['BUDGET', (plan) => periodic(plan.budget_usd, plan.budget_period)],
+      ['ALLOWANCE', (plan) => periodic(plan.allowance_usd, plan.allowance_period)],
+      [
+        'MODELS',
+        (plan) => (plan.configured ? (plan.models?.join(', ') ?? 'all') : 'none: it is not configured'),
+        { flexible: true },
+      ],
+    ])
   },
 })
 
@@ -94,26 +86,19 @@ function entriesOf(plan: Plan): [string, string][] {
 
 function membersTable(members: readonly Member[]): string {
   const endsAt = members.find(({ allowance_ends_at }) => allowance_ends_at !== null)?.allowance_ends_at
-  const table = renderTable(
+  const table = tableOf(members, [
+    ['ACCOUNT', (member) => member.account, { flexible: true }],
+    ['STATUS', (member) => member.status, { optional: true }],
+    ['AVAILABLE', (member) => member.available_usd, { align: 'decimal' }],
     [
-      { title: 'ACCOUNT', flexible: true },
-      { title: 'STATUS', optional: true },
-      { title: 'AVAILABLE', align: 'decimal' },
-      { title: 'BUDGET', flexible: true },
-      { title: 'USED', align: 'decimal' },
-      { title: 'ALLOWANCE', align: 'decimal' },
-      { title: 'USED', align: 'decimal' },
+      'BUDGET',
+      (member) => periodic(member.budget_in_force_usd, member.budget_in_force_period),
+      { flexible: true },
     ],
-    members.map((member) => [
-      member.account,
-      member.status,
-      member.available_usd,
-      periodic(member.budget_in_force_usd, member.budget_in_force_period),
-      member.budget_used_usd ?? '',
-      member.allowance_usd ?? '',
-      member.allowance_used_usd ?? '',
-    ]),
-  )
+    ['USED', (member) => member.budget_used_usd ?? '', { align: 'decimal' }],
+    ['ALLOWANCE', (member) => member.allowance_usd ?? '', { align: 'decimal' }],
+    ['USED', (member) => member.allowance_used_usd ?? '', { align: 'decimal' }],
+  ])
   return endsAt ? `${table}\n\nThe allowance is renewed at ${utcTime(Date.parse(endsAt))}.` : table
 }
 

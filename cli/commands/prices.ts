@@ -19,7 +19,7 @@ import { CommandFailed } from '../lib/errors'
 import { readList } from '../lib/list-text'
 import { openUpstream, within } from '../lib/upstreams'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { renderTable, tableOf } from '../view/table'
 
 const TIMEOUT_MS = 120_000
 /** Changed models that are shown one by one. */
@@ -150,13 +150,12 @@ function show(name: string, list: ModelList, { added, removed, changed }: Change
   print(`${name}: ${count} ${count === 1 ? 'model' : 'models'}`)
   if (!isNew) print(`${added.length} new, ${removed.length} gone, ${changed.length} changed`)
   if (changed.length > 0) {
-    const rows = changed.slice(0, MOST_SHOWN).map(({ model, before, now }) => [model, before, now])
-    const columns = [
-      { title: 'CHANGED' },
-      { title: 'BEFORE', flexible: true },
-      { title: 'NOW', flexible: true },
-    ]
-    print(`\n${renderTable(columns, rows)}`)
+    const table = tableOf(changed.slice(0, MOST_SHOWN), [
+      ['CHANGED', ({ model }) => model],
+      ['BEFORE', ({ before }) => before, { flexible: true }],
+      ['NOW', ({ now }) => now, { flexible: true }],
+    ])
+    print(`\n${table}`)
     if (changed.length > MOST_SHOWN) print(`and ${changed.length - MOST_SHOWN} more, see --json`)
   }
 }

@@ -17,7 +17,7 @@ import { type Gateway, gatewayCommand } from '../lib/gateway'
 import type { GatewayFlags } from '../lib/remote'
 import { parsePairs } from '../lib/values'
 import { paint, print, printJson, say } from '../view/output'
-import { type Column, renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { parsePeriod, periodArgs, periodQueryOf, utcTime } from '../view/times'
 
 type Reconciliation = ReplyOf<'reconcileUpstream'>
@@ -151,28 +151,21 @@ function ownComparison(args: Flags) {
   }
 }
 
+const RIGHT = { align: 'right' } as const
+
 function showOwn({ models, since, until, not_compared: notCompared }: OwnReconciliation): void {
-  const right = { align: 'right' } as const
-  const columns: Column[] = [
-    { title: 'MODEL', flexible: true },
-    { title: 'REQUESTS', ...right },
-    { title: 'OURS' },
-    { title: 'OUR SUM', align: 'decimal' },
-    { title: "VENDOR'S SUM", align: 'decimal' },
-    { title: 'APART', ...right },
-  ]
-  const cells = models.map(
-    ({ model, requests, basis, list_usd: ours, vendor_usd: theirs, percent, differs }) => [
-      model,
-      String(requests),
-      basis,
-      ours,
-      theirs,
-      differs ? paint('red', `${percent} %`) : `${percent} %`,
-    ],
-  )
+  const apart = (percent: string, differs: boolean) =>
+    differs ? paint('red', `${percent} %`) : `${percent} %`
   if (models.length === 0) print(`No vendor reported a price since ${since.slice(0, 10)}.`)
-  else print(renderTable(columns, cells))
+  else
+    printTable(models, [
+      ['MODEL', ({ model }) => model, { flexible: true }],
+      ['REQUESTS', ({ requests }) => String(requests), RIGHT],
+      ['OURS', ({ basis }) => basis],
+      ['OUR SUM', ({ list_usd }) => list_usd, { align: 'decimal' }],
+      ["VENDOR'S SUM", ({ vendor_usd }) => vendor_usd, { align: 'decimal' }],
+      ['APART', ({ percent, differs }) => apart(percent, differs), RIGHT],
+    ])
   const from = utcTime(Date.parse(since))
   const period = until === null ? `Since ${from}` : `From ${from} to ${utcTime(Date.parse(until))}`
   say(
@@ -243,37 +236,22 @@ function shownDifference(vendor: Figure, charges: Figure): string {
 }
 
 function showResult({ differences, compared, vendor, charges, ...result }: Reconciliation) {
-  const right = { align: 'right' } as const
   if (differences.length > 0) {
-    const columns: Column[] = [
-      { title: 'DAY' },
-      { title: 'MODEL', flexible: true },
-      { title: 'FIGURE' },
-      { title: 'VENDOR', ...right },
-      { title: 'CHARGES', ...right },
-      { title: 'APART', ...right },
-    ]
-    const cells = differences.map(({ day, model, figure, vendor: one, charges: other }) => [
-      day,
-      model,
-      SHOWN_FIGURES[figure],
-      shownFigure(one),
-      shownFigure(other),
-      shownDifference(one, other),
+    printTable(differences, [
+      ['DAY', ({ day }) => day],
+      ['MODEL', ({ model }) => model, { flexible: true }],
+      ['FIGURE', ({ figure }) => SHOWN_FIGURES[figure]],
+      ['VENDOR', ({ vendor }) => shownFigure(vendor), RIGHT],
+      ['CHARGES', ({ charges }) => shownFigure(charges), RIGHT],
+      ['APART', ({ vendor, charges }) => shownDifference(vendor, charges), RIGHT],
     ])
-    print(`${renderTable(columns, cells)}\n`)
+    print('')
   }
-  const total = [{ title: 'IN ALL' }, { title: 'VENDOR', ...right }, { title: 'CHARGES', ...right }]
-  print(
-    renderTable(
-      total,
-      (Object.keys(SHOWN_FIGURES) as ReconciledFigure[]).map((figure) => [
-        SHOWN_FIGURES[figure],
-        shownFigure(vendor[figure]),
-        shownFigure(charges[figure]),
-      ]),
-    ),
-  )
+  printTable(Object.keys(SHOWN_FIGURES) as ReconciledFigure[], [
+    ['IN ALL', (figure) => SHOWN_FIGURES[figure]],
+    ['VENDOR', (figure) => shownFigure(vendor[figure]), RIGHT],
+    ['CHARGES', (figure) => shownFigure(charges[figure]), RIGHT],
+  ])
   const { charges_without_figures: withoutFigures, shared_models: shared } = result
   say(`\nCompared ${compared} figures. A cost is listed where the vendor asks for more than was charged.`)
   if (withoutFigures > 0)

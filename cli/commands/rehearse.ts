@@ -4,7 +4,7 @@ import type { ReplyOf } from '../../src/admin/client'
 import { gatewayCommand } from '../lib/gateway'
 import { readPairs, readPlans, readPrices } from '../lib/other-prices'
 import { print, printJson, say } from '../view/output'
-import { type Column, renderTable } from '../view/table'
+import { printTable, type Shown, tableOf } from '../view/table'
 import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 const DEFAULT_SINCE = '30d'
@@ -91,24 +91,18 @@ function show({ accounts, total, kept }: Rehearsal): void {
     return
   }
   const hasCost = total.cost_usd !== null
-  const columns: (Column & { cell(sums: Sums): string })[] = [
-    { title: 'REQUESTS', align: 'right', cell: ({ requests }) => String(requests) },
-    { title: 'PAID', align: 'decimal', cell: ({ paid_usd }) => paid_usd },
-    { title: 'WOULD PAY', align: 'decimal', cell: ({ would_pay_usd }) => would_pay_usd },
-    { title: 'COST', align: 'decimal', optional: true, cell: ({ cost_usd }) => cost_usd ?? '' },
-    { title: 'MARGIN', align: 'decimal', cell: ({ margin_usd }) => margin_usd ?? '' },
-    { title: 'REFUSED', align: 'right', cell: ({ refused }) => String(refused) },
+  const columns: Shown<Sums & { account: string }>[] = [
+    ['ACCOUNT', ({ account }) => account, { flexible: true }],
+    ['REQUESTS', ({ requests }) => String(requests), { align: 'right' }],
+    ['PAID', ({ paid_usd }) => paid_usd, { align: 'decimal' }],
+    ['WOULD PAY', ({ would_pay_usd }) => would_pay_usd, { align: 'decimal' }],
+    ['COST', ({ cost_usd }) => cost_usd ?? '', { align: 'decimal', optional: true }],
+    ['MARGIN', ({ margin_usd }) => margin_usd ?? '', { align: 'decimal' }],
+    ['REFUSED', ({ refused }) => String(refused), { align: 'right' }],
   ]
-  const shown = columns.filter(({ title }) => hasCost || (title !== 'COST' && title !== 'MARGIN'))
-  const rows = [
-    ...accounts.map(({ account, ...sums }): [string, Sums] => [account, sums]),
-    ...(accounts.length > 1 ? [['total', total] as [string, Sums]] : []),
-  ]
-  print(
-    renderTable(
-      [{ title: 'ACCOUNT', flexible: true }, ...shown],
-      rows.map(([account, sums]) => [account, ...shown.map(({ cell }) => cell(sums))]),
-    ),
+  printTable(
+    accounts.length > 1 ? [...accounts, { account: 'total', ...total }] : accounts,
+    columns.filter(([title]) => hasCost || (title !== 'COST' && title !== 'MARGIN')),
   )
   showKept(kept)
   say(differenceText(total))
@@ -122,13 +116,12 @@ function show({ accounts, total, kept }: Rehearsal): void {
 
 function showKept(kept: Rehearsal['kept']): void {
   if (kept.length === 0) return
-  const columns: Column[] = [
-    { title: 'NOT PRICED', align: 'right' },
-    { title: 'PAID', align: 'decimal' },
-    { title: 'THEY KEEP THEIR AMOUNT BECAUSE OF', flexible: true, widthMin: 30 },
-  ]
-  const rows = kept.map(({ requests, paid_usd, reason }) => [String(requests), paid_usd, REASONS[reason]])
-  print(`\n${renderTable(columns, rows)}`)
+  const table = tableOf(kept, [
+    ['NOT PRICED', ({ requests }) => String(requests), { align: 'right' }],
+    ['PAID', ({ paid_usd }) => paid_usd, { align: 'decimal' }],
+    ['THEY KEEP THEIR AMOUNT BECAUSE OF', ({ reason }) => REASONS[reason], { flexible: true, widthMin: 30 }],
+  ])
+  print(`\n${table}`)
 }
 
 function differenceText({ difference_usd: difference }: Sums): string {

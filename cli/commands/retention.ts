@@ -10,7 +10,7 @@ import { type GatewayFlags, gatewayArgs } from '../lib/remote'
 import { commandLineOf } from '../program'
 import { bytesText } from '../view/bytes'
 import { print, printJson, say } from '../view/output'
-import { type Column, renderTable } from '../view/table'
+import { printTable } from '../view/table'
 
 const show = gatewayCommand({
   name: 'show',
@@ -21,21 +21,13 @@ const show = gatewayCommand({
     if (args.json) return printJson(found)
     if (found.closed.length === 0) return say('No month is closed: all charges are in the database.')
     print(`Archives in ${found.place}:\n`)
-    const columns: Column[] = [
-      { title: 'MONTH' },
-      { title: 'CHARGES', align: 'right' },
-      { title: 'PAID', align: 'decimal' },
-      { title: 'SIZE', align: 'right' },
-      { title: 'ARCHIVE', flexible: true },
-    ]
-    const rows = found.closed.map(({ month, charges, amount_usd: paid, bytes, archive }) => [
-      month,
-      String(charges),
-      paid,
-      bytesText(bytes),
-      archive,
+    printTable(found.closed, [
+      ['MONTH', ({ month }) => month],
+      ['CHARGES', ({ charges }) => String(charges), { align: 'right' }],
+      ['PAID', ({ amount_usd }) => amount_usd, { align: 'decimal' }],
+      ['SIZE', ({ bytes }) => bytesText(bytes), { align: 'right' }],
+      ['ARCHIVE', ({ archive }) => archive, { flexible: true }],
     ])
-    print(renderTable(columns, rows))
   },
 })
 
@@ -84,23 +76,12 @@ function showMonths(
     else say(nothingText(kept))
     return
   }
-  const columns: Column[] = [
-    { title: 'MONTH' },
-    { title: 'CHARGES', align: 'right' },
-    { title: 'PAID', align: 'decimal' },
-    { title: 'WAITS FOR', flexible: true },
-  ]
-  print(
-    renderTable(
-      columns,
-      data.map(({ month, charges, amount_usd: paid, open }) => [
-        month,
-        String(charges),
-        paid,
-        open === 0 ? '' : `${open} open charges`,
-      ]),
-    ),
-  )
+  printTable(data, [
+    ['MONTH', ({ month }) => month],
+    ['CHARGES', ({ charges }) => String(charges), { align: 'right' }],
+    ['PAID', ({ amount_usd: paid }) => paid, { align: 'decimal' }],
+    ['WAITS FOR', ({ open }) => (open === 0 ? '' : `${open} open charges`), { flexible: true }],
+  ])
   say(`\nNothing was changed. To close them: ${commandLineOf(`retention apply --charges ${kept}`, args)}`)
 }
 

@@ -4,7 +4,7 @@ import { defineCommand } from 'citty'
 import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseLimit } from '../lib/values'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
@@ -22,21 +22,15 @@ const list = gatewayCommand({
       const rows = await gateway.rows('listSessions', {}, limit)
       if (args.json) return printJson(rows)
       if (rows.length === 0) return say('Nobody has signed in to the console.')
-      const titles = ['SESSION', 'KIND', 'NAME', 'STATUS', 'BEGUN (UTC)', 'USED (UTC)', 'FROM']
-      print(
-        renderTable(
-          titles.map((title) => ({ title, flexible: title === 'NAME', isId: title === 'SESSION' })),
-          rows.map((row) => [
-            row.id,
-            row.kind,
-            row.name,
-            row.status,
-            shortTime(Date.parse(row.created_at ?? '')),
-            shortTime(Date.parse(row.used_at ?? '')),
-            row.client_address ?? '',
-          ]),
-        ),
-      )
+      printTable(rows, [
+        ['SESSION', ({ id }) => id, { isId: true }],
+        ['KIND', ({ kind }) => kind],
+        ['NAME', ({ name }) => name, { flexible: true }],
+        ['STATUS', ({ status }) => status],
+        ['BEGUN (UTC)', ({ created_at }) => shortTime(Date.parse(created_at ?? ''))],
+        ['USED (UTC)', ({ used_at }) => shortTime(Date.parse(used_at ?? ''))],
+        ['FROM', ({ client_address }) => client_address ?? ''],
+      ])
     }
   },
 })

@@ -8,11 +8,10 @@ import { givesSettings, keySettingArgs, readSettings } from '../lib/key-settings
 import { limitArg, parseLimit } from '../lib/values'
 import { dollarsOf } from '../view/balance'
 import { print, printJson, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable, type Shown } from '../view/table'
 import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
-const TITLES = ['SPENDER', 'KEY', 'KIND', 'NAME', 'STATUS', 'USED', 'BUDGET', 'EXPIRES (UTC)']
 
 const list = gatewayCommand({
   name: 'list',
@@ -31,40 +30,23 @@ const list = gatewayCommand({
         return say(
           'There are none. Keys make tokens with POST /v1/tokens, and spenders by `keys update --spenders`.',
         )
-      const columns = TITLES.map((title) => ({
-        title,
-        flexible: title === 'NAME',
-        isId: title === 'SPENDER',
-      }))
-      print(renderTable(columns, rows.map(rowOf)))
+      printTable(rows, columns)
     }
   },
 })
 
-function rowOf(row: ReplyOf<'revokeSpender'>): string[] {
-  return [
-    row.id,
-    row.key,
-    row.kind,
-    row.name ?? '',
-    row.status,
-    row.budget_used_usd === null ? '' : dollarsOf(row.budget_used_usd),
-    row.budget_usd === null ? 'none' : dollarsOf(row.budget_usd),
-    row.expires_at === null ? 'never' : shortTime(Date.parse(row.expires_at)),
-  ]
-}
+const columns: readonly Shown<ReplyOf<'revokeSpender'>>[] = [
+  ['SPENDER', ({ id }) => id, { isId: true }],
+  ['KEY', ({ key }) => key],
+  ['KIND', ({ kind }) => kind],
+  ['NAME', ({ name }) => name ?? '', { flexible: true }],
+  ['STATUS', ({ status }) => status],
+  ['USED', ({ budget_used_usd: used }) => (used === null ? '' : dollarsOf(used))],
+  ['BUDGET', ({ budget_usd: usd }) => (usd === null ? 'none' : dollarsOf(usd))],
+  ['EXPIRES (UTC)', ({ expires_at: at }) => (at === null ? 'never' : shortTime(Date.parse(at)))],
+]
 
 const spenderArg = { type: 'positional', required: true, description: 'The id of the spender' } as const
-
-/** Prints one spender. */
-function printOne(row: ReplyOf<'revokeSpender'>): void {
-  print(
-    renderTable(
-      TITLES.map((title) => ({ title, isId: title === 'SPENDER' })),
-      [rowOf(row)],
-    ),
-  )
-}
 
 const show = gatewayCommand({
   name: 'show',
@@ -74,7 +56,7 @@ const show = gatewayCommand({
   run: (args) => async (gateway) => {
     const spender = await gateway.call('getSpender', { params: { spender: args.spender } })
     if (args.json) printJson(spender)
-    else printOne(spender)
+    else printTable([spender], columns)
   },
 })
 
@@ -105,7 +87,7 @@ const update = gatewayCommand({
       const body = { models, requests_per_minute, budget_usd, budget_period }
       const spender = await gateway.call('updateSpender', { params: { spender: args.spender }, body })
       if (args.json) printJson(spender)
-      else printOne(spender)
+      else printTable([spender], columns)
     }
   },
 })

@@ -9,7 +9,7 @@ import { gatewayCommand } from '../lib/gateway'
 import { limitArg, parseCount, parseLimit, parseWord } from '../lib/values'
 import { commandLineOf } from '../program'
 import { print, printJson, printStream, say } from '../view/output'
-import { renderTable } from '../view/table'
+import { printTable } from '../view/table'
 import { shortTime } from '../view/times'
 
 const FORMATS = ['html', 'csv', 'json'] as const
@@ -118,26 +118,13 @@ export const statements = defineCommand({
 })
 
 function showTable(rows: readonly Summary[]): void {
-  print(
-    renderTable(
-      [
-        { title: 'NUMBER', align: 'right' },
-        { title: 'MONTH' },
-        { title: 'ACCOUNT', flexible: true },
-        { title: 'BEFORE', align: 'decimal' },
-        { title: 'USED', align: 'decimal' },
-        { title: 'BALANCE', align: 'decimal' },
-        { title: 'ISSUED (UTC)', optional: true },
-      ],
-      rows.map((row) => [
-        String(row.number),
-        row.month,
-        row.account,
-        row.opening_usd,
-        row.used_usd,
-        row.closing_usd,
-        shortTime(Date.parse(row.issued_at)),
-      ]),
-    ),
-  )
+  printTable(rows, [
+    ['NUMBER', (row) => String(row.number), { align: 'right' }],
+    ['MONTH', (row) => row.month],
+    ['ACCOUNT', (row) => row.account, { flexible: true }],
+    ['BEFORE', (row) => row.opening_usd, { align: 'decimal' }],
+    ['USED', (row) => row.used_usd, { align: 'decimal' }],
+    ['BALANCE', (row) => row.closing_usd, { align: 'decimal' }],
+    ['ISSUED (UTC)', (row) => shortTime(Date.parse(row.issued_at)), { optional: true }],
+  ])
 }

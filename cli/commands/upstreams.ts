@@ -11,7 +11,7 @@ import { type GatewayFlags, gatewayArgs, remoteOf } from '../lib/remote'
 import { noSuchUpstream, tryUpstream } from '../lib/upstreams'
 import { limitArg, parseLimit } from '../lib/values'
 import { paint, print, printJson, say } from '../view/output'
-import { renderBlock, renderTable } from '../view/table'
+import { printTable, renderBlock } from '../view/table'
 import { shortTime } from '../view/times'
 
 const DEFAULT_LIMIT = 50
@@ -55,27 +55,22 @@ const list = defineCommand({
     if (rows.length === 0) return say('The configuration has no upstreams.')
     // The name of a variable is there to be copied.
     const widthMin = Math.max(...rows.map(({ variable }) => variable?.length ?? 0))
-    const columns = [
-      { title: 'UPSTREAM' },
-      { title: 'KIND' },
-      { title: 'KEY' },
-      { title: 'MODELS', align: 'right' as const },
-      { title: 'ADDRESS', flexible: true },
-      { title: 'WITH', flexible: true, widthMin, optional: true },
-    ]
-    print(
-      renderTable(
-        columns,
-        rows.map(({ name, kind, key, variable, models, address, settings }) => [
-          name,
-          kind,
+    printTable(rows, [
+      ['UPSTREAM', ({ name }) => name],
+      ['KIND', ({ kind }) => kind],
+      [
+        'KEY',
+        ({ key }) =>
           key === 'missing' ? paint('yellow', 'no') : key === 'set' ? paint('green', 'yes') : key,
-          String(models),
-          address,
-          key === 'missing' ? `set ${variable}` : settings.join(', '),
-        ]),
-      ),
-    )
+      ],
+      ['MODELS', ({ models }) => String(models), { align: 'right' }],
+      ['ADDRESS', ({ address }) => address, { flexible: true }],
+      [
+        'WITH',
+        ({ key, variable, settings }) => (key === 'missing' ? `set ${variable}` : settings.join(', ')),
+        { flexible: true, widthMin, optional: true },
+      ],
+    ])
   },
 })
 
@@ -114,15 +109,17 @@ const health = defineCommand({
       return say('No upstream has a key: `upstreams list` says what to set.')
     const all = await Promise.all(asked.map(({ name }) => test(name)))
     if (args.json) printJson(all)
-    else {
-      const columns = [
-        { title: 'UPSTREAM' },
-        { title: 'STATE' },
-        { title: 'TIME', align: 'right' as const },
-        { title: 'WHY, AND WHAT TO DO', flexible: true },
-      ]
-      print(renderTable(columns, all.map(rowOfProbe)))
-    }
+    else
+      printTable(all, [
+        ['UPSTREAM', ({ upstream }) => upstream],
+        ['STATE', stateText],
+        ['TIME', ({ duration_ms }) => `${duration_ms} ms`, { align: 'right' }],
+        [
+          'WHY, AND WHAT TO DO',
+          ({ reason, advice }) => [reason, advice].filter(Boolean).join(' '),
+          { flexible: true },
+        ],
+      ])
     const failed = all.filter(({ state }) => state === 'failed').map(({ upstream }) => upstream)
     if (failed.length > 0) throw new CommandFailed(`Cannot be used now: ${failed.join(', ')}.`)
   },
@@ -139,27 +136,14 @@ const refusals = gatewayCommand({
       const rows = await gateway.rows('listRefusals', {}, limit)
       if (args.json) return printJson(rows)
       if (rows.length === 0) return say('No vendor has refused a request for what is in it.')
-      const columns = [
-        { title: 'LAST (UTC)' },
-        { title: 'COUNT', align: 'right' as const },
-        { title: 'UPSTREAM' },
-        { title: 'MODEL', flexible: true },
-        { title: 'FIELD', flexible: true },
-        { title: 'WORDS OF THE VENDOR', flexible: true },
-      ]
-      print(
-        renderTable(
-          columns,
-          rows.map(({ last_at, count, upstream, model, field, message }) => [
-            shortTime(Date.parse(last_at)),
-            String(count),
-            upstream,
-            model,
-            field ?? '',
-            message.replaceAll(/\s+/g, ' '),
-          ]),
-        ),
-      )
+      printTable(rows, [
+        ['LAST (UTC)', ({ last_at }) => shortTime(Date.parse(last_at))],
+        ['COUNT', ({ count }) => String(count), { align: 'right' }],
+        ['UPSTREAM', ({ upstream }) => upstream],
+        ['MODEL', ({ model }) => model, { flexible: true }],
+        ['FIELD', ({ field }) => field ?? '', { flexible: true }],
+        ['WORDS OF THE VENDOR', ({ message }) => message.replaceAll(/\s+/g, ' '), { flexible: true }],
+      ])
     }
   },
 })
@@ -171,11 +155,6 @@ function show(probed: ProbeResult): void {
   if (reason !== null) rows.push(['why', reason])
   if (advice !== null) rows.push(['what to do', advice])
   print(renderBlock(rows))
-}
-
-function rowOfProbe(probed: ProbeResult): string[] {
-  const { upstream, duration_ms: durationMs, reason, advice } = probed
-  return [upstream, stateText(probed), `${durationMs} ms`, [reason, advice].filter(Boolean).join(' ')]
 }
 
 function stateText({ state }: ProbeResult): string {

@@ -11,8 +11,8 @@ import { rebuildTotals } from '../../src/billing/reports/usage-totals'
 import { isoTime } from '../../src/db/iso-time'
 import { gatewayCommand, needDatabase } from '../lib/gateway'
 import { parseWord } from '../lib/values'
-import { print, printJson, say } from '../view/output'
-import { type Column, renderTable } from '../view/table'
+import { printJson, say } from '../view/output'
+import { type Column, printTable } from '../view/table'
 import { parseDurationMs, parsePeriod, periodArgs, periodQueryOf } from '../view/times'
 
 const DEFAULT_SINCE = '24h'
@@ -124,18 +124,8 @@ function usageColumns(by: readonly UsageDimension[]): UsageColumn[] {
     },
     { title: 'PAID', align: 'decimal', cell: ({ amount_usd }) => amount_usd },
     { title: 'SHORTFALL', align: 'decimal', cell: ({ shortfall_usd }) => shortfall_usd },
-    {
-      title: 'COST',
-      align: 'decimal',
-      cell: ({ cost_usd: cost }) => cost ?? '',
-      ofCost: true,
-    },
-    {
-      title: 'MARGIN',
-      align: 'decimal',
-      cell: ({ margin_usd: margin }) => margin ?? '',
-      ofCost: true,
-    },
+    { title: 'COST', align: 'decimal', cell: ({ cost_usd }) => cost_usd ?? '', ofCost: true },
+    { title: 'MARGIN', align: 'decimal', cell: ({ margin_usd }) => margin_usd ?? '', ofCost: true },
     { title: 'SAVED', align: 'decimal', cell: ({ saved_usd: saved }) => saved ?? '', ofSavings: true },
   ]
 }
@@ -152,11 +142,9 @@ function showUsage(by: readonly UsageDimension[], usages: readonly UsageReply[],
       (!ofSavings || total.saved_usd !== undefined),
   )
   const rows = usages.length > 1 ? [...usages, total] : usages
-  print(
-    renderTable(
-      columns,
-      rows.map((used) => columns.map(({ cell }) => cell(used))),
-    ),
+  printTable(
+    rows,
+    columns.map(({ title, cell, ...layout }) => [title, cell, layout]),
   )
   if (total.released > 0) say('\nReleased requests cost nothing.')
   if (total.cost_usd !== null && total.amount_with_cost_usd !== total.amount_usd) {

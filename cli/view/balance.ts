@@ -3,7 +3,7 @@
 import type { entryJson } from '../../src/billing/ledger/account-ledger'
 import type { balanceJson } from '../../src/billing/ledger/balances'
 import { formatUsd } from '../../src/lib/money'
-import { type Column, renderTable } from './table'
+import { tableOf } from './table'
 import { shortTime } from './times'
 
 /** Dollars for sentences: `$5.00`, `-$1.50`. */
@@ -17,41 +17,21 @@ export function dollarsOf(usd: string): string {
 }
 
 export function balanceTable(balances: readonly ReturnType<typeof balanceJson>[]): string {
-  const columns: Column[] = [
-    { title: 'ACCOUNT', flexible: true },
-    { title: 'BALANCE', align: 'decimal' },
-    { title: 'HELD', align: 'decimal' },
-    { title: 'AVAILABLE', align: 'decimal' },
-  ]
-  return renderTable(
-    columns,
-    balances.map((balance) => [
-      balance.account,
-      balance.balance_usd,
-      balance.held_usd,
-      balance.available_usd,
-    ]),
-  )
+  return tableOf(balances, [
+    ['ACCOUNT', (balance) => balance.account, { flexible: true }],
+    ['BALANCE', (balance) => balance.balance_usd, { align: 'decimal' }],
+    ['HELD', (balance) => balance.held_usd, { align: 'decimal' }],
+    ['AVAILABLE', (balance) => balance.available_usd, { align: 'decimal' }],
+  ])
 }
 
 export function entriesTable(entries: readonly ReturnType<typeof entryJson>[]): string {
-  const columns: Column[] = [
-    { title: 'TIME (UTC)' },
-    { title: 'KIND' },
-    { title: 'AMOUNT', align: 'decimal' },
-    { title: 'BALANCE', align: 'decimal' },
-    { title: 'NOTE', flexible: true },
-    { title: 'REQUEST', isId: true },
-  ]
-  return renderTable(
-    columns,
-    entries.map((entry) => [
-      shortTime(Date.parse(entry.at)),
-      entry.kind,
-      entry.amount_usd,
-      entry.balance_after_usd,
-      entry.note ?? '',
-      entry.charge ?? '',
-    ]),
-  )
+  return tableOf(entries, [
+    ['TIME (UTC)', (entry) => shortTime(Date.parse(entry.at))],
+    ['KIND', (entry) => entry.kind],
+    ['AMOUNT', (entry) => entry.amount_usd, { align: 'decimal' }],
+    ['BALANCE', (entry) => entry.balance_after_usd, { align: 'decimal' }],
+    ['NOTE', (entry) => entry.note ?? '', { flexible: true }],
+    ['REQUEST', (entry) => entry.charge ?? '', { isId: true }],
+  ])
 }

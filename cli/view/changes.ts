@@ -2,18 +2,15 @@
 
 import type { Change } from '../../src/config/changes'
 import { paint } from './output'
-import { renderTable } from './table'
+import { tableOf } from './table'
 
 /** A table of changes. */
 export function describeChanges(changes: readonly Change[]): string {
-  return renderTable(
-    [{ title: 'SETTING', flexible: true, widthMin: 24 }, { title: 'CHANGE', flexible: true }, { title: '' }],
-    changes.map((change) => [
-      change.setting,
-      changeText(change),
-      change.needsRestart ? paint('yellow', 'needs a restart') : '',
-    ]),
-  )
+  return tableOf(changes, [
+    ['SETTING', (change) => change.setting, { flexible: true, widthMin: 24 }],
+    ['CHANGE', changeText, { flexible: true }],
+    ['', (change) => (change.needsRestart ? paint('yellow', 'needs a restart') : '')],
+  ])
 }
 
 function changeText({ kind, before, after }: Change): string {

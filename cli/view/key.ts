@@ -4,22 +4,20 @@ import type { ReplyOf } from '../../src/admin/client'
 import { periodOf } from '../../src/billing/ledger/limits'
 import { dollarsOf } from './balance'
 import { paint } from './output'
-import { type Column, renderBlock } from './table'
+import { renderBlock, tableOf } from './table'
 import { distance, utcTime } from './times'
-
-export const keyColumns: readonly Column[] = [
-  { title: 'NAME', flexible: true },
-  { title: 'ACCOUNT', flexible: true },
-  { title: 'KEY' },
-  { title: 'STATUS' },
-  { title: 'MAY USE', flexible: true },
-]
 
 type KeyReply = ReplyOf<'pauseKey'>
 
-export function keyRow(key: KeyReply, now: number): string[] {
-  const may = [key.models === null ? 'all models' : key.models.join(', '), ...limitsOf(key), ...fromOf(key)]
-  return [key.name, key.account, key.hint, statusText(key, now), may.join(', ')]
+export function keyTable(keys: readonly KeyReply[], now: number): string {
+  const models = (key: KeyReply) => key.models?.join(', ') ?? 'all models'
+  return tableOf(keys, [
+    ['NAME', ({ name }) => name, { flexible: true }],
+    ['ACCOUNT', ({ account }) => account, { flexible: true }],
+    ['KEY', ({ hint }) => hint],
+    ['STATUS', (key) => statusText(key, now)],
+    ['MAY USE', (key) => [models(key), ...limitsOf(key), ...fromOf(key)].join(', '), { flexible: true }],
+  ])
 }
 
 export function keyBlock(key: ReplyOf<'getKey'>, now: number): string {

@@ -1,7 +1,7 @@
 // Lays text out in columns: tables with a title line, and blocks of labelled lines. Without a width nothing must be
 // wrapped or shortened, so that other programs get every value whole. A value must never begin a line of its own.
 
-import { onOneLine, paint, terminalWidth } from './output'
+import { onOneLine, paint, print, terminalWidth } from './output'
 
 export interface Column {
   title: string
@@ -23,6 +23,21 @@ export type Entry = readonly [label: string, text: string, keep?: 'whole']
 const GAP = '  '
 const FLEXIBLE_WIDTH_MIN = 12
 const LABEL_INDENT = '  '
+
+/** A column of a table of rows: its title, what it shows of a row, and its layout. */
+export type Shown<Row> = readonly [title: string, cell: (row: Row) => string, layout?: Omit<Column, 'title'>]
+
+/** A table with a line for each row. */
+export function tableOf<Row>(rows: readonly Row[], columns: readonly Shown<Row>[]): string {
+  return renderTable(
+    columns.map(([title, , layout]) => ({ title, ...layout })),
+    rows.map((row) => columns.map(([, cell]) => cell(row))),
+  )
+}
+
+export function printTable<Row>(rows: readonly Row[], columns: readonly Shown<Row>[]): void {
+  print(tableOf(rows, columns))
+}
 
 /** A table. The text of a flexible column must be without colour. `below` are lines below each row. */
 export function renderTable(

@@ -3,7 +3,7 @@
 import type { ReplyOf } from '../../src/admin/client'
 import { UNKNOWN } from '../../src/tasks/transitions'
 import { paint, type Style } from './output'
-import { type Column, type Entry, renderBlock, renderTable } from './table'
+import { type Entry, renderBlock, tableOf } from './table'
 import { distance, shortAge, utcTime } from './times'
 
 type TaskReply = ReplyOf<'getTask'>
@@ -15,27 +15,15 @@ export function isOpenTask({ state }: Pick<TaskRow, 'state'>): boolean {
 }
 
 export function taskTable(tasks: readonly TaskRow[], now: number): string {
-  const columns: Column[] = [
-    { title: 'TASK' },
-    { title: 'STATE' },
-    { title: 'FOR', optional: true },
-    { title: 'MODEL', flexible: true },
-    { title: 'ACCOUNT', flexible: true },
-    { title: 'AGE', align: 'right' },
-    { title: 'USD', align: 'decimal', optional: true },
-  ]
-  return renderTable(
-    columns,
-    tasks.map((task) => [
-      task.id,
-      paintState(task),
-      task.operation,
-      task.model,
-      task.account,
-      shortAge(Date.parse(task.created_at), now),
-      costOf(task),
-    ]),
-  )
+  return tableOf(tasks, [
+    ['TASK', (task) => task.id],
+    ['STATE', paintState],
+    ['FOR', (task) => task.operation, { optional: true }],
+    ['MODEL', (task) => task.model, { flexible: true }],
+    ['ACCOUNT', (task) => task.account, { flexible: true }],
+    ['AGE', (task) => shortAge(Date.parse(task.created_at), now), { align: 'right' }],
+    ['USD', costOf, { align: 'decimal', optional: true }],
+  ])
 }
 
 export function taskBlock(task: TaskReply, now: number): string {

@@ -70,7 +70,6 @@ test('prices, models and faults of a changed file', async () => {
       'export default {"limitToBalance":true,"server":{"watchConfig":true},',
     ),
   )
-  // Not the number of events: the file before may be read once more by then.
   await waitFor(() => isAsTheFileSays(installation))
   await followsNamedFiles(installation, original, events)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
@@ -119,6 +118,7 @@ async function followsNamedFiles(
   await waitFor(() => events('config_reloaded') > reloads)
 }
 
+/** Not known by the number of reloads: a file may be read once more than it was changed. */
 async function isAsTheFileSays({ json }: Installation): Promise<boolean> {
   return (await json('config', 'diff')).changes.length === 0
 }

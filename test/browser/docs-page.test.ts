@@ -81,7 +81,9 @@ test('a narrow screen shows it without scrolling sideways, a wide one the guides
 
   await page.setViewportSize({ width: 1280, height: 900 })
   for (const guide of ['Authentication', 'Errors', 'Limits', 'Prices', 'Webhooks']) {
-    expect(await page.getByRole('heading', { name: guide, exact: true }).count()).toBe(1)
+    const heading = page.getByRole('heading', { name: guide, exact: true })
+    await heading.first().waitFor()
+    expect(await heading.count()).toBe(1)
   }
   await openOperation(page, 'text/POST/v1/chat/completions', 'Chat completion')
   await page.getByText('/v1/chat/completions').filter({ visible: true }).first().waitFor()
@@ -99,7 +101,6 @@ test('E1, E2: the page names its language and leads to the console, and the cons
   const html = await (await fetch(`${gateway.url}/docs`)).text()
   expect(html).toContain('<html lang="en">')
   const { page, faults } = await visit()
-  page.setDefaultTimeout(100_000)
   await page.getByRole('link', { name: 'console', exact: true }).click()
   await page.getByLabel('Token or key').fill(gateway.secret)
   await page.getByRole('button', { name: 'Sign in' }).click()

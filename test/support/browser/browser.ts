@@ -37,10 +37,20 @@ function nameFonts(folder: string): void {
 /** A browser that was started to see whether one starts, for the first who wants one. */
 let started: Browser | undefined
 
+/** How long a page may take for each step of a test: a bound for what hangs, not a measure of speed. */
+const STEP_MS = 100_000
+
 /** Starts a headless Chromium. Elsewhere than on Linux it is the Chrome that is installed. */
 export async function openBrowser(): Promise<Browser> {
   const browser = started ?? (await launch())
   started = undefined
+  const newContext = browser.newContext.bind(browser)
+  // Pages that are opened without a context get one from here, too.
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(STEP_MS)
+    return context
+  }
   return browser
 }
 

@@ -52,7 +52,7 @@ const create = callerOperation(
       expires_in_minutes: Type.Integer({
         minimum: 1,
         maximum: MOST_MINUTES,
-        description: 'Until it expires.',
+        description: `Minutes until it expires: 1 to ${MOST_MINUTES}.`,
       }),
       budget_usd: Type.String({ description: 'Dollars that it may spend in all, such as `0.50`.' }),
       models: Type.Optional(

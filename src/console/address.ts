@@ -15,7 +15,7 @@ export interface Address {
 
 export const FIRST_PAGE = 'overview'
 /** Kept from page to page. */
-const KEPT = ['range', 'since', 'until']
+const KEPT = ['range', 'since', 'until', 'compare']
 
 export const address = signal<Address>(read())
 addEventListener('hashchange', () => {

@@ -15,7 +15,7 @@ import { SandboxBadge } from './parts/sandbox-badge'
 import { SecretGuard } from './parts/secret'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
-import { TimeControl } from './time-control'
+import { TimeControl, ZoneButton } from './time-control'
 
 /** Pages that were loaded. Operators and holders of keys have pages of one name. */
 const loadedPages = new Map<ConsolePage, FunctionComponent>()
@@ -60,6 +60,7 @@ function Header({ page }: { page: ConsolePage | undefined }) {
       <SandboxBadge />
       <Palette />
       {page && <TimeControl page={page.name} kind={page.kind} />}
+      <ZoneButton />
       <label>
         <span class="hidden">{texts.theme}</span>
         <select

@@ -12,6 +12,7 @@ import { pageOf } from './pages'
 import { SignIn } from './sign-in'
 import { texts } from './texts'
 import './theme'
+import './browser-language'
 
 /** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
 const CLOCK_MS = 60_000

@@ -23,14 +23,18 @@ import { statements } from './texts/statements'
 import { tasks } from './texts/tasks'
 import { upstreams } from './texts/upstreams'
 import { usage } from './texts/usage'
+import { timeFormat } from './zone'
 
-const shortTime = new Intl.DateTimeFormat('en', {
+const shortTime = timeFormat({
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
   minute: '2-digit',
   hourCycle: 'h23',
 })
+const day = timeFormat({ day: 'numeric', month: 'short' })
+const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const time = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
 export const texts = {
   product: 'Gateway',
@@ -75,10 +79,17 @@ export const texts = {
     title: 'Range of time',
     from: 'From',
     to: 'To',
-    zone: (name: string) => `In your time zone, ${name}. Empty: up to now.`,
+    zone: (name: string) => `In the time zone ${name}. Empty: up to now.`,
     show: 'Show',
     wrongOrder: 'The range must end after it begins.',
     reset: 'Back to 24 hours',
+    compare: 'Compare with',
+    comparisons: { before: 'vs previous period', year: 'vs a year before', none: 'no comparison' },
+    timesIn: {
+      local: (name: string) => `Times are in ${name}. Show them in UTC`,
+      utc: (name: string) => `Times are in UTC. Show them in ${name}`,
+    },
+    zones: { local: 'Times: local', utc: 'Times: UTC' },
     fromTo: (since: string, until: string | null) =>
       `${shortTime.format(new Date(since))} – ${until === null ? 'now' : shortTime.format(new Date(until))}`,
   },
@@ -100,6 +111,7 @@ export const texts = {
   noneSoFar: 'None so far: not all rows have been looked at.',
   lookFurther: 'Look further',
   rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${rows} rows`),
+  rowsOf: (shown: number, all: number) => `${shown.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
   furtherColumns: 'Further columns',
   close: 'Close',
   cancel: 'Cancel',
@@ -119,14 +131,12 @@ export const texts = {
   asTable: 'Figures as a table',
   showSeries: 'Show in the chart',
   hideSeries: 'Hide from the chart',
-  periodBefore: 'previous period',
+  comparedWith: { before: 'previous period', year: 'same period a year before', none: '' },
   span: (from: number, lengthMs: number) => {
     const at = new Date(from)
-    const day = at.toLocaleDateString('en', { day: 'numeric', month: 'short' })
-    if (lengthMs >= 86_400_000) return day
-    const time = (date: Date) =>
-      date.toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-    return `${day} ${time(at)}–${time(new Date(from + lengthMs))}`
+    // Sums by day are by days in UTC.
+    if (lengthMs >= 86_400_000) return utcDay.format(at)
+    return `${day.format(at)} ${time.format(at)}–${time.format(new Date(from + lengthMs))}`
   },
   keysHelpTitle: 'Keyboard shortcuts',
   keysHelp: [

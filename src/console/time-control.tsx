@@ -4,9 +4,12 @@
 import { useState } from 'preact/hooks'
 import { type Address, address, clock, DEFAULT_RANGE, period, RANGES, setQuery } from './address'
 import { ApiError } from './api'
+import { comparison } from './comparison'
+import { COMPARISONS } from './earlier-period'
 import { Dialog, Field, Form } from './parts/form'
 import { Icon } from './parts/icon'
 import { texts } from './texts'
+import { fieldText, shortZoneName, timeOfField, zone, zoneName } from './zone'
 
 const words = texts.timeControl
 
@@ -22,6 +25,8 @@ const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> 
   home: () => true,
   activity: ({ query }) => (query.show ?? 'requests') === 'requests',
 }
+/** Pages whose figures are compared with those of an earlier period. */
+const COMPARED = ['overview', 'usage']
 /** Pages of that name which have no times for holders of keys. */
 const WITHOUT_TIMES_FOR_HOLDERS = ['models']
 
@@ -87,8 +92,47 @@ export function TimeControl({ page, kind }: { page: string; kind: 'admin' | 'key
           <Icon name="close" />
         </button>
       )}
+      {kind === 'admin' && COMPARED.includes(page) && <CompareChoice />}
       {isChoosing && <RangeDialog close={() => setChoosing(false)} />}
     </div>
+  )
+}
+
+function CompareChoice() {
+  return (
+    <label>
+      <span class="hidden">{words.compare}</span>
+      <select
+        value={comparison()}
+        onChange={({ currentTarget: { value } }) =>
+          setQuery({ compare: value === COMPARISONS[0] ? null : value })
+        }
+      >
+        {COMPARISONS.map((word) => (
+          <option value={word} key={word}>
+            {words.comparisons[word]}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** Shows the zone of all times, and changes it. */
+export function ZoneButton() {
+  const isUtc = zone.value === 'utc'
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone
+  return (
+    <button
+      type="button"
+      class="plain zone"
+      title={words.timesIn[zone.value](own)}
+      onClick={() => {
+        zone.value = isUtc ? 'local' : 'utc'
+      }}
+    >
+      {shortZoneName(new Date(clock.value))}
+    </button>
   )
 }
 
@@ -99,28 +143,28 @@ function RangeDialog({ close }: { close(): void }) {
       <Form
         action={words.show}
         submit={async ({ since: from = '', until: to = '' }) => {
-          const begin = new Date(from).toISOString()
-          const end = to === '' ? null : new Date(to).toISOString()
+          const begin = timeOfField(from).toISOString()
+          const end = to === '' ? null : timeOfField(to).toISOString()
           if (end !== null && end <= begin) throw new ApiError(words.wrongOrder, 0, null, 'until')
           setQuery({ range: null, since: begin, until: end })
         }}
         onDone={close}
       >
-        <Field name="since" title={words.from} type="datetime-local" value={localText(since)} isRequired />
+        <Field
+          name="since"
+          title={words.from}
+          type="datetime-local"
+          value={fieldText(new Date(since))}
+          isRequired
+        />
         <Field
           name="until"
           title={words.to}
           type="datetime-local"
-          value={until === null ? '' : localText(until)}
-          hint={words.zone(Intl.DateTimeFormat().resolvedOptions().timeZone)}
+          value={until === null ? '' : fieldText(new Date(until))}
+          hint={words.zone(zoneName())}
         />
       </Form>
     </Dialog>
   )
-}
-
-/** A time as a field of the browser has it: to the minute, in the viewer's zone. */
-function localText(at: string): string {
-  const time = new Date(at)
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

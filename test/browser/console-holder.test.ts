@@ -113,7 +113,7 @@ test('home: what there is, what is held and why, and what was spent by time and 
   expect(visit.faults).toEqual([])
 })
 
-test('models: only those of the key, each with its price in plain words and an example', async () => {
+test('D16: models: only those of the key, each with its price in plain words and an example', async () => {
   const { page, open, axe } = visit
   await open('models')
   const rows = await cellsOf('Models')
@@ -121,11 +121,17 @@ test('models: only those of the key, each with its price in plain words and an e
   expect(rows.find(([id]) => id === 'test-chat')).toEqual([
     'test-chat',
     'chat, messages, responses, contents',
-    '$1.00 / 1M input tokens · $0.10 / 1M cached input tokens · $2.00 / 1M output tokens',
+    // Input and output have columns of their own, so that neither is left out.
+    '$1.00',
+    '$2.00',
+    '$0.10 / 1M cached input tokens',
+    '1M',
     '1,000 words in and out: about $0.004',
     // It has no announced end.
     '',
   ])
+  await page.getByLabel('Capabilities').selectOption('video')
+  expect((await cellsOf('Models')).map(([id]) => id)).toEqual(['vidw2.6-t2v'])
   await page.getByRole('link', { name: 'vidw2.6-t2v' }).click()
   await page.locator('.panel').getByText('five seconds: from $0.05').waitFor()
   expect(await cellsOf('Prices of vidw2.6-t2v')).toEqual([

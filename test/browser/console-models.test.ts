@@ -43,6 +43,10 @@ beforeAll(async () => {
         successor: 'sold',
         onRetirement: 'successor',
       },
+      'test-gratis': {
+        ...testModels['test-chat'],
+        price: { per_1m_input_tokens: '0', per_1m_output_tokens: '0' },
+      },
       staying: { ...testModels['test-chat'], retires: dayIn(200) },
     },
   })
@@ -120,6 +124,15 @@ test('each price stands beside its cost and what is left of it, where a cost is 
   await open('models/test-messages')
   expect(await columns.allTextContents()).toEqual(['Unit', 'Price'])
   expect(visit.faults).toEqual([])
+})
+
+test('D29: a model without a price is free, and one whose price depends on a size begins with its least', async () => {
+  const { open } = visit
+  await open('models')
+  const price = (model: string) =>
+    visit.page.locator('main tbody tr', { hasText: model }).locator('td[data-title="Price"]').textContent()
+  expect(await price('test-gratis')).toBe('free')
+  expect(await price('vidw2.6-t2v')).toBe('from $0.01 per second')
 })
 
 test('what some usage costs, and what is left of it', async () => {

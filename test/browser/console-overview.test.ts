@@ -166,7 +166,7 @@ test('each figure is what the books and the log say, and leads to its rows', asy
 
   await follow(async () => (await figure('Revenue')).box)
   expect(page.url()).toEndWith('#/usage?by=model')
-  expect(nanoOf(await page.locator('main tfoot td:last-child').textContent())).toBe(paid)
+  expect(nanoOf(await page.locator('main tfoot td[data-title="Revenue"]').textContent())).toBe(paid)
   await follow(async () => (await figure('Requests')).box)
   expect(await rows().count()).toBe(log.length)
   await follow(async () => (await figure('Failures')).box)

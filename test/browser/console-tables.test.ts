@@ -6,7 +6,7 @@ import type { Browser } from 'playwright-core'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { visitConsole } from '../support/browser/console-visit'
-import { startTestGateway, type TestGateway } from '../support/gateway'
+import { startTestGateway, type TestGateway, testModels } from '../support/gateway'
 
 setDefaultTimeout(180_000)
 
@@ -229,4 +229,27 @@ test('a part of a list is not sorted: its other rows are not there', async () =>
   await visit.page.getByRole('button', { name: 'Paid' }).click()
   expect(await visit.page.locator('main th[aria-sort]').textContent()).toBe('Paid')
   await visit.page.context().close()
+})
+
+test('D18: a long table is drawn in steps, and sorted by all of its rows', async () => {
+  const many = Object.fromEntries(
+    Array.from({ length: 250 }, (_, index) => [`many-${index}`, testModels['test-chat']]),
+  )
+  const large = await startTestGateway({ models: many as typeof testModels })
+  const visit = await visitConsole(browser, large)
+  const { page } = visit
+  await visit.open('models?name=many')
+  const rows = page.locator('main tbody tr')
+  await page.getByText('200 of 250 rows').waitFor()
+  expect(await rows.count()).toBe(200)
+  const head = page.locator('main thead th button').first()
+  for (let clicks = 0; clicks < 2; clicks++) await head.click()
+  // Rows that are not drawn yet count too.
+  expect(await rows.first().locator('a').textContent()).toBe('many-249')
+  await page.getByRole('button', { name: 'Show more' }).click()
+  expect(await rows.count()).toBe(250)
+  expect(await page.getByRole('button', { name: 'Show more' }).count()).toBe(0)
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+  await large.close()
 })

@@ -58,10 +58,10 @@ async function paid(isLastMonth = false): Promise<number> {
     .reduce((sum, { amount }) => sum + Number(amount), 0)
 }
 
-/** The rows and the footer of the table, whose last column is what was paid. */
+/** The rows and the footer of the table: what was paid. */
 async function table() {
-  const texts = await visit.page.locator('main tbody td:last-child').allTextContents()
-  const total = nanoOf(await visit.page.locator('main tfoot td:last-child').textContent())
+  const texts = await visit.page.locator('main tbody td[data-title="Revenue"]').allTextContents()
+  const total = nanoOf(await visit.page.locator('main tfoot td[data-title="Revenue"]').textContent())
   return { rows: texts.length, sum: texts.reduce((sum, text) => sum + nanoOf(text), 0), total }
 }
 
@@ -85,9 +85,9 @@ test('any two dimensions add up to the same', async () => {
     'Model',
     'Account',
     'Requests',
-    'Running',
-    'Free',
-    'Paid',
+    'Revenue',
+    'Before',
+    'Change',
   ])
   const download = visit.page.waitForEvent('download')
   await visit.page.getByRole('link', { name: 'CSV' }).click()
@@ -129,8 +129,11 @@ test('a chart over time names its series, and one without a time shows shares', 
   const { page, open, axe } = visit
   await open('usage?by=day&and=model')
   const chart = page.locator('figure.chart')
-  expect(await chart.locator('figcaption > span').first().textContent()).toBe('Paid by day (UTC), in dollars')
+  expect(await chart.locator('figcaption > span').first().textContent()).toBe(
+    'Revenue by day (UTC), in dollars',
+  )
   expect((await chart.locator('.legend li').allTextContents()).map((text) => text.trim()).sort()).toEqual([
+    'previous period',
     'test-chat',
     'test-google',
   ])
@@ -150,7 +153,7 @@ test('a chart over time names its series, and one without a time shows shares', 
 test('metadata leads to its requests, which are a file too', async () => {
   const { page, open, settled } = visit
   await open('usage')
-  await page.getByLabel('Sum by').selectOption('metadata.team')
+  await page.getByLabel('Group by').selectOption('metadata.team')
   await page.getByRole('link', { name: 'search', exact: true }).click()
   await settled()
   expect(page.url()).toContain('metadata=team%3Dsearch')
@@ -165,4 +168,107 @@ test('metadata leads to its requests, which are a file too', async () => {
   await page.getByRole('heading', { name: /^req_/ }).waitFor()
   await page.getByRole('link', { name: 'search', exact: true }).waitFor()
   expect(visit.faults).toEqual([])
+})
+
+test('an earlier period is compared with: by rows, as a line, and not at all', async () => {
+  const { page, open, settled, axe } = visit
+  await open('usage?by=model&range=90d&compare=year')
+  const columns = () => page.locator('main thead th').allTextContents()
+  expect(await columns()).toContain('A year before')
+  // The last month, from the tenth day on, before a range that begins with this month.
+  const since = new Date(calendarPeriod('month', Date.now()).beginsAt).toISOString()
+  await open(`usage?by=model&since=${since}`)
+  const before = async (model: string) =>
+    page.locator('main tbody tr', { hasText: model }).locator('td[data-title="Before"]').textContent()
+  const isAfterTenth = new Date().getUTCDate() > 10
+  expect(nanoOf(await before('test-chat'))).toBe(isAfterTenth ? await paid(true) : 0)
+  expect(nanoOf(await before('test-google'))).toBe(0)
+  expect(
+    await page.locator('main tbody tr', { hasText: 'test-google' }).locator('td').last().textContent(),
+  ).toBe('new')
+  expect(await axe()).toEqual([])
+  await page.getByLabel('Compare with').selectOption('none')
+  await settled()
+  expect(await columns()).not.toContain('Change')
+  expect(page.url()).toContain('compare=none')
+  await open(`usage?by=day&since=${since}&compare=before`)
+  await page.locator('.legend', { hasText: 'previous period' }).waitFor()
+  expect(visit.faults).toEqual([])
+})
+
+test('failed requests are split by who caused them, and their rows add up', async () => {
+  const { page, open } = visit
+  await (await gateway.chat({ model: 'gpt-99' })).text()
+  await (await gateway.chat({ messages: [{ role: 'user', content: 'Why? [sandbox status=503]' }] })).text()
+  await gateway.server.world.requestLog.flush()
+  for (const by of ['model', 'hour', 'day']) {
+    await open(`usage?by=${by}`)
+    await page.getByText('2 failed: 1 by vendors, 0 by the gateway, 1 by callers.').waitFor()
+    for (const [title, total] of [
+      ['Failed: vendors', '1'],
+      ['Failed: gateway', '0'],
+      ['Failed: callers', '1'],
+    ] as const) {
+      const cells = page.locator(`main tbody td[data-title="${title}"]`)
+      const sum = (await cells.allTextContents()).reduce((all, text) => all + Number(text), 0)
+      expect({
+        by,
+        title,
+        sum,
+        total: await page.locator(`main tfoot td[data-title="${title}"]`).textContent(),
+      }).toEqual({
+        by,
+        title,
+        sum: Number(total),
+        total,
+      })
+    }
+  }
+  await open('usage?by=key')
+  expect(await page.locator('main thead th').allTextContents()).not.toContain('Failed: vendors')
+  expect(visit.faults).toEqual([])
+})
+
+test('D22: a range of some hours is shown by hour, a longer one by day', async () => {
+  const { page, open } = visit
+  for (const [address, by] of [
+    ['usage', 'hour'],
+    ['usage?range=30d', 'day'],
+  ] as const) {
+    await open(address)
+    expect(await page.getByLabel('Group by').inputValue()).toBe(by)
+  }
+})
+
+test('times are in the zone that is chosen in the browser, on every page', async () => {
+  const tokyo = await visitConsole(browser, gateway, { role: 'viewer', zone: 'Asia/Tokyo' })
+  const { page, open } = tokyo
+  await open('requests')
+  const time = page.locator('main tbody time').first()
+  const at = (await time.getAttribute('datetime')) ?? ''
+  const hourOf = (hours: number) => new Date(Date.parse(at) + hours * 3_600_000).toISOString().slice(11, 16)
+  expect(await time.textContent()).toContain(`${hourOf(9)}:`)
+  const zone = page.locator('.header button.zone')
+  expect(await zone.textContent()).toBe('GMT+9')
+  await zone.click()
+  expect(await zone.textContent()).toBe('UTC')
+  expect(await time.textContent()).toMatch(new RegExp(`${hourOf(0)}:.* UTC$`))
+  await page.reload()
+  await tokyo.settled()
+  expect(await page.locator('main tbody time').first().textContent()).toContain(`${hourOf(0)}:`)
+  await page.getByLabel('Range of time').selectOption('choose')
+  await page.getByText('In the time zone UTC.').waitFor()
+  await page.getByRole('textbox', { name: 'From' }).fill('2026-01-02T03:04')
+  await page.getByRole('button', { name: 'Show', exact: true }).click()
+  await page.waitForURL(/since=2026-01-02T03%3A04%3A00.000Z/)
+  expect(tokyo.faults).toEqual([])
+  await page.context().close()
+})
+
+test('a browser with a language that Intl refuses draws its charts', async () => {
+  const posix = await visitConsole(browser, gateway, { role: 'viewer', language: 'en-US@posix' })
+  await posix.open('usage?by=day')
+  await posix.page.locator('figure.chart canvas').waitFor()
+  expect(posix.faults).toEqual([])
+  await posix.page.context().close()
 })

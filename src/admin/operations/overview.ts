@@ -5,11 +5,11 @@ import { open } from '../../api-operation/operation'
 import type { Usage } from '../../billing/reports/usage-report'
 import { budgetsOf } from '../../config/models/plans'
 import { isoDay, isoTime } from '../../db/iso-time'
-import { periodOfQuery } from '../../http/query-time'
+import { periodOfQuery, timeOfQuery } from '../../http/query-time'
 import { invalidRequest } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
 import { expiringKeys, spendSpikes } from '../attention-figures'
-import { type OperationContext, operationsIn, periodQuery } from '../operation'
+import { type OperationContext, operationsIn, optionalText, periodQuery } from '../operation'
 import {
   accountsAtLimit,
   endingInUse,
@@ -56,7 +56,13 @@ const overview = operation({
   endpoint: 'GET /overview',
   role: 'viewer',
   summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what wants attention',
-  query: Type.Object(periodQuery),
+  query: Type.Object({
+    ...periodQuery,
+    before_since: optionalText(
+      'Compare with the period from this time on. Default: the one right before, which is as long.',
+    ),
+    before_until: optionalText('The end of the earlier period. Default: as long as the later one.'),
+  }),
   reply: Type.Object(
     { since: Type.String(), until: Type.String(), total: Figures, spans: Type.Array(Figures) },
     open,
@@ -72,16 +78,17 @@ const overview = operation({
         'since',
         `Invalid 'since': expected a time before 'until', at most ${MOST_DAYS} days.`,
       )
+    const earlier = earlierOf(query, period)
     await requestLog.storeFigures()
     const [spend, before, speeds, current, attention] = await Promise.all([
       spendOf(db, period),
-      spendOf(db, periodBefore(period)),
+      spendOf(db, earlier),
       speedsOf(db, period),
       openNow(db),
       attentionOf(world, now, period.since),
     ])
     const spans = spanStarts(period)
-    const spansBefore = spanStarts(periodBefore(period))
+    const spansBefore = spanStarts(earlier).slice(0, spans.length)
     return {
       since: isoTime(period.since),
       until: isoTime(until),
@@ -128,6 +135,23 @@ const overview = operation({
     }
   },
 })
+
+/** The period that another is compared with. Throws 400 for one that does not end before the later one begins. */
+function earlierOf(
+  query: { before_since?: string | undefined; before_until?: string | undefined },
+  period: Period,
+): Period {
+  const since = timeOfQuery('before_since', query.before_since)
+  if (since === undefined) return periodBefore(period)
+  const length = period.until - period.since
+  const until = timeOfQuery('before_until', query.before_until) ?? Math.min(since + length, period.since)
+  if (until <= since || until > period.since || until - since > MOST_DAYS * DAY_MS)
+    throw invalidRequest(
+      'before_since',
+      `Invalid 'before_since': expected a period before 'since', at most ${MOST_DAYS} days long.`,
+    )
+  return { since, until }
+}
 
 /** The cost of requests whose vendor's price is known, and what they brought in beyond it; null where none is. */
 function marginJson({ costNano, costedNano }: Usage) {

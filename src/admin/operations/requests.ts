@@ -9,6 +9,7 @@ import {
   METADATA_DIMENSION,
   nameOfUsage,
   totalUsage,
+  type Usage,
   type UsageDimension,
   type UsagePeriod,
   usageBy,
@@ -38,6 +39,7 @@ import type { LoggedRequest } from '../../request-log/row'
 import { FACETS } from '../../request-log/summary'
 import { record } from '../audit-trail'
 import { csvResponse, requestCells, requestTitles } from '../csv'
+import { type FailedBy, failuresBetween } from '../failure-figures'
 import {
   limitOf,
   type OperationContext,
@@ -257,7 +259,7 @@ const usage = usageOperation({
     open,
   ),
   async run(asked, query) {
-    const { now, config } = asked.world
+    const { now, config, requestLog } = asked.world
     const metadataNames = config.usage?.metadata ?? []
     const { db } = await asked.world.reportSource()
     const { account } = query
@@ -275,21 +277,29 @@ const usage = usageOperation({
     }
     const used = await usageBy(db, by, period, and)
     const saved = query.saved === undefined ? undefined : await savingsOf(asked, period, [by, and])
-    const rows = used.map((each) => ({
+    // Figures of failures are of all keys and accounts.
+    const isOfAll = keyId === undefined && account === undefined
+    await requestLog.storeFigures()
+    const failures = isOfAll ? await failuresBetween(db, since, until ?? now() + 1) : undefined
+    const failuresBy = failures && and === undefined ? failures.by(by) : undefined
+    const rows = withFailed(used, by, failuresBy).map((each) => ({
       [by]: nameOfUsage(each, by),
       ...(and && { [and]: nameOfUsage({ name: each.second ?? '' }, and) }),
       ...usageWithCostJson(each),
       ...(saved && savedJson(saved.of(each))),
+      ...(failuresBy && failedJson(failuresBy.get(each.name))),
     }))
-    const total = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
+    const sums = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
+    const total = { ...sums, ...(failures && failedJson(failures.total)) }
     if (query.format === 'csv') {
-      const titles = [by, ...(and ? [and] : []), ...Object.keys(total)]
+      const titles = [by, ...(and ? [and] : []), ...Object.keys(failuresBy ? total : sums)]
       return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
     }
     if (rows.length > MOST_USAGE_ROWS)
       throw invalidRequest(
         'since',
         `These are more than ${MOST_USAGE_ROWS} rows: choose a shorter period, or ask for them with format=csv.`,
+        'too_many_rows',
       )
     return {
       since: isoTime(since),
@@ -319,6 +329,30 @@ async function savingsOf(
   const names = await keyNames(world.db, [...new Set(savings.map(({ series }) => series.keyId))])
   const of = savingsBy(savings, dimensions, (id) => names.get(id) ?? id)
   return { of, total: sumSavings(savings), since }
+}
+
+/** Rows of usage, with those of days, hours or models whose requests all failed before they had a charge. */
+function withFailed(
+  used: readonly Usage[],
+  by: UsageDimension,
+  failures: ReadonlyMap<string, FailedBy> | undefined,
+): Usage[] {
+  const known = new Set(used.map(({ name }) => name))
+  const further = [...(failures ?? [])].flatMap(([name, { caller, gateway, vendor }]) =>
+    known.has(name) || caller + gateway + vendor === 0 ? [] : [{ ...totalUsage([]), name }],
+  )
+  const rows = [...used, ...further]
+  return by === 'day' || by === 'hour'
+    ? rows.toSorted((one, two) => Number(one.name) - Number(two.name))
+    : rows
+}
+
+function failedJson(failed: FailedBy | undefined) {
+  return {
+    failed_by_vendor: failed?.vendor ?? 0,
+    failed_by_gateway: failed?.gateway ?? 0,
+    failed_by_caller: failed?.caller ?? 0,
+  }
 }
 
 function savedJson({ savedNano, unknown }: SavedSums) {

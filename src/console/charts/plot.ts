@@ -2,6 +2,7 @@
 // when it is drawn, so that neither new figures nor another range or theme make it anew.
 
 import type uPlot from 'uplot'
+import { inZone, timeFormat } from '../zone'
 import type { Look } from './colours'
 
 /** All that a chart draws. */
@@ -161,7 +162,7 @@ export class ChartPlot {
     return {
       width,
       height: this.#drawing.height,
-      tzDate: (time) => (this.#drawing.spanMs >= DAY_MS ? utcOf(time) : new Date(time * 1000)),
+      tzDate: (time) => (this.#drawing.spanMs >= DAY_MS ? utcOf(time) : inZone(new Date(time * 1000))),
       legend: { show: false },
       cursor: { y: false, drag: { x: true, y: false, setScale: false } },
       scales: {
@@ -219,15 +220,16 @@ function stepsOf(spanMs: number): number[] {
 }
 
 const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const ownDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' })
-const ownHour = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const ownDay = timeFormat({ day: 'numeric', month: 'short' })
+const ownHour = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
-/** Days are days in UTC, as they are summed; hours are the viewer's. */
+/** Days are days in UTC, as they are summed; hours are in the zone that is chosen. */
 function timeLabels(times: readonly number[], spanMs: number): string[] {
   return times.map((time) => {
     const at = new Date(time * 1000)
     if (spanMs >= DAY_MS) return utcDay.format(at)
-    return at.getHours() + at.getMinutes() === 0 ? ownDay.format(at) : ownHour.format(at)
+    const shown = inZone(at)
+    return shown.getHours() + shown.getMinutes() === 0 ? ownDay.format(at) : ownHour.format(at)
   })
 }
 

@@ -54,11 +54,20 @@ const columns: readonly Column<Row>[] = [
 /** A price list in one line: tokens in and out where it has both, else what comes first. */
 function PriceLine({ price }: { price: Record<string, unknown> }) {
   const { per_1m_input_tokens: input, per_1m_output_tokens: output } = price
+  if (amountsIn(price).every((usd) => Number(usd) === 0)) return words.free
   if (typeof input === 'string' && typeof output === 'string') return words.tokenPrice(input, output)
-  const simple = Object.entries(price).filter(([, each]) => typeof each === 'string')
-  const parts = simple.slice(0, 2).map(([unit, each]) => `$${each} ${words.unit(unit)}`)
-  if (simple.length < Object.keys(price).length) parts.push(words.bySize)
-  return parts.join(' · ') || words.free
+  const units = Object.entries(price).flatMap(([unit, each]) => {
+    const least = amountsIn(each).toSorted((one, two) => Number(one) - Number(two))[0]
+    if (least === undefined) return []
+    return [typeof each === 'string' ? words.unitPrice(least, unit) : words.unitPriceFrom(least, unit)]
+  })
+  return units.slice(0, 2).join(' · ') || words.free
+}
+
+/** All amounts in a price or a list of prices, those by size and quality included. */
+function amountsIn(price: unknown): string[] {
+  if (typeof price === 'string') return [price]
+  return price !== null && typeof price === 'object' ? Object.values(price).flatMap(amountsIn) : []
 }
 
 export default function Models() {

@@ -3,6 +3,7 @@
 
 import { hrefOf, period, periodQuery } from '../address'
 import { call, type Reply } from '../api'
+import { comparedPeriod, comparison } from '../comparison'
 import { useLive } from '../live'
 import { Chart, type Series } from '../parts/chart'
 import { Figure } from '../parts/figure'
@@ -19,13 +20,10 @@ const words = texts.overview
 type Figures = Reply<'getOverview'>
 
 export default function Overview() {
-  const period = periodQuery()
-  const news = useLive('overview', period.until === undefined)
-  const load = useQuery(
-    ['overview', period],
-    (signal) => call('getOverview', { query: period, signal }),
-    news,
-  )
+  const earlier = comparedPeriod()
+  const asked = { ...periodQuery(), before_since: earlier?.since, before_until: earlier?.until }
+  const news = useLive('overview', asked.until === undefined)
+  const load = useQuery(['overview', asked], (signal) => call('getOverview', { query: asked, signal }), news)
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
@@ -120,11 +118,13 @@ function marginOf({ margin_usd: margin, costed_usd: costed }: Figures['total']):
 function changeOf(nowUsd: string, beforeUsd: string): string {
   const [now, before] = [nanoOf(nowUsd), nanoOf(beforeUsd)]
   const { word } = period.value
+  if (comparison() === 'none') return ''
   const length = word === null ? words.period : (texts.ranges[word] ?? word)
-  if (before === 0n) return words.nothingBefore(length)
+  const compared = comparison() === 'year' ? words.aYearBefore : words.previous(length)
+  if (before === 0n) return words.nothingBefore(compared)
   const percent = Number(((now - before) * 1000n) / before) / 10
   const text = Math.abs(percent) >= 10 ? percent.toFixed(0) : percent.toFixed(1)
-  return words.change(`${percent > 0 ? '+' : ''}${text}`.replace('-', '−'), length)
+  return words.change(`${percent > 0 ? '+' : ''}${text}`.replace('-', '−'), compared)
 }
 
 function Charts({ figures }: { figures: Figures }) {
@@ -151,7 +151,7 @@ function Charts({ figures }: { figures: Figures }) {
             title: model,
             values: amounts_usd.map(dollarsOf),
           }))}
-          before={figures.spend_before_usd.map(dollarsOf)}
+          {...(comparison() !== 'none' && { before: figures.spend_before_usd.map(dollarsOf) })}
           write={dollarsText}
         >
           <SpendTable figures={figures} />

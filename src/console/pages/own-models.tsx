@@ -14,27 +14,75 @@ import { useQuery } from '../query'
 import { keyTexts, texts } from '../texts'
 
 const words = keyTexts.models
-/** Lines of a price list that fit into a row. */
-const SHOWN_LINES = 3
+/** Lines of a price list, apart from plain input and output, that fit into a row. */
+const SHOWN_LINES = 2
+/** Prices that have a column of their own. */
+const [INPUT, OUTPUT] = ['per_1m_input_tokens', 'per_1m_output_tokens']
 
 export default function OwnModels() {
   const load = useQuery(['prices'], askPrices)
   return (
     <>
       <h1 class="page-head">{words.title}</h1>
-      <FilterBar filters={[{ name: 'model', title: words.filter }]} />
-      <Loaded of={load}>{({ data }) => <Models models={data} />}</Loaded>
+      <Loaded of={load}>
+        {({ data }) => (
+          <>
+            <FilterBar
+              filters={[
+                { name: 'model', title: words.filter },
+                { name: 'does', title: words.does, options: operationsOf(data) },
+              ]}
+            />
+            <Models models={data} />
+          </>
+        )}
+      </Loaded>
     </>
   )
+}
+
+/** All operations of some models, for a choice. */
+function operationsOf(models: readonly PricedModel[]): [value: string, title: string][] {
+  const names = new Set(models.flatMap(({ operations }) => operations))
+  return [...names].map((name) => [name, texts.operations[name] ?? name])
 }
 
 const columns: readonly Column<PricedModel>[] = [
   { title: words.model, isFirstLine: true, cell: ({ id }) => id },
   { title: words.does, isFirstLine: true, cell: ({ operations }) => operationsText(operations) },
-  { title: words.price, cell: (model) => <Prices model={model} /> },
-  { title: words.example, cell: (model) => exampleOf(model) ?? '' },
+  {
+    title: words.input,
+    isNumber: true,
+    priority: 1,
+    cell: ({ prices }) => tokenPrice(prices?.[INPUT]),
+  },
+  {
+    title: words.output,
+    isNumber: true,
+    priority: 1,
+    cell: ({ prices }) => tokenPrice(prices?.[OUTPUT]),
+  },
+  { title: words.further, priority: 4, cell: (model) => <FurtherPrices model={model} /> },
+  {
+    title: words.context,
+    isNumber: true,
+    priority: 3,
+    sort: ({ context_length: tokens }) => tokens || null,
+    cell: ({ context_length: tokens }) => (tokens ? contextText(tokens) : ''),
+  },
+  { title: words.example, priority: 3, cell: (model) => exampleOf(model) ?? '' },
   { title: words.ends, cell: ({ shutdown_date: day }) => day && <ModelEnd day={day} /> },
 ]
+
+function tokenPrice(price: unknown) {
+  return typeof price === 'string' ? <Money usd={price} /> : ''
+}
+
+/** A number of tokens as vendors write it: `128K`, `1M`. */
+function contextText(tokens: number): string {
+  if (tokens >= 1_000_000) return `${Number((tokens / 1_000_000).toFixed(1))}M`
+  return tokens >= 1_000 ? `${Math.round(tokens / 1_000)}K` : String(tokens)
+}
 
 function operationsText(operations: readonly string[]): string {
   return operations.map((name) => texts.operations[name] ?? name).join(', ')
@@ -43,8 +91,10 @@ function operationsText(operations: readonly string[]): string {
 function Models({ models }: { models: readonly PricedModel[] }) {
   const { id, query } = address.value
   const wanted = query.model?.toLowerCase() ?? ''
-  const shown = models.filter((model) =>
-    [model.id, ...model.operations].some((text) => text.toLowerCase().includes(wanted)),
+  const shown = models.filter(
+    ({ id, operations }) =>
+      [id, ...operations].some((text) => text.toLowerCase().includes(wanted)) &&
+      (!query.does || operations.some((name) => name === query.does)),
   )
   const open = models.find((model) => model.id === id)
   return (
@@ -63,9 +113,13 @@ function Models({ models }: { models: readonly PricedModel[] }) {
   )
 }
 
-function Prices({ model: { prices, route } }: { model: PricedModel }) {
+/** Prices apart from those of plain input and output, which have columns of their own. */
+function FurtherPrices({ model: { prices, route } }: { model: PricedModel }) {
   if (!prices) return <span class="quiet">{route ? route.join(', ') : words.free}</span>
-  const lines = priceLines(prices)
+  const further = Object.entries(prices).filter(
+    ([name, price]) => typeof price !== 'string' || ![INPUT, OUTPUT].includes(name),
+  )
+  const lines = priceLines(Object.fromEntries(further))
   return (
     <>
       {lines.slice(0, SHOWN_LINES).map(({ what, usd }, index) => (

@@ -1,28 +1,26 @@
-// Usage: requests and what was paid for them, by any two dimensions, as a chart and as a table whose columns add up, and as
-// a file.
+// Usage: requests, what was paid for them and how many failed, by any two dimensions, next to an earlier period, as a chart, as a
+// table whose columns add up, and as a file.
 
 import { address, hrefOf, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, type Reply } from '../api'
-import { Chart } from '../parts/chart'
+import { comparedPeriod, comparison } from '../comparison'
+import { spanOf } from '../earlier-period'
 import { FilterBar } from '../parts/filter-bar'
-import { Loaded } from '../parts/loaded'
-import { dollarsOf, dollarsText, Money, moneyText, sumUsd } from '../parts/money'
+import { Failed, Loaded } from '../parts/loaded'
+import { dollarsOf, Money, moneyText, nanoOf } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { useQuery } from '../query'
-import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
 import { texts } from '../texts'
+import { UsageChart } from './usage-chart'
 
 const words = texts.usage
 const DIMENSIONS = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
 /** A dimension of all requests, or a name of their metadata. */
-type Dimension = (typeof DIMENSIONS)[number] | `metadata.${string}`
+export type Dimension = (typeof DIMENSIONS)[number] | `metadata.${string}`
 const METADATA = 'metadata.'
 
-/** Bars that a chart tells apart; the others are one. */
-const MOST_SERIES = 7
-
 type UsageReply = Reply<'getUsage'>
-type UsageRow = UsageReply['rows'][number] & Partial<Record<Dimension, string>>
+export type UsageRow = UsageReply['rows'][number] & Partial<Record<Dimension, string>>
 
 function dimensionOf(word: string | undefined): Dimension | undefined {
   if (word?.startsWith(METADATA)) return word as Dimension
@@ -41,13 +39,19 @@ function nameOf(dimension: Dimension): string {
 
 export default function Usage() {
   const { query } = address.value
-  const by = dimensionOf(query.by) ?? 'day'
+  const by = dimensionOf(query.by) ?? spanOf(shownPeriod())
   const chosen = dimensionOf(query.and)
   const and = chosen === by ? undefined : chosen
   const isSaved = query.saved === 'on'
   const saved = isSaved ? ('true' as const) : undefined
-  const asked = { by, and, key: query.key, account: query.account, saved, ...periodQuery() }
+  const filter = { by, and, key: query.key, account: query.account }
+  const asked = { ...filter, saved, ...periodQuery() }
   const load = useQuery(['usage', asked], (signal) => call('getUsage', { query: asked, signal }))
+  const before = comparedPeriod()
+  const earlier = useQuery(['usage', filter, before], async (signal) =>
+    before ? call('getUsage', { query: { ...filter, ...before }, signal }) : null,
+  )
+  const file = fileAddress('getUsage', { query: { ...asked, format: 'csv' } })
   const known = [
     ...new Set([...(load.data?.dimensions ?? DIMENSIONS), by, ...(and ? [and] : [])]),
   ] as Dimension[]
@@ -77,13 +81,34 @@ export default function Usage() {
         >
           {words.saved}
         </button>
-        <a class="button" href={fileAddress('getUsage', { query: { ...asked, format: 'csv' } })} download>
+        <a class="button" href={file} download>
           CSV
         </a>
       </FilterBar>
-      <Loaded of={load}>{(usage) => <Report usage={usage} by={by} and={and} />}</Loaded>
+      {load.error?.code === 'too_many_rows' ? (
+        <p class="empty">
+          {words.tooMany}{' '}
+          <a href={file} download>
+            {words.asFile}
+          </a>
+        </p>
+      ) : (
+        <div aria-busy={earlier.isLoading}>
+          <Loaded of={load}>
+            {(usage) => <Report usage={usage} earlier={earlier.data ?? undefined} by={by} and={and} />}
+          </Loaded>
+        </div>
+      )}
+      {earlier.error && earlier.error.code !== 'too_many_rows' && (
+        <Failed error={earlier.error} retry={earlier.reload} />
+      )}
     </>
   )
+}
+
+function shownPeriod() {
+  const { since, until } = period.value
+  return { since: Date.parse(since), until: until === null ? Date.now() : Date.parse(until) }
 }
 
 function DimensionChoice({
@@ -147,23 +172,36 @@ function MonthChoice() {
 
 interface ReportProps {
   usage: UsageReply
+  earlier: UsageReply | undefined
   by: Dimension
   and: Dimension | undefined
 }
 
-function Report({ usage, by, and }: ReportProps) {
-  const rows = usage.rows as UsageRow[]
-  const hasCost = usage.total.cost_usd !== null
+function Report({ usage, earlier, by, and }: ReportProps) {
+  const used = usage.rows as UsageRow[]
+  const earlierRows = (earlier?.rows ?? []) as UsageRow[]
+  const shiftMs = earlier ? Date.parse(usage.since) - Date.parse(earlier.since) : 0
+  const nameOf = (row: UsageRow) => `${row[by]}\n${and ? row[and] : ''}`
+  // Days and hours are compared in the chart: a row of the table has no other one before it.
+  const isOfTime = [by, and].some((each) => each === 'day' || each === 'hour')
+  const before = isOfTime ? undefined : new Map(earlierRows.map((row) => [nameOf(row), row.amount_usd]))
+  const rows = before ? [...used, ...goneFrom(used, earlierRows, nameOf)] : used
   return (
     <>
-      <UsageChart rows={rows} by={by} and={and} />
+      <Failures total={usage.total} />
+      <UsageChart rows={used} by={by} and={and} earlier={earlier && { rows: earlierRows, shiftMs }} />
       <Table
         label={words.title}
         rows={rows}
-        columns={columnsOf(usage, by, and, hasCost)}
-        keyOf={(row) => `${row[by]} ${and ? row[and] : ''}`}
+        columns={columnsOf(
+          usage,
+          { by, and },
+          earlier && before && { of: (row) => before.get(nameOf(row)), total: earlier.total.amount_usd },
+        )}
+        keyOf={nameOf}
         empty={texts.nothingYet}
       />
+      {earlier && <Change now={usage.total.amount_usd} before={earlier.total.amount_usd} />}
       {usage.total.saved_unknown ? (
         <p class="quiet">{words.savedUnknown(usage.total.saved_unknown)}</p>
       ) : null}
@@ -171,50 +209,156 @@ function Report({ usage, by, and }: ReportProps) {
   )
 }
 
+/** Names that paid in the earlier period and have nothing in this one: without them the earlier amounts would not add up. */
+function goneFrom(
+  rows: readonly UsageRow[],
+  earlierRows: readonly UsageRow[],
+  nameOf: (row: UsageRow) => string,
+): UsageRow[] {
+  const known = new Set(rows.map(nameOf))
+  return earlierRows.flatMap((row) => (known.has(nameOf(row)) ? [] : [{ ...row, ...NOTHING }]))
+}
+
+const NOTHING = {
+  requests: 0,
+  running: 0,
+  released: 0,
+  failed_by_vendor: 0,
+  failed_by_gateway: 0,
+  failed_by_caller: 0,
+  amount_usd: '0.00',
+  cost_usd: null,
+  margin_usd: null,
+  amount_with_cost_usd: '0.00',
+  shortfall_usd: '0.00',
+}
+
+/** How many requests failed, and because of whom. */
+function Failures({ total }: { total: UsageReply['total'] }) {
+  const { failed_by_vendor: vendor, failed_by_gateway: gateway, failed_by_caller: caller } = total
+  if (vendor === undefined || gateway === undefined || caller === undefined) return null
+  if (vendor + gateway + caller === 0) return null
+  return (
+    <p class="sum-line">
+      <a href={hrefOf('requests', { status: 'failed' })}>{words.failed(vendor, gateway, caller)}</a>
+    </p>
+  )
+}
+
+/** The sums of both periods in a sentence. */
+function Change({ now, before }: { now: string; before: string }) {
+  const compared = texts.comparedWith[comparison()]
+  const percent = changeText(now, before)
+  return (
+    <p class="quiet">
+      {percent === null
+        ? words.nothingBefore(compared)
+        : words.changed(moneyText(now), percent, compared, moneyText(before))}
+    </p>
+  )
+}
+
+/** The change from one amount to another: `+12 %`; null from nothing. */
+function changeText(now: string, before: string): string | null {
+  if (nanoOf(before) <= 0n) return null
+  const percent = (dollarsOf(now) / dollarsOf(before) - 1) * 100
+  const figure = Math.abs(percent) >= 10 ? Math.round(percent).toLocaleString('en') : percent.toFixed(1)
+  return `${percent > 0 ? '+' : ''}${figure} %`.replace('-', '−')
+}
+
+interface Earlier {
+  /** The amount that a row's name paid in the earlier period; undefined for nothing. */
+  of(row: UsageRow): string | undefined
+  total: string
+}
+
 function columnsOf(
-  usage: UsageReply,
-  by: Dimension,
-  and: Dimension | undefined,
-  hasCost: boolean,
+  { total }: UsageReply,
+  { by, and }: Pick<ReportProps, 'by' | 'and'>,
+  earlier: Earlier | undefined,
 ): Column<UsageRow>[] {
-  const { total } = usage
   const name = (dimension: Dimension, isFirst: boolean): Column<UsageRow> => ({
     title: metadataName(dimension) ?? words.dimensions[dimension as keyof typeof words.dimensions],
     isFirstLine: isFirst,
+    sort: (row) => row[dimension] ?? '',
     cell: (row) => <NameLink dimension={dimension} name={row[dimension] ?? ''} />,
     ...(isFirst && { footer: words.total }),
   })
-  const count = (title: string, of: 'requests' | 'running' | 'released'): Column<UsageRow> => ({
+  const count = (title: string, of: Count, priority: number): Column<UsageRow> => ({
     title,
     isNumber: true,
-    cell: (row) => row[of].toLocaleString('en'),
-    footer: total[of].toLocaleString('en'),
+    priority,
+    cell: (row) => (row[of] ?? 0).toLocaleString('en'),
+    footer: (total[of] ?? 0).toLocaleString('en'),
   })
-  const money = (
-    title: string,
-    of: 'amount_usd' | 'cost_usd' | 'margin_usd' | 'shortfall_usd' | 'saved_usd',
-    isMain = false,
-  ): Column<UsageRow> => ({
+  const money = (title: string, of: Amount, priority: number, isMain = false): Column<UsageRow> => ({
     title,
     isNumber: true,
     isFirstLine: isMain,
+    priority,
     cell: (row) => <Money usd={row[of] ?? null} />,
     footer: <Money usd={total[of] ?? null} />,
   })
+  const failed =
+    and === undefined && ['day', 'hour', 'model'].includes(by) && total.failed_by_vendor !== undefined
+  const hasFailed = failed && FAILED.some(([, of]) => (total[of] ?? 0) > 0)
   return [
     name(by, true),
     ...(and ? [name(and, false)] : []),
-    count(words.requests, 'requests'),
-    count(words.running, 'running'),
-    count(words.free, 'released'),
-    ...(hasCost ? [money(words.cost, 'cost_usd'), money(words.margin, 'margin_usd')] : []),
-    ...(total.saved_usd === undefined ? [] : [money(words.saved, 'saved_usd')]),
-    ...(total.shortfall_usd === '0.00' ? [] : [money(words.shortfall, 'shortfall_usd')]),
-    money(words.paid, 'amount_usd', true),
+    count(words.requests, 'requests', 2),
+    ...(total.running > 0 ? [count(words.running, 'running', 4)] : []),
+    ...(total.released > 0 ? [count(words.notCharged, 'released', 4)] : []),
+    ...(hasFailed ? FAILED.map(([title, of]) => count(title, of, 4)) : []),
+    money(words.revenue, 'amount_usd', 1, true),
+    ...(total.cost_usd === null
+      ? []
+      : [money(words.cost, 'cost_usd', 2), money(words.margin, 'margin_usd', 1), shareColumn(total)]),
+    ...(total.saved_usd === undefined ? [] : [money(words.saved, 'saved_usd', 3)]),
+    ...(total.shortfall_usd === '0.00' ? [] : [money(words.shortfall, 'shortfall_usd', 3)]),
+    ...(earlier ? earlierColumns(earlier, total) : []),
+  ]
+}
+
+type Count = 'requests' | 'running' | 'released' | (typeof FAILED)[number][1]
+type Amount = 'amount_usd' | 'cost_usd' | 'margin_usd' | 'shortfall_usd' | 'saved_usd'
+/** Failed requests by who caused them. */
+const FAILED = [
+  [words.failedByVendor, 'failed_by_vendor'],
+  [words.failedByGateway, 'failed_by_gateway'],
+  [words.failedByCaller, 'failed_by_caller'],
+] as const
+
+/** The margin as a share of what requests with a known cost brought in. */
+function shareColumn(total: UsageReply['total']): Column<UsageRow> {
+  const share = ({ margin_usd: margin, amount_with_cost_usd: costed }: UsageReply['total']) =>
+    margin === null ? '' : texts.share(dollarsOf(margin), dollarsOf(costed))
+  return { title: words.marginShare, isNumber: true, priority: 3, cell: share, footer: share(total) }
+}
+
+function earlierColumns(earlier: Earlier, total: UsageReply['total']): Column<UsageRow>[] {
+  const compared = comparison()
+  const change = (now: string, before: string) =>
+    changeText(now, before) ?? (nanoOf(now) > 0n ? words.isNew : '')
+  return [
+    {
+      title: words.before[compared],
+      isNumber: true,
+      priority: 3,
+      cell: (row) => <Money usd={earlier.of(row) ?? '0'} />,
+      footer: <Money usd={earlier.total} />,
+    },
+    {
+      title: words.change,
+      isNumber: true,
+      priority: 2,
+      cell: (row) => change(row.amount_usd, earlier.of(row) ?? '0'),
+      footer: change(total.amount_usd, earlier.total),
+    },
   ]
 }
 
 const LINKED: readonly Dimension[] = ['key', 'account', 'model', 'operation']
+/** A word in brackets counts requests without a value, and those beyond the most values. */
 const UNNAMED = /^\((none|other)\)$/
 
 /** A name that leads to its requests. */
@@ -224,72 +368,7 @@ function NameLink({ dimension, name }: { dimension: Dimension; name: string }) {
     <a href={hrefOf('requests', { key, account, ...filter })}>{name}</a>
   )
   const ofMetadata = metadataName(dimension)
-  // Usage counts what has no value, and what came beyond the most, under a word in brackets.
-  if (ofMetadata !== undefined) return UNNAMED.test(name) ? name : link({ metadata: `${ofMetadata}=${name}` })
+  if (UNNAMED.test(name)) return name
+  if (ofMetadata !== undefined) return link({ metadata: `${ofMetadata}=${name}` })
   return LINKED.includes(dimension) ? link({ [dimension]: name }) : name
-}
-
-function UsageChart({
-  rows,
-  by,
-  and,
-}: {
-  rows: readonly UsageRow[]
-  by: Dimension
-  and: Dimension | undefined
-}) {
-  const time = [by, and].find((each) => each === 'day' || each === 'hour')
-  if (!time || rows.length === 0) return <Shares rows={rows} by={by} and={and} />
-  const other = time === by ? and : by
-  const spanMs = SPANS_MS[time]
-  const at = (row: UsageRow) => timeOfSpan(row[time] ?? '')
-  const known = rows.map(at)
-  const times = spanStarts(Math.min(...known), Math.max(...known) + spanMs, spanMs)
-  const names = namesByAmount(rows, (row) => (other ? (row[other] ?? '') : words.paid))
-  const shown = names.slice(0, MOST_SERIES)
-  const titles = names.length > shown.length ? [...shown, words.others] : shown
-  const sums = new Map<string, string>()
-  for (const row of rows) {
-    const own = other ? (row[other] ?? '') : words.paid
-    const key = `${at(row)} ${shown.includes(own) ? own : words.others}`
-    sums.set(key, sumUsd([sums.get(key), row.amount_usd]))
-  }
-  return (
-    <Chart
-      label={words.chart(time)}
-      kind="bars"
-      times={times}
-      spanMs={spanMs}
-      series={titles.map((title) => ({
-        title,
-        values: times.map((each) => dollarsOf(sums.get(`${each} ${title}`) ?? '0')),
-      }))}
-      write={dollarsText}
-    />
-  )
-}
-
-function namesByAmount(rows: readonly UsageRow[], nameOf: (row: UsageRow) => string): string[] {
-  const sums = new Map<string, number>()
-  for (const row of rows) sums.set(nameOf(row), (sums.get(nameOf(row)) ?? 0) + dollarsOf(row.amount_usd))
-  return [...sums].toSorted(([, one], [, two]) => two - one).map(([name]) => name)
-}
-
-/** Shares of what has no time: a bar for each row, the most expensive first. */
-function Shares({ rows, by, and }: { rows: readonly UsageRow[]; by: Dimension; and: Dimension | undefined }) {
-  const most = Math.max(0, ...rows.map((row) => dollarsOf(row.amount_usd)))
-  if (most === 0) return null
-  return (
-    <ul class="shares">
-      {rows.slice(0, MOST_SERIES).map((row) => (
-        <li key={`${row[by]} ${and ? row[and] : ''}`}>
-          <span>
-            {row[by]} {and && <span class="quiet">{row[and]}</span>}
-          </span>
-          <i style={{ width: `${(dollarsOf(row.amount_usd) / most) * 100}%` }} />
-          <span class="number">{moneyText(row.amount_usd)}</span>
-        </li>
-      ))}
-    </ul>
-  )
 }

@@ -6,6 +6,7 @@ import { call, hasRole, type Session, signOut, urlOf } from '../api'
 import { pages } from '../pages'
 import { texts } from '../texts'
 import { THEMES, theme } from '../theme'
+import { ZONES, zone } from '../zone'
 
 export interface Command {
   title: string
@@ -37,6 +38,13 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
       kind: words.action,
       act: async () => {
         theme.value = word
+      },
+    })),
+    ...ZONES.map((word) => ({
+      title: texts.timeControl.zones[word],
+      kind: words.action,
+      act: async () => {
+        zone.value = word
       },
     })),
     {

@@ -7,7 +7,9 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { setQuery } from '../address'
 import { type Look, looksOf } from '../charts/colours'
 import { ChartPlot, type Drawing } from '../charts/plot'
+import { comparison } from '../comparison'
 import { texts } from '../texts'
+import { zone } from '../zone'
 
 export interface Series {
   title: string
@@ -114,7 +116,7 @@ function usePlot({ drawing, isEmpty }: PlotProps) {
       plot.current = undefined
     }
   }, [isEmpty])
-  useEffect(() => plot.current?.draw(drawing), [JSON.stringify(drawing)])
+  useEffect(() => plot.current?.draw(drawing), [JSON.stringify(drawing), zone.value])
   return { place, tooltip, pointAt: (at: number | null) => plot.current?.pointAt(at) }
 }
 
@@ -201,7 +203,7 @@ function Legend({
       ))}
       {hasBefore && (
         <li>
-          <i class="swatch before" /> {texts.periodBefore}
+          <i class="swatch before" /> {texts.comparedWith[comparison()]}
         </li>
       )}
     </ul>
@@ -248,7 +250,7 @@ function linesAt({ kind, times, spanMs, series, before, write }: NamedDrawing, a
     lines.push({ title: texts.total, value: write(total) })
   }
   const past = before?.[at]
-  if (past) lines.push({ title: texts.periodBefore, value: write(past) })
+  if (past) lines.push({ title: texts.comparedWith[comparison()], value: write(past) })
   return [
     { title: texts.span(time, spanMs), value: '' },
     ...(lines.length > 0 ? lines : [{ title: texts.nothing, value: '' }]),

@@ -44,6 +44,8 @@ export function Table<Row>(props: TableProps<Row>) {
   return <FilledTable key={columns.map(({ title }) => title).join()} {...props} />
 }
 
+/** Rows that are drawn at first, and with each further step: thousands would hold the browser up. */
+const LINES_AT_ONCE = 200
 /** The width from which on rows are lines of a table. */
 const LINES = matchMedia('(min-width: 761px)')
 /** Room for the button that unfolds a row, in pixels. */
@@ -55,12 +57,18 @@ function FilledTable<Row>(props: TableProps<Row>) {
   const { gone, isWide } = useRoom(frame, columns)
   const canSort = isWhole && given.length > 1
   const order = canSort ? orderOf(address.value.query.sort) : undefined
-  const values = columns.map((column) => (canSort ? valuesOf(column, given) : undefined))
-  const ordered = order && values[columns.findIndex(({ title }) => title === order.title)]
-  const rows = order && ordered ? sorted(given, ordered, order.isDescending) : given
+  const [most, setMost] = useState(LINES_AT_ONCE)
+  // Whether a column sorts is seen in its first cells; all of them are made only for the column that does.
+  const samples = columns.map((column) =>
+    canSort ? valuesOf(column, given.slice(0, LINES_AT_ONCE)) : undefined,
+  )
+  const by = columns.findIndex(({ title }, place) => title === order?.title && samples[place])
+  const sorting = columns[by] && valuesOf(columns[by], given)
+  const all = order && sorting ? sorted(given, sorting, order.isDescending) : given
+  const rows = all.slice(0, most)
   const fields = columns.map((column, place): Field<Row> => {
     const cells = aligned([...rows.map((row) => column.cell(row)), column.footer])
-    return { column, place, cells, values: values[place] }
+    return { column, place, cells, values: samples[place] }
   })
   const shown = fields.filter(({ place }) => !gone.includes(place))
   const folded = fields.filter(({ place }) => gone.includes(place))
@@ -98,6 +106,14 @@ function FilledTable<Row>(props: TableProps<Row>) {
           </tfoot>
         )}
       </table>
+      {all.length > rows.length && (
+        <p class="list-end">
+          <button type="button" onClick={() => setMost(most + LINES_AT_ONCE)}>
+            {texts.showMore}
+          </button>{' '}
+          <span class="quiet">{texts.rowsOf(rows.length, all.length)}</span>
+        </p>
+      )}
     </section>
   )
 }

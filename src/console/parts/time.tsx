@@ -1,8 +1,9 @@
-// Times and durations. A time is shown as how long ago it is, in the viewer's zone beyond a day, exactly and in UTC when
+// Times and durations. A time is shown as how long ago it is, in the chosen zone beyond a day, exactly and in UTC when
 // it is pointed at. A log shows the exact time instead.
 
 import { clock } from '../address'
 import { texts } from '../texts'
+import { timeFormat } from '../zone'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -10,15 +11,15 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 const near = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const thisYear = new Intl.DateTimeFormat('en', {
+const thisYear = timeFormat({
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
   minute: '2-digit',
   hourCycle: 'h23',
 })
-const withYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' })
-const toTheMillisecond = new Intl.DateTimeFormat('en', {
+const withYear = timeFormat({ day: 'numeric', month: 'short', year: 'numeric' })
+const toTheMillisecond = timeFormat({
   day: 'numeric',
   month: 'short',
   hour: '2-digit',
@@ -28,7 +29,7 @@ const toTheMillisecond = new Intl.DateTimeFormat('en', {
   timeZoneName: 'short',
   hourCycle: 'h23',
 })
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
+const exact = timeFormat({ dateStyle: 'medium', timeStyle: 'long', hourCycle: 'h23' })
 
 export function Time({ at }: { at: string | null | undefined }) {
   if (!at) return <span class="quiet">–</span>

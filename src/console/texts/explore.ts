@@ -1,5 +1,8 @@
 // The console's words of how requests are explored, by operators and holders of keys. A part must not have words of its own.
 
+import { timeFormat } from '../zone'
+
+const exactTime = timeFormat({ dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 const count = (number: number) => number.toLocaleString('en')
 /** `812`, `41.2k`, `3.1M`. */
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -43,5 +46,5 @@ export const explore = {
   duration: 'Total',
   percentiles: (name: string, p50: string, p99: string) => `${name} p50 ${p50}, p99 ${p99}`,
   covered: (rows: number, since: Date) =>
-    `Of the last ${count(rows)} requests, since ${since.toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })}`,
+    `Of the last ${count(rows)} requests, since ${exactTime.format(since)}`,
 } as const

@@ -12,7 +12,6 @@ export const models = {
   firstByte: 'First byte',
   duration: 'Last byte, p50',
   route: 'Route',
-  bySize: 'by size',
   tokenPrice: (input: string, output: string) => `$${input} in, $${output} out per 1M tokens`,
   free: 'free',
   empty: 'No models fit. The configuration lists them under models.',
@@ -33,5 +32,12 @@ export const models = {
   calculator: 'Price calculator',
   calculate: 'Calculate',
   variant: 'Size or quality',
-  unit: (key: string) => key.replace(/^per_1m_(.*)$/, 'per 1M $1').replaceAll('_', ' '),
+  unit: unitText,
+  unitPrice: (usd: string, unit: string) => `$${usd} ${unitText(unit)}`,
+  unitPriceFrom: (usd: string, unit: string) => `from $${usd} ${unitText(unit)}`,
+}
+
+/** A unit of a price list: `per_1m_input_tokens` is `per 1M input tokens`. */
+function unitText(key: string): string {
+  return key.replace(/^per_1m_(.*)$/, 'per 1M $1').replaceAll('_', ' ')
 }

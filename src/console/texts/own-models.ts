@@ -3,8 +3,11 @@
 export const ownModels = {
   title: 'Models',
   model: 'Model',
-  does: 'Does',
-  price: 'Price',
+  does: 'Capabilities',
+  input: 'Input / 1M',
+  output: 'Output / 1M',
+  further: 'Other prices',
+  context: 'Context',
   example: 'Example',
   ends: 'Ends',
   successor: 'Successor',

@@ -1,12 +1,14 @@
 // The console's words of the page of usage. A page must not have words of its own.
 
+const count = (number: number) => number.toLocaleString('en')
+
 export const usage = {
   title: 'Usage',
-  by: 'Sum by',
-  and: 'and by',
-  nothingElse: 'alone',
-  byDimension: (name: string) => `By ${name}`,
-  andDimension: (name: string) => `and ${name}`,
+  by: 'Group by',
+  and: 'then by',
+  nothingElse: 'nothing else',
+  byDimension: (name: string) => `Group by ${name}`,
+  andDimension: (name: string) => `then ${name}`,
   dimensions: {
     key: 'Key',
     account: 'Account',
@@ -19,8 +21,24 @@ export const usage = {
   total: 'Total',
   requests: 'Requests',
   running: 'Running',
-  free: 'Free',
-  paid: 'Paid',
+  notCharged: 'Not charged',
+  failedByVendor: 'Failed: vendors',
+  failedByGateway: 'Failed: gateway',
+  failedByCaller: 'Failed: callers',
+  failed: (vendor: number, gateway: number, caller: number) =>
+    `${count(vendor + gateway + caller)} failed: ${count(vendor)} by vendors, ${count(gateway)} by the gateway, ${count(caller)} by callers. Most of them have no charge.`,
+  paid: 'Revenue',
+  revenue: 'Revenue',
+  marginShare: 'Margin %',
+  before: { before: 'Before', year: 'A year before', none: '' },
+  change: 'Change',
+  isNew: 'new',
+  changed: (now: string, percent: string, compared: string, before: string) =>
+    `${now} is ${percent} vs the ${compared} (${before}).`,
+  nothingBefore: (compared: string) => `Nothing was paid in the ${compared}.`,
+  tooMany:
+    'These are more than 20,000 rows. Choose a shorter range, days instead of hours, or one dimension.',
+  asFile: 'Download all rows as CSV',
   cost: 'Cost',
   margin: 'Margin',
   shortfall: 'Shortfall',
@@ -30,5 +48,5 @@ export const usage = {
   savedUnknown: (count: number) =>
     `What caches saved is not known for ${count} requests, which are not in the sum.`,
   others: 'others',
-  chart: (time: string) => `Paid by ${time} (UTC), in dollars`,
+  chart: (time: string) => `Revenue by ${time} (UTC), in dollars`,
 }

@@ -64,6 +64,10 @@ export const badRequestCodes = {
     'Send the whole conversation in `input`; keep longer with `responses.keep`.',
   ],
   too_deep: ['The body nests too deep.', 'Send flatter JSON.'],
+  too_many_rows: [
+    'A report has more rows than one answer holds.',
+    'Choose a shorter period or one dimension, or ask for a file with `format=csv`.',
+  ],
   unknown_parameter: ['No such field, or not for this model.', 'Leave it out, or mend its spelling.'],
   unreadable_audio: ['The sound cannot be read.', 'Convert it to one of the formats in the text.'],
   unsupported_audio_format: ['Sound of this format is not read.', 'Convert it.'],

@@ -80,6 +80,10 @@ interface Looks {
   token?: string
   /** Where the gateway is reached, without a slash at the end. */
   url?: string
+  /** The time zone of the browser. */
+  zone?: string
+  /** The language that the browser reports. */
+  language?: string
 }
 
 /** Makes an admin and answers the token. */
@@ -124,14 +128,19 @@ export async function journeyAs(
 export async function visitConsole(
   browser: Browser,
   gateway: TestGateway,
-  { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url }: Looks = {},
+  { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url, zone, language }: Looks = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: colours,
     locale: 'en-GB',
     reducedMotion: 'reduce',
+    ...(zone && { timezoneId: zone }),
   })
+  if (language)
+    await context.addInitScript(
+      `Object.defineProperty(navigator, 'language', { value: '${language}', configurable: true })`,
+    )
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(String(error)))

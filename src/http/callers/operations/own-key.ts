@@ -188,6 +188,9 @@ const prices = callerOperation(
       Type.Object({
         id: text,
         operations: list(OneOf(operations.map(({ name }) => name))),
+        context_length: Nullable(Type.Integer(), {
+          description: 'Tokens that it reads at most; 0 for a model that reads none.',
+        }),
         pricing: mapOf(text, 'Dollars for one of each, in the words of model lists.'),
         prices: Nullable(Type.Unsafe<DescribedPrices>({ type: 'object' }), {
           description: 'The whole price list, as the configuration has it.',
@@ -209,13 +212,14 @@ const prices = callerOperation(
     const data = modelsOf(catalogue, key).flatMap(({ id }) => {
       const card = cardOf(catalogue, key, id)
       if (!card) return []
-      const { operations, pricing, prices, shutdown_date: day, successor } = card
+      const { operations, context_length: context, pricing, prices, shutdown_date: day, successor } = card
       const route = catalogue.routes.get(id)?.models
       const options = optionsOf((route ?? [id]).flatMap((each) => formsFor(catalogue, key, each)))
       return [
         {
           id,
           operations,
+          context_length: context,
           pricing,
           prices: prices ?? null,
           ...(day !== undefined && { shutdown_date: day }),

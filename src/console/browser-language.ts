@@ -1,0 +1,8 @@
+// A browser that was started under the POSIX locale calls its language `en-US@posix`, which `Intl` refuses. The library that draws
+// charts asks for it while it loads, and would not load.
+
+try {
+  new Intl.NumberFormat(navigator.language)
+} catch {
+  Object.defineProperty(navigator, 'language', { value: 'en', configurable: true })
+}

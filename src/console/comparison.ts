@@ -1,0 +1,22 @@
+// What the figures of the page are compared with, as the address says.
+
+import { address, clock, period } from './address'
+import { COMPARISONS, type Comparison, earlierPeriod } from './earlier-period'
+
+/** The comparison that the address names. Default: the period before. */
+export function comparison(): Comparison {
+  return COMPARISONS.find((word) => word === address.value.query.compare) ?? 'before'
+}
+
+/** The period that the figures of the page are compared with; null for none. */
+export function comparedPeriod(): { since: string; until: string } | null {
+  const { since, until } = period.value
+  const now = Math.floor(clock.value / 60_000) * 60_000
+  const word = comparison()
+  if (word === 'none') return null
+  const earlier = earlierPeriod(
+    { since: Date.parse(since), until: until === null ? now : Date.parse(until) },
+    word,
+  )
+  return { since: new Date(earlier.since).toISOString(), until: new Date(earlier.until).toISOString() }
+}

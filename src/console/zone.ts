@@ -1,0 +1,73 @@
+// The zone that times are shown in: that of the browser, or UTC, as who looks has chosen in this browser. Every format of a time
+// with a clock or a day is made here, so that no two times of a page are in different zones. What the server sums by day is by
+// days in UTC, which pages say next to the figures.
+
+import { effect, signal } from '@preact/signals'
+
+export const ZONES = ['local', 'utc'] as const
+export type Zone = (typeof ZONES)[number]
+
+const KEPT_AS = 'gateway-console-zone'
+
+export const zone = signal<Zone>(kept())
+
+effect(() => {
+  try {
+    localStorage.setItem(KEPT_AS, zone.value)
+  } catch {
+    // A browser that keeps nothing shows its own zone the next time.
+  }
+})
+
+function kept(): Zone {
+  try {
+    return ZONES.find((word) => word === localStorage.getItem(KEPT_AS)) ?? 'local'
+  } catch {
+    return 'local'
+  }
+}
+
+/** A format of times in the zone that is chosen when it writes. */
+export function timeFormat(options: Intl.DateTimeFormatOptions): { format(at: Date): string } {
+  const formats: Partial<Record<Zone, Intl.DateTimeFormat>> = {}
+  return {
+    format(at) {
+      const chosen = zone.value
+      formats[chosen] ??= new Intl.DateTimeFormat('en', {
+        ...options,
+        ...(chosen === 'utc' && { timeZone: 'UTC' }),
+      })
+      return formats[chosen].format(at)
+    },
+  }
+}
+
+/** The name of the zone in force: `Europe/Berlin`, or `UTC`. */
+export function zoneName(): string {
+  return zone.value === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+/** The short name of the zone at a time: `GMT+2`. */
+export function shortZoneName(at: Date): string {
+  const parts = new Intl.DateTimeFormat('en', {
+    timeZoneName: 'short',
+    ...(zone.value === 'utc' && { timeZone: 'UTC' }),
+  }).formatToParts(at)
+  return parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'UTC'
+}
+
+/** A date whose local fields are those of a time in the zone in force. */
+export function inZone(at: Date): Date {
+  return zone.value === 'utc' ? new Date(at.getTime() + at.getTimezoneOffset() * 60_000) : at
+}
+
+/** A time as a field of the browser has it: to the minute, in the zone in force. */
+export function fieldText(at: Date): string {
+  const offsetMs = zone.value === 'utc' ? 0 : at.getTimezoneOffset() * 60_000
+  return new Date(at.getTime() - offsetMs).toISOString().slice(0, 16)
+}
+
+/** The time that a field of the browser has, in the zone in force. */
+export function timeOfField(text: string): Date {
+  return new Date(zone.value === 'utc' ? `${text}Z` : text)
+}

@@ -1,4 +1,4 @@
-// Makes the paths besides operations: payments, submitted videos, token counts, tools, health and this document. Each must
+// Makes the paths besides operations: submitted videos, tools, health and this document. Each must
 // be a route in src/http; a test compares the two.
 
 import { contentsMissing, contentsModel, id, missing, ok } from './described'
@@ -18,25 +18,6 @@ const jsonBody = (value: object, required = Object.keys(value)) => ({
     'application/json': { schema: { type: 'object', required }, examples: { plain: { value } } },
   },
 })
-
-const payments = {
-  '/v1/payments/stripe': {
-    post: {
-      operationId: 'reportPayment',
-      tags: ['Gateway'],
-      ...open,
-      summary: 'Where Stripe reports payments, signed, if the operator has set it up',
-      requestBody: { required: true, content: { 'application/json': { schema: { type: 'object' } } } },
-      responses: {
-        ...ok('It was credited, was known before, or is none that is credited.', 'PaymentReport'),
-        ...errorAnswers(['uncredited'], ['openai']),
-        '404': notFoundAnswer(
-          missing('payments_not_configured', 'This gateway takes no payments of Stripe.'),
-        ),
-      },
-    },
-  },
-}
 
 /** A path of other gateways that answers with a task. */
 function imagesLater(path: string, operationId: string, type: string) {
@@ -230,31 +211,6 @@ const contentsPaths = {
 }
 
 const others = {
-  '/v1/messages/count_tokens': {
-    post: {
-      operationId: 'countTokens',
-      tags: ['Text'],
-      summary: 'How many tokens a messages request has, for nothing',
-      'x-aliases': ['/messages/count_tokens'],
-      requestBody: jsonBody({ model: 'a-chat-model', messages: [{ role: 'user', content: 'Hello!' }] }),
-      responses: {
-        ...ok('The count.', 'TokenCount'),
-        ...errorAnswers(['always', 'withBody', 'vendor'], ['messages']),
-      },
-    },
-  },
-  '/v1/responses/input_tokens': {
-    post: {
-      operationId: 'countInputTokens',
-      tags: ['Text'],
-      summary: 'How many input tokens a request of responses has, for nothing',
-      requestBody: jsonBody({ model: 'a-chat-model', input: 'Hello!' }),
-      responses: {
-        ...ok('The count.', 'ResponseTokenCount'),
-        ...errorAnswers(['always', 'withBody', 'vendor'], ['openai']),
-      },
-    },
-  },
   '/v1/responses/compact': {
     post: {
       operationId: 'compactResponse',
@@ -376,7 +332,6 @@ const gateway = {
 }
 
 export const furtherPaths = {
-  ...payments,
   ...laterImages,
   ...videos,
   ...contentsPaths,

@@ -45,7 +45,6 @@ export const replySchemas: Record<string, Schema> = {
     stop_reason: { type: ['string', 'null'] },
     usage: object({ input_tokens: count, output_tokens: count }),
   }),
-  TokenCount: object({ input_tokens: count }),
   ContentsAnswer: object(
     {
       candidates: list(
@@ -68,7 +67,6 @@ export const replySchemas: Record<string, Schema> = {
     embeddings: list(object({ values: list({ type: 'number' }) })),
     usageMetadata: object({ promptTokenCount: count }),
   }),
-  ResponseTokenCount: object({ object: { const: 'response.input_tokens' }, input_tokens: count }),
   Response: object({
     id: text,
     object: { const: 'response' },
@@ -90,10 +88,6 @@ export const replySchemas: Record<string, Schema> = {
       status: { const: 'incomplete', description: 'Absent if the summary is whole.' },
       incomplete_details: object({ reason: text }),
     },
-  ),
-  PaymentReport: object(
-    { received: { const: true }, result: { enum: ['credited', 'known', 'ignored'] } },
-    { reason: text },
   ),
   EmbeddingList: object({
     object: { const: 'list' },
@@ -201,7 +195,6 @@ export const replyExamples = {
     stop_reason: 'end_turn',
     usage: { input_tokens: 9, output_tokens: 3 },
   },
-  TokenCount: { input_tokens: 9 },
   ContentsAnswer: {
     candidates: [{ content: { role: 'model', parts: [{ text: 'Hello!' }] }, finishReason: 'STOP', index: 0 }],
     usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 3, totalTokenCount: 12 },
@@ -217,7 +210,6 @@ export const replyExamples = {
     embeddings: [{ values: [0.013, -0.021, 0.008] }],
     usageMetadata: { promptTokenCount: 2 },
   },
-  ResponseTokenCount: { object: 'response.input_tokens', input_tokens: 9 },
   Compaction: {
     id: 'resp_123',
     object: 'response.compaction',
@@ -275,7 +267,6 @@ export const replyExamples = {
     poll_url: '/v1/images/tasks/task_01a1b2c3d47e8f',
   },
   Video: { ...task, object: 'video', status: 'in_progress', progress: 40 },
-  PaymentReport: { received: true, result: 'credited' },
   Health: { status: 'ok', version: '1.0.0', commit: '1f3a5b7c9d11', schema: 1 },
   Liveness: { status: 'ok' },
   Readiness: { status: 'ready', checks: { database: 'ok', disk: 'ok', configuration: 'ok' } },

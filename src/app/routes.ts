@@ -21,14 +21,13 @@ import { mcpRoutes } from '../http/routes/mcp'
 import { metricsRoutes } from '../http/routes/metrics'
 import { oauthRoutes, type RecordedProgram } from '../http/routes/oauth'
 import { operationRoutes } from '../http/routes/operations'
-import { paymentRoutes } from '../http/routes/payments'
 import { rootRoutes } from '../http/routes/root'
-import { tokenCountRoutes } from '../http/routes/token-count'
 import { methodsAnswer, type Route, unrouted } from '../http/routes/unrouted'
 import { videoRoutes } from '../http/routes/video-submit'
 import { checkHost, pathOf } from '../http/target'
 import { canRepeatHelp, type Dialect, GatewayError, SHOULD_RETRY } from '../lib/errors'
 import type { Gateway } from '../request/line'
+import { createTokenCount } from '../request/token-count'
 import type { AdminAtPort } from './admin-listener'
 import type { ConsoleAtPort } from './console-entrance'
 import { createLiveness, createReadiness } from './readiness'
@@ -49,6 +48,7 @@ export function createApp(
   const cors = createCors(world)
   const { port, token } = world.config.metrics ?? {}
   const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
+  const countTokens = createTokenCount(world)
   const app = new Elysia({
     name: 'gateway',
     adapter: anyHostAdapter,
@@ -89,8 +89,7 @@ export function createApp(
     })
     .use(optionsRoutes(cors, () => app.routes))
     .use(videoRoutes(world, gateway, bodies, mark))
-    .use(tokenCountRoutes(world, bodies, mark))
-    .use(contentsRoutes(world, gateway, bodies, mark))
+    .use(contentsRoutes(world, gateway, bodies, countTokens, mark))
     .use(mcpRoutes(world, gateway, bodies, { mark, version: program().version }))
     .use(
       oauthRoutes(
@@ -99,8 +98,7 @@ export function createApp(
         recordedAs(world, () => app.server),
       ),
     )
-    .use(callerRoutes({ world, bodies, mark, recorded: recordedBy(world, () => app.server) }))
-    .use(paymentRoutes(world, bodies))
+    .use(callerRoutes({ world, bodies, mark, countTokens, recorded: recordedBy(world, () => app.server) }))
     .use(healthRoutes(createReadiness(world), createLiveness(world), program()))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes({ hasConsole: console !== undefined }))

@@ -286,6 +286,19 @@ export function operationOf(name: OperationName): Operation {
   return operations.find((operation) => operation.name === name) as Operation
 }
 
+const NOTHING = {}
+
+/** Headers of a request that its vendor gets too. */
+export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
+  if (!forwards) return NOTHING
+  return Object.fromEntries(
+    forwards.flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
+}
+
 /** The path at which a model is asked. */
 export function pathForModel({ path }: Pick<Operation, 'path'>, id: string): string {
   return path.replace('{id}', encodeURIComponent(id))

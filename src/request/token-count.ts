@@ -1,7 +1,7 @@
 // Counts the tokens of a request: by the vendor if it can, else here from the texts. It costs nothing, so it must never
 // crowd out paid requests: it counts towards the key's limit of requests, and only a few texts are counted at a time.
 
-import { API_TOKENS, type Authenticator, type Authorization } from '../accounts/authenticator'
+import type { Key } from '../accounts/keys'
 import { countFreeRequest } from '../billing/ledger/limits'
 import { type Catalogue, resolveModels } from '../catalogue/models'
 import type { Config } from '../config/schema'
@@ -22,9 +22,7 @@ import { type CheckedRequest, checkRequest, readRequest } from './check'
 import { chooseOrder } from './session'
 
 interface CountRequest {
-  authorization: Authorization
-  /** The caller's address; null if it is unknown. */
-  clientAddress: string | null
+  key: Key
   /** Headers for vendors of the operation. */
   headers: Readonly<Record<string, string>>
   /** Reads the body. `check` may get the model that a large body names, before the rest of it is read. */
@@ -32,7 +30,7 @@ interface CountRequest {
   signal: AbortSignal
 }
 
-type CountTokens = (request: CountRequest) => Promise<number>
+export type CountTokens = (operation: Operation, request: CountRequest) => Promise<number>
 
 /** Texts that are counted at a time; a paid count never waits for more than these. */
 const MOST_COUNTS = 2
@@ -42,21 +40,20 @@ const TIMEOUT_MS = 30_000
 export interface TokenCountWorld extends Pick<System, 'now' | 'after' | 'random'>, ContentWorld {
   config: Pick<Config, 'affinity'>
   sealer: Sealer
-  authenticator: Authenticator
   catalogue: Catalogue
   tokenCounter: TokenCounter
 }
 
-/** Creates the counter of an operation's requests. */
-export function createTokenCount(world: TokenCountWorld, operation: Operation): CountTokens {
+/** Creates the counter of all operations. */
+export function createTokenCount(world: TokenCountWorld): CountTokens {
   const semaphore = createSemaphore(MOST_COUNTS)
 
-  async function count(request: CountRequest, controller: AbortController): Promise<number> {
-    const key = await world.authenticator.authenticate(
-      request.authorization,
-      request.clientAddress,
-      API_TOKENS,
-    )
+  async function count(
+    operation: Operation,
+    request: CountRequest,
+    controller: AbortController,
+  ): Promise<number> {
+    const { key } = request
     const body = await request.body((model) => {
       resolveModels(world.catalogue, key, operation, model, world)
     })
@@ -74,12 +71,12 @@ export function createTokenCount(world: TokenCountWorld, operation: Operation): 
     return counted.tokens + (family.mediaTokens?.(parsed.body, model) ?? 0)
   }
 
-  return async (request) => {
+  return async (operation, request) => {
     const controller = new AbortController()
     const leave = () => controller.abort(callerLeft())
     request.signal.addEventListener('abort', leave, { once: true })
     try {
-      return await count(request, controller)
+      return await count(operation, request, controller)
     } finally {
       request.signal.removeEventListener('abort', leave)
     }

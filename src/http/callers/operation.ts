@@ -22,6 +22,7 @@ import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { AudioReader } from '../../media/audio'
 import type { Backlog } from '../../request/stream/backlog'
+import type { CountTokens } from '../../request/token-count'
 import type { RequestStore } from '../../request-log/request-log'
 import type { DeleteWorld } from '../../tasks/delete'
 import type { KeyedWorld } from '../authorization'
@@ -31,7 +32,7 @@ import type { Listener } from '../connection'
 /** Everything of a running gateway that holders of keys see and change. */
 export interface CallerWorld extends KeyedWorld, ConversationWorld, DeleteWorld, Omit<System, 'wall'> {
   db: Db
-  readonly config: Pick<Config, 'server' | 'models' | 'receipts'>
+  readonly config: Pick<Config, 'server' | 'models' | 'receipts' | 'payments'>
   readonly catalogue: Catalogue
   requestLog: Pick<RequestStore, 'list' | 'find' | 'scan'>
   /** Null if results are not kept. */
@@ -65,6 +66,9 @@ export interface CallerContext {
   /** The form in which the caller reads answers. */
   dialect: Dialect
   recorded: Recorded
+  countTokens: CountTokens
+  /** Reads the body of an operation with `isRaw`. `check` may get the model that a large body names, before the rest of it is read. */
+  bytes(check?: (model: string) => void): Promise<Uint8Array>
   /** When this process began to serve, in milliseconds since 1970. */
   startedAt: number
 }
@@ -84,6 +88,8 @@ export interface CallerOperation extends ApiOperation {
   isMarked?: boolean
   /** The limit of the body; its presence says that there is one. */
   entrance?: Entrance
+  /** Whether `run` reads the body by itself, by `bytes`: one that is signed, or checked as a paid request is. */
+  isRaw?: boolean
   /** Whether the body may be left out. */
   isBodyOptional?: boolean
   /** Whether it counts as a request of the key's limits. */

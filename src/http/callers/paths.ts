@@ -30,6 +30,8 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
   const { id, tag, summary, aliases = [], answers = 'As it is now.', missing, body } = operation
   const { dialects = ['openai'], errors = [], query, access, description, furtherAnswers } = operation
   const { parameters, requestBody } = describeInput(operation, operation.parameters)
+  // Paths of clients that write /v1 twice are only tolerated.
+  const known = aliases.filter((each) => !each.startsWith('/v1/v1/'))
   const ids = ['x-request-id', ...(dialects.includes('messages') ? ['request-id'] : [])]
   const groups: readonly ErrorGroup[] = [
     ...(access === 'no key' ? [] : (['always'] as const)),
@@ -43,7 +45,7 @@ function describe(operation: CallerOperation, schemas: Record<string, Schema>): 
     summary,
     ...(description !== undefined && { description }),
     ...(access && { security: access === 'no key' ? [] : [{ key: [] }, {}] }),
-    ...(aliases.length > 0 && { 'x-aliases': aliases }),
+    ...(known.length > 0 && { 'x-aliases': known }),
     ...(parameters && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {

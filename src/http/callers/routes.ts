@@ -10,7 +10,7 @@ import { compaction, operations } from '../../contract/operations'
 import { parseBody, scanBody } from '../../lib/json/body'
 import { jsonAnswer } from '../../request/stream/paced-body'
 import { authorizationOf } from '../authorization'
-import type { BodyReader } from '../body'
+import type { BodyReader, Entrance } from '../body'
 import { clientAddressOf } from '../client-address'
 import { disableTimeout, type Listener, setKeepAliveTimeout } from '../connection'
 import { errorResponse } from '../errors'
@@ -22,7 +22,7 @@ import { callerOperations } from './operations'
 /** The paths of paid operations, whose words are no ids: there is no video `generations`. */
 const paidPaths = new Set([...operations, compaction].flatMap((operation) => servedPaths(operation)))
 
-interface CallerParts extends Pick<CallerContext, 'world' | 'recorded'> {
+interface CallerParts extends Pick<CallerContext, 'world' | 'recorded' | 'countTokens'> {
   bodies: BodyReader
   /** Headers for the answers of marked operations. */
   mark: Readonly<Record<string, string>>
@@ -76,13 +76,17 @@ async function run(
   operation: CallerOperation,
   asked: Sent & Pick<CallerContext, 'requestId' | 'dialect'>,
 ): Promise<Response> {
-  const { world, recorded, startedAt } = parts
-  const { requestId, dialect } = asked
+  const { world, bodies, recorded, countTokens, startedAt } = parts
+  const { request, listener, requestId, dialect } = asked
   const key = await keyOf(world, operation, asked)
-  const query = readQuery(operation.query, queryOf(asked.request))
+  const query = readQuery(operation.query, queryOf(request))
   const fields = await readBody(parts, operation, asked, key)
   // The types of an operation say whether it may have no key.
-  const context = { ...asked, world, key: key as Key, recorded, startedAt }
+  const context: CallerContext = {
+    ...{ ...asked, world, key: key as Key, recorded, countTokens, startedAt },
+    bytes: (check) =>
+      bodies.read(request, operation.entrance as Entrance, () => disableTimeout(listener, request), check),
+  }
   const result = await operation.run(context, query as never, fields as never)
   const response = result instanceof Response ? result : jsonAnswer(world.backlog, result)
   response.headers.set('x-request-id', requestId)
@@ -110,11 +114,11 @@ async function keyOf(
 
 async function readBody(
   { world, bodies }: CallerParts,
-  { body, entrance, isBodyOptional = false, isCounted = false }: CallerOperation,
+  { body, entrance, isRaw = false, isBodyOptional = false, isCounted = false }: CallerOperation,
   { request, listener }: Sent,
   key: Key | undefined,
 ): Promise<Record<string, unknown>> {
-  if (!body || !entrance) return {}
+  if (!body || !entrance || isRaw) return {}
   const content =
     isBodyOptional && !hasBody(request)
       ? undefined

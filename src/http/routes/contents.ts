@@ -2,6 +2,7 @@
 // /v1. All must lead into the same line, prices and counter as the operations that they are translated to.
 
 import { Elysia } from 'elysia'
+import { API_TOKENS } from '../../accounts/authenticator'
 import { type Catalogue, formsBehind, idOfName } from '../../catalogue/models'
 import type { Model } from '../../contract/family'
 import type { Form } from '../../contract/form'
@@ -14,7 +15,7 @@ import { formInMemory, pictureUpload } from '../../mcp/forms'
 import { inDialect } from '../../request/check'
 import type { CheckModel, Gateway } from '../../request/line'
 import { jsonAnswer } from '../../request/stream/paced-body'
-import { createTokenCount, type TokenCountWorld } from '../../request/token-count'
+import type { CountTokens } from '../../request/token-count'
 import { authorizationOf, type KeyedWorld } from '../authorization'
 import type { BodyReader } from '../body'
 import { clientAddressOf } from '../client-address'
@@ -40,15 +41,16 @@ const operationBehind = (method: Method): Operation => ({
   dialect: 'gemini',
 })
 
-type ContentsWorld = KeyedWorld & TokenCountWorld & IncomingWorld & { catalogue: Catalogue }
+type ContentsWorld = KeyedWorld & IncomingWorld & { catalogue: Catalogue }
 
 export function contentsRoutes(
   world: ContentsWorld,
   gateway: Gateway,
   bodies: BodyReader,
+  countTokens: CountTokens,
   mark: Readonly<Record<string, string>>,
 ) {
-  const methods = new Methods(world, gateway, bodies)
+  const methods = new Methods(world, gateway, bodies, countTokens)
   const answer = async (request: Request, path: string, listener: Listener | null): Promise<Response> => {
     const requestId = world.newId('req')
     let names = {}
@@ -85,15 +87,12 @@ interface Target {
 }
 
 class Methods {
-  private readonly count: ReturnType<typeof createTokenCount>
-
   constructor(
     private readonly world: ContentsWorld,
     private readonly gateway: Gateway,
     private readonly bodies: BodyReader,
-  ) {
-    this.count = createTokenCount(world, operationBehind('countTokens'))
-  }
+    private readonly count: CountTokens,
+  ) {}
 
   answer(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     if (target.method === 'countTokens') return this.countTokens(request, listener, target)
@@ -113,11 +112,15 @@ class Methods {
 
   private async countTokens(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     const { model, requestId } = target
-    const { config } = this.world
+    const { config, authenticator } = this.world
     setKeepAliveTimeout(listener, request, config)
-    const tokens = await this.count({
-      authorization: authorizationOf(request, config, 'gemini'),
-      clientAddress: clientAddressOf(request, listener, config),
+    const key = await authenticator.authenticate(
+      authorizationOf(request, config, 'gemini'),
+      clientAddressOf(request, listener, config),
+      API_TOKENS,
+    )
+    const tokens = await this.count(operationBehind('countTokens'), {
+      key,
       headers: {},
       body: async (check) => {
         checkNamed(check, model)

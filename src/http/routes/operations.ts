@@ -8,6 +8,7 @@ import type { Model } from '../../contract/family'
 import type { Form } from '../../contract/form'
 import {
   compaction,
+  forwardedOf,
   type Operation,
   type OperationName,
   operationOf,
@@ -238,17 +239,4 @@ function onlyAsForm(): GatewayError {
 /** The operation of a request that is JSON instead of a form; undefined if it is none. */
 function jsonFormOf(asJson: OperationName, { headers }: Request): Operation | undefined {
   return /^\s*application\/json\b/i.test(headers.get('content-type') ?? '') ? operationOf(asJson) : undefined
-}
-
-const NOTHING = {}
-
-/** Headers of the caller for the vendor. */
-export function forwardedOf({ forwards }: Operation, headers: Headers): Readonly<Record<string, string>> {
-  if (!forwards) return NOTHING
-  return Object.fromEntries(
-    forwards.flatMap((name) => {
-      const value = headers.get(name)
-      return value === null ? [] : [[name, value]]
-    }),
-  )
 }

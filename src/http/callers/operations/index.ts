@@ -10,16 +10,19 @@ import { otherGatewayOperations } from './other-gateways'
 import { ownKeyOperations } from './own-key'
 import { ownRecordOperations } from './own-records'
 import { ownSecretOperations } from './own-secrets'
+import { paymentOperations } from './payments'
 import { quoteOperations } from './quotes'
 import { ownReceiptOperations } from './receipts'
 import { responseOperations } from './responses'
 import { ownTaskOperations } from './tasks'
+import { tokenCountOperations } from './token-counts'
 import { tokenOperations } from './tokens'
 import { videoTaskOperations } from './video-task'
 import { videoOperations } from './videos'
 
 const operations = [
   ...modelOperations,
+  ...tokenCountOperations,
   ...responseOperations,
   ...conversationOperations,
   ...videoTaskOperations,
@@ -35,6 +38,7 @@ const operations = [
   ...ownSecretOperations,
   ...tokenOperations,
   ...otherGatewayOperations,
+  ...paymentOperations,
 ]
 
 /** One of the operations, with its types. */

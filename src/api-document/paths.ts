@@ -232,7 +232,7 @@ const tools = {
   },
 }
 
-/** What is read without a key, of the gateway itself. */
+/** A page about the gateway itself, which needs no key. */
 const page = (
   operationId: string,
   summary: string,

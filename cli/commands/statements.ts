@@ -36,7 +36,7 @@ const issue = gatewayCommand({
       if (args.json) return printJson(data)
       if (data.length === 0)
         return say(
-          `There is nothing to issue for ${month}: each account that had anything has its statement.`,
+          `Nothing to issue for ${month}: each account with a balance or a movement has its statement.`,
         )
       showTable(data)
       say(`\nAs a page: ${commandLineOf(`statements show ${data[0]?.number}`, args)} > statement.html`)

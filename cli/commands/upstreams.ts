@@ -135,7 +135,7 @@ const refusals = gatewayCommand({
     return async (gateway) => {
       const rows = await gateway.rows('listRefusals', {}, limit)
       if (args.json) return printJson(rows)
-      if (rows.length === 0) return say('No vendor has refused a request for what is in it.')
+      if (rows.length === 0) return say('No vendor has refused a request because of its content.')
       printTable(rows, [
         ['LAST (UTC)', ({ last_at }) => shortTime(Date.parse(last_at))],
         ['COUNT', ({ count }) => String(count), { align: 'right' }],

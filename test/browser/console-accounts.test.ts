@@ -89,7 +89,7 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
       await open('keys')
       await page.getByRole('link', { name: 'New key' }).click()
       await page.getByLabel('Name', { exact: true }).fill('shop')
-      await page.getByLabel('Requests a minute').fill('7')
+      await page.getByLabel('Requests per minute').fill('7')
       await page.getByRole('button', { name: 'New key' }).click()
       const secret = await page.locator('.secret code').first().textContent()
       expect(secret).toStartWith('sk-')
@@ -99,7 +99,7 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
       await page.getByLabel('Dollars', { exact: true }).fill('2.000000001')
       await page.getByRole('button', { name: 'Add dollars' }).click()
       await page.getByRole('cell', { name: '$2.000000001' }).first().waitFor()
-      await page.getByLabel('Dollars, − to take').fill('-0.5')
+      await page.getByLabel('Dollars, − to deduct').fill('-0.5')
       await page.getByLabel('Why').fill(SCRIPT)
       await page.getByRole('button', { name: 'Correct the balance' }).click()
       await page.getByRole('cell', { name: '−$0.50' }).waitFor()
@@ -114,12 +114,12 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
       await page.getByRole('button', { name: 'Pause' }).click()
       await page.getByRole('button', { name: 'Resume' }).waitFor()
       await page.getByRole('button', { name: 'Revoke…' }).click()
-      await page.getByText('It was never used.').waitFor()
-      await page.getByLabel('Type shop to go on').fill('shap')
+      await page.getByText('It has never been used.').waitFor()
+      await page.getByLabel('Type shop to confirm').fill('shap')
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
       await page.getByRole('alert').waitFor()
       expect(await admin('GET', '/keys/shop')).toMatchObject({ status: 'paused' })
-      await page.getByLabel('Type shop to go on').fill('shop')
+      await page.getByLabel('Type shop to confirm').fill('shop')
       await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
       await page.getByRole('dialog').waitFor({ state: 'detached' })
       await settled()
@@ -136,15 +136,15 @@ test('a key: limits are changed, a pause refuses it, and a new secret replaces t
     await open('keys/rolled')
     const limits: [label: string, value: string][] = [
       ['Models', 'test-chat, test-google'],
-      ['Requests a minute', '90'],
-      ['Tokens a minute', '9000'],
-      ['At a time', '2'],
+      ['Requests per minute', '90'],
+      ['Tokens per minute', '9000'],
+      ['Concurrent requests', '2'],
       ['Budget', '3.5'],
       ['Expires, UTC', '2031-10-01T12:30'],
     ]
     for (const [label, value] of limits)
       await page.locator('.panel').getByLabel(label, { exact: true }).fill(value)
-    await page.getByLabel('Each').selectOption('month')
+    await page.getByLabel('Budget period').selectOption('month')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('$0.00 of $3.50 this month').waitFor()
     expect(await admin('GET', '/keys/rolled')).toMatchObject({
@@ -235,19 +235,19 @@ test('an account: frozen, open again, named, and closed for ever', () =>
       await page.getByRole('button', { name: action }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText(consequence).waitFor()
-      if (name) await dialog.getByLabel(`Type ${name} to go on`).fill(name)
+      if (name) await dialog.getByLabel(`Type ${name} to confirm`).fill(name)
       await dialog.getByRole('button', { name: action }).click()
       await dialog.waitFor({ state: 'detached' })
       await settled()
     }
     await open('accounts/closing')
-    await confirm('Freeze…', '0 running requests end as usual and are paid.')
+    await confirm('Freeze…', '0 running requests end as usual and are charged.')
     await waitFor(async () => (await statusOf()) === 403)
     await page.getByRole('button', { name: 'Unfreeze' }).click()
     await waitFor(async () => (await statusOf()) === 200)
-    await page.getByLabel('Shown name').fill('Closing & Sons')
+    await page.getByLabel('Display name').fill('Closing & Sons')
     await page
-      .locator('.panel form', { has: page.getByLabel('Shown name') })
+      .locator('.panel form', { has: page.getByLabel('Display name') })
       .getByRole('button')
       .click()
     await page.getByRole('row', { name: 'closing Closing & Sons' }).waitFor()

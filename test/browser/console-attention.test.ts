@@ -73,9 +73,9 @@ test('revenue, cost and margin stand first, and failures say who caused them', (
     const margin = (Number(costed?.amount) - Number(costed?.cost)) / Number(costed?.amount)
     expect(margin).toBeLessThan(0)
     expect(shown.Margin).toStartWith(`−${Math.abs(Math.round(margin * 100))} % | −$0.00`)
-    expect(shown.Failures).toEndWith('1 by vendors · 0 by us · 1 by callers')
+    expect(shown.Failures).toEndWith('1 by vendors · 0 by the gateway · 1 by callers')
     // Seven charges were made without a request, and refused requests have no charge.
-    expect(shown.Requests).toBe('3 | 9 charged; refused ones have no charge')
+    expect(shown.Requests).toBe('3 | 9 charged; refused requests are not')
     expect(await axe()).toEqual([])
   }))
 

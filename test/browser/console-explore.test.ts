@@ -147,7 +147,7 @@ test('a holder explores the requests of the own key only', async () => {
 test('D13: the range of time is shown where it means something, as it is, and has a way back', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page } = visit
-  const range = page.getByLabel('Range of time')
+  const range = page.getByLabel('Time range')
   const without = ['accounts', 'keys', 'plans', 'statements', 'tasks', 'settings/backups']
   for (const address of [...without, 'requests', 'usage', 'overview', 'settings/audit', 'accounts/alice']) {
     await visit.open(address)

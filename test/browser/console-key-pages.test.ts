@@ -148,7 +148,7 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await createCodes(db, [code])
   await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
-  await waitFor(async () => (await textOf(visited)).includes('$2.50 were added'))
+  await waitFor(async () => (await textOf(visited)).includes('$2.50 was added'))
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('was redeemed before'))
   // What happens meanwhile comes by itself.
@@ -242,7 +242,7 @@ test('a holder sees the pictures, plays the videos and hears the sounds that are
   // A picture leads to its request, which shows it too.
   await page
     .locator('figure', { has: page.locator('img') })
-    .getByRole('link', { name: 'Its request' })
+    .getByRole('link', { name: 'Request', exact: true })
     .click()
   await page.locator('.panel .results img').waitFor()
   expect(await textOf(visited, '.panel')).toContain(drawn.headers.get('x-request-id') ?? 'no id')
@@ -292,10 +292,10 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   const visited = await visitConsole(browser, gateway, { token: secret })
   const { page } = visited
   await visited.open('connect?client=webhook')
-  await page.getByText('Put your own in place of whsec_YOUR-SECRET').waitFor()
+  await page.getByText('Replace whsec_YOUR-SECRET with your own.').waitFor()
   await page.getByRole('button', { name: 'Replace the webhook secret' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('Webhooks are signed with both secrets for a day').waitFor()
+  await dialog.getByText('For a day, webhooks are signed with both secrets').waitFor()
   expect(await visited.axe()).toEqual([])
   await dialog.getByRole('button', { name: 'Replace the webhook secret' }).click()
   await waitFor(async () => (await page.locator('.secret code').count()) > 0)

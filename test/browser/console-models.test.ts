@@ -81,7 +81,7 @@ test('which models can be asked, why one cannot, and how many requests fail', as
   ])
   await page.getByRole('link', { name: 'hidden' }).click()
   const panel = page.getByRole('region', { name: 'hidden', exact: true })
-  await panel.locator('.facts > div', { hasText: 'Why not' }).getByText('MISTRAL_API_KEY').waitFor()
+  await panel.locator('.facts > div', { hasText: 'Reason' }).getByText('MISTRAL_API_KEY').waitFor()
   await open('models?name=test-chat')
   const [row = []] = await cellsOf('Models')
   expect([row[1]?.trim(), row[4], row[5], row[6], row[7]]).toEqual([
@@ -173,7 +173,7 @@ test('how upstreams do, and one is tried at no cost', async () => {
   await open('upstreams/openai')
   const charges = await gateway.charges()
   await page.getByRole('button', { name: 'Test' }).click()
-  await page.getByRole('status').getByText('answers and takes the key').waitFor()
+  await page.getByRole('status').getByText('answers and accepts the key').waitFor()
   expect(await gateway.charges()).toHaveLength(charges.length)
   expect(visit.faults).toEqual([])
 })

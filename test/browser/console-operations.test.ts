@@ -143,7 +143,7 @@ test('a task whose submit got no answer is followed by the id that its vendor ha
   await open('overview')
   await page.getByRole('link', { name: /2 tasks are unknown at their vendors/ }).click()
   await page.getByRole('link', { name: found }).click()
-  await page.getByText('$0.05 is held. Look for it at the vendor.').waitFor()
+  await page.getByText('$0.05 is held. Look it up at the vendor.').waitFor()
   await page.getByLabel("Vendor's id").fill('ds-found')
   await page.getByRole('button', { name: 'The vendor has it: follow it' }).click()
   await waitFor(() => vendor.polls.includes('ds-found'))
@@ -226,7 +226,7 @@ test('a configuration is reloaded after its changes were read, and one with faul
   const price = { per_1m_input_tokens: '7.00', per_1m_output_tokens: '2.00' }
   const chat = config.models['test-chat']
   await open('settings')
-  await page.getByText('The file says what is in force.').waitFor()
+  await page.getByText('The file matches what is in force.').waitFor()
   expect(await page.getByRole('button', { name: 'Reload…' }).count()).toBe(0)
   written = {
     ...config,
@@ -242,7 +242,7 @@ test('a configuration is reloaded after its changes were read, and one with faul
     .waitFor()
   await dialog().getByRole('button', { name: 'Reload…' }).click()
   await dialog().waitFor({ state: 'detached' })
-  await page.getByText('The file says what is in force.').waitFor()
+  await page.getByText('The file matches what is in force.').waitFor()
   expect(gateway.server.world.config.models['test-chat']).toMatchObject({ price })
   await open('models/test-chat')
   await page.getByText('$7', { exact: false }).first().waitFor()

@@ -152,7 +152,7 @@ test('each figure is what the books and the log say, and leads to its rows', asy
   expect(shown).toEqual({
     spend: paid,
     requests: String(log.length),
-    failed: '6 by vendors · 0 by us · 0 by callers',
+    failed: '6 by vendors · 0 by the gateway · 0 by callers',
     held,
     holds: '3 holds',
     tasks: '3',
@@ -269,11 +269,11 @@ test('charts by hour have their figures as a table, and exact amounts under the 
 test('a range is chosen by its name or dragged in a chart, stands in the address, and goes along to other pages', async () => {
   const { page, open, settled } = visit
   await open('overview')
-  await page.getByLabel('Range of time').selectOption('7d')
+  await page.getByLabel('Time range').selectOption('7d')
   await settled()
   expect(page.url()).toEndWith('#/overview?range=7d')
   await page.getByText('Spend by day (UTC) and model, in dollars').waitFor()
-  await page.getByLabel('Range of time').selectOption('24h')
+  await page.getByLabel('Time range').selectOption('24h')
   await settled()
   const box = (await page.locator('figure.chart .u-over').first().boundingBox()) ?? { x: 0, y: 0, width: 0 }
   await page.mouse.move(box.x + box.width / 2, box.y + 20)

@@ -233,7 +233,7 @@ test('new rows wait while the reader is further down a list, and are shown on a 
     const rows = page.locator('main tbody tr')
     const first = () => rows.first().locator('a').first().getAttribute('href')
     const scrolled = () => page.evaluate('Math.round(scrollY)')
-    const offer = page.getByRole('button', { name: 'New rows: show them' })
+    const offer = page.getByRole('button', { name: 'Show new rows' })
     for (let index = 0; index < 60; index++) await (await gateway.chat()).text()
     await gateway.server.world.requestLog.flush()
     await open('requests?live=on')
@@ -269,7 +269,7 @@ test('a list that finds nothing at first says that it goes on', () =>
     )
     await open('requests')
     await page.getByText('None so far').waitFor()
-    await page.getByRole('button', { name: 'Look further' }).click()
+    await page.getByRole('button', { name: 'Keep searching' }).click()
     await page.locator('main tbody tr').first().waitFor()
   }))
 
@@ -278,13 +278,13 @@ test('tasks: a failed one with the words of its vendor', () =>
     const [task] = await listed('/tasks')
     await waitFor(async () => (await listed('/tasks?state=failed')).length === 1)
     await open(`tasks/${task?.id}`)
-    await page.getByRole('button', { name: 'Ask the vendor once more' }).waitFor()
+    await page.getByRole('button', { name: 'Ask the vendor again' }).waitFor()
   }))
 
 test('settings: what a reload would change, backups, admins and the trail', () =>
   visiting('owner', async ({ page, open, settled }) => {
     await open('settings')
-    await page.getByText('The file says what is in force.').waitFor()
+    await page.getByText('The file matches what is in force.').waitFor()
     await page.getByRole('button', { name: 'Admins' }).click()
     const token = await makeAdminToken(gateway, 'viewer', 'leaver')
     await open('overview')
@@ -293,7 +293,7 @@ test('settings: what a reload would change, backups, admins and the trail', () =
       .getByRole('row', { name: /leaver/ })
       .getByRole('button')
       .click()
-    await page.getByLabel('Type leaver to go on').fill('leaver')
+    await page.getByLabel('Type leaver to confirm').fill('leaver')
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     const { status } = await fetch(`${gateway.url}/admin/v1/me`, {

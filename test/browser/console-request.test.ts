@@ -100,7 +100,7 @@ test('a request of a route with a preference: its models in their order, each wi
 test('a request in full: lines that add up to what was paid, what came back, the margin, and each attempt', async () => {
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open(`requests/${whole}`)
-  const [, ...lines] = await rowsOf(visit, 'How the price is made')
+  const [, ...lines] = await rowsOf(visit, 'How the price was calculated')
   const [paid] = lines.splice(-1)
   const [charge] = (await gateway.charges()).filter(({ id }) => id === whole)
   expect(lines.map(([what]) => what)).toEqual([
@@ -153,7 +153,7 @@ test('a request in full: lines that add up to what was paid, what came back, the
   ).request
   expect(Date.parse(at)).toBeWithin(Date.parse(since), Date.parse(until))
   // Who only looks is not offered what people wrote.
-  expect(await visit.page.getByText('Asked and answered').count()).toBe(0)
+  expect(await visit.page.getByText('Request and response').count()).toBe(0)
   expect(visit.faults).toEqual([])
   await visit.page.context().close()
 })
@@ -210,7 +210,7 @@ test('the reason of a failed request is two clicks away, and requests are found 
   await panel.getByText('The gateway refused the request with 400 (invalid_type)').waitFor()
   expect(visit.page.url()).toContain(id)
   const text = await panel.textContent()
-  for (const part of ['Asked forhouse', 'Fieldmax_tokens', 'Reason', 'Refused bythe gateway'])
+  for (const part of ['Requested modelhouse', 'Fieldmax_tokens', 'Reason', 'Refused bythe gateway'])
     expect(text).toContain(part)
   expect(await visit.axe()).toEqual([])
   expect(visit.faults).toEqual([])
@@ -222,21 +222,21 @@ test('what was asked and answered is shown as text, a long one cut; where nothin
   const { page } = visit
   const show = async (id: string) => {
     await visit.open(`requests/${id}`)
-    await page.getByRole('button', { name: 'Show what was asked and answered' }).click()
+    await page.getByRole('button', { name: 'Show request and response' }).click()
     await visit.settled()
   }
   await show(whole)
-  const asked = await page.getByRole('figure', { name: 'Asked' }).last().textContent()
+  const asked = await page.getByRole('figure', { name: 'Request' }).last().textContent()
   expect(JSON.parse(asked ?? '').messages[0].content).toBe(`${SCRIPT} [sandbox cached=28]`)
-  expect(await page.getByRole('figure', { name: 'Answer' }).last().textContent()).toContain('"choices"')
+  expect(await page.getByRole('figure', { name: 'Response' }).last().textContent()).toContain('"choices"')
   expect(await page.locator('.panel img').count()).toBe(0)
 
   await show(long)
-  await page.getByText(/^Asked\. The first 20,000 of 24,\d+ characters\.$/).waitFor()
-  expect((await page.getByRole('figure', { name: 'Asked' }).last().textContent())?.length).toBe(20_000)
+  await page.getByText(/^Request\. The first 20,000 of 24,\d+ characters\.$/).waitFor()
+  expect((await page.getByRole('figure', { name: 'Request' }).last().textContent())?.length).toBe(20_000)
 
   await show(bare)
-  await page.getByText('No bodies are kept of this request').waitFor()
+  await page.getByText('The bodies of this request are not kept').waitFor()
   const looks = await gateway.server.world.db.query({
     sql: `select target from audit_trail where action = 'request.bodies' order by id`,
   })
@@ -260,7 +260,7 @@ test('a balance that runs low says how long it lasts at the rate of the last hou
   const visit = await visitConsole(browser, gateway, { role: 'viewer' })
   await visit.open('overview')
   const line = visit.page.getByRole('link', { name: /^alice has \$0\.0\d+ left \(1 h at this rate\)$/ })
-  expect(await line.getAttribute('title')).toBe('Rate: what was spent in the last hour')
+  expect(await line.getAttribute('title')).toBe('Rate: spending of the last hour')
   if (pictures)
     await visit.page.screenshot({ path: join(pictures, 'overview-1280-light.png'), fullPage: true })
   expect(visit.faults).toEqual([])
@@ -277,7 +277,7 @@ for (const [width, colours] of [
     const visit = await visitConsole(browser, gateway, { width, colours, role: 'operator' })
     for (const id of [whole, bare]) {
       await visit.open(`requests/${id}`)
-      await visit.page.getByRole('button', { name: 'Show what was asked and answered' }).click()
+      await visit.page.getByRole('button', { name: 'Show request and response' }).click()
       await visit.settled()
       const tooWide = await visit.tooWide()
       expect({ tooWide, axe: await visit.axe(), faults: visit.faults }).toEqual({

@@ -173,7 +173,7 @@ test('D10: at 768 and 1024 pixels no list scrolls sideways: columns give way, an
   const heads = await page.locator('main thead th').allTextContents()
   expect(heads).toContain('Status')
   expect(heads).not.toContain('Upstream')
-  await page.getByRole('button', { name: 'Further columns' }).first().click()
+  await page.getByRole('button', { name: 'More columns' }).first().click()
   const unfolded = page.locator('tr.unfolded')
   expect(await unfolded.locator('dt').allTextContents()).toContain('Upstream')
   expect(await unfolded.textContent()).toMatch(/openai|google/)

@@ -122,7 +122,7 @@ test('a month is chosen by its name, and the address has it', async () => {
   expect(decodeURIComponent(page.url())).toMatch(
     new RegExp(`since=${MONTH}-01T00:00:00.000Z&until=${until}-01T00:00:00.000Z`),
   )
-  expect(await page.getByLabel('Range of time').inputValue()).toBe('last-month')
+  expect(await page.getByLabel('Time range').inputValue()).toBe('last-month')
 })
 
 test('a chart over time names its series, and one without a time shows shares', async () => {

@@ -2,7 +2,7 @@
 
 export const allow = {
   title: 'Connect a program',
-  wants: 'wants to use the tools of this gateway. This is the name that it gives itself.',
+  wants: 'wants to use the tools of this gateway. The program chose this name itself.',
   toHost: (host: string) =>
     `If you allow it, access is sent to ${host}. Allow it only if you came from there.`,
   toThisMachine: (host: string) =>
@@ -10,10 +10,10 @@ export const allow = {
   pays: (account: string, key: string) =>
     `It spends from account ${account}, within the limits of key ${key}. It sees the balance of the account, but neither the key nor your other requests.`,
   limit: 'Limit in dollars',
-  limitHint: 'The most that it can spend in all.',
+  limitHint: 'The most that it can spend in total.',
   ends: 'Access ends',
-  days: (count: number) => (count === 1 ? 'in a day' : `in ${count} days`),
+  days: (count: number) => (count === 1 ? 'in 1 day' : `in ${count} days`),
   allow: 'Allow',
   refuse: 'Refuse',
-  needsKey: 'You are signed in as an operator. Sign out, and sign in with the key that is to pay.',
+  needsKey: 'You are signed in as an operator. Sign out, and sign in with the key that should pay.',
 }

@@ -8,17 +8,16 @@ export const connect = {
   client: 'Client',
   shell: 'Shell',
   model: 'Model',
-  file: (path: string) => `Into the file ${path}`,
+  file: (path: string) => `In the file ${path}`,
   inShell: 'In the shell',
-  secretNote: (place: string) =>
-    `Put your own in place of ${place}: it was shown when it was made, and is not shown again.`,
+  secretNote: (place: string) => `Replace ${place} with your own. It was shown once, when it was created.`,
   secrets: 'Secrets',
   key: 'Key',
   rollKey: 'Replace the key',
   rollConsequence: (hint: string) =>
-    `The key ${hint} is refused at once, and clients that use it fail until they have the new one. Requests that run go on. Other browsers that are signed in with it are signed out.`,
+    `The key ${hint} is refused at once, and clients that use it fail until they have the new one. Running requests continue. Other browsers that are signed in with it are signed out.`,
   rollWebhook: 'Replace the webhook secret',
-  rollWebhookConsequence: 'Webhooks are signed with both secrets for a day, so that receivers can change.',
+  rollWebhookConsequence: 'For a day, webhooks are signed with both secrets, so that receivers can switch.',
   newKey: 'The new key',
   newSecret: 'The new webhook secret',
 } as const

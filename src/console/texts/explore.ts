@@ -39,7 +39,7 @@ export const explore = {
   paid: 'Paid',
   requests: (requests: number) => (requests === 1 ? '1 request' : `${count(requests)} requests`),
   failedBy: (share: string, failed: number, by: Readonly<Record<'caller' | 'gateway' | 'vendor', number>>) =>
-    `${count(failed)} failed (${share}): ${count(by.vendor)} by vendors, ${count(by.gateway)} by the gateway, ${count(by.caller)} by callers who left`,
+    `${count(failed)} failed (${share}): ${count(by.vendor)} by vendors, ${count(by.gateway)} by the gateway, ${count(by.caller)} by callers who disconnected`,
   paidInAll: (usd: string) => `${usd} paid`,
   tokens: (input: number, output: number) => `${short.format(input)} tokens in, ${short.format(output)} out`,
   firstByte: 'First byte',

@@ -8,13 +8,13 @@ export const overview = {
   costUnknown: 'no model has a cost',
   ofCosted: (usd: string) => `of ${usd} with a known cost`,
   requests: 'Requests',
-  charged: (count: number) => `${count.toLocaleString('en')} charged; refused ones have no charge`,
+  charged: (count: number) => `${count.toLocaleString('en')} charged; refused requests are not`,
   failures: 'Failures',
   failed: (count: number) => `${count.toLocaleString('en')} failed`,
   failedBy: (vendor: number, gateway: number, caller: number) =>
     [
       `${vendor.toLocaleString('en')} by vendors`,
-      `${gateway.toLocaleString('en')} by us`,
+      `${gateway.toLocaleString('en')} by the gateway`,
       `${caller.toLocaleString('en')} by callers`,
     ].join(' · '),
   errors: 'Errors',
@@ -49,7 +49,7 @@ export const overview = {
   down: (upstream: string) => `${upstream} does not answer and gets no requests for a while`,
   low: (account: string, available: string, hours: number | null) =>
     `${account} has ${available} left${hours === null ? '' : ` (${hoursText(hours)} at this rate)`}`,
-  lowRate: 'Rate: what was spent in the last hour',
+  lowRate: 'Rate: spending of the last hour',
   atLimit: (key: string, percent: number, period: string) =>
     `Key ${key} has used ${percent} % of its budget per ${period}`,
   accountAtLimit: (account: string, percent: number, period: string) =>

@@ -13,13 +13,12 @@ export const ownModels = {
   successor: 'Successor',
   filter: 'Search',
   empty: 'This key may use no models.',
-  noneFound: 'No model of this name.',
+  noneFound: 'No matching models.',
   tryIt: 'Try it in the playground',
   priceOf: (id: string) => `Prices of ${id}`,
   what: 'What',
   each: 'Price',
-  route: (ids: string) =>
-    `Goes to the first of these that answers: ${ids}. The price is that of the one that does.`,
+  route: (ids: string) => `Sent to the first of these that answers: ${ids}. You pay the price of that one.`,
   free: 'free',
   above: (size: string) => `above ${size} input tokens`,
   from: 'from ',
@@ -29,6 +28,6 @@ export const ownModels = {
     spoken: (cost: string) => `a page read aloud: about ${cost}`,
     picture: (cost: string) => `one picture: ${cost}`,
     seconds: (cost: string) => `five seconds: ${cost}`,
-    minutes: (cost: string) => `a minute of sound: about ${cost}`,
+    minutes: (cost: string) => `a minute of audio: about ${cost}`,
   },
 } as const

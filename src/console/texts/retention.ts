@@ -1,9 +1,9 @@
 // The console's words of closed months and their archives. A page must not have words of its own.
 
 export const retention = {
-  off: 'Charges stay in the database forever. retention.charges of the configuration says how long they stay, such as 24mo.',
+  off: 'Charges stay in the database forever. To archive old months, set retention.charges in the configuration, such as 24mo.',
   on: (charges: string) =>
-    `Charges stay ${charges.replace('mo', '')} months. Months that are wholly older are closed by themselves: their sums stay in the books.`,
+    `Charges stay ${charges.replace('mo', '')} months. Older months are closed automatically: their totals stay in the books.`,
   place: (place: string) => `Archives in ${place}`,
   next: 'Would be closed now',
   last: 'Closed',
@@ -18,10 +18,10 @@ export const retention = {
   bytes: (bytes: number) =>
     bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`,
   archive: 'Archive',
-  nothingToClose: 'No month with charges is wholly older than that.',
+  nothingToClose: 'No month with charges is old enough.',
   nothingClosed: 'No month is closed: all charges are in the database.',
   close: 'Close now…',
   closeTitle: 'Close old months permanently',
   closeMeans: (months: number, charges: number, place: string) =>
-    `${charges === 1 ? '1 charge' : `${charges.toLocaleString('en')} charges`} of ${months === 1 ? '1 month leaves' : `${months} months leave`} the database for archives in ${place}. Sums, balances and statements stay. Single requests of that time are in the archives only.`,
+    `${charges === 1 ? '1 charge' : `${charges.toLocaleString('en')} charges`} of ${months === 1 ? '1 month' : `${months} months`} ${charges === 1 ? 'moves' : 'move'} from the database to archives in ${place}. Totals, balances and statements stay. Single requests of that time are in the archives only.`,
 }

@@ -19,7 +19,7 @@ export const statements = {
   balanceOn: (day: string) => `Balance on ${day}`,
   seller: 'Seller',
   tax: (name: string, percent: string, included: boolean) =>
-    `${name} ${percent} %, ${included ? 'contained' : 'on top'}`,
+    `${name} ${percent} %, ${included ? 'included' : 'added'}`,
   model: 'Model',
   requests: 'Requests',
   paid: 'Paid',
@@ -29,23 +29,23 @@ export const statements = {
   kind: 'Movement',
   amount: 'Amount',
   note: 'Note',
-  noTransfers: 'No money came or went in this month.',
+  noTransfers: 'No payments or corrections in this month.',
   hash: 'SHA-256',
   open: 'Open to print',
   issue: 'Issue a month',
   issueAction: 'Issue statements',
   monthHint: 'A month that is over, in UTC, such as 2026-10',
-  accountHint: 'Empty: all that moved or had anything',
+  accountHint: 'Empty: all with a balance or a movement',
   issueMeans:
-    'Numbers go on without gaps, and what is issued never changes. Accounts that have one of this month keep it.',
+    'Statements are numbered without gaps and never change once issued. Accounts that have one for this month keep it.',
   issuedCount: (count: number, month: string) =>
     count === 0
-      ? `There was nothing to issue for ${month}: each account that had anything has its statement.`
+      ? `Nothing to issue for ${month}: each account with a balance or a movement has its statement.`
       : `${count === 1 ? '1 statement' : `${count.toLocaleString('en')} statements`} of ${month} issued.`,
   verify: 'Verify all',
   verified: (count: number) =>
     count === 1
       ? '1 statement is as it was issued.'
       : `${count.toLocaleString('en')} statements are as they were issued.`,
-  empty: 'No statements fit. Issue those of a month that is over.',
+  empty: 'No matching statements. Issue those of a month that is over.',
 }

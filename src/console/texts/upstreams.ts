@@ -12,29 +12,29 @@ export const upstreams = {
   slowest: 'p99',
   duration: 'Last byte, p50',
   address: 'Address',
-  empty: 'No upstream can be asked yet: none has a key.',
+  empty: 'No upstream can be used yet: none has a key.',
   unknown: (name: string) => `There is no upstream ${name} in the configuration in force.`,
   failures: 'Failed requests',
   model: 'Model',
   refusals: 'Refused by vendors',
   refusalsMean:
-    'Requests that vendors refused for what is in them, by model and field. A field that nobody misses can be named in `omittedFields`.',
-  noRefusals: 'No vendor has refused a request for what is in it.',
+    'Requests that vendors refused because of their content, by model and field. If a field can be left out, name it in `omittedFields`.',
+  noRefusals: 'No vendor has refused a request because of its content.',
   field: 'Field',
-  words: 'Words of the vendor',
+  words: "Vendor's message",
   count: 'Count',
   last: 'Last',
   states: { none: 'no key', closed: 'ok', open: 'down', 'half-open': 'trying again' } as Record<
     string,
     string
   >,
-  drills: 'Drills that run',
+  drills: 'Running drills',
   drill: (upstream: string, fault: string, percent: number, keys: string, ends: string) =>
     `Drill: ${upstream} fails with ${fault} for ${percent.toLocaleString('en')} % of the requests of ${keys}, until ${ends} UTC`,
   drillKeys: (count: number) => (count === 1 ? '1 key' : `${count} keys`),
   stopDrill: 'End the drill',
   test: 'Test',
-  tested: { ready: 'answers and takes the key', reached: 'answers', failed: 'failed' } as Record<
+  tested: { ready: 'answers and accepts the key', reached: 'answers', failed: 'failed' } as Record<
     string,
     string
   >,

@@ -46,7 +46,7 @@ export const usage = {
   savedHint:
     'Saved by caches of vendors: the price of cached input as plain input, less what was paid for it. It reads all charges of the period.',
   savedUnknown: (count: number) =>
-    `What caches saved is not known for ${count} requests, which are not in the sum.`,
+    `What caches saved is unknown for ${count} requests, which are not in the sum.`,
   others: 'others',
   chart: (time: string) => `Revenue by ${time} (UTC), in dollars`,
 }

@@ -163,8 +163,9 @@ function settingTable(place: string, schema: TSchema): string {
     ([name, { description = '' }]) =>
       `| \`${name}\`${required.has(name) ? ' (required)' : ''} | ${cell(description)} |`,
   )
-  const title =
-    place === '' ? 'Settings' : `\`${place.split(' ')[0]}\`${place.slice(place.split(' ')[0]?.length)}`
+  // Names, and after them what the last of them is: `models.<id>` (a route).
+  const [names = '', note = ''] = place.split(/(?= \()/)
+  const title = place === '' ? 'Settings' : names.replaceAll(/[^, ]+/g, '`$&`') + note
   return [`## ${title}`, '', '| Setting | Meaning |', '| --- | --- |', ...rows].join('\n')
 }
 

@@ -280,6 +280,25 @@ const gateway = {
       '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
     }),
   },
+  '/docs/reference': {
+    get: {
+      ...page,
+      operationId: 'reference',
+      summary: 'Error codes, settings, log lines, events, dialects and fields, with a search',
+      parameters: [
+        {
+          name: 'q',
+          in: 'query',
+          description: 'Words to search for.',
+          schema: { type: 'string' },
+          example: 'insufficient_balance',
+        },
+      ],
+      responses: {
+        '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
+      },
+    },
+  },
   '/openapi.json': {
     get: page(
       'openapi',

@@ -76,7 +76,7 @@ const packageOwners: Record<string, RegExp> = {
   preact: /^src\/console\//,
   '@preact/signals': /^src\/console\//,
   uplot: /^src\/console\/parts\/chart\.tsx$/,
-  marked: /^src\/console\/playground\/markdown\.tsx$/,
+  marked: /^src\/(console\/playground\/markdown\.tsx|http\/routes\/docs-reference\.ts)$/,
   lowlight: /^src\/console\/playground\/colours\.tsx$/,
   'highlight.js': /^src\/console\/playground\/colours\.tsx$/,
   'eventsource-parser': /^src\/console\/playground\/run\.ts$/,
@@ -101,7 +101,7 @@ const packageOwners: Record<string, RegExp> = {
 
 /** Imports that are read or sent as they are: the facts about the program, and the pages of the documentation and the console. */
 const NOT_CODE =
-  /^(\.\.\/)+(package\.json|console\/index\.html|api-document\/page\/\w+\.js|docs\/guides\/\w+\.md)$/
+  /^(\.\.\/)+(package\.json|console\/index\.html|api-document\/page\/\w+\.js|docs\/(guides\/\w+|dialects|operate\/events)\.md)$/
 
 export function importFaults(files: readonly SourceFile[]): string[] {
   const known = new Set(files.map(({ path }) => path))

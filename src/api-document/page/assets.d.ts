@@ -12,3 +12,7 @@ declare module '*/place.js' {
   const text: string
   export default text
 }
+declare module '*/search.js' {
+  const text: string
+  export default text
+}

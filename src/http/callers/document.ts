@@ -29,7 +29,7 @@ const summary = 'One base URL and one key for many models.'
 
 const introduction = `${summary}
 
-Send the key as \`Authorization: Bearer sk-YOUR-KEY\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. To try a request here, fill in the key below and press Test Request: it is sent for real, and charged. The [console](console) shows what a key has spent, and has a playground.`
+Send the key as \`Authorization: Bearer sk-YOUR-KEY\`. Every answer has an \`x-request-id\`. A request that costs money can be repeated safely with an \`Idempotency-Key\`. To try a request here, fill in the key below and press Test Request: it is sent for real, and charged. The [console](console) shows what a key has spent, and has a playground. The [reference](docs/reference) has a search over all error codes, settings, log lines, events, dialects and fields.`
 
 const tags = [
   { name: 'Text', description: 'Chat completions and messages.' },

@@ -10,6 +10,7 @@ import placeText from '../../api-document/page/place.js' with { type: 'text' }
 import type { Catalogue } from '../../catalogue/models'
 import type { Config } from '../../config/schema'
 import { createDocument } from '../callers/document'
+import { asset, ownScripts, textDigest } from './docs-asset'
 
 export interface DocsPage {
   html(): Response
@@ -66,7 +67,7 @@ export async function createPage(
       path: '/docs',
       // The page shows only these; they are in its HTML as they are.
       documentation: { info: { title, description: summary, version } },
-      scalarCDN: `${relative.viewer}?${hashOf(script).slice(0, 16)}`,
+      scalarCDN: `${relative.viewer}?${textDigest(script).slice(0, 16)}`,
       // The package's types are those of an older viewer.
       scalarConfig: {
         ...viewer,
@@ -97,12 +98,9 @@ export async function createPage(
  * configuration. Styles may be in the page, because the viewer writes its own there.
  */
 function policyOf(html: string): string {
-  const scripts = [...html.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(
-    ([, text = '']) => `'sha256-${hashOf(text, 'base64')}'`,
-  )
   return [
     "default-src 'none'",
-    `script-src 'self' ${scripts.join(' ')}`,
+    `script-src 'self' ${ownScripts(html)}`,
     "connect-src 'self'",
     "style-src 'self' 'unsafe-inline'",
     "img-src 'self' data: blob:",
@@ -112,24 +110,4 @@ function policyOf(html: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-}
-
-function hashOf(text: string, encoding: 'hex' | 'base64' = 'hex'): string {
-  return new Bun.CryptoHasher('sha256').update(text).digest(encoding)
-}
-
-function asset(
-  body: string | Uint8Array<ArrayBuffer>,
-  contentType: string,
-  more: Record<string, string> = {},
-): Response {
-  return new Response(body, {
-    headers: {
-      'content-type': contentType,
-      'cache-control': 'no-cache',
-      'x-content-type-options': 'nosniff',
-      'referrer-policy': 'no-referrer',
-      ...more,
-    },
-  })
 }

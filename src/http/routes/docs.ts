@@ -1,5 +1,5 @@
-// /docs, /docs/json and /openapi.json: the API documentation, made on the first request, so that a start does not wait
-// for it. The page must load nothing from elsewhere.
+// /docs, /docs/json and /openapi.json: the API documentation. /docs/reference: pages of docs/ that are data, with a search. They
+// are made on the first request, so that a start does not wait for them, and must load nothing from elsewhere.
 
 import { Elysia } from 'elysia'
 import type { Catalogue } from '../../catalogue/models'
@@ -20,18 +20,30 @@ export function docsRoutes(world: DocsWorld & Pick<System, 'newId' | 'log'>, ver
     return page
   }
 
-  async function answer(pick: (page: DocsPage) => Response): Promise<Response> {
+  let reference: Promise<() => Response> | undefined
+
+  async function answer(make: () => Promise<Response>): Promise<Response> {
     try {
-      return pick(await pageOf(world.catalogue))
+      return await make()
     } catch (error) {
       made = new WeakMap()
+      reference = undefined
       return errorResponse(error, 'openai', world.newId('req'), world.log)
     }
   }
 
+  const ofPage = (pick: (page: DocsPage) => Response) =>
+    answer(async () => pick(await pageOf(world.catalogue)))
+
   return new Elysia({ name: 'docs' })
-    .get('/docs', () => answer(({ html }) => html()))
-    .get('/docs/json', () => answer(({ json }) => json()))
-    .get('/openapi.json', () => answer(({ json }) => json()))
-    .get('/docs/viewer.js', ({ request }) => answer(({ script }) => script(request)))
+    .get('/docs', () => ofPage(({ html }) => html()))
+    .get('/docs/json', () => ofPage(({ json }) => json()))
+    .get('/openapi.json', () => ofPage(({ json }) => json()))
+    .get('/docs/viewer.js', ({ request }) => ofPage(({ script }) => script(request)))
+    .get('/docs/reference', () =>
+      answer(async () => {
+        reference ??= import('./docs-reference').then(({ createReference }) => createReference())
+        return (await reference)()
+      }),
+    )
 }

@@ -1,9 +1,9 @@
 // A page of the console as a signed-in owner keeps it open: signs in by a link, looks at the overview, and reads the
-// stream of what happens until it is closed. It must never pass off a stream that told nothing as one that was read.
+// stream of what happens until it is closed. It must never count a stream without events as one that was read.
 import type { GatewaySetup } from './gateway'
 
 export interface ConsolePage {
-  /** Leaves the page. Throws if it was told of no request. */
+  /** Leaves the page. Throws if no request was reported. */
   close(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export async function openConsolePage({ command, flags }: GatewaySetup, port: nu
   return {
     async close() {
       leave.abort()
-      if ((await reading) === 0) throw new Error('the stream of the console told of no request')
+      if ((await reading) === 0) throw new Error('the stream of the console reported no request')
     },
   }
 }

@@ -159,7 +159,7 @@ export interface HistoryFigures {
 }
 
 export interface ReportFigures {
-  /** Usage by key since ever, and of one month by the dimension that takes longest. */
+  /** Usage by key of all time, and of one month by the dimension that takes longest. */
   everMs: number
   monthMs: number
   /** The last 50 entries of a month in the ledger of one account, those of all, and its whole ledger. */

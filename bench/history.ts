@@ -106,7 +106,7 @@ async function measureReports(subject: Subject, perDay: number): Promise<ReportF
     sql: `select id from ended_charges where position = ${Math.round(perDay * DAYS * 0.6)}`,
   })
   const figures = {
-    everMs: await takes('usage by key since ever', () => usageBy(db, 'key', { since: 0 })),
+    everMs: await takes('usage by key, all time', () => usageBy(db, 'key', { since: 0 })),
     monthMs: Math.max(...monthMs),
     pageMs: await takes('the last entries of a month', () => pageOfLedger(db, 'account 1', month, PAGE)),
     newestMs: await takes('the newest entries', () => pageOfLedger(db, 'account 1', {}, PAGE)),

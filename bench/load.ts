@@ -11,7 +11,7 @@ process.on('message', async (job: LoadJob) => {
   try {
     process.send?.(await run(job))
   } catch (error) {
-    // Without a report the bench would wait for ever; it takes the end of this process for the failure of the job.
+    // Without a report the bench would wait forever; it takes the end of this process for the failure of the job.
     console.error(error)
     process.exit(1)
   }

@@ -57,7 +57,7 @@ async function cutAndMatch(
   return match(report, closedAt)
 }
 
-/** The mock forgets what it has told. */
+/** The mock forgets what it has reported. */
 async function takeClosings(mock: Target): Promise<Closings> {
   const response = await fetch(`http://127.0.0.1:${mock.port}/closings`)
   return (await response.json()) as Closings

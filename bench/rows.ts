@@ -243,7 +243,7 @@ function partRows(parts: PartsFigures | undefined): Row[] {
     )
     return {
       figure: `Added CPU of a request / of a second beside requests: ${part}`,
-      // Of a request, as many as there may be. What stands beside does not grow with them.
+      // Of a request, as many as there may be. The rest does not grow with them.
       ...(bar !== undefined && { bar: `≤ ${bar * 100} % of a request`, missed: !(mean(ofRequest) <= bar) }),
       cells: { gateway: `${percent(ofRequest)} of ${micros} µs / ${percent(beside)} of a core` },
     }
@@ -377,12 +377,12 @@ function hostileRows(hostile: HostileFigures | undefined): Row[] {
   const row = (load: string, { lag, probe, statuses }: LagFigures): Row => {
     // Anything but an error of the caller's would be paid by somebody.
     const wrong = Object.keys(statuses).filter((status) => !status.startsWith('4'))
-    const told = wrong.length === 0 ? '' : `, answered ${wrong.join()}`
+    const reported = wrong.length === 0 ? '' : `, answered ${wrong.join()}`
     return {
       figure: `${load}: event loop lag, p99.9 / worst (with waiting for a processor)`,
       bar: `≤ ${BAR.lagP999Ms} / ${BAR.lagMaxMs} ms`,
       cells: {
-        gateway: `${lag.p999.toFixed(1)} / ${lag.max.toFixed(0)} ms (${probe.p999.toFixed(0)} / ${probe.max.toFixed(0)})${told}`,
+        gateway: `${lag.p999.toFixed(1)} / ${lag.max.toFixed(0)} ms (${probe.p999.toFixed(0)} / ${probe.max.toFixed(0)})${reported}`,
       },
       missed: !(lag.p999 <= BAR.lagP999Ms && lag.max <= BAR.lagMaxMs && wrong.length === 0),
     }
@@ -411,7 +411,7 @@ function historyRows(history: HistoryFigures | undefined): Row[] {
   const bytes = (of: ReportFigures, count: number) => (of.chargeBytes / count).toFixed(0)
   return [
     row('CPU of usage by any dimension, one month', 'monthMs', BAR.usageMs),
-    row('CPU of usage by key, since ever', 'everMs'),
+    row('CPU of usage by key, all time', 'everMs'),
     row('CPU of the last 50 entries of a month in a ledger', 'pageMs', BAR.usageMs),
     row('CPU of the newest 50 entries of a ledger', 'newestMs', BAR.usageMs),
     row('CPU of a whole ledger, 1/20 of all charges', 'ledgerMs'),

@@ -1,5 +1,5 @@
 // A plausible text for the rules of a JSON schema: its format, its pattern, its length. It must never run a pattern on
-// anything but its own short texts, nor try for ever.
+// anything but its own short texts, nor try forever.
 
 import { asNumber, asString, type JsonObject } from './json'
 

@@ -27,7 +27,7 @@ interface Likeness {
   chatPath: string
   /** Where messages are served too. */
   messagesPath?: string
-  /** Models that its list has; the first stands in for others. */
+  /** Models that its list has; the first replaces unknown ones. */
   models: readonly string[]
   /** Names of the models that it serves besides. Absent: none. */
   names?: RegExp

@@ -121,9 +121,9 @@ export async function dueConditions(db: Db, now: number, repeatMs: number): Prom
   return rows.map(conditionOfRow).map((condition) => ({ ...condition, state: stateOf(condition, now) }))
 }
 
-function stateOf({ notifiedAt: toldAt, lastsUntil }: StoredCondition, now: number): EventState {
+function stateOf({ notifiedAt, lastsUntil }: StoredCondition, now: number): EventState {
   if (lastsUntil <= now) return 'ended'
-  return toldAt === null ? 'began' : 'continues'
+  return notifiedAt === null ? 'began' : 'continues'
 }
 
 /** Whether it is reported at all: the end of some conditions is not. */
@@ -132,10 +132,7 @@ export function isNotified({ type, state }: DueCondition): boolean {
 }
 
 /** The statement that marks a condition as reported. It hits no row if another node has reported it. */
-export function markNotified(
-  { type, subject, state, notifiedAt: toldAt }: DueCondition,
-  now: number,
-): Statement {
+export function markNotified({ type, subject, state, notifiedAt }: DueCondition, now: number): Statement {
   if (state === 'began')
     return {
       sql: `update event_conditions set told_at = $3
@@ -147,14 +144,14 @@ export function markNotified(
     return {
       sql: `update event_conditions set told_at = $3
         where type = $1 and subject = $2 and told_at = $4 and lasts_until > $3`,
-      parameters: [type, subject, now, toldAt],
+      parameters: [type, subject, now, notifiedAt],
       guard: true,
     }
   return {
     sql: `update event_conditions set told_at = null,
         calm_ms = case when calm_ms * 2 > ${MOST_CALM_MS} then ${MOST_CALM_MS} else calm_ms * 2 end
       where type = $1 and subject = $2 and told_at = $4 and lasts_until <= $3`,
-    parameters: [type, subject, now, toldAt],
+    parameters: [type, subject, now, notifiedAt],
     guard: true,
   }
 }

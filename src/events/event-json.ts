@@ -36,13 +36,6 @@ function bodyOf(db: Pick<Db, 'codec'>, event: SentEvent): EventBody | undefined 
   }
 }
 
-export function conditionJson({
-  type,
-  subject,
-  account,
-  details,
-  beganAt,
-  notifiedAt: toldAt,
-}: StoredCondition) {
-  return { type, subject, account, since: isoTime(beganAt), told_at: isoTime(toldAt), details }
+export function conditionJson({ type, subject, account, details, beganAt, notifiedAt }: StoredCondition) {
+  return { type, subject, account, since: isoTime(beganAt), told_at: isoTime(notifiedAt), details }
 }

@@ -14,7 +14,7 @@ import { shuttingDown } from '../contract/failures'
 import type { EarlierVideo } from '../contract/family'
 import type { Form } from '../contract/form'
 import type { Operation } from '../contract/operations'
-import { strictInVain } from '../families/traits/strict-tools'
+import { ignoredStrict } from '../families/traits/strict-tools'
 import { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import { createSemaphore } from '../lib/semaphore'
@@ -483,7 +483,7 @@ function withIds(
   const { family, parsed, model } = request
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
-  const ignored = [...(family.ignored?.(parsed.body, model) ?? []), ...strictInVain(parsed.body, model)]
+  const ignored = [...(family.ignored?.(parsed.body, model) ?? []), ...ignoredStrict(parsed.body, model)]
   if (ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
   Object.assign(headers, cacheHeaders(request))

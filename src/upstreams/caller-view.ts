@@ -11,7 +11,7 @@ type Members = Record<string, unknown>
  */
 const COST_OF_USAGE = /cost|price|currency|byok/i
 /** Members of the answer itself to remove, where other names are more likely something else. */
-const TOLD_BY_ANSWER =
+const REPORTED_BY_ANSWER =
   /^(costs?|is_byok|(cost_|estimated_cost|total_cost|upstream_cost).*|(organi[sz]ation|org|project|account|team|tenant|workspace)_?id)$/i
 /** The members to remove, as written in the text of an event. */
 const TOLD_BY_EVENT =
@@ -97,7 +97,9 @@ function viewOf(answer: Members): Members {
   let changes: Map<string, unknown> | undefined
   for (const name in answer) {
     const value = answer[name]
-    const seen = matchesName(name, TOLD_BY_ANSWER, toldByAnswer) ? undefined : viewOfMember(name, value)
+    const seen = matchesName(name, REPORTED_BY_ANSWER, reportedByAnswer)
+      ? undefined
+      : viewOfMember(name, value)
     if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
   return changes ? changed(answer, changes) : answer
@@ -123,7 +125,7 @@ function usageView(usage: unknown, depth: number): unknown {
   let changes: Map<string, unknown> | undefined
   for (const name in usage) {
     const value = usage[name]
-    const isCost = matchesName(name, COST_OF_USAGE, toldByUsage)
+    const isCost = matchesName(name, COST_OF_USAGE, reportedByUsage)
     const seen = isCost ? undefined : depth > 0 ? usageView(value, depth - 1) : value
     if (seen !== value) changes = (changes ?? new Map()).set(name, seen)
   }
@@ -131,8 +133,8 @@ function usageView(usage: unknown, depth: number): unknown {
 }
 
 /** Names already checked: vendors use the same few again and again, and a look-up is cheaper than a match. */
-const toldByAnswer = new Map<string, boolean>()
-const toldByUsage = new Map<string, boolean>()
+const reportedByAnswer = new Map<string, boolean>()
+const reportedByUsage = new Map<string, boolean>()
 const MOST_KNOWN_NAMES = 1_000
 const LONGEST_KNOWN_NAME = 64
 

@@ -91,8 +91,8 @@ export function fallbackOf({ fallback }: RouteConfig): ReadonlySet<FallbackReaso
 export function routeFaults(entry: RouteConfig, models: ReadonlyMap<string, unknown>): string[] {
   const { route, when = {} } = entry
   const faults = memberFaults(route, models)
-  const vain = faults.length === 0 ? vainPreference(entry, models) : undefined
-  if (vain) faults.push(`.prefer: ${vain}`)
+  const useless = faults.length === 0 ? uselessPreference(entry, models) : undefined
+  if (useless) faults.push(`.prefer: ${useless}`)
   for (const [id, condition] of Object.entries(when)) {
     const place = `.when.${id}`
     if (!route.includes(id)) faults.push(`${place}: it is not on the route: use one of ${route.join(', ')}`)
@@ -102,7 +102,7 @@ export function routeFaults(entry: RouteConfig, models: ReadonlyMap<string, unkn
 }
 
 /** Why a preference could never choose between the models of its route, and what to do; undefined if it can. */
-function vainPreference(
+function uselessPreference(
   { prefer, route }: RouteConfig,
   models: ReadonlyMap<string, unknown>,
 ): string | undefined {

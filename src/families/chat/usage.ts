@@ -29,8 +29,8 @@ export function shownChatUsage(
 ): Readonly<Record<string, unknown>> {
   const { prompt_tokens: prompt, completion_tokens: completion, ...rest } = chatUsage(figures)
   if (!reported) return { prompt_tokens: prompt, completion_tokens: completion, ...rest }
-  const { prompt_tokens: toldPrompt, completion_tokens: toldCompletion = 0 } = reported
-  if (toldPrompt === prompt && toldCompletion === completion) return reported
+  const { prompt_tokens: reportedPrompt, completion_tokens: reportedCompletion = 0 } = reported
+  if (reportedPrompt === prompt && reportedCompletion === completion) return reported
   const total = { total_tokens: prompt + completion }
   return { ...reported, prompt_tokens: prompt, completion_tokens: completion, ...total }
 }

@@ -14,7 +14,7 @@ export function withoutStrict(tools: unknown): unknown[] | undefined {
 }
 
 /** Names in the header about what is left out: `tools[].strict`, if a tool of the caller's request asks for it without effect. */
-export function strictInVain(body: unknown, { traits }: Model): string[] {
+export function ignoredStrict(body: unknown, { traits }: Model): string[] {
   const { tools } = asObject(body)
   return !traits.strictTools && Array.isArray(tools) && tools.some(asksStrict) ? ['tools[].strict'] : []
 }

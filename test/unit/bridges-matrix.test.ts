@@ -92,7 +92,7 @@ describe('an answer arrives as it was sent', () => {
   })
 })
 
-describe('an odd answer is told in the grammar', () => {
+describe('an odd answer is translated within the grammar', () => {
   test.each(rows)('%s', (_, meeting) => {
     const faults = oddStreamsOf(meeting.protocol, seed).flatMap((stream, place) =>
       oddStreamFaults(meeting, modelOf(meeting, place), stream),

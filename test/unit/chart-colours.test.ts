@@ -1,4 +1,4 @@
-// Colours of series by their names: the same everywhere, told apart within a chart, and seen on light pages and on dark ones.
+// Colours of series by their names: the same everywhere, distinct within a chart, and visible on light pages and on dark ones.
 
 import { expect, test } from 'bun:test'
 import catalogue from '../../gateway.config'

@@ -1,4 +1,4 @@
-// How texts stand in the database with and without a key, and which keys a configuration may name.
+// How texts are stored in the database with and without a key, and which keys a configuration may name.
 
 import { expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ test('any text comes back under any key, also one that looks like a stored one',
       expect(codec.decode(stored, PLACE)).toBe(text)
       expect(storedBy(stored)).toBe(codec.currentId)
     }
-    // What stood there before there was a key.
+    // What was there before there was a key.
     expect(during.decode(clear.encode(text, PLACE), PLACE)).toBe(text)
   }
 })

@@ -652,7 +652,7 @@ describe('however it comes', () => {
       const boundary = Array.from({ length: 1 + random.below(60) }, () => random.pick([...characters])).join(
         '',
       )
-      // It must not stand in the form.
+      // It must not be in the form.
       const unique = `${boundary}${random.below(2 ** 31).toString(36)}!`.replace('!', 'q')
       const form = rawForm(parts, unique)
       const pieces: Uint8Array[] = []
@@ -880,7 +880,7 @@ describe('forms that are sent on', () => {
     })
   }
 
-  test('what was read goes on as it was', async () => {
+  test('what was read is sent on unchanged', async () => {
     const form = await formOf(requestOf(rawForm([file('image', bytes)]), typeOf()))
     const parts = [...form.files].flatMap(([name, all]) => all.map((upload) => ({ name, upload })))
     const encoded = encodeForm(parts, newId('form'))

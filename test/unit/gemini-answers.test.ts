@@ -10,8 +10,8 @@ import { responsesDialect } from '../../src/families/dialects/responses/dialect'
 import { geminiProtocol } from '../../src/families/protocols/gemini/protocol'
 import { geminiFigures, readGeminiEvent, readGeminiReply } from '../../src/families/protocols/gemini/read'
 import { knownModel, traitsOf } from '../../src/families/traits/known-models'
-import { streamOutcome, toldIn } from '../support/bridges/answer-outcome'
-import { cut, type ToldWords } from '../support/bridges/answer-samples'
+import { streamOutcome, wordsReadIn } from '../support/bridges/answer-outcome'
+import { type AnswerWords, cut } from '../support/bridges/answer-samples'
 import { openContext } from '../support/bridges/sealed'
 import { casesOf, createRandom, type Random, seedOf } from '../support/random'
 import type { Json } from '../support/scenario'
@@ -344,24 +344,24 @@ describe('an event', () => {
 })
 
 /** Parts of a random answer, and what they say. */
-function randomParts(random: Random): { parts: Json[]; told: ToldWords } {
+function randomParts(random: Random): { parts: Json[]; reported: AnswerWords } {
   const parts: Json[] = []
-  const told: ToldWords = { thinking: '', said: '', calls: [] }
+  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
   const signed = () => (random.chance(0.3) ? { thoughtSignature: `s${parts.length}` } : {})
   for (let left = 1 + random.below(5); left > 0; left--) {
     const words = random.pick(['Hi', 'the 猫', '\n\n', '🎉 party', '{"a":1}', ' '])
     const kind = random.below(6)
     if (kind === 0) {
       for (const piece of cut(random, words)) parts.push(thought(piece))
-      told.thinking += words
+      reported.thinking += words
     } else if (kind <= 2) {
       for (const piece of cut(random, words)) parts.push({ text: piece, ...signed() })
-      told.said += words
+      reported.said += words
     } else if (kind <= 4) {
       const args = random.pick([undefined, {}, { a: words }, { b: [1, null] }])
       const id = random.chance(0.5) ? { id: `c${random.below(3)}` } : {}
       parts.push({ functionCall: { ...id, name: 'look', args }, ...signed() })
-      told.calls.push({ name: 'look', arguments: JSON.stringify(args ?? {}) })
+      reported.calls.push({ name: 'look', arguments: JSON.stringify(args ?? {}) })
     } else {
       parts.push(
         random.pick<Json>([
@@ -374,7 +374,7 @@ function randomParts(random: Random): { parts: Json[]; told: ToldWords } {
       )
     }
   }
-  return { parts, told }
+  return { parts, reported }
 }
 
 function eventsOf(random: Random, parts: readonly Json[]): Json[] {
@@ -398,22 +398,22 @@ function eventsOf(random: Random, parts: readonly Json[]): Json[] {
   return [...events, end]
 }
 
-const withObjects = (told: ToldWords) => ({
-  ...told,
-  calls: told.calls.map(({ name, arguments: text }) => ({ name, input: JSON.parse(text || '{}') })),
+const withObjects = (reported: AnswerWords) => ({
+  ...reported,
+  calls: reported.calls.map(({ name, arguments: text }) => ({ name, input: JSON.parse(text || '{}') })),
 })
 
 test('1,000 random streams lose nothing, and nothing is invented', () => {
   const seed = seedOf('GEMINI_SEED')
   const random = createRandom(seed)
   for (let place = 0; place < 1_000; place++) {
-    const { parts, told } = randomParts(random)
+    const { parts, reported } = randomParts(random)
     const events = eventsOf(random, parts)
     for (const dialect of dialects) {
       const more = { stream: true, ...(dialect === 'responses' && { reasoning: { summary: 'auto' } }) }
       const outcome = streamOutcome(modelOf(dialect), parsedOf(dialect, more), [events], { ending: 'finish' })
       const label = `${dialect}, GEMINI_SEED=${seed}, ${JSON.stringify(events)}`
-      expect(withObjects(toldIn(outcome.events)), label).toEqual(withObjects(told) as Json)
+      expect(withObjects(wordsReadIn(outcome.events)), label).toEqual(withObjects(reported) as Json)
     }
   }
 })

@@ -281,7 +281,7 @@ describe('a connection', () => {
   })
 
   test('on which something came while the process stood still is not used', async () => {
-    // In a process of its own, so that it goes on meanwhile.
+    // In its own process, so that it continues meanwhile.
     const vendor = Bun.spawn([process.execPath, '-e', TWICE], { stdout: 'pipe' })
     cleanUps.push(() => vendor.kill())
     const port = new TextDecoder().decode((await vendor.stdout.getReader().read()).value)
@@ -577,7 +577,7 @@ describe('a body', () => {
     return before
   }
 
-  test('that nobody reads is not received further, and goes on when it is read', async () => {
+  test('that is not read is no longer received, and continues when it is read', async () => {
     const { server, origin } = await start()
     const written = pour(server)
     const { body } = await origin.send(post())

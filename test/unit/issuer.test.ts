@@ -223,7 +223,7 @@ test('keys that cannot be fetched are asked for once in ten seconds, and those t
 
 const BAD_ANSWERS: Record<string, () => Response | Promise<Response>> = {
   'never ends': () => new Promise<Response>(() => {}),
-  'comes byte by byte for ever': () =>
+  'comes byte by byte without an end': () =>
     new Response(
       new ReadableStream({
         async pull(controller) {

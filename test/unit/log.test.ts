@@ -1,4 +1,4 @@
-// The operator's log: its levels and forms, the line of a request, and that everything that is logged stands in the table.
+// The operator's log: its levels and forms, the line of a request, and that everything that is logged is in the table.
 
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
@@ -47,7 +47,7 @@ describe('a line', () => {
     )
   })
 
-  test('cannot be broken or faked by what stands in it', () => {
+  test('cannot be broken or faked by its content', () => {
     for (const text of ['a\nb', 'a\r\nERROR x', '\u2028', 'x=1 y=2', '\u001b[31m', '"']) {
       const line = formatLine({ at: AT, level: 'info', event: 'request', fields: { text } }, 'text')
       expect(line.split('\n')).toHaveLength(2)
@@ -119,7 +119,7 @@ describe('the log', () => {
   })
 })
 
-test('everything that is logged stands in the table, and nothing else', async () => {
+test('everything that is logged is in the table, and nothing else', async () => {
   const events = new Set<string>(['request'])
   for await (const path of new Glob('{src,cli}/**/*.ts').scan('.')) {
     const text = await Bun.file(path).text()

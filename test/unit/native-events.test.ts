@@ -47,7 +47,7 @@ const WHOLE = new Set(['response.output_item.done', 'response.completed', 'respo
 describe.each(streams)('%s', (_, events) => {
   const whole = readResponse(translated(events))
 
-  test('passes as it came, but for numbers, padding and what is ours', () => {
+  test('passes unchanged, except numbers, padding and what is ours', () => {
     const seen = whole.events.map(({ sequence_number: _, response, ...rest }) => [rest, response?.status])
     const came = events.map(({ sequence_number: _, obfuscation: _padding, response, ...rest }) => [
       rest,
@@ -132,14 +132,14 @@ test('events that no client knows are left out, and those of other names have th
   const item = { type: 'reasoning', id: 'rs_1', summary: [] }
   const added = { type: 'response.output_item.added', output_index: 0, item }
   const strange = ['ping', 'response.mood', 'response.queued', '', 7].map((type) => ({ type }))
-  const told = {
+  const reported = {
     type: 'response.reasoning.delta',
     output_index: 0,
     item_id: 'rs_1',
     content_index: 0,
     delta: 'Hm.',
   }
-  const types = translated([created, ...strange, added, ...strange, told])
+  const types = translated([created, ...strange, added, ...strange, reported])
     .split('\n')
     .filter((line) => line.startsWith('event: '))
   expect(types.map((line) => line.slice(7))).toEqual([
@@ -166,7 +166,7 @@ test('a vendor that says nothing but its end is answered in whole', () => {
 test('places of parts and items that a server leaves out are written into its events', () => {
   // As llama.cpp's server sent them in 2026: no output_index, no content_index (ggml-org/llama.cpp, tools/server/server-task.cpp).
   const part = { type: 'output_text', text: '', annotations: [] }
-  const told = { type: 'output_text', text: 'Hi', annotations: [] }
+  const reported = { type: 'output_text', text: 'Hi', annotations: [] }
   const item = { id: 'msg_1', type: 'message', role: 'assistant', content: [] }
   const text = translated([
     { type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress' } },
@@ -175,8 +175,8 @@ test('places of parts and items that a server leaves out are written into its ev
     { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'H' },
     { type: 'response.output_text.delta', item_id: 'msg_1', delta: 'i' },
     { type: 'response.output_text.done', item_id: 'msg_1', text: 'Hi' },
-    { type: 'response.content_part.done', item_id: 'msg_1', part: told },
-    { type: 'response.output_item.done', item: { ...item, status: 'completed', content: [told] } },
+    { type: 'response.content_part.done', item_id: 'msg_1', part: reported },
+    { type: 'response.output_item.done', item: { ...item, status: 'completed', content: [reported] } },
     { type: 'response.completed', response: { id: 'resp_1', status: 'completed', output: [] } },
   ])
   const { events } = readResponse(text)

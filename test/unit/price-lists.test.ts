@@ -161,7 +161,7 @@ test('a model that has ended is left out for that, whatever its mode', () => {
   })
 })
 
-test('pictures are kept by hand, and what is kept is told from what is not', () => {
+test('pictures are kept by hand, and what is kept is distinguished from what is not', () => {
   const picture = { ...plain, mode: 'image_generation' }
   const audio = { litellm_provider: 'openai', mode: 'audio_transcription', output_cost_per_second: 1e-4 }
   expect(listFrom({ 'gpt-image-2': picture, 'gpt-image-0': picture, 'whisper-1': audio }).refused).toEqual({

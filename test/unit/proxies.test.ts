@@ -228,7 +228,7 @@ describe('without TLS', () => {
     expect(server.connections).toBe(1)
   })
 
-  test('an address that was checked stands in the address, and the name in the host', async () => {
+  test('a checked IP address is in the URL, and the name in the host', async () => {
     const { proxy, open, server } = await startPlain()
     const { port } = new URL(server.url)
     const origin = open(`http://hook.example:${port}`, { address: '127.0.0.1' })

@@ -219,7 +219,7 @@ describe('the request log', () => {
     await requestLog.close()
   })
 
-  test('writes 256 rows without waiting, and goes on counting when it is opened again', async () => {
+  test('writes 256 rows without waiting, and continues counting when it is opened again', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite')
     const first = await open(file)
     for (let id = 1; id <= 256; id++) first.write(entry(`${id}`))
@@ -292,7 +292,7 @@ describe('the request log', () => {
     await store.close()
   })
 
-  test('ends a list that finds nothing where it has looked at enough, and goes on from there', async () => {
+  test('ends a list without results after enough rows, and continues from there', async () => {
     const db = openSqlite(join(mkdtempSync(join(tmpdir(), 'gateway-test-')), 'requests.sqlite'), {
       durable: false,
     })

@@ -14,7 +14,7 @@ const read = (input: unknown, rest: Partial<ResponsesBody> = {}) =>
   readInput({ model: 'm', input: input as string, ...rest })
 
 /** Turns in few words: `user: …`, `result c1: …`, `assistant: …`, `call c1: name(…)`. */
-function told(turns: readonly Turn[]): string[] {
+function reported(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) => {
     if (turn.side === 'system') return [`system: ${textOf(turn.parts)}`]
     if (turn.side === 'user') {
@@ -247,7 +247,7 @@ describe('an item', () => {
       ['user: Hi'],
     ],
   ])('%s', (_, input, turns) => {
-    expect(told(read(input).turns)).toEqual(turns)
+    expect(reported(read(input).turns)).toEqual(turns)
   })
 
   test('configuration_update: the last one counts', () => {
@@ -262,9 +262,9 @@ describe('an item', () => {
   test('calls have the flat name of their tool, and that name also when the tool is gone', () => {
     const tools = [{ type: 'namespace', name: 'n', tools: [{ type: 'function', name: 'f' }] }]
     const items = [call('c1', { namespace: 'n' }), output('c1')]
-    expect(told(read(items, { tools }).turns)[0]).toBe('call c1: n__f({})')
-    expect(told(read(items).turns)[0]).toBe('call c1: n__f({})')
-    expect(told(read([call('c1', { name: 'n__f' }), output('c1')], { tools }).turns)[0]).toBe(
+    expect(reported(read(items, { tools }).turns)[0]).toBe('call c1: n__f({})')
+    expect(reported(read(items).turns)[0]).toBe('call c1: n__f({})')
+    expect(reported(read([call('c1', { name: 'n__f' }), output('c1')], { tools }).turns)[0]).toBe(
       'call c1: n__f({})',
     )
   })
@@ -284,7 +284,7 @@ describe('folding', () => {
       user('Now.'),
     ])
     expect(turns.map(({ side }) => side)).toEqual(['user', 'assistant', 'user'])
-    expect(told(turns)).toEqual([
+    expect(reported(turns)).toEqual([
       'user: Hi',
       'thought x: ',
       'assistant: I look.',
@@ -303,7 +303,7 @@ describe('folding', () => {
 
   test('an output follows its call, whatever was said in between', () => {
     const { turns } = read([call('c1'), { role: 'developer', content: 'Be quick.' }, output('c1')])
-    expect(told(turns)).toEqual(['call c1: f({})', 'result c1: fine', 'system: Be quick.'])
+    expect(reported(turns)).toEqual(['call c1: f({})', 'result c1: fine', 'system: Be quick.'])
   })
 
   test('repeated ids of calls are made different', () => {
@@ -315,7 +315,7 @@ describe('folding', () => {
       call('c_1'),
       output('c_1'),
     ])
-    expect(told(turns).filter((line) => line.startsWith('result'))).toEqual([
+    expect(reported(turns).filter((line) => line.startsWith('result'))).toEqual([
       'result c: 1',
       'result c_1: 2',
       'result c_1_1: fine',
@@ -501,7 +501,7 @@ describe('random conversations', () => {
       const { items, said, results } = conversation(random)
       const { turns } = read(items)
       const about = `TURNS_SEED=${seed + round}`
-      const lines = told(turns)
+      const lines = reported(turns)
       // What each side says is there once, in its order.
       expect(
         lines.filter((line) => !/^(result|user)/.test(line)),
@@ -562,7 +562,7 @@ describe('random conversations', () => {
   })
 })
 
-/** Items in a valid order, with what they say in the words of `told`. */
+/** Items in a valid order, with what they say in the words of `reported`. */
 function conversation(random: Random) {
   const items: Item[] = []
   const said: string[] = []

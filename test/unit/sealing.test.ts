@@ -16,7 +16,7 @@ function randomText(): string {
   return Array.from({ length: random.below(40) }, () => random.pick(PIECES)).join('')
 }
 
-test('any text comes back as it was, in characters that stand in JSON, headers and addresses', () => {
+test('any text is restored, and sealed in characters that JSON, headers and URLs allow', () => {
   for (const plain of ['', ...Array.from({ length: 500 }, randomText)]) {
     const associated = randomText()
     const sealed = sealer.seal(plain, associated)

@@ -199,7 +199,7 @@ describe('MP3', () => {
     }
   })
 
-  test('many at once are each as one alone, and the event loop goes on meanwhile', async () => {
+  test('many at once are each as one alone, and the event loop keeps running', async () => {
     const tones = Array.from({ length: 100 }, (_, index) => {
       return toneBytes({ hertz: 300 + 10 * index, samples: 24_000 }, 0, 24_000)
     })

@@ -1,4 +1,4 @@
-// The log beside a SQLite database: what SQLite would lose in silence is told, and what a power failure leaves is not.
+// The log next to a SQLite database: what SQLite would lose in silence is reported, and what a power failure leaves is not.
 
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
@@ -14,7 +14,7 @@ const COMMITS = 12
 const MOST_TORN = 5
 const FRAME_BYTES = 24 + 4096
 
-/** A database of which everything still stands in its log, as a killed process leaves it. */
+/** A database whose content is still only in its log, as a killed process leaves it. */
 function crashed(): string {
   const folder = temporaryFolder()
   const path = join(folder, 'gateway.sqlite')
@@ -70,7 +70,7 @@ describe('the log of a database', () => {
     expect(logFault(join(temporaryFolder(), 'none.sqlite'))).toBeUndefined()
   })
 
-  test(`that is damaged anywhere before its last commits is told (LOG_SEED=${seed})`, () => {
+  test(`that is damaged anywhere before its last commits is reported (LOG_SEED=${seed})`, () => {
     const random = createRandom(seed)
     for (let round = 0; round < 30; round++) {
       const path = crashed()
@@ -85,7 +85,7 @@ describe('the log of a database', () => {
     }
   })
 
-  test('of which the mark of a round is damaged in one frame is told', () => {
+  test('with the mark of a round damaged in one frame is reported', () => {
     for (const byte of [8, 15]) {
       const path = crashed()
       flip(`${path}-wal`, 32 + 3 * FRAME_BYTES + byte)
@@ -122,7 +122,7 @@ describe('the log of a database', () => {
     live.close()
   })
 
-  test('without its database is told', () => {
+  test('without its database is reported', () => {
     const path = crashed()
     rmSync(path)
     expect(logFault(path)).toContain('is missing, but its log')

@@ -54,7 +54,7 @@ describe('a request of Converse', () => {
     expect(sent({ top_p: 0.5 }, older).inferenceConfig).toEqual({ maxTokens: 100, topP: 0.5 })
   })
 
-  test('has the lowest effort where thinking cannot be turned off, and none for a model that is told none', () => {
+  test('has the lowest effort where thinking cannot be turned off, and none for a model that takes none', () => {
     expect(sent({ thinking: { type: 'disabled' } }, newest).outputConfig).toEqual({ effort: 'low' })
     expect(sent({ output_config: { effort: 'max' } }, newest).outputConfig).toEqual({ effort: 'max' })
     expect(sent({ output_config: { effort: 'high' } }, older)).not.toHaveProperty('outputConfig')

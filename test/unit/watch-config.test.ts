@@ -23,6 +23,6 @@ test('a change in the middle of a reload has a reload of its own, and no change 
   await waitFor(() => read.length === 2)
   await Bun.sleep(2_500)
   expect(read).toEqual(['watchConfig: {"second":1}', 'watchConfig: {"third":1}'])
-  // The watch goes on, and the file goes with the tests.
+  // The watch continues, and the file is removed with the tests.
   config.server.watchConfig = false
 })

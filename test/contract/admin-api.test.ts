@@ -452,7 +452,7 @@ for (const database of databaseKinds) {
     const ending = { state: 'failed', document: {}, error: STOPPED } as const
     const options = { now: now(), webhookId: newId('msg') }
     expect(await endTask(db, await readTask(db, known.followed), ending, options)).toBe(true)
-    // No secret of a key stands in the trail.
+    // No secret of a key is in the trail.
     expect(JSON.stringify(await entries())).not.toMatch(/sk-[0-9A-Za-z]{30}|adm-[0-9A-Za-z]{30}|whsec_/)
   })
 

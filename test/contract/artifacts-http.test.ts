@@ -67,11 +67,11 @@ test('HEAD answers with the same headers without the file', async () => {
   const [get, head] = [await fetch(url), await fetch(url, { method: 'HEAD' })]
   expect(head.status).toBe(200)
   expect((await head.bytes()).length).toBe(0)
-  const told = ({ headers }: Response) => {
+  const reported = ({ headers }: Response) => {
     const { 'x-request-id': _, date: __, ...rest } = Object.fromEntries(headers)
     return rest
   }
-  expect(told(head)).toEqual(told(get))
+  expect(reported(head)).toEqual(reported(get))
   expect((await get.bytes()).length).toBe(100_000)
 })
 

@@ -191,8 +191,8 @@ function randomResponse(random: ReturnType<typeof createRandom>): { events: Json
   const lists = Array.from({ length: 1 + random.below(5) }, (_, place): Json[] => {
     const kind = random.pick(['message', 'reasoning', 'function_call'])
     const at = { output_index: place, item_id: `it_${place}` }
-    const told = random.chance(0.8) ? pieces() : []
-    const whole = told.length > 0 ? told : pieces()
+    const reported = random.chance(0.8) ? pieces() : []
+    const whole = reported.length > 0 ? reported : pieces()
     const text = whole.join('')
     if (kind === 'message') {
       content.said += text
@@ -203,7 +203,7 @@ function randomResponse(random: ReturnType<typeof createRandom>): { events: Json
           output_index: place,
           item: { type: kind, id: at.item_id, content: [] },
         },
-        ...told.map((delta) => ({ type: 'response.output_text.delta', ...at, content_index: 0, delta })),
+        ...reported.map((delta) => ({ type: 'response.output_text.delta', ...at, content_index: 0, delta })),
         {
           type: 'response.output_item.done',
           output_index: place,
@@ -212,12 +212,12 @@ function randomResponse(random: ReturnType<typeof createRandom>): { events: Json
       ]
     }
     if (kind === 'reasoning') {
-      content.thinking += told.join('')
-      const summary = told.length > 0 ? [{ type: 'summary_text', text }] : []
+      content.thinking += reported.join('')
+      const summary = reported.length > 0 ? [{ type: 'summary_text', text }] : []
       const item = { type: kind, id: at.item_id, summary }
       return [
         { type: 'response.output_item.added', output_index: place, item: { ...item, summary: [] } },
-        ...told.map((delta) => ({
+        ...reported.map((delta) => ({
           type: 'response.reasoning_summary_text.delta',
           ...at,
           summary_index: 0,

@@ -217,7 +217,7 @@ describe('bodies that are refused before they have come', () => {
     ['a coding that is not read', () => head(gateway.secret, 1_000_000, 'content-encoding: br\r\n'), 415],
   ]
   for (const [name, request, status] of rows) {
-    test.concurrent(`${name}: answered at once, and the connection ends although the body goes on`, async () => {
+    test.concurrent(`${name}: answered at once, and the connection is closed while the body is still being sent`, async () => {
       const caller = await RawCaller.connect(gateway.url)
       caller.send(request())
       await waitFor(() => caller.head().includes('\r\n\r\n'))
@@ -361,7 +361,7 @@ describe('bodies that come slowly', () => {
     })
   }
 
-  test('one that takes longer than a window, but goes on, is read', async () => {
+  test('one that takes longer than a window, but keeps arriving, is read', async () => {
     const sent = await send(150_000, 2_500, 50)
     expect(sent.outcomes).toEqual(['read 150000'])
     expect(sent.tookMs).toBeGreaterThan(2_500)

@@ -228,14 +228,14 @@ describe('a text loses what is the operator’s and nothing else', () => {
     })
   }
 
-  test('in an event whose data stands in several lines', () => {
+  test('in an event whose data is on several lines', () => {
     const event = 'event: e\ndata: {"usage":\ndata: {"cost":1,\ndata: "n":2}}\n\n'
     expect(callerEvent(event, false)).toBe('event: e\ndata: {"usage": {"n":2}}\n\n')
   })
 })
 
 /** Complaints as the vendors word them. */
-const complaints: readonly [told: string, shown: string][] = [
+const complaints: readonly [reported: string, shown: string][] = [
   [
     `Rate limit reached for gpt-5-mini in organization ${ORGANIZATION} on tokens per min (TPM): Limit 30000, Used 29000, Requested 1500. Please try again in 1s.`,
     'Rate limit reached for gpt-5-mini in organization … on tokens per min (TPM): Limit 30000, Used 29000, Requested 1500. Please try again in 1s.',
@@ -277,11 +277,11 @@ const complaints: readonly [told: string, shown: string][] = [
 ]
 
 describe('the operator’s account is taken out of', () => {
-  for (const [told, shown] of complaints)
-    test(told.slice(0, 70), () => expect(withoutAccountIds(told)).toBe(shown))
+  for (const [reported, shown] of complaints)
+    test(reported.slice(0, 70), () => expect(withoutAccountIds(reported)).toBe(shown))
 
-  const [told, shown] = complaints[0] as [string, string]
-  const error = { error: { message: told, type: 'tokens', param: null, code: 'rate_limit_exceeded' } }
+  const [reported, shown] = complaints[0] as [string, string]
+  const error = { error: { message: reported, type: 'tokens', param: null, code: 'rate_limit_exceeded' } }
 
   for (const status of [400, 429, 500, 503]) {
     test(`an error with status ${status}`, async () => {
@@ -305,7 +305,7 @@ describe('the operator’s account is taken out of', () => {
 
   test('a failed task', async () => {
     tasks.answerPoll = (id) => {
-      const why = { code: 'Throttling', message: told }
+      const why = { code: 'Throttling', message: reported }
       return Response.json({ request_id: 'r', output: { task_id: id, task_status: 'FAILED', ...why } })
     }
     const submitted = await gateway.post('/v1/videos/generations', videoBody('x'))

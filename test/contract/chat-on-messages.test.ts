@@ -507,7 +507,7 @@ describe('several candidates', () => {
     expect(five.charge.held).toBe(5 * Number(one.charge.held))
   })
 
-  /** The chunks of each candidate of a stream, and what stands beside them. */
+  /** The chunks of each candidate of a stream, and the other members of the chunk. */
   async function streamed(body: Record<string, unknown>) {
     const played = await request({ n: 3, stream: true, stream_options: { include_usage: true }, ...body })
     const events = [...played.text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => data)

@@ -505,7 +505,7 @@ describe('reasoning models', () => {
   })
 })
 
-describe('bytes: the vendor reads what the caller wrote, but for the edited members', () => {
+describe('bytes: the vendor gets what the caller wrote, except the edited members', () => {
   const odd = [
     '\n\t{ "messages" :[ {"role":"user",\r\n"content":"caf\\u00e9 é \\/ \\ud83d\\ude00 \\ud800 \\"model\\":\\"x\\"" , "name":"a" } ] ',
     ',"seed": 9007199254740993, "temperature":1.0 ,"top_p":1E-0, "zeta":{"b":1,"a":[ ]},',

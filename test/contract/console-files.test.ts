@@ -36,7 +36,7 @@ test('nothing of it is loaded before its first request', async () => {
     expect(ofConsole(byConsole)).toContainEqual(expect.stringContaining(name))
 })
 
-test('the page runs nothing that stands in it, and names no other host', async () => {
+test('the page runs no inline script, and names no other host', async () => {
   const response = await fetch(`${gateway.url}/console`)
   const html = await response.text()
   expect(response.headers.get('content-security-policy')).toMatch(
@@ -48,7 +48,7 @@ test('the page runs nothing that stands in it, and names no other host', async (
     expect(address).toMatch(/^console\/[\w.-]+$/)
 })
 
-test('files are kept for ever by their names, the page is asked for again, and other paths are not there', async () => {
+test('files are cached permanently by their names, the page is revalidated, and other paths are not found', async () => {
   const page = await fetch(`${gateway.url}/console`)
   expect(page.headers.get('cache-control')).toBe('no-cache')
   const etag = page.headers.get('etag') ?? ''

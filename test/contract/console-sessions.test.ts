@@ -449,7 +449,7 @@ function watch(gateway: { url: string }, page: Page) {
 }
 
 for (const database of databaseKinds) {
-  test.concurrent(`what happens at any node is told to who may see it, until the session ends (${database})`, async () => {
+  test.concurrent(`events of any node reach everybody who may see them, until the session ends (${database})`, async () => {
     const gateway = await startTestGateway({ database, balance: '10' })
     const node =
       gateway.databaseUrl === undefined
@@ -474,9 +474,9 @@ for (const database of databaseKinds) {
       const has = (of: typeof all) => requests(of) >= (node ? 3 : 2) && names(of).includes('task')
       await waitFor(() => has(all) && has(own))
       expect(names(others).filter((name) => name !== 'overview')).toEqual([])
-      const told = JSON.stringify(own.events)
-      expect(told).not.toContain('"upstream":')
-      expect(told).not.toContain('client_address')
+      const reported = JSON.stringify(own.events)
+      expect(reported).not.toContain('"upstream":')
+      expect(reported).not.toContain('client_address')
       expect(own.events.find(({ name }) => name === 'request')?.data).toMatchObject({
         model: 'test-chat',
         status: 200,

@@ -120,13 +120,13 @@ test('every route is in the document, and nothing else is', () => {
       ({ method, path }) =>
         `${method === 'ALL' ? 'POST' : method} ${path.replace('/*', '/{id}').replace(/:(\w+)/g, '{$1}')}`,
     )
-  const told = operationsOf(api).flatMap(({ path, method, operation }) =>
+  const reported = operationsOf(api).flatMap(({ path, method, operation }) =>
     // One route has all methods of Google's API, which follow a colon.
     [path, ...(operation['x-aliases'] ?? [])].map(
       (each) => `${method.toUpperCase()} ${each.replace(/:\w+$/, '')}`,
     ),
   )
-  expect([...new Set(told)].sort()).toEqual([...new Set(served)].sort())
+  expect([...new Set(reported)].sort()).toEqual([...new Set(served)].sort())
   expect(toleratedPaths('/mcp')).toContain('/v1/mcp')
 })
 
@@ -217,9 +217,9 @@ test('each example is taken by the gateway, and the answer has the described for
           type,
           value as Record<string, unknown>,
         )
-        const told = operation.responses[String(response.status)]
+        const reported = operation.responses[String(response.status)]
         const [answerType = ''] = (response.headers.get('content-type') ?? '').split(';')
-        const media = told?.content?.[answerType]
+        const media = reported?.content?.[answerType]
         const text = await response.text()
         expect({ path, name, status: response.status, answerType, text }).toEqual({
           path,
@@ -230,7 +230,7 @@ test('each example is taken by the gateway, and the answer has the described for
         })
         for (const header of response.headers.keys()) {
           if (header.startsWith('x-request') || header.startsWith('x-gateway'))
-            expect(told?.headers).toHaveProperty(header)
+            expect(reported?.headers).toHaveProperty(header)
         }
         if (answerType !== 'application/json') continue
         expect({ path, name, misfits: misfits(api, media?.schema ?? {}, JSON.parse(text)) }).toMatchObject({
@@ -318,16 +318,16 @@ test('errors have the described form, with the described headers', () =>
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
-      const told = api.paths[as]?.[method.toLowerCase()]?.responses[status]
+      const reported = api.paths[as]?.[method.toLowerCase()]?.responses[status]
       expect({ path, status: response.status, text }).toEqual({ path, status, text })
-      const schema = told?.content?.['application/json']?.schema
+      const schema = reported?.content?.['application/json']?.schema
       expect({ path, status, isDescribed: schema !== undefined }).toEqual({ path, status, isDescribed: true })
       expect({ path, misfits: misfits(api, schema ?? {}, JSON.parse(text)) }).toMatchObject({ misfits: [] })
       expect({ path, repeat: response.headers.get('x-should-retry') }).toEqual({
         path,
         repeat: String(status === 429),
       })
-      const described = Object.keys(told?.headers ?? {})
+      const described = Object.keys(reported?.headers ?? {})
       for (const name of response.headers.keys()) {
         if (!(name in api.components.headers)) continue
         expect({ path, status, described }).toEqual({
@@ -383,7 +383,7 @@ test('the requests that the documentation shows are answered', async () => {
 
 test('every status that the source names is described', async () => {
   // No caller reads 499; 405 and 426 are of methods and connections that no operation has.
-  const told = new Set([
+  const reported = new Set([
     '405',
     '426',
     ...operationsOf(api).flatMap(({ operation }) => Object.keys(operation.responses)),
@@ -395,7 +395,7 @@ test('every status that the source names is described', async () => {
       named.add(status)
   }
   expect(named.size).toBeGreaterThan(15)
-  expect([...named].filter((status) => !told.has(status))).toEqual([])
+  expect([...named].filter((status) => !reported.has(status))).toEqual([])
 })
 
 test('a part of a file comes with the described headers', () => {

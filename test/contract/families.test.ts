@@ -149,12 +149,12 @@ function shownTokens({ json, events }: Pick<Answer, 'json' | 'events'>): [number
   if (prompt !== undefined) return [prompt, completion]
   const { input_tokens: input, output_tokens: output, total_tokens: total } = usage ?? {}
   if (input === undefined || output === undefined) return undefined
-  // Of messages, which have no total, cached tokens stand beside the input.
+  // Messages have no total: cached tokens are next to the input.
   const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = usage
   return total === undefined ? [input + read + written, output] : [input, output]
 }
 
-/** Compares what the vendor is sent, but for the model, and what the caller gets, but for what is new each time. */
+/** Compares what the vendor is sent, except the model, and what the caller gets, except what is new each time. */
 async function matchesWords(family: Family, record: Fixture): Promise<void> {
   const { json, events, received } = await replay(family, asNewTask(family, record))
   const { model: _, ...sent } = received as Json
@@ -348,7 +348,7 @@ async function wishOf(
   return { fields, headers: random.chance(0.3) ? key : {} }
 }
 
-/** Whatever a vendor says of a task, it has ended or it goes on: nothing it can say stops the watch. */
+/** Whatever a vendor says of a task, it has ended or continues: nothing it can say stops the watch. */
 function bearsOddTasks(family: Family, record: Fixture): void {
   const pollContext = taskOf(family)?.pollContext(record.request, modelOf(`recorded-${family.name}`)) ?? {}
   const contract = taskOf(family)
@@ -439,7 +439,7 @@ async function reportsFailures(family: Family, model: FamilyModel): Promise<void
     // What is wrong between the gateway and the vendor is not the caller's business.
     ['[sandbox status=401]', 503, ''],
     ['[sandbox quota]', 503, ''],
-    // Of a task nobody knows then whether it has begun: it goes on.
+    // It is unknown then whether a task has begun: it continues.
     ...(family.kind === 'task' ? [] : ([['[sandbox status=500]', 502, '']] as const)),
     ['Nobody pays for this', 402, 'may cost up to', poorKey],
   ]
@@ -461,7 +461,7 @@ function expectDialect(family: Family, json: Json, status: number): void {
   const requestId = expect.stringMatching(/^req_/)
   const words = { message: expect.stringMatching(/\S/), type: expect.any(String) }
   if (dialect === 'messages') {
-    // The flat fields of the spec stand beside it where there was too much.
+    // If there was too much, the flat fields of the spec are next to it.
     const flat = status === 429 ? { code: expect.any(String), message: error.message } : {}
     expect(json).toEqual({ type: 'error', error: words, request_id: requestId, ...flat })
     return

@@ -131,7 +131,7 @@ describe('chat completions', () => {
           'get_weather',
           'get_time',
         ])
-        // Results stand in the order of the calls.
+        // Results are in the order of the calls.
         expect(answered.parts.map(({ functionResponse }: Json) => functionResponse.name)).toEqual([
           'get_weather',
           'get_time',

@@ -129,7 +129,7 @@ describe('text to image', () => {
     }
   })
 
-  test('the request is sent byte for byte but for the model', async () => {
+  test('the request is sent byte for byte except the model', async () => {
     const text = `{ "input": {"messages":[{"content":[{"text":"Gr\\u00fc\\u00dfe"}],"role":"user"}], "later": 1.0},
       "parameters":{"seed":  7,"size":"1328*1328","n":1.0, "watermark":true,"prompt_extend":false,
       "negative_prompt":"blurry", "big":9007199254740993}, "model":"qnx-image-2.0" }`
@@ -178,7 +178,7 @@ describe('editing', () => {
     })
   }
 
-  test('a size that the caller names goes on, and a data URL is as good as an address', async () => {
+  test('a size that the caller names is sent on, and a data URL works like an address', async () => {
     const image = 'data:image/png;base64,iVBORw0KGgo='
     const input = words({ image }, { text: 'x' })
     const played = await draw({ model: 'qnx-image-edit-plus', input, parameters: { size: '1280*720' } })

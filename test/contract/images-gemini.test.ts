@@ -69,7 +69,7 @@ function asked({ calls }: Played): Json {
 }
 
 describe('what passes', () => {
-  test('the body, but for the model, to the last character', async () => {
+  test('the body, except the model, to the last character', async () => {
     const text = `{ "input" : "a fox","model":"${flash}" , "labels":{"n":"1"}, "generation_config": {"seed": 12345678901234567890, "temperature":1.0} }`
     const { calls } = await play(gateway, {
       name: 'bytes',
@@ -85,7 +85,7 @@ describe('what passes', () => {
     expect(calls[0]?.body).toBe(text.replace(flash, 'gemini-3.1-flash-image'))
   })
 
-  test('the answer, but for the model', async () => {
+  test('the answer, except the model', async () => {
     const { json } = await interact({ response_format: { type: 'image', mime_type: 'image/jpeg' } })
     expect(json).toMatchObject({ object: 'interaction', model: flash, status: 'completed' })
     expect(json.id).toStartWith('v1_')

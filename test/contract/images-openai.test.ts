@@ -168,7 +168,7 @@ describe('a picture', () => {
 })
 
 describe('the request', () => {
-  test('goes to the vendor as it was written, but for its model', async () => {
+  test('is sent to the vendor as it was written, except its model', async () => {
     const body = `{ "prompt":"a fox \\u00fc" , "model" : "pgt-image-2", "n":1.0,"seed_of_mine":[12345678901234567890, 1.0],"user":"u-1" }`
     const played = await generate({}, { body, status: 400, words: ['seed_of_mine'] })
     expect(played.calls[0]?.body).toBe(body.replace('"pgt-image-2"', '"gpt-image-2"'))

@@ -155,7 +155,7 @@ test('lengths of vectors that a listed model does not have are refused by name',
   })
 })
 
-/** Names that clients ask for unless they are told another: of each client, the version in which they stand. */
+/** Names that clients request by default, with the version of the client that has them. */
 const defaults = {
   'openai-agents 0.24.0, llm 0.36': ['gpt-5.6-luna'],
   'agno 3.1.10': ['gpt-5.4-mini', 'claude-sonnet-5-5', 'gemini-3.7-flash'],

@@ -1,4 +1,4 @@
-// A server of models that is still loading one: the caller is told to come back when the model may be there, which is later than a
+// A server of models that is still loading one: the caller is asked to retry when the model may be ready, which is later than a
 // client repeats by itself, and a route has another model answer meanwhile. The bodies are those of the servers.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'

@@ -1,6 +1,6 @@
 // What no client of the API sends, as raw bytes on a socket: each row with the whole of its answer. Where a handler sees
 // the request, a JSON error and at most one short line in the log; where Bun's parser refuses it, a bare status and the
-// end of the connection. Nobody ever sees a line of our source, and the server goes on.
+// end of the connection. No answer shows a line of our source, and the server keeps running.
 // No hook of `Bun.serve` sees what its parser refuses (the rows with `bare` and 'closed'): the last test says so, and fails
 // when that changes. Only node:http has `clientError`, and it is another server than the one
 // that the application runs on.
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => stopWell(installation, server))
 
-/** A status with the code of its JSON error and a line in the log or none; or what stands there without any body. */
+/** A status with the code of its JSON error and a line in the log or none; or what is there without a body. */
 type Expected = { status: number; code?: string; logged?: true } | 'closed'
 
 const bare = (status: number): Expected => ({ status })

@@ -293,7 +293,7 @@ describe('the stream of a call', () => {
     expect(events.map(({ id }) => id)).toEqual([1])
   })
 
-  test('goes on without its caller: what the vendor made is paid once, exactly', async () => {
+  test('continues without its caller: what the vendor made is charged once, exactly', async () => {
     const before = (await gateway.charges()).length
     const controller = new AbortController()
     const calls = gateway.sandbox.calls.length
@@ -357,7 +357,7 @@ describe('results that are kept', () => {
     )
   })
 
-  test('are linked when they are too large to stand in an answer', async () => {
+  test('are linked if they are too large for an answer', async () => {
     const words = { input: 'word '.repeat(120), response_format: 'wav' }
     const long = toolMessage('speak', { model: 'qnx3-tts-flash', ...words })
     const { audio, cost_usd: cost } = (await resultOf(long)).structuredContent

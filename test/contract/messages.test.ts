@@ -116,7 +116,7 @@ const betas = 'claude-code-20250219,interleaved-thinking-2025-05-14,context-mana
 
 describe('what goes to the vendor', () => {
   for (const stream of [false, true]) {
-    test(`a coding client's request${stream ? ', streamed' : ''}: byte for byte but for the model`, async () => {
+    test(`a coding client's request${stream ? ', streamed' : ''}: byte for byte except the model`, async () => {
       const body = codingRequest(stream)
       const { calls, text } = await play(gateway, {
         name: 'a coding client',

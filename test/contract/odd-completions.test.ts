@@ -38,7 +38,7 @@ interface Answer {
   deltas: Json[]
   reason: string
   usage?: Json
-  /** Whether the figures stand in the choice. */
+  /** Whether the figures are in the choice. */
   inChoice?: true
 }
 
@@ -159,7 +159,7 @@ const ways = Object.keys(dialects).flatMap((dialect) =>
   [false, true].map((stream) => [`${dialect}, ${stream ? 'streamed' : 'whole'}`, dialect, stream] as const),
 )
 
-describe('cached tokens that stand beside the prompt', () => {
+describe('cached tokens next to those of the prompt', () => {
   // What xAI reported, as vercel/ai#12485 has it, with an output.
   const prompt = { prompt_tokens: 4142, prompt_tokens_details: { cached_tokens: 4328 } }
   const paid = 4142 * 1_000 + 4328 * 100 + 50 * 2_000
@@ -185,7 +185,7 @@ describe('cached tokens that stand beside the prompt', () => {
   })
 })
 
-describe('figures that stand in the choice alone, as of Moonshot', () => {
+describe('figures that are only in the choice, as at Moonshot', () => {
   const usage = { prompt_tokens: 19, completion_tokens: 13, total_tokens: 32, cached_tokens: 9 }
   test.each(ways)('are paid and shown: %s', async (_, dialect, stream) => {
     answerWith({ ...text({ content: 'Red.' }), reason: 'stop', usage, inChoice: true })

@@ -1,6 +1,6 @@
 // The bounds of what is believed of a vendor's figures, at the last figure that passes and the first that does not: all that
 // the model can read, and where that is not known four times the quote with 50,000 input tokens on top; output likewise, with all
-// that the model can hold on top, or 2,000,000 tokens. What is more than was quoted is told.
+// that the model can hold on top, or 2,000,000 tokens. Usage above the quote is reported.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { plausible, quoteOf } from '../../src/billing/ledger/metering'
@@ -107,11 +107,11 @@ describe('figures above the quote', () => {
   })
 
   const tiny = { model: 'odd', messages: say('Hi'), max_tokens: 20 }
-  const told = () => gateway.log.filter(({ event }) => event === 'usage_above_quote')
+  const reported = () => gateway.log.filter(({ event }) => event === 'usage_above_quote')
 
   /** The charge of an answer with these figures, what the log of requests says of it, and the lines that were logged. */
   async function paid(inputTokens: number, outputTokens: number, stream: boolean) {
-    const before = told().length
+    const before = reported().length
     vendor.answer = () =>
       stream
         ? eventStream(chunk('Hello', 'stop') + usageChunk(inputTokens, outputTokens) + DONE)
@@ -121,7 +121,7 @@ describe('figures above the quote', () => {
     await response.text()
     const charge = await gateway.newestCharge()
     const { usage_source: said } = (await gateway.newestLogged()) as { usage_source: unknown }
-    const lines = told().slice(before)
+    const lines = reported().slice(before)
     return {
       amount: charge?.amount,
       source: charge?.usage_source,
@@ -161,7 +161,7 @@ describe('figures above the quote', () => {
       { usage_source: 'upstream_above_quote' },
     ])
     const notices = new Notices()
-    notices.noticing(() => {})('usage_above_quote', told().at(-1)?.fields ?? {})
+    notices.noticing(() => {})('usage_above_quote', reported().at(-1)?.fields ?? {})
     const details = { request: id, upstream: 'odd', input_tokens: 90_000, output_tokens: 5 }
     expect(notices.take()).toMatchObject([
       { condition: { type: 'usage.above_quote', subject: 'odd', details } },

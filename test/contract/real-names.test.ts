@@ -253,7 +253,7 @@ describe('a name that a client asks for by default', () => {
     expect(error.message).toContain('`aliases` in the configuration: { "gpt-5-mini-tts": "qnx3-tts-flash" }.')
   })
 
-  test('an unknown one is told what is served, of which a key learns only what it may use', async () => {
+  test('the error for an unknown one names what is served, as far as the key may use it', async () => {
     const { error } = await refusalOf('/v1/embeddings', 'no-such', other)
     expect(error.message).toContain('This key may use for /v1/embeddings: text-embedding-3-small. GET')
     const none = await refusalOf('/v1/chat/completions', 'no-such', other)

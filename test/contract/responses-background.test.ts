@@ -86,7 +86,7 @@ for (const database of databaseKinds) {
       const first: OpenAI.Responses.ResponseStreamEvent[] = []
       for await (const event of stream) {
         first.push(event)
-        // The caller leaves, and the response goes on.
+        // The caller disconnects, and the response continues.
         if (first.length === 4) break
       }
       const [created] = first
@@ -206,7 +206,7 @@ for (const database of databaseKinds) {
       const { id, charge } = await aroundEnd({ after: async (id) => atOnce.push(await rowOf(id)) })
       expect(charge).toMatchObject({ state: 'settled' })
       expect(atOnce).toMatchObject([{ hasEnded: true, answer: { status: 'completed' } }])
-      // The events that lead to the end stand there with it.
+      // The events that lead to the end are there with it.
       const types: string[] = []
       for await (const { type } of await client.responses.retrieve(id, { stream: true })) types.push(type)
       expect(types.slice(-3)).toEqual([

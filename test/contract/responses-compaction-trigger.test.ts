@@ -112,7 +112,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(final).toEqual([sealed as never])
     })
 
-    test('goes on by its id, twice, and by the item, on each model', async () => {
+    test('is continued by its id, twice, and by the item, on each model', async () => {
       for (const next of Object.keys(models)) {
         vendor.says = { text: 'The lamp is red.' }
         const { response: compacted } = await streamed({ ...asked, model })
@@ -158,7 +158,7 @@ describe.each(databaseKinds)('on %s', (database) => {
       expect(answer).toMatchObject({ status: 'completed', output: [sealed] })
     })
 
-    test('that was cut is no item, and its conversation goes on without it', async () => {
+    test('that was cut off is not an item, and its conversation continues without it', async () => {
       vendor.says = { text: 'The lamp', isCut: true }
       const whole = await create({ ...asked, model })
       const { response } = await streamed({ ...asked, model })

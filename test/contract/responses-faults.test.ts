@@ -214,7 +214,7 @@ test.each([
   ['insufficient_quota', 'server_is_overloaded'],
   ['server_error', 'server_error'],
   ['vector_store_timeout', 'server_error'],
-])('codex: an error within a stream is in the response too: %s is %s', async (code, told) => {
+])('codex: an error within a stream is in the response too: %s is %s', async (code, reported) => {
   const failed = { code, message: 'Please try again in 3s.' }
   const error = {
     type: 'error',
@@ -225,8 +225,8 @@ test.each([
   for (const list of [[error, end], [error], [end], [{ type: 'error', ...failed }]]) {
     answers(events(created, ...list))
     const { response, error: seen, charge } = await stream()
-    expect(response).toMatchObject({ status: 'failed', error: { code: told } })
-    expect(seen).toMatchObject({ code: told, error: { code: told } })
+    expect(response).toMatchObject({ status: 'failed', error: { code: reported } })
+    expect(seen).toMatchObject({ code: reported, error: { code: reported } })
     expect(charge).toMatchObject({ state: 'released', amount: 0 })
   }
 })
@@ -249,7 +249,7 @@ test('codex: names and namespaces come back exactly, those of tools in an item t
   expect((await stream(body)).items.slice(1)).toMatchObject(calls)
 })
 
-test('sub2api: after a key was replaced the conversation goes on', async () => {
+test('sub2api: after a key was replaced the conversation continues', async () => {
   const first = JSON.parse((await ask({ model: 'thinker', store: false })).text)
   const next = { role: 'user', content: '[sandbox account=2] And then?' }
   const { status, text } = await ask({ model: 'thinker', store: false, input: [...first.output, next] })

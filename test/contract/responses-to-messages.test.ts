@@ -236,7 +236,7 @@ describe('thinking', () => {
     'claude-opus-4-1-20250805',
     'claude-haiku-4-5',
     'anthropic.claude-sonnet-4-5-v1:0',
-  ])('%s is told a number of tokens', (name) => {
+  ])('%s is sent a number of tokens', (name) => {
     expect(sent({ reasoning: { effort: 'low' } }, bridgedModel('messages', name)).thinking.type).toBe(
       'enabled',
     )

@@ -1,4 +1,4 @@
-// Models that their vendors end on a known day: callers are told by headers and by the list of models, and a model that hands
+// Models that their vendors end on a known day: callers learn it from headers and the list of models, and a model that hands
 // over is served by its successor from that day on, at the successor's price.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

@@ -96,8 +96,8 @@ describe.each(everyWay)('a message of %s (streamed: %p)', (model, stream) => {
   test('ends before the first stop text, and says so where the vendor does', async () => {
     const { text, reason, sequence } = await message({ stop_sequences: ['vendor', 'never said'] })
     expect(text).toEndWith('This is the sandbox: no ')
-    const told = model === 'test-messages'
-    expect([reason, sequence]).toEqual(told ? ['stop_sequence', 'vendor'] : ['end_turn', null])
+    const reported = model === 'test-messages'
+    expect([reason, sequence]).toEqual(reported ? ['stop_sequence', 'vendor'] : ['end_turn', null])
   })
 
   test('fits the schema that is wanted', async () => {

@@ -172,8 +172,8 @@ describe('functions', () => {
     const results = (asked.functionCalls ?? []).map(({ id, name }) => ({
       functionResponse: { id, name, response: { output: `sunny ${name}` } },
     }))
-    const told = await chat.sendMessage({ message: results as never })
-    expect(told.text).toStartWith('The tool answered: sunny weather\nsunny clock')
+    const reported = await chat.sendMessage({ message: results as never })
+    expect(reported.text).toStartWith('The tool answered: sunny weather\nsunny clock')
     const history = chat.getHistory()
     expect((await chat.sendMessage({ message: 'Hello' })).text).toBe(SAID)
     const unsigned = history.map(({ role, parts }) => ({

@@ -120,7 +120,7 @@ describe('refuses', () => {
 })
 
 describe('sends', () => {
-  test('padding unless it is told not to', async () => {
+  test('padding unless it is turned off', async () => {
     expect((await post({ stream: true })).text).toContain('"obfuscation":"x')
     const plain = await post({ stream: true, stream_options: { include_obfuscation: false } })
     expect(plain.text).not.toContain('obfuscation')

@@ -158,7 +158,7 @@ describe('messages', () => {
   })
 
   test.each([model, 'test-chat'])(
-    'the tool runner, which would keep its conversation at the vendor, goes on with all of it: %s',
+    'the tool runner, which would keep its conversation at the vendor, continues with all of it: %s',
     async (model) => {
       const { client, requests } = connect()
       const before = vendorCalls()

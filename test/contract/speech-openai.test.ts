@@ -369,7 +369,7 @@ describe('a sound that breaks off', () => {
 })
 
 describe('a caller who leaves in the middle', () => {
-  /** Takes the first piece of a sound that goes on, and leaves. */
+  /** Reads the first piece of audio that continues, and disconnects. */
   async function leave(model: string) {
     const caller = new AbortController()
     const response = await fetch(gateway.url + PATH, {
@@ -426,7 +426,7 @@ describe('a wrong request', () => {
     expect([response.status, json.error.param, calls.length, charges.length]).toEqual([400, param, 0, 0])
   })
 
-  test('of a voice that the vendor does not have is told in its words', async () => {
+  test('of a voice that the vendor lacks is relayed in its words', async () => {
     const { response, json, charges } = await speak(gateway, { model: 'tts-1', voice: 'robot' })
     expect(response.status).toBe(400)
     expect(json.error.message).toContain("Supported values are: 'alloy'")

@@ -180,7 +180,7 @@ describe('what the vendor is asked', () => {
   }
 
   for (const voice of ['Cherry', 'Eldric Sage', 'Kiki']) {
-    test(`the voice ${voice} goes on as it is`, async () => {
+    test(`the voice ${voice} is sent unchanged`, async () => {
       expect(vendorInput(await speak(gateway, { voice })).voice).toBe(voice)
     })
   }

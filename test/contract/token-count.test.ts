@@ -43,7 +43,7 @@ function refuse(status: number, error: string) {
 }
 
 describe('asked of the vendor', () => {
-  test('byte for byte, but for the model and what is about the answer', async () => {
+  test('byte for byte, except the model and what is about the answer', async () => {
     const text =
       '{ "system":[{"type":"text","text":"Be kind","cache_control":{"type":"ephemeral"}}], "max_tokens":9,' +
       ' "model":"test-messages","messages":[{"role":"user","content":"Hi 12345678901234567890"}], "stream":true,' +

@@ -29,7 +29,7 @@ const chatOnly = (upstreamModel: string, upstream = 'openai'): ModelConfig => ({
   upstream,
 })
 
-/** Models that think unless they are told not to. */
+/** Models that think unless thinking is turned off. */
 const thinkers = ['luna', 'luna-5.6', 'luna-chat'] as const
 
 let gateway: TestGateway
@@ -418,7 +418,7 @@ describe('chat completions', () => {
     expect(again.sent).toEqual([])
   })
 
-  test('a route goes on to a model that needs it', async () => {
+  test('a route moves on to a model that needs it', async () => {
     const { status, sent } = await ask(CHAT, { model: 'routed', messages: [asked], tools })
     expect(status).toBe(200)
     expect(sent.map(({ path }) => path)).toEqual(['/v1/responses'])
@@ -685,7 +685,7 @@ describe('messages', () => {
     expect(gateway.sandbox.calls.length).toBe(calls)
   })
 
-  test('thinking that was signed on one way is left out on the other, and the loop goes on', async () => {
+  test('thinking that was signed over one API is left out over the other, and the loop continues', async () => {
     const first: Json = await messages.messages.create({ model: 'luna', ...base, tools: uses })
     const use = first.content.at(-1)
     const result = { type: 'tool_result', tool_use_id: use.id, content: 'Rain' }
@@ -740,7 +740,7 @@ describe('responses', () => {
       expect(await pathsOf('/v1/responses', { model, ...ask, stream, ...fields })).toEqual([path])
   })
 
-  test('what is no request is refused by its place, whatever stands in it', async () => {
+  test('an invalid request is refused with its place, whatever it contains', async () => {
     for (const fields of [
       { input: [null], tools: flat },
       { input: [1], tools: [null] },

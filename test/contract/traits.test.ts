@@ -183,7 +183,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     expect([status, 'top_k' in sent]).toEqual([200, false])
   })
 
-  test.each(refusing)('%s refuses a forced tool, and the caller is told the field', async (model) => {
+  test.each(refusing)('%s refuses a forced tool, and the error names the field', async (model) => {
     for (const body of forced[dialect]) {
       const refused = await ask(dialect, model, body, stream)
       expect([refused.status, refused.sent]).toEqual([400, undefined])
@@ -206,7 +206,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     }
   })
 
-  test('claude-haiku-4-5 is told a number of tokens, and no effort', async () => {
+  test('claude-haiku-4-5 is sent a number of tokens, and no effort', async () => {
     const effort = {
       chat: { reasoning_effort: 'low' },
       messages: { output_config: { effort: 'low' } },
@@ -243,7 +243,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
     if (dialect !== 'chat') expect(sent.max_completion_tokens).toBe(64_000)
   })
 
-  test('o3 is not told how many tools it may call at a time', async () => {
+  test('o3 is not sent how many tools it may call at once', async () => {
     const one = {
       chat: { parallel_tool_calls: false },
       messages: { tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
@@ -274,7 +274,7 @@ describe.each(everyWay)('%s (stream: %p)', (dialect, stream) => {
       expect([status, 'thinking' in sent, sent.output_config]).toEqual([200, false, { effort: 'low' }])
     })
 
-    test.each([...refusing, 'haiku-5-5'])('%s is told an effort in place of a budget', async (model) => {
+    test.each([...refusing, 'haiku-5-5'])('%s is sent an effort instead of a budget', async (model) => {
       const thinking = { type: 'enabled', budget_tokens: 10_000, display: 'summarized' }
       const { status, sent } = await ask(dialect, model, { thinking }, stream)
       expect([status, sent.thinking, sent.output_config]).toEqual([

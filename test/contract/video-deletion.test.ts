@@ -60,7 +60,7 @@ for (const kind of databaseKinds) {
         sql: 'select * from artifacts where charge = $1',
         parameters: [charge],
       })
-    /** Deletes while the clock goes on, as a stop needs it. */
+    /** Deletes while the clock runs, which a stop needs. */
     async function deleteSoon(id: string): Promise<Json> {
       let answer: Json
       client.videos.delete(id).then(
@@ -140,7 +140,7 @@ for (const kind of databaseKinds) {
       })
     })
 
-    test('one that its vendor cannot stop goes on, and says so once', async () => {
+    test('one that its vendor cannot stop continues, and says so once', async () => {
       const id = await submit({ ...fox, prompt: 'a fox [sandbox task_ms=600000]' })
       const { error } = await deleteSoon(id)
       expect(error).toMatchObject({ status: 409, code: 'video_not_ended' })

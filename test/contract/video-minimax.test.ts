@@ -257,7 +257,7 @@ describe('what becomes of a task', () => {
     expect(await rowsOf(gateway, json.id)).toMatchObject({ charge_state: 'released', amount: 0 })
   })
 
-  test('that waits is stopped, and one that runs goes on', async () => {
+  test('that waits is stopped, and one that runs continues', async () => {
     const body = (ms: number) => ({ content: [text(`x [sandbox task_ms=${ms}]`)] })
     const waiting = (await submit('minimax-h3', body(600_000))).json.id
     expect(await remove(waiting)).toBe(200)
@@ -271,7 +271,7 @@ describe('what becomes of a task', () => {
   })
 })
 
-/** Deletes while the clock goes on, as a stop needs it; the status of the answer. */
+/** Deletes while the clock runs, which a stop needs, and returns the status of the answer. */
 async function remove(id: string): Promise<number> {
   let status = 0
   void fetch(`${gateway.url}/v1/videos/${id}`, { method: 'DELETE', headers }).then((answer) => {

@@ -1,5 +1,5 @@
 // Backups: a copy of one moment while others write, read back, kept and removed; restored on either database; moved to
-// PostgreSQL in one go or in several; and whatever is damaged, cut off or not empty is told.
+// PostgreSQL in one go or in several; and whatever is damaged, cut off or not empty is reported.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -135,7 +135,7 @@ describe('what is refused', () => {
     await makeBackup(source, folderPlace(scratch), 'one.zst', { scratch, now: START })
     const whole = readFileSync(join(scratch, 'one.zst'))
     const random = createRandom(seed)
-    let told = 0
+    let reported = 0
     for (let round = 0; round < 40; round++) {
       const at = round === 0 ? 0 : random.below(whole.length)
       const bytes = Buffer.from(whole)
@@ -152,10 +152,10 @@ describe('what is refused', () => {
       } catch (error) {
         expect(error).toBeInstanceOf(BackupDamaged)
         expect(existsSync(file)).toBe(false)
-        told++
+        reported++
       }
     }
-    expect(told).toBeGreaterThan(30)
+    expect(reported).toBeGreaterThan(30)
     await db.close()
   })
 })

@@ -55,7 +55,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('savings of prompt c
   const nano = (pico: bigint) => (pico + 999n) / 1000n
   const count = (name: string, by: bigint) => saved.set(name, (saved.get(name) ?? 0n) + by)
 
-  /** Asks for a chat, and counts what its cache saved from the usage that the caller was told. */
+  /** Asks for a chat, and counts what its cache saved from the usage that the caller got. */
   async function chat(model: string, words: string, more: Json = {}, headers: Record<string, string> = {}) {
     const account = headers.authorization ? 'bob' : 'alice'
     const messages = [{ role: 'user', content: `Why? [sandbox ${words}]` }]

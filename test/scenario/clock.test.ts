@@ -71,7 +71,7 @@ describe('the clock', () => {
 
   const hours = [-5, -1, 1, 3, 12, 24 * 365]
   for (const byHours of hours) {
-    test(`goes on when the machine is set by ${byHours} hours, and is right within two days`, () => {
+    test(`continues when the machine is set by ${byHours} hours, and is right within two days`, () => {
       const { now, wall, pass, set, log } = makeClock()
       pass(HOUR)
       const before = now()
@@ -191,7 +191,7 @@ describe('the clock', () => {
     test(`is the time of commands beside the gateway on ${kind}`, async () => {
       const db = await openTestDatabase(kind)
       const reference = async () => (kind === 'postgres' ? await timeOf(db) : START)
-      /** Milliseconds that the gateway's time is behind the reference, which goes on meanwhile: at least, and at most. */
+      /** Milliseconds that the gateway's time is behind the reference, which keeps running: at least, and at most. */
       const behindMs = async (): Promise<[number, number]> => {
         const before = await reference()
         const time = await gatewayTime(db, START)
@@ -201,8 +201,8 @@ describe('the clock', () => {
       expect(least).toBeLessThanOrEqual(0)
       expect(most).toBeGreaterThanOrEqual(0)
       // The clock was set by an hour, and the nodes make up for it within a day.
-      const told = await reference()
-      await noteTime(db, { at: told - HOUR - 2 * SECOND, reference: told - 2 * SECOND })
+      const reported = await reference()
+      await noteTime(db, { at: reported - HOUR - 2 * SECOND, reference: reported - 2 * SECOND })
       const [leastSet, mostSet] = await behindMs()
       expect(leastSet).toBeLessThanOrEqual(HOUR)
       expect(mostSet).toBeGreaterThanOrEqual(HOUR)
@@ -247,7 +247,7 @@ for (const kind of databaseKinds) {
     describe(`a machine that is set by ${byHours} hours, on ${kind}`, () => {
       test.concurrent('cuts no stream, gives no hold back, and stops no poll', () =>
         survives(kind, byHours * HOUR))
-      test.concurrent('and starts again, goes on with its tasks', () => survivesRestart(kind, byHours * HOUR))
+      test.concurrent('and starts again, continues its tasks', () => survivesRestart(kind, byHours * HOUR))
     })
   }
 }

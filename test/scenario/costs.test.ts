@@ -14,7 +14,7 @@ import { chunk, completion, DONE, eventStream, startVendor, usageChunk } from '.
 
 setDefaultTimeout(60_000)
 
-/** Figures that no other amount of these tests has, to be looked for in what callers are told. */
+/** Figures that no other amount of these tests has, to be searched for in what callers get. */
 const COST = { per_1m_input_tokens: '0.314159', per_1m_output_tokens: '0.271828' }
 const WEST = { per_1m_input_tokens: '0.161803', per_1m_output_tokens: '0.577215' }
 const SECRETS = /314159|271828|161803|577215|0\.0077/
@@ -71,7 +71,7 @@ describe.each(databaseKinds)('costs on %s', (database) => {
   }
   for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
 
-  test('the cost of the same usage stands beside what was paid', async () => {
+  test('the cost of the same usage is next to what was paid', async () => {
     for (const vendor of Object.values(vendors)) vendor.answer = () => Response.json(completion('Hi', 10, 20))
     const charge = await ask('known')
     expect(charge).toMatchObject({ amount: 50_000, cost: ofTenAndTwenty(COST), state: 'settled' })

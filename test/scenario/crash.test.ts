@@ -149,7 +149,7 @@ describe('kill -9 at a point of the line', () => {
     },
     {
       // 8,192,000 nano-dollars of output a step.
-      title: 'a stream has held its second step, and goes on',
+      title: 'a stream has held its second step, and continues',
       body: { stream: true, messages: say('[sandbox tokens=50000 token_delay_ms=1]') },
       reached: async ({ rows }) => ((await rows('select held from open_charges'))[0]?.held as number) > 12e6,
       charge: { state: 'released', amount: 0, ended_by: 'expired' },
@@ -332,7 +332,7 @@ describe('one server a data directory', () => {
   test('a second one refuses, and commands work beside the first', async () => {
     const installation = await install()
     const server = await installation.serve()
-    const { code, stdout, stderr } = await installation.serveInVain()
+    const { code, stdout, stderr } = await installation.serveUntilRefused()
     expect(code).toBe(1)
     expect(stderr).toContain(`Another gateway is serving from ${installation.dataDir}. Stop it first`)
     expect(stderr.trim().split('\n')).toHaveLength(1)
@@ -518,7 +518,7 @@ describe('a full disk', () => {
     expect(
       (await fetch(`${server.url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } })).status,
     ).toBe(200)
-    // A stream that was running goes on; its charge waits for the disk.
+    // A stream that was running continues; its charge waits for the disk.
     expect(await stream.text()).toContain(CLOSING_EVENT)
     await waitFor(() => server.stderr().includes('charge_not_ended_yet'))
     const id = stream.headers.get('x-request-id') ?? ''
@@ -558,7 +558,7 @@ describe('a full disk', () => {
     expect(texts.filter((text) => /\[DONE\]|"response.completed"/.test(text))).toHaveLength(24)
     const kept = texts.flatMap((text) => /"id":"(resp_[0-9a-z]+)"/.exec(text)?.[1] ?? [])
     expect(kept).toHaveLength(3)
-    // It is not there yet, and nobody is told that it was not kept.
+    // It is not there yet, and no answer says that it was not kept.
     expect(await readResponse(server, secret, kept[0] ?? '')).toMatchObject({
       error: { code: 'database_unavailable' },
     })

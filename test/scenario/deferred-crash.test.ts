@@ -1,5 +1,5 @@
 // Requests that are answered later when the process dies: the compiled executable is killed at each step between the hold and
-// the webhook. Whatever the moment, the vendor is asked at most once, what is delivered is paid once, and the caller is told
+// the webhook. Whatever the moment, the vendor is asked at most once, what is delivered is paid once, and the caller learns
 // of one end under one id.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -127,8 +127,8 @@ for (const database of databaseKinds) {
       expect(await result.json()).toEqual(picture())
       expect(await spent()).toEqual({ paid: IMAGE_NANO, held: 0, calls: 1, charges: ['settled'] })
       await waitFor(() => receiver.deliveries.length > delivered)
-      const told = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
-      expect(told.data ?? told).toMatchObject({ id: task.id, status: 'succeeded', result: picture() })
+      const reported = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
+      expect(reported.data ?? reported).toMatchObject({ id: task.id, status: 'succeeded', result: picture() })
       expect(receiver.deliveries).toHaveLength(delivered + 1)
       expect(await gateway.newestLogged()).toMatchObject({
         operation: 'image',
@@ -208,10 +208,14 @@ for (const database of databaseKinds) {
       expect(text).toBe(await atOnce.text())
       expect(ended.result).toEqual(JSON.parse(text))
       await waitFor(() => receiver.deliveries.length > delivered)
-      const told = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
-      expect(told.type).toBe('task.succeeded')
-      expect(told.data).toMatchObject({ id: task.id, bytes: text.length, content_type: 'application/json' })
-      expect(told.data.result).toBeUndefined()
+      const reported = JSON.parse(receiver.deliveries.at(-1)?.body ?? '')
+      expect(reported.type).toBe('task.succeeded')
+      expect(reported.data).toMatchObject({
+        id: task.id,
+        bytes: text.length,
+        content_type: 'application/json',
+      })
+      expect(reported.data.result).toBeUndefined()
       const seen = (await (await read(`/v1/requests/${response.headers.get('x-request-id')}`)).json()) as Json
       expect(seen.task).toMatchObject({ id: task.id, operation: 'chat', state: 'succeeded' })
     })

@@ -24,7 +24,7 @@ setDefaultTimeout(120_000)
 const NOW = Date.UTC(2026, 10, 25, 1, 54)
 
 describe.each(databaseKinds)('a database of the last build before 1.0 on %s', (kind) => {
-  test('keeps all its rows, its books are right, and it goes on', async () => {
+  test('keeps all its rows, its books are right, and it serves', async () => {
     const db = openAddress(await earlierDatabase(kind))
     const before = await allRows(db)
     expect(await findSchema(db)).toEqual({ schema: 33, version: null })

@@ -1,4 +1,4 @@
-// An answer of status 200 without output costs nothing, whole or streamed, whatever figures stand beside it; thinking, calls
+// An answer of status 200 without output costs nothing, whole or streamed, whatever figures come with it; thinking, calls
 // of tools and refusals are output. Every row counts what it left behind: calls, charges, and what is missing on the account.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -95,7 +95,7 @@ function expectPaid({ status, text, state, amount, taken }: Seen): void {
   })
 }
 
-/** An error that stands in an answer of status 200, and the words for the caller. */
+/** An error in an answer of status 200, and the words for the caller. */
 const disguises: [name: string, reply: Json, status: number, words: string][] = [
   ['an error object', { error: { message: 'The model broke', code: 'odd' } }, 400, 'The model broke'],
   ['an error with its status', { error: { message: 'Too many', code: 429 } }, 429, 'Too many'],
@@ -217,9 +217,9 @@ describe.each(chatForms)('%s', (model, path, body) => {
 
   test.each(padded(emptyMessages, 3))('%s is free', async (_, message, ending) => {
     const { finish, figures } = figuresOf(ending)
-    for (const told of ending ? [figures] : [figures, null]) {
-      expectFree(await whole(completion(message, finish, told)), 200)
-      expectFree(await streamed(chunks(message ?? {}, finish, told)), 200)
+    for (const reported of ending ? [figures] : [figures, null]) {
+      expectFree(await whole(completion(message, finish, reported)), 200)
+      expectFree(await streamed(chunks(message ?? {}, finish, reported)), 200)
     }
   })
 
@@ -242,8 +242,8 @@ describe.each(chatForms)('%s', (model, path, body) => {
     async (_, event, __, words) => {
       const seen = await streamed([event])
       expectFree(seen, 200)
-      const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
-      const error = told.find((data) => data.error)?.error
+      const reported = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
+      const error = reported.find((data) => data.error)?.error
       expect(error?.message ?? error).toContain(words)
     },
   )
@@ -354,8 +354,8 @@ describe.each(messageForms)('%s', (model, path, body) => {
     async (_, event, __, words) => {
       const seen = await streamed([event])
       expectFree(seen, 200)
-      const told = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
-      expect(told.find((data) => data.error)?.error.message).toContain(words)
+      const reported = seen.text.split('\n').flatMap((line) => jsonOf(line.replace(/^data: /, '')) ?? [])
+      expect(reported.find((data) => data.error)?.error.message).toContain(words)
     },
   )
 })

@@ -381,20 +381,20 @@ test.concurrent('a response in the background that cannot be read does not keep 
   await gateway.close()
 })
 
-test.concurrent('pages that follow a task are told its error as its vendor wrote it', async () => {
+test.concurrent('pages that follow a task get its error as its vendor wrote it', async () => {
   const gateway = await startTestGateway(encryptedOptions({ key: first }))
   const books = new LiveBalances(gateway.server.world)
   const watched = { keys: new Set<string>(), hasAdmin: true }
   await books.read(watched)
   const task = { model: 'test-long-video', prompt: 'a fox [sandbox task_ms=0 task_end=failed]' }
   expect((await gateway.post('/v1/videos', task)).status).toBe(200)
-  const told: LiveEvent[] = []
+  const reported: LiveEvent[] = []
   await waitFor(async () => {
-    told.push(...(await books.read(watched)).filter(({ name }) => name === 'task'))
-    return told.some(({ all }) => all && 'state' in all && all.state === 'failed')
+    reported.push(...(await books.read(watched)).filter(({ name }) => name === 'task'))
+    return reported.some(({ all }) => all && 'state' in all && all.state === 'failed')
   })
   const error = { code: 'InvalidParameter', message: 'The size is not match' }
-  expect(told.at(-1)?.all).toMatchObject({ state: 'failed', progress: null, error })
+  expect(reported.at(-1)?.all).toMatchObject({ state: 'failed', progress: null, error })
   await gateway.close()
 })
 

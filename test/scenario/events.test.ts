@@ -1,4 +1,4 @@
-// Events for operators: each condition is told once when it begins and once when it is over, by one of several nodes,
+// Events for operators: each condition is reported once when it begins and once when it is over, by one of several nodes,
 // and what comes and goes does not flood; each way to a recipient is tried against a real server.
 
 import { describe, expect, test } from 'bun:test'
@@ -92,8 +92,8 @@ async function openWatch(
       )
       return bodies.find((body) => body.type === type)?.data.items
     },
-    /** All events, in order: who was told what of whom. */
-    async told() {
+    /** All events, in order: who received what about whom. */
+    async reported() {
       const rows = (await listEvents(db, { limit: 1_000 })).reverse()
       return rows.map((row) => {
         const { type, data } = JSON.parse(bodyOfWebhook(db, row)) as EventBody
@@ -129,13 +129,13 @@ const makeNamedKey = (db: Db, name: string, more: Partial<typeof unlimited> = {}
 
 for (const kind of databaseKinds) {
   describe(`on ${kind}`, () => {
-    test('a model that is used and ends is told of 30 days, 7 days and one day before, once each', async () => {
+    test('a model that is used and ends is reported 30 days, 7 days and one day before, once each', async () => {
       const ending = (id: string) => [
         id,
         [{ id, retirement: { at: START + 40 * DAY, knownAt: START, handsOver: false } }],
       ]
       const models = new Map([ending('used'), ending('unused')] as never) as ReadonlyMap<string, Model[]>
-      const { db, clock, leap, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3, models)
+      const { db, clock, leap, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3, models)
       await apply(db, [
         {
           sql: `insert into charge_series (id, account, key_id, model, operation) values (1, 'alice', 'k', 'used', 'chat')`,
@@ -152,9 +152,9 @@ for (const kind of databaseKinds) {
         ])
       await use()
       await leap(5 * DAY)
-      expect(await told()).toEqual([])
+      expect(await reported()).toEqual([])
       await leap(6 * DAY)
-      expect(await told()).toEqual(['ops: model.retiring began used, 30 days'])
+      expect(await reported()).toEqual(['ops: model.retiring began used, 30 days'])
       expect(await lastItems('model.retiring')).toMatchObject([
         {
           model: 'used',
@@ -165,20 +165,20 @@ for (const kind of databaseKinds) {
       ])
       await use()
       await leap(3 * DAY)
-      expect(await told()).toHaveLength(1)
+      expect(await reported()).toHaveLength(1)
       await leap(20 * DAY)
       await leap(5 * DAY + 12 * HOUR)
-      expect(await told()).toEqual([
+      expect(await reported()).toEqual([
         'ops: model.retiring began used, 30 days',
         'ops: model.retiring began used, 7 days',
         'ops: model.retiring began used, 1 day',
       ])
       await leap(10 * DAY)
-      expect(await told()).toHaveLength(3)
+      expect(await reported()).toHaveLength(3)
     })
 
-    test('a price that drifts is told once per model and day by one of three nodes, whatever their clocks say', async () => {
-      const { log, clock, pass, leap, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3)
+    test('a price that drifts is reported once per model and day by one of three nodes, whatever their clocks say', async () => {
+      const { log, clock, pass, leap, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 3)
       const drift = (node: number, model: string, day: string, vendorUsd: string) =>
         log[node]?.('price_drift', {
           ...{ model, day, upstream: 'router', request: `req_${node}`, basis: 'cost', percent: '+10.00' },
@@ -188,7 +188,7 @@ for (const kind of databaseKinds) {
       drift(1, 'fast', '2026-11-22', '0.011')
       drift(2, 'slow', '2026-11-22', '0.011')
       await pass(MINUTE)
-      expect((await told()).sort()).toEqual(['ops: price.drift began fast, 2026-11-22 slow, 2026-11-22'])
+      expect((await reported()).sort()).toEqual(['ops: price.drift began fast, 2026-11-22 slow, 2026-11-22'])
       // A node that was restarted, and one whose clock is an hour behind, after a day.
       await leap(12 * HOUR)
       drift(2, 'fast', '2026-11-22', '0.012')
@@ -197,13 +197,13 @@ for (const kind of databaseKinds) {
       drift(1, 'fast', '2026-11-23', '0.013')
       await pass(HOUR)
       await leap(3 * DAY)
-      expect((await told()).slice(1)).toEqual(['ops: price.drift began fast, 2026-11-23'])
+      expect((await reported()).slice(1)).toEqual(['ops: price.drift began fast, 2026-11-23'])
       expect(await lastItems('price.drift')).toMatchObject([{ model: 'fast', vendor_usd: '0.013' }])
       expect(clock.now).toBeGreaterThan(START + 4 * DAY)
     })
 
     test('a line of the log that a database cannot store is stored by the next look', async () => {
-      const { db, world, log, pass, told } = await openWatch(kind, { to: { ops: OPS } })
+      const { db, world, log, pass, reported } = await openWatch(kind, { to: { ops: OPS } })
       log[0]?.('payment_not_credited', { payment: 'cs_1', reason: 'there is no account "gone"' })
       log[0]?.('payment_not_credited', { payment: 'cs_2', reason: 'an old reason' })
       // The table is away for one look.
@@ -212,12 +212,12 @@ for (const kind of databaseKinds) {
       await apply(db, [{ sql: 'alter table conditions_away rename to event_conditions' }])
       log[0]?.('payment_credited', { payment: 'cs_2' })
       await pass(MINUTE)
-      expect(await told()).toEqual(['ops: payment.not_credited began cs_1'])
+      expect(await reported()).toEqual(['ops: payment.not_credited began cs_1'])
       await db.close()
     })
 
-    test('a low balance is told once by one of three nodes, again each day, and once when it is over', async () => {
-      const { db, pass, leap, told, lastItems } = await openWatch(
+    test('a low balance is reported once by one of three nodes, again each day, and once when it is over', async () => {
+      const { db, pass, leap, reported, lastItems } = await openWatch(
         kind,
         { to: { ops: OPS }, lowBalanceUsd: '5', lowBalanceUsdOf: { poorer: '6' } },
         3,
@@ -230,23 +230,23 @@ for (const kind of databaseKinds) {
       ] as const)
         await credit(db, account, usd)
       await pass(10 * MINUTE)
-      expect(await told()).toEqual(['ops: balance.low began poor poorer'])
+      expect(await reported()).toEqual(['ops: balance.low began poor poorer'])
       await leap(DAY)
-      expect((await told()).slice(1)).toEqual(['ops: balance.low continues poor poorer'])
+      expect((await reported()).slice(1)).toEqual(['ops: balance.low continues poor poorer'])
       await credit(db, 'poor', 1)
       await pass(5 * MINUTE)
-      expect((await told()).slice(2)).toEqual(['ops: balance.low ended poor'])
+      expect((await reported()).slice(2)).toEqual(['ops: balance.low ended poor'])
       // The end has the figure of the end.
       expect(await lastItems('balance.low')).toMatchObject([
         { subject: 'poor', account: 'poor', balance_usd: '5.00', threshold_usd: '5.00' },
       ])
       await leap(DAY)
-      expect((await told()).slice(3)).toEqual(['ops: balance.low continues poorer'])
+      expect((await reported()).slice(3)).toEqual(['ops: balance.low continues poorer'])
       await db.close()
     })
 
     test('each recipient gets the events and accounts that it wants, with thresholds of their own', async () => {
-      const { db, pass, told } = await openWatch(kind, {
+      const { db, pass, reported } = await openWatch(kind, {
         to: { ops: { ...OPS, events: ['balance.low'] }, alice: { ...OPS, accounts: ['alice'] } },
         lowBalanceUsdOf: { alice: '50' },
       })
@@ -254,7 +254,7 @@ for (const kind of databaseKinds) {
       await credit(db, 'bob', 40)
       await makeNamedKey(db, 'alice', { expiresAt: START + 3 * DAY })
       await pass(2 * MINUTE)
-      expect(await told()).toEqual([
+      expect(await reported()).toEqual([
         'ops: balance.low began alice',
         'alice: balance.low began alice',
         'alice: key.expiring began alice',
@@ -271,7 +271,7 @@ for (const kind of databaseKinds) {
     })
 
     test('budgets, shortfalls and webhooks that were given up are seen in the books', async () => {
-      const { db, leap, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } })
+      const { db, leap, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       const budget = { budgetNano: 10 * NANO_PER_USD, budgetPeriod: 'day' } as const
       await makeNamedKey(db, 'spender', budget)
       await makeNamedKey(db, 'saver', budget)
@@ -309,7 +309,7 @@ for (const kind of databaseKinds) {
         },
       ])
       await pass(2 * MINUTE)
-      expect(await told()).toEqual([
+      expect(await reported()).toEqual([
         'ops: account_budget.reached began member own',
         'ops: budget.reached began spender',
         'ops: shortfall began short',
@@ -318,7 +318,7 @@ for (const kind of databaseKinds) {
       ])
       // The next day has a budget of its own; that the others are over is no news.
       await leap(DAY)
-      expect((await told()).slice(5)).toEqual([
+      expect((await reported()).slice(5)).toEqual([
         'ops: account_budget.reached ended member own',
         'ops: budget.reached ended spender',
       ])
@@ -332,39 +332,43 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('a vendor that is down is told after a minute, and one that flaps does not flood', async () => {
-      const { db, breakers, pass, told } = await openWatch(kind, { to: { ops: OPS }, repeatEvery: '2d' }, 2)
+    test('a vendor that is down is reported after a minute, and one that flaps does not flood', async () => {
+      const { db, breakers, pass, reported } = await openWatch(
+        kind,
+        { to: { ops: OPS }, repeatEvery: '2d' },
+        2,
+      )
       breakers.vendor = 'open'
       await pass(BEAT)
       breakers.vendor = 'closed'
       await pass(HOUR)
-      expect(await told()).toEqual([])
+      expect(await reported()).toEqual([])
       breakers.vendor = 'open'
       await pass(10 * MINUTE)
-      expect(await told()).toEqual(['ops: upstream.down began vendor'])
+      expect(await reported()).toEqual(['ops: upstream.down began vendor'])
       breakers.vendor = 'closed'
       await pass(5 * MINUTE)
-      expect((await told()).slice(1)).toEqual(['ops: upstream.down ended vendor'])
+      expect((await reported()).slice(1)).toEqual(['ops: upstream.down ended vendor'])
       // Six minutes down and six up, for hours: the calm before an end doubles until the changes are one condition.
       for (let round = 0; round < 14; round++) {
         breakers.vendor = round % 2 === 0 ? 'open' : 'closed'
         await pass(6 * MINUTE)
       }
-      expect((await told()).length - 2).toBeLessThanOrEqual(5)
+      expect((await reported()).length - 2).toBeLessThanOrEqual(5)
       breakers.vendor = 'closed'
       await pass(2 * HOUR)
-      expect((await told()).at(-1)).toBe('ops: upstream.down ended vendor')
+      expect((await reported()).at(-1)).toBe('ops: upstream.down ended vendor')
       await db.close()
     }, 120_000)
 
-    test('lines of the log that matter are told: of backups, of the configuration, of what vendors refuse', async () => {
-      const { db, log, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 2)
+    test('lines of the log that matter are reported: of backups, of the configuration, of what vendors refuse', async () => {
+      const { db, log, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } }, 2)
       const [one, other] = log as [(typeof log)[0], (typeof log)[0]]
       one('backup_failed', { name: 'a', reason: 'disk full' })
       other('config_not_reloaded', { cause: 'signal', faults: ['models.x: missing'] })
       other('upstream_refused_operator', { upstream: 'vendor', status: 401, code: null, message: 'bad key' })
       await pass(HOUR)
-      const first = await told()
+      const first = await reported()
       // Both look at the same moment: either may be the first to tell.
       expect(first.slice(0, 3).sort()).toEqual([
         'ops: backup.failed began backup',
@@ -375,7 +379,7 @@ for (const kind of databaseKinds) {
       other('backup_made', { name: 'b', bytes: 7 })
       other('config_reloaded', { cause: 'signal' })
       await pass(HOUR)
-      expect((await told()).slice(4).sort()).toEqual([
+      expect((await reported()).slice(4).sort()).toEqual([
         'ops: backup.failed ended backup',
         'ops: configuration.refused ended configuration',
       ])
@@ -390,11 +394,11 @@ for (const kind of databaseKinds) {
       await db.close()
     })
 
-    test('a backup that is late is told, until the next one is made', async () => {
-      const { db, clock, pass, told, lastItems } = await openWatch(kind, { to: { ops: OPS } })
+    test('a backup that is late is reported, until the next one is made', async () => {
+      const { db, clock, pass, reported, lastItems } = await openWatch(kind, { to: { ops: OPS } })
       await pass(3 * HOUR)
       // None was made yet: a server that has just begun is not late.
-      expect(await told()).toEqual([])
+      expect(await reported()).toEqual([])
       const made = (at: number) => ({
         sql: `insert into times (name, at, reference) values ('backup', $1, $1)
           on conflict (name) do update set reference = excluded.reference`,
@@ -402,31 +406,31 @@ for (const kind of databaseKinds) {
       })
       await db.batch([made(clock.now)])
       await pass(2 * HOUR)
-      expect(await told()).toEqual([])
+      expect(await reported()).toEqual([])
       await pass(HOUR)
-      expect(await told()).toEqual(['ops: backup.late began backup'])
+      expect(await reported()).toEqual(['ops: backup.late began backup'])
       const newest = new Date(clock.now).toISOString()
       await db.batch([made(clock.now)])
       await pass(HOUR)
-      expect((await told()).slice(1)).toEqual(['ops: backup.late ended backup'])
+      expect((await reported()).slice(1)).toEqual(['ops: backup.late ended backup'])
       expect(await lastItems('backup.late')).toMatchObject([{ newest_at: newest }])
       await db.close()
     })
 
-    test('what was told before a restart is not told again after it', async () => {
+    test('what was reported before a restart is not reported again after it', async () => {
       const events = { to: { ops: OPS }, lowBalanceUsd: '5' }
-      const { db, clock, pass, told } = await openWatch(kind, events)
+      const { db, clock, pass, reported } = await openWatch(kind, events)
       await credit(db, 'poor', 4)
       await pass(MINUTE)
       clock.now += HOUR
       await pass(10 * MINUTE)
-      expect(await told()).toEqual(['ops: balance.low began poor'])
+      expect(await reported()).toEqual(['ops: balance.low began poor'])
       await setBalance(db, 'poor', 50)
       await pass(MINUTE)
       await setBalance(db, 'poor', 4)
       // It was over for too short a time to be told.
       await pass(HOUR)
-      expect(await told()).toEqual(['ops: balance.low began poor'])
+      expect(await reported()).toEqual(['ops: balance.low began poor'])
       await db.close()
     })
 
@@ -502,7 +506,7 @@ const smtpTo = (port: number, more: Partial<NonNullable<EventsEntry['smtp']>> = 
 })
 
 describe('a recipient', () => {
-  test('with a webhook can verify it, and is told apart from one in a private network', async () => {
+  test('with a webhook can verify it, and is distinguished from one in a private network', async () => {
     using site = openSite()
     const url = `http://127.0.0.1:${site.port}/`
     expect(await sendTo({ webhook: url, secret: SECRET })).toMatchObject({ status: 200 })
@@ -674,18 +678,18 @@ test('books that a backup finds wrong reach the mailbox, with what is wrong and 
     apply(world.db, [
       { sql: `update accounts set balance = balance + $1 where name = 'alice'`, parameters: [nano] },
     ])
-  const told = async () => {
+  const reported = async () => {
     ahead += 5 * SECOND
     await watchEvents(world)
     const sent = await listEvents(world.db, { limit: 10 })
     return sent.length
   }
   expect((await backUp()).status).toBe(200)
-  expect(await told()).toBe(0)
+  expect(await reported()).toBe(0)
   // As a hand in the database would leave them.
   await shift(1)
   expect((await backUp()).status).toBe(200)
-  await waitFor(async () => (await told()) > 0 && mail.received.length > 0)
+  await waitFor(async () => (await reported()) > 0 && mail.received.length > 0)
   // Without the line breaks of its transfer encoding.
   const letter = mail.received[0]?.text.replaceAll('=\r\n', '') ?? ''
   expect(letter).toContain(
@@ -709,7 +713,7 @@ test('a gateway tells of a vendor that its requests do not reach, until they do'
   })
   const ask = async () => (await gateway.chat({ model: 'away' })).status
   const { world } = gateway.server
-  const told = async () => {
+  const reported = async () => {
     ahead += 15 * SECOND
     await watchEvents(world)
     const rows = (await listEvents(world.db, { limit: 10 })).reverse()
@@ -722,13 +726,13 @@ test('a gateway tells of a vendor that its requests do not reach, until they do'
     await ask()
     return world.catalogue.upstreams.get('away')?.health().breaker === 'open'
   })
-  await waitFor(async () => (await told()).includes('upstream.down began away'))
+  await waitFor(async () => (await reported()).includes('upstream.down began away'))
   using _vendor = Bun.serve({
     hostname: '127.0.0.1',
     port,
     fetch: () => Response.json(completion('Hi', 10, 20)),
   })
   await waitFor(async () => (await ask()) === 200)
-  await waitFor(async () => (await told()).includes('upstream.down ended away'))
+  await waitFor(async () => (await reported()).includes('upstream.down ended away'))
   await gateway.close()
 })

@@ -147,7 +147,7 @@ for (const database of databaseKinds) {
       await vendor.stop()
     })
 
-    test.each(Object.keys(cases))('%s: its reason stands in the log', async (title) => {
+    test.each(Object.keys(cases))('%s: its reason is in the log', async (title) => {
       const { ask, answer, row, says } = cases[title] as Case
       if (answer) vendor.answer = answer
       const before = (await gateway.newestLogged())?.number ?? 0

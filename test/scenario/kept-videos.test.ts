@@ -1,4 +1,4 @@
-// Finished videos are kept as other results are: whoever asks and whoever is told gets the same address of ours, the
+// Finished videos are kept as other results are: polls and webhooks have the same address of ours, the
 // copy is made once and in time, and a video that cannot be kept is still paid for and has the vendor's address.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

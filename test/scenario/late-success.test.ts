@@ -92,7 +92,7 @@ function reportContract(kind: DatabaseKind): void {
       { id: charge, state: 'released', amount: 0, shortfall: 0 },
       { id: task.charge, state: 'settled', amount: VIDEO_NANO, shortfall: 0 },
     ])
-    expect(await toldOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
+    expect(await reportedOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
     expect(await balanceOf(db, 'alice')).toMatchObject({
       balanceNano: NODES_BALANCE_NANO - VIDEO_NANO,
       heldNano: 0,
@@ -127,7 +127,7 @@ function reportContract(kind: DatabaseKind): void {
     letSucceed()
     await expectLog(group, { task_ended: 0, task_end_lost: 1, task_succeeded_late: 0 })
     expect(await readTask(db, id)).toEqual(stopped)
-    expect(await toldOf(db)).toEqual(['video.generation.failed'])
+    expect(await reportedOf(db)).toEqual(['video.generation.failed'])
     expect(await balanceOf(db, 'alice')).toMatchObject({ balanceNano: NODES_BALANCE_NANO, heldNano: 0 })
     await expectRight(db, group.clock.now)
   })
@@ -251,15 +251,15 @@ function rowContract(kind: DatabaseKind): void {
     const reports = Array.from({ length: 40 }, (_, index) =>
       succeedLate(db, task, good, { now: START, webhookId: `msg-late-${index}` }),
     )
-    const told = (await Promise.all(reports)).filter((settled) => settled !== undefined)
-    expect(told).toMatchObject([{ paidNano: VIDEO_NANO, shortfallNano: 0 }])
+    const reported = (await Promise.all(reports)).filter((settled) => settled !== undefined)
+    expect(reported).toMatchObject([{ paidNano: VIDEO_NANO, shortfallNano: 0 }])
     const after = await readTask(db, 'late')
     for (const seen of [task, after]) {
       expect(await endTask(db, seen, bad('bad'), { now: START, webhookId: 'msg-3' })).toBe(false)
       expect(await succeedLate(db, seen, good, { now: START, webhookId: 'msg-3' })).toBeUndefined()
     }
     expect(await readTask(db, 'late')).toEqual(after)
-    expect(await toldOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
+    expect(await reportedOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
     await expectRight(db, START)
     await db.close()
   })
@@ -303,7 +303,7 @@ function questionContract(kind: DatabaseKind): void {
     await waitFor(async () => (await readTask(db, id)).state === 'succeeded')
     expect(await readTask(db, id)).toMatchObject({ state: 'succeeded', costNano: VIDEO_NANO })
     expect(vendor.polls).toHaveLength(1)
-    expect(await toldOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
+    expect(await reportedOf(db)).toEqual(['video.generation.failed', 'video.generation.succeeded'])
     expect(await balanceOf(db, 'alice')).toMatchObject({
       balanceNano: NODES_BALANCE_NANO - VIDEO_NANO,
       heldNano: 0,
@@ -340,7 +340,7 @@ function questionContract(kind: DatabaseKind): void {
 }
 
 function limitContract(kind: DatabaseKind): void {
-  test('has no effect on what was stopped, has no id at its vendor, goes on, or has succeeded', async () => {
+  test('has no effect on a task that was stopped, has no id at its vendor, is running, or has succeeded', async () => {
     const db = await openTestDatabase(kind)
     await fund(db, 'alice', BALANCE_NANO, START)
     const ids: string[] = []
@@ -440,7 +440,7 @@ function chargesOf(db: Db) {
 }
 
 /** States that webhooks report, oldest first. */
-async function toldOf(db: Db): Promise<string[]> {
+async function reportedOf(db: Db): Promise<string[]> {
   const rows = await db.query({ sql: 'select body from webhooks order by created_at, id' })
   return rows.map(({ body }) => JSON.parse(body as string).type)
 }

@@ -206,7 +206,7 @@ function refusalTests(kind: DatabaseKind): void {
     const { error } = (await response.json()) as { error: Record<string, unknown> }
     expect([response.status, error.code]).toEqual([402, 'insufficient_balance'])
     expect(error.message).toContain(`may cost up to $${most};`)
-    // A key with a budget is refused for that, and a price is told before anything is sent.
+    // A key with a budget is refused because of it, and a price is reported before anything is sent.
     const { secret } = await gateway.makeKey('thrifty', '5', {
       budgetNano: NANO_PER_USD,
       budgetPeriod: 'day',

@@ -164,8 +164,8 @@ for (const database of databaseKinds) {
           body: expect.stringContaining(text),
         })
       }
-      const told = gateway.log.filter(({ event }) => event === 'payment_not_credited')
-      expect(told).toHaveLength(rows.length)
+      const reported = gateway.log.filter(({ event }) => event === 'payment_not_credited')
+      expect(reported).toHaveLength(rows.length)
     })
 
     test('are worth what was paid for, in dollars', async () => {

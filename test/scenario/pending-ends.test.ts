@@ -122,7 +122,7 @@ for (const kind of databaseKinds) {
       await prove(FUNDS_NANO - 450)
     })
 
-    test('that cannot be made as it is written is told from a database that is away', async () => {
+    test('that the database refuses is distinguished from a database that is away', async () => {
       const { db, release, prove } = await held()
       const log: object[] = []
       const world = {

@@ -1,5 +1,5 @@
 // kill -9 of one of two executables on PostgreSQL, in the middle of streams that hold their price in steps: what the dead
-// one held comes back when it expires, and the stream of the other goes on and is paid exactly. And a PostgreSQL that stops
+// one held comes back when it expires, and the stream of the other continues and is charged exactly. And a PostgreSQL that stops
 // under running streams: each that was delivered whole is paid once, however the node ends.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'

@@ -65,7 +65,7 @@ group('an address with several servers', () => {
     const load = startLoad(db)
     await waitFor(() => load.settled.length > 50)
     expect(first.connections).toBe(0)
-    // New sessions are those of a standby for a moment; the old ones are told so.
+    // New sessions are those of a standby for a moment; the old ones are notified.
     await admin.batch([{ sql: `alter database ${name} set default_transaction_read_only = on` }])
     await second.cut()
     await Bun.sleep(300)

@@ -117,7 +117,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     return (await gateway.newestCharge()) ?? {}
   }
   /** All events of prices so far, the oldest first. */
-  async function told() {
+  async function reported() {
     const { world } = gateway.server
     for (let round = 0; round < 3; round++) {
       now += 11_000
@@ -129,7 +129,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
       .filter(({ type }) => type === 'price.drift')
       .flatMap(({ data }) => data.items.map((item) => ({ ...item, state: data.state })))
   }
-  const subjects = async () => (await told()).map(({ subject, state }) => `${subject} ${state}`)
+  const subjects = async () => (await reported()).map(({ subject, state }) => `${subject} ${state}`)
   const lines = () => gateway.log.filter(({ event }) => event === 'price_drift')
   const look = async (path: string) => {
     const headers = { authorization: `Bearer ${token}` }
@@ -146,7 +146,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     costs(ofList(1.1))
     const charge = await ask('sold', { stream: true })
     for (let round = 0; round < 3; round++) await ask('sold')
-    expect(await told()).toMatchObject([
+    expect(await reported()).toMatchObject([
       {
         subject: 'sold, 2027-01-11',
         state: 'began',
@@ -178,7 +178,7 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
   })
 
   test('without a cost it is the price before any plan, and only a listed price may be above the vendor’s', async () => {
-    const before = (await told()).length
+    const before = (await reported()).length
     costs(ofList(0))
     for (const model of ['listed', 'own']) {
       expect(await ask(model, { secret: member })).toMatchObject({ amount: 25_000, cost: null })
@@ -188,18 +188,18 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     await ask('own')
     await ask('own', { secret: member })
     await ask('given')
-    expect((await told()).slice(before)).toEqual([])
+    expect((await reported()).slice(before)).toEqual([])
     const charge = await ask('listed', { secret: member })
     costs(ofList(20))
     await ask('own')
-    expect((await told()).slice(before)).toMatchObject([
+    expect((await reported()).slice(before)).toMatchObject([
       { model: 'listed', request: charge.id, list_usd: '0.00005', percent: '-20.00', basis: 'price' },
       { model: 'own', list_usd: '0.00005', percent: '+20.00', basis: 'price' },
     ])
   })
 
   test('with a key of the operator’s own at the vendor behind, its bill counts too', async () => {
-    const before = (await told()).length
+    const before = (await reported()).length
     answerWith('"cost":0,"is_byok":true,"cost_details":{"upstream_inference_cost":0.00005}')
     await ask('byok')
     answerWith('"cost":0.0000025,"is_byok":true,"cost_details":{"upstream_inference_cost":null}')
@@ -207,10 +207,10 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     // Without such a key both fields have the same amount.
     answerWith('"cost":0.00005,"is_byok":false,"cost_details":{"upstream_inference_cost":0.00005}')
     await ask('byok', { stream: true })
-    expect((await told()).slice(before)).toEqual([])
+    expect((await reported()).slice(before)).toEqual([])
     answerWith('"cost":0.0000025,"is_byok":true,"cost_details":{"upstream_inference_cost":0.00005}')
     await ask('byok')
-    expect((await told()).slice(before)).toMatchObject([{ model: 'byok', percent: '+5.00' }])
+    expect((await reported()).slice(before)).toMatchObject([{ model: 'byok', percent: '+5.00' }])
   })
 
   test.each([
@@ -233,22 +233,22 @@ describe.each(databaseKinds)('prices of vendors on %s', (database) => {
     '"note":"\\"cost\\":9"',
     '',
   ])('a senseless figure is no event, and the answer is served and paid: %s', async (members) => {
-    const before = (await told()).length
+    const before = (await reported()).length
     answerWith(members)
     expect(await ask('bad')).toMatchObject({ amount: 100_000, cost: 50_000 })
     expect(await ask('bad', { stream: true })).toMatchObject({ amount: 100_000, cost: 50_000 })
-    expect((await told()).slice(before)).toEqual([])
+    expect((await reported()).slice(before)).toEqual([])
   })
 
   test('figures that were not believed are not compared', async () => {
-    const before = (await told()).length
+    const before = (await reported()).length
     vendor.answer = () =>
       new Response(
         '{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":0,"completion_tokens":0,"cost":0.5}}',
         { headers: { 'content-type': 'application/json' } },
       )
     expect(await ask('bad')).toMatchObject({ usage_source: 'counted' })
-    expect((await told()).slice(before)).toEqual([])
+    expect((await reported()).slice(before)).toEqual([])
   })
 
   test('the report has the sums of all requests, as a second calculation has them', async () => {

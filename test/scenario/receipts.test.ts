@@ -177,7 +177,7 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('receipts on %s', (d
     expect(createHash('sha256').update(read.body.prices).digest('hex')).toBe(json.prices_sha256)
   })
 
-  test('events of a stream are those of a stream without receipts, but for one member or a comment', async () => {
+  test('events of a stream are those of a stream without receipts, except one member or a comment', async () => {
     const { text } = await answerOf(await gateway.chat({ stream: true }))
     expect(text).toMatch(/data: \[DONE\]\n\n: x-gateway-receipt: [\w.-]+\n\n$/)
     const { path, body } = answers['a translated stream of messages'] as { path: string; body: object }

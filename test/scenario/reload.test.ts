@@ -111,7 +111,7 @@ test('an admin who reloads is in the audit trail, and in the log where the confi
   await gateway.close()
 })
 
-test('an upstream goes on as it is, breaker and connections, unless its settings change', async () => {
+test('an upstream keeps its breaker and connections unless its settings change', async () => {
   const dead = { kind: 'openai', apiKey: 'none', baseUrl: `http://127.0.0.1:${await freePort()}/v1` }
   const { gateway, reload } = await start({
     upstreams: { dead },

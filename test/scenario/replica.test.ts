@@ -136,7 +136,7 @@ function absenceContract(): void {
 const BALANCE_NANO = 100e9
 
 function failoverContract(): void {
-  test('during load: no charge is lost or doubled, and callers are told to repeat', async () => {
+  test('during load: no charge is lost or doubled, and callers are asked to repeat', async () => {
     await makeSynchronous()
     using vendor = startTaskVendor()
     vendor.answerPoll = succeeded

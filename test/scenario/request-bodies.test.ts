@@ -103,7 +103,7 @@ describe.each(databaseKinds)('bodies on %s', (database) => {
     await gateway.close()
   })
 
-  test('are encrypted with the key of the rows, and stand in no log and no metric', async () => {
+  test('are encrypted with the key of the rows, and are in no log and no metric', async () => {
     const gateway = await start(database, {}, { secrets: { key: SECRET_KEY }, metrics: { token: TOKEN } })
     const said = 'a very particular sentence'
     const response = await gateway.chat({ messages: [{ role: 'user', content: said }] })

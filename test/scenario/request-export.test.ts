@@ -102,7 +102,7 @@ describe.each(databaseKinds)('requests on %s', (database) => {
   })
 })
 
-/** A log of rows that stand in pages of a few, newest first. */
+/** A log of rows in pages of a few, newest first. */
 function logOf(rows: readonly LoggedRequest[], pageRows: number) {
   const log = {
     lists: 0,
@@ -117,7 +117,7 @@ function logOf(rows: readonly LoggedRequest[], pageRows: number) {
   return log
 }
 
-/** Videos of four days, each paid some time after it was asked for, and some of them in vain or late. */
+/** Videos of four days, each paid some time after it was asked for, and some of them unsuccessful or late. */
 async function makeVideos(db: Db, count: number) {
   await addCredit(db, { id: 'credit', account: 'alice', amountNano: 1_000_000, now: START, note: null })
   const stepMs = Math.floor((4 * DAY_MS) / count)

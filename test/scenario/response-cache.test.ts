@@ -571,14 +571,14 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('the response cache 
       expect(amounts.filter((amount) => amount === Math.ceil(whole / 4)).length).toBe(7)
     })
 
-    test('goes on by itself where the first one fails', async () => {
+    test('continues by itself if the first one fails', async () => {
       const calls = gateway.sandbox.calls.length
       const answers = await atOnce(chat(fresh('[sandbox status=400 delay_ms=100 times=1]')), 4)
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 400])
       expect(gateway.sandbox.calls.length - calls).toBe(4)
     })
 
-    test('goes on by itself where the caller of a stream leaves', async () => {
+    test('continues by itself if the caller of a stream disconnects', async () => {
       const body = chat(fresh('[sandbox token_delay_ms=20 tokens=100]'), { stream: true })
       const leaving = new AbortController()
       const first = await fetch(`${gateway.url}/v1/chat/completions`, {

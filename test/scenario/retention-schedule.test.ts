@@ -142,7 +142,7 @@ test('a run that is asked for answers what it has closed, one at a time, and why
   await all.db.close()
 })
 
-test('a run of a process that stops goes on in the next one', async () => {
+test('a run of a process that stops continues in the next one', async () => {
   const all = await filled('sqlite', { charges: '1mo' })
   const clock = { now: NOW }
   const first = node(all, clock)

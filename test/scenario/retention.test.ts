@@ -236,7 +236,7 @@ async function closedDatabase(kind: DatabaseKind) {
 }
 
 function archiveTests(kind: DatabaseKind): void {
-  test('an archive that is missing, changed, cut off or another one is told', async () => {
+  test('an archive that is missing, changed, cut off or another one is reported', async () => {
     const { folder, archive, faults } = await closedDatabase(kind)
     const bytes = readFileSync(archive)
     expect(await faults()).toEqual([])
@@ -257,7 +257,7 @@ function archiveTests(kind: DatabaseKind): void {
     expect(await faults()).toEqual([expect.stringContaining('was changed')])
   })
 
-  test('an archive that was written anew under the hash of its new content is told', async () => {
+  test('an archive that was rewritten under the hash of its new content is reported', async () => {
     const { db, folder, archive, faults } = await closedDatabase(kind)
     const lines = zstdDecompressSync(readFileSync(archive)).toString().trim().split('\n')
     const forge = async (changed: readonly string[]) => {
@@ -281,7 +281,7 @@ function archiveTests(kind: DatabaseKind): void {
 }
 
 function tamperTests(kind: DatabaseKind): void {
-  test('entries, closings and totals that were changed are told', async () => {
+  test('entries, closings and totals that were changed are reported', async () => {
     const { db } = await closedDatabase(kind)
     const spoil = async (change: string, undo: string, problem: string) => {
       await db.batch([{ sql: change }])

@@ -1,5 +1,5 @@
 // Which models of a route are asked at all: by header, by metadata, by the size of the prompt and by what fits a model. Each that is passed
-// over must be told of, with its reason, to operators and to callers who ask.
+// over must be reported, with its reason, to operators and to callers who ask.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { faultsOf, type ModelConfig, type RouteConfig } from '../../src/config/schema'

@@ -1,4 +1,4 @@
-// What a route goes on for besides failures: prompts that are too long, empty answers, and answers that a filter held back. Every row
+// When a route tries the next model besides failures: prompts that are too long, empty answers, and answers that a filter held back. Every row
 // counts who was asked and who is paid, whole and as a stream, and what the operator paid for answers that nobody got.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -236,7 +236,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
         expect(asked()).toEqual([1, 0, 1])
       })
 
-      test('an answer of another protocol that is refused by its classifier goes on', async () => {
+      test('an answer of another protocol that is refused by its classifier is tried elsewhere', async () => {
         const message = {
           id: 'msg_1',
           type: 'message',
@@ -268,7 +268,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
     })
   }
 
-  test('a stream goes on only while nothing was sent: after the first word it stays', async () => {
+  test('a stream moves on only while nothing was sent: after the first word it stays', async () => {
     const cutShort = () => () =>
       eventStream(chunk('Hel') + chunk('', 'content_filter') + usageChunk(INPUT, OUTPUT) + DONE)
     const { text, charges } = await ask({ model: 'all', stream: true }, { first: cutShort })
@@ -280,7 +280,7 @@ describe.each(databaseKinds)('a route on %s', (database) => {
   test.each([
     ['reports an error of its own', 'data: {"error":{"message":"It broke","code":503}}\n\n'],
     ['closes', chunk('')],
-  ])('a stream that %s before the first word goes on', async (_, events) => {
+  ])('a stream that %s before the first word moves on', async (_, events) => {
     const seen = await ask({ model: 'usual', stream: true }, { first: () => () => eventStream(events) })
     expectPaid(seen, 'second', costOf('second'))
     expect(asked()).toEqual([1, 1, 0])

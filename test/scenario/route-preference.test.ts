@@ -1,5 +1,5 @@
 // Routes that put their models in order for each request: by its price, by the time to a first output, by the calls that run. Which
-// vendors are asked and who is paid; that conversations keep their model; and what operators and callers are told of it.
+// vendors are asked and who is paid; that conversations keep their model; and what operators and callers see of it.
 
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { describeAccount } from '../../src/accounts/accounts'
@@ -466,7 +466,7 @@ describe('the least busy upstream', () => {
   })
 })
 
-test('the order is told to operators with its figures, and to callers who ask without prices and upstreams', async () => {
+test('operators see the order with its figures; callers who ask see it without prices and upstreams', async () => {
   const routes = await startRoutes(['east', 'west'], {
     cheap: modelOf('east', 1, 2),
     dear: modelOf('west', 10, 20),

@@ -198,7 +198,7 @@ describe('a route', () => {
   })
 
   for (const stream of [false, true]) {
-    test.each(failures)(`goes on when the first one %s (stream: ${stream})`, async (_, answer) => {
+    test.each(failures)(`moves on if the first one %s (stream: ${stream})`, async (_, answer) => {
       vendors.first.answer = answer
       if (stream) vendors.second.answer = goodStream
       const { turns, ...rest } = await ask({ stream })
@@ -209,7 +209,7 @@ describe('a route', () => {
   }
 
   test.each(['refused', 'reset', 'close', 'half an answer'] as const)(
-    'goes on when the connection of the first one ends so: %s',
+    'moves on if the connection of the first one ends so: %s',
     async (how) => {
       using breaking = startBreakingVendor()
       if (how !== 'refused') breaking.how = how
@@ -223,7 +223,7 @@ describe('a route', () => {
     },
   )
 
-  test('goes on until one answers', async () => {
+  test('moves on until one answers', async () => {
     vendors.first.answer = failing(500)
     vendors.second.answer = failing(429)
     expectAnsweredBy('third', await ask())
@@ -264,7 +264,7 @@ describe('a route', () => {
     expect(asked()).toEqual([1, 0, 0])
   })
 
-  test('never goes on after the first byte', async () => {
+  test('never moves on after the first byte', async () => {
     const endings = [
       chunk('Hel'),
       `${chunk('Hel')}data: {"error":{"message":"It broke"}}\n\n`,
@@ -304,7 +304,7 @@ describe('a route', () => {
     expect(asked()).toEqual(before)
   })
 
-  test('goes on when the first one is silent for too long', async () => {
+  test('moves on if the first one is silent for too long', async () => {
     vendors.first.answer = () => new Promise(() => {})
     const from = await start({ upstreams: { first: { ...vendors.first.upstream, timeoutMs: 150 } } })
     for (const stream of [false, true]) {
@@ -381,7 +381,7 @@ describe('a route', () => {
     const { status, text, charge, charges, turns } = await ask({ model: 'by-need', ...body })
     expect({ status, text }).toEqual({ status: 200, text })
     expect({ charges, ...charge }).toMatchObject({ charges: 1, state: 'settled', model: answers })
-    // Nobody was asked in vain.
+    // No upstream was called without need.
     expect(turns).toEqual([])
     expect(asked().reduce((sum, requests) => sum + requests)).toBe(1)
   })
@@ -400,7 +400,7 @@ describe('a route', () => {
   })
 
   test.each(['/v1/chat/completions', '/v1/messages'])(
-    '%s goes on to a model of another form',
+    '%s moves on to a model of another form',
     async (path) => {
       vendors.first.answer = failing(500)
       const calls = gateway.sandbox.calls.length
@@ -504,7 +504,7 @@ describe('the breaker in a route', () => {
         ),
       )
     /** Sends requests, and lets the first vendor's time run out when it has been asked so often in all. */
-    const manyInVain = async (count: number, requests: number) => {
+    const manyFailing = async (count: number, requests: number) => {
       const answers = many(count)
       await waitFor(() => vendors.first.requests === requests)
       clock.pass(timeoutMs)
@@ -513,13 +513,13 @@ describe('the breaker in a route', () => {
     const modelsOf = async (responses: Response[]) =>
       (await Promise.all(responses.map((response) => response.json()))).map((json) => (json as Json).model)
     vendors.first.answer = () => new Promise(() => {})
-    expect(await modelsOf(await manyInVain(5, 5))).toEqual(Array(5).fill('second'))
+    expect(await modelsOf(await manyFailing(5, 5))).toEqual(Array(5).fill('second'))
     expect(asked()).toEqual([5, 5, 0])
     expect(await modelsOf(await many(10))).toEqual(Array(10).fill('second'))
     expect(asked()).toEqual([5, 15, 0])
     clock.pass(5_000)
-    // One of three tries, in vain; all three are answered.
-    expect(await modelsOf(await manyInVain(3, 6))).toEqual(Array(3).fill('second'))
+    // One of three tries without success; all three are answered.
+    expect(await modelsOf(await manyFailing(3, 6))).toEqual(Array(3).fill('second'))
     expect(asked()).toEqual([6, 18, 0])
     clock.pass(5_000)
     vendors.first.answer = good
@@ -590,7 +590,7 @@ describe('equal connections', () => {
     expect(Math.min(first, second)).toBeGreaterThan(3)
   })
 
-  test('stand in for each other at the same price, under the same name', async () => {
+  test('replace each other at the same price, under the same name', async () => {
     vendors.first.answer = failing(503)
     const upstreamsSeen = new Set<unknown>()
     for (let count = 0; count < 20; count++) {

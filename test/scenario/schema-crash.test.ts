@@ -1,5 +1,5 @@
 // A change of the schema whose process is killed right before any of its statements: the database is as it was, or as after a
-// whole step, and the next process goes on from there.
+// whole step, and the next process continues from there.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { resolve } from 'node:path'

@@ -85,7 +85,7 @@ class Page {
     return this.browser.signIn(body.location, person)
   }
 
-  /** Comes back to an address; resolves with the word that the page is told. */
+  /** Comes back to an address; resolves with the word that the page gets. */
   async comeBack(address: string): Promise<string | undefined> {
     const { pathname, search } = new URL(address)
     const { status, headers } = await this.send('GET', pathname + search)

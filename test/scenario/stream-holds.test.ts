@@ -202,7 +202,7 @@ for (const kind of databaseKinds) {
       return { read, noted, charge: charge as Row, firstNano, funds, balance: await gateway.balance(account) }
     }
 
-    test.each(allWays)('$name: goes on as long as the account can pay', async (way) => {
+    test.each(allWays)('$name: continues as long as the account can pay', async (way) => {
       const words = 'Say much. [sandbox tokens=600 prompt_tokens=20]'
       const { read, charge, firstNano } = await play(way, `rich ${way.name}`, words, 64_000)
       expect(read).toMatchObject({ finish: 'stop', outputTokens: 600 })
@@ -767,7 +767,7 @@ describe('an agent that asks for 64,000 output tokens each turn', () => {
     expect(charge?.held).toBeGreaterThanOrEqual(JSON.stringify(body).length * 5_000 + 4_096 * 20_000)
   })
 
-  test('goes on in steps, as far as the account can pay, after it began by a count', async () => {
+  test('continues in steps, as far as the account can pay, after it began by a count', async () => {
     const { secret } = await gateway.makeKey('steps by count', '0.25')
     const body = largeTurn('Say much. [sandbox prompt_tokens=20000 tokens=30000]')
     expect(readEvents((await ask(body, secret)).text).stopReason).toBe('max_tokens')

@@ -1,6 +1,6 @@
 // The steps of a stream's hold beside random streams of vendors, cut at random places, on accounts with random means: at no
 // moment is more delivered than held, who can pay gets every byte, and who cannot gets a well-formed end. The relay, the meters
-// and the ledger are the real ones; what is delivered is told by rules of the test's own.
+// and the ledger are the real ones; what is delivered is decided by rules of the test.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { outside } from '../../src/app/world'
@@ -29,7 +29,7 @@ import type { Json } from '../support/scenario'
 setDefaultTimeout(180_000)
 
 const seed = seedOf('STEPS_SEED')
-/** Seeds with an event whose text stood in a later one too, beside the text of another candidate. */
+/** Seeds with an event whose text was in a later one too, next to the text of another candidate. */
 const FOUND = [1_641_736_204]
 const STREAMS = isWholeRun ? 120 : 40
 /** More streams than these must have been cut. */

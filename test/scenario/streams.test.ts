@@ -635,7 +635,7 @@ describe('a vendor with ways of its own', () => {
     const response = await gateway.chat({ model: 'test-odd', stream: true }, headers)
     db.query = query
     ticker.watch = watch
-    // A stream that had begun would be watched for ever.
+    // A stream that had begun would be watched forever.
     expect(watched).toBe(0)
     expect(response.status).toBe(503)
     expect(await response.json()).toMatchObject({ error: { code: 'database_unavailable' } })

@@ -395,8 +395,8 @@ describe('a database that is away when the vendor answers', () => {
     expect(reply.status).toBe(202)
     const { id } = (await reply.json()) as { id: string }
     expect(await onlyTask(place)).toMatchObject({ id, upstream_id: null, state: 'submitted' })
-    const told = `"event":"task_not_stored_yet","task":"${id}","upstream_id":"ds-1"`
-    await waitFor(() => server.stderr().includes(told))
+    const reported = `"event":"task_not_stored_yet","task":"${id}","upstream_id":"ds-1"`
+    await waitFor(() => server.stderr().includes(reported))
     lock.letGo()
     await waitFor(async () => (await onlyTask(place))?.state === 'succeeded')
     await waitFor(() => receiver.deliveries.length === 1)

@@ -14,11 +14,11 @@ const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
 const CANARY = 'canary-of-the-prompt'
 
-test('a request is two spans in the trace of its caller, and the vendor is told the second', async () => {
+test('a request is two spans in the trace of its caller, and the vendor gets the second', async () => {
   const vendor = startVendor()
-  const told: Headers[] = []
+  const reported: Headers[] = []
   vendor.answer = (request: Request) => {
-    told.push(request.headers)
+    reported.push(request.headers)
     return Response.json(completion(CANARY, 7, 4), { headers: { 'x-request-id': 'vendor-1' } })
   }
   const collector = startCollector()
@@ -44,8 +44,8 @@ test('a request is two spans in the trace of its caller, and the vendor is told 
   const [own, call] = collector.spans
   expect(own).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, kind: 2, name: 'chat traced' })
   expect(call).toMatchObject({ traceId: TRACE, parentSpanId: own?.spanId, kind: 3, name: 'chat traced' })
-  expect(told[0]?.get('traceparent')).toBe(`00-${TRACE}-${call?.spanId}-01`)
-  expect(told[0]?.get('tracestate')).toBe('vendor=1')
+  expect(reported[0]?.get('traceparent')).toBe(`00-${TRACE}-${call?.spanId}-01`)
+  expect(reported[0]?.get('tracestate')).toBe('vendor=1')
   expect(attributeOf(own, 'gateway.request_id')).toBe(response.headers.get('x-request-id'))
   expect(attributeOf(call, 'gen_ai.operation.name')).toBe('chat')
   expect(attributeOf(call, 'gen_ai.provider.name')).toBe('house')

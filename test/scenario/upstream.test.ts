@@ -466,9 +466,9 @@ describe('a vendor with answers of its own', () => {
 
   for (const stream of [false, true]) {
     test(`never answers ${stream ? 'a stream' : 'a request'}: 504, and its call is ended`, async () => {
-      const told = Promise.withResolvers<void>()
+      const reported = Promise.withResolvers<void>()
       const answer = ({ signal }: Request) => {
-        signal.addEventListener('abort', () => told.resolve())
+        signal.addEventListener('abort', () => reported.resolve())
         return new Promise<Response>(() => {})
       }
       const body = { model: 'test-mute', messages: say('Hi'), stream }
@@ -479,7 +479,7 @@ describe('a vendor with answers of its own', () => {
       }
       const { charges } = await playOdd(answer, { ...timeout, body })
       expect(charges[0]?.ended_by).toBe('timeout')
-      await told.promise
+      await reported.promise
     })
   }
 

@@ -1,4 +1,4 @@
-// Streams that end with an error which the vendor itself reports: the caller is told, in the caller's dialect, and the request log
+// Streams that end with an error which the vendor itself reports: the caller gets it in the caller's dialect, and the request log
 // has that error, whatever its form and whether a closing event follows. What concerns the operator's account is in the log of
 // events, once, and never in the answer.
 
@@ -66,7 +66,7 @@ const cases: [name: string, events: string[], code: string, logged: string[]][] 
 ]
 
 /** The events that tell the caller of an error. */
-function told(text: string): Json[] {
+function reported(text: string): Json[] {
   const data = text.split('\n').filter((line) => line.startsWith('data: {'))
   const events = data.map((line) => JSON.parse(line.slice('data: '.length)))
   return events.filter(({ error, type }) => error || type === 'error' || type === 'response.failed')
@@ -86,7 +86,7 @@ for (const [path, body] of Object.entries(paths)) {
       const response = await gateway.post(path, { ...body, model: 'odd', stream: true })
       expect(response.status).toBe(200)
       const text = await response.text()
-      expect(told(text).length).toBeGreaterThan(0)
+      expect(reported(text).length).toBeGreaterThan(0)
       expect(text).not.toContain('You have no money')
       const id = response.headers.get('x-request-id')
       const [row] = (await gateway.requestLog()).filter((each) => each.id === id)
@@ -139,7 +139,7 @@ for (const [path, body, output] of passing) {
         : gateway.post(path, { ...body, stream: true }))
       const text = await response.text()
       expect(text).toContain('Hello')
-      expect(told(text).length).toBeGreaterThan(0)
+      expect(reported(text).length).toBeGreaterThan(0)
       expect(text).not.toContain(JSON.stringify(error))
       const [row] = (await gateway.requestLog()).filter(
         ({ id }) => id === response.headers.get('x-request-id'),

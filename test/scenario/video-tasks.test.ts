@@ -137,7 +137,7 @@ describe.each(Object.values(videoVendors))('$family', (use) => {
     await passUntil(clock, () => tasks.every(({ upstreamId }) => (polled.get(upstreamId) ?? 0) >= 1))
     for (const { name, row, id, upstreamId } of tasks) {
       if (row.becomes !== 'submitted') await endOf(gateway, clock, id)
-      // Where it goes on, it has been asked after again, for good.
+      // If it continues, it has been polled again, successfully.
       else await passUntil(clock, () => (polled.get(upstreamId) ?? 0) >= 2)
       const task = await readTask(gateway, id)
       expect({ name, task }).toMatchObject({
@@ -202,7 +202,7 @@ describe('a request to stop a task', () => {
       { state: 'failed', error_code: 'canceled', charge_state: 'released', amount: 0 },
     ],
     [
-      'that the vendor refuses: it goes on',
+      'that the vendor refuses: it continues',
       ark,
       running,
       () => Response.json(refusal, { status: 409 }),
@@ -224,7 +224,7 @@ describe('a request to stop a task', () => {
       { state: 'failed', error_code: 'canceled', charge_state: 'released', amount: 0 },
     ],
     [
-      'that the vendor only passes on: it goes on until its state says more',
+      'that the vendor only relays: it continues until its state says more',
       fal,
       waits,
       said('CANCELLATION_REQUESTED', 202),
@@ -235,7 +235,7 @@ describe('a request to stop a task', () => {
       },
     ],
     [
-      'that the vendor has no use for: it goes on',
+      'that the vendor ignores: it continues',
       fal,
       waits,
       said('ALREADY_COMPLETED', 400),

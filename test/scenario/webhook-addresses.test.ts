@@ -247,9 +247,12 @@ describe('a webhook is sent', () => {
       'http://0x7f000001',
       'http://[::ffff:7f00:1]',
     ]) {
-      const told = await deliverTo(`${url}:${watch.port}/`, { allow: [], lookup: async () => ['127.0.0.1'] })
-      expect(told).toMatchObject({ state: 'pending', attempt: { status: null }, fetched: [] })
-      expect(told.attempt?.answer).toContain('The address has the port')
+      const reported = await deliverTo(`${url}:${watch.port}/`, {
+        allow: [],
+        lookup: async () => ['127.0.0.1'],
+      })
+      expect(reported).toMatchObject({ state: 'pending', attempt: { status: null }, fetched: [] })
+      expect(reported.attempt?.answer).toContain('The address has the port')
     }
     expect(watch.connections).toBe(0)
     // The watch would have noticed.
@@ -293,8 +296,8 @@ describe('a webhook is sent', () => {
         const location = `http://127.0.0.1:${watch.port}/admin`
         return new Response(null, { status, headers: { location } })
       })
-      const told = await deliverTo(`http://127.0.0.1:${site.port}/`, {})
-      expect(told).toMatchObject({ state: 'pending', attempt: { status } })
+      const reported = await deliverTo(`http://127.0.0.1:${site.port}/`, {})
+      expect(reported).toMatchObject({ state: 'pending', attempt: { status } })
     }
     expect(watch.connections).toBe(0)
   })
@@ -371,28 +374,28 @@ describe('over TLS', () => {
         open: (url, options) => openOrigin(url, { ...options, ...(authority && { tls: { ca: authority } }) }),
       },
     })
-    const told: { state: string; answer: string | undefined }[] = []
+    const reported: { state: string; answer: string | undefined }[] = []
     for (const url of urls) {
       const task = await sending.add(url)
       await sending.deliver()
       const { webhook, attempts } = await sending.of(task)
-      told.push({ state: webhook.state, answer: attempts[0]?.answer })
+      reported.push({ state: webhook.state, answer: attempts[0]?.answer })
     }
     expect(sending.fetched.every((url) => new URL(url).hostname === '127.0.0.1')).toBe(true)
     await sending.close()
-    return told
+    return reported
   }
 
   test('the certificate must be of the name, though the connection goes to an address', async () => {
     using site = await openSecureSite('one.example')
-    const told = await deliverAll([
+    const reported = await deliverAll([
       `https://one.example:${site.port}/`,
       `https://ONE.example.:${site.port}/`,
       `https://two.example:${site.port}/`,
       `https://127.0.0.1:${site.port}/`,
     ])
-    expect(told.map(({ state }) => state)).toEqual(['delivered', 'delivered', 'pending', 'pending'])
-    for (const { answer } of told.slice(2)) {
+    expect(reported.map(({ state }) => state)).toEqual(['delivered', 'delivered', 'pending', 'pending'])
+    for (const { answer } of reported.slice(2)) {
       expect(answer).toBe('The certificate of the receiver is of another name.')
     }
     expect(site.received.map(({ serverName, host }) => `${serverName} ${host}`)).toEqual([
@@ -404,8 +407,8 @@ describe('over TLS', () => {
   test('two names on one address never share a connection', async () => {
     using site = await openSecureSite('one.example', ['two.example'])
     const urls = ['one', 'two', 'one', 'two'].map((name) => `https://${name}.example:${site.port}/`)
-    const told = await deliverAll(urls)
-    expect(told.map(({ state }) => state)).toEqual(Array(4).fill('delivered'))
+    const reported = await deliverAll(urls)
+    expect(reported.map(({ state }) => state)).toEqual(Array(4).fill('delivered'))
     const namesOf = new Map<number, Set<string>>()
     for (const { connection, serverName, host } of site.received) {
       expect(host).toBe(`${serverName}:${site.port}`)
@@ -418,15 +421,21 @@ describe('over TLS', () => {
 
   test('a pooled connection of one name serves no other name whose certificate is missing', async () => {
     using site = await openSecureSite('one.example')
-    const told = await deliverAll([`https://one.example:${site.port}/`, `https://two.example:${site.port}/`])
-    expect(told.map(({ state }) => state)).toEqual(['delivered', 'pending'])
+    const reported = await deliverAll([
+      `https://one.example:${site.port}/`,
+      `https://two.example:${site.port}/`,
+    ])
+    expect(reported.map(({ state }) => state)).toEqual(['delivered', 'pending'])
     expect(site.received).toHaveLength(1)
   })
 
   test('an address without a name needs a certificate of the address', async () => {
     using site = await openSecureSite('address')
-    const told = await deliverAll([`https://127.0.0.1:${site.port}/`, `https://one.example:${site.port}/`])
-    expect(told.map(({ state }) => state)).toEqual(['delivered', 'pending'])
+    const reported = await deliverAll([
+      `https://127.0.0.1:${site.port}/`,
+      `https://one.example:${site.port}/`,
+    ])
+    expect(reported.map(({ state }) => state)).toEqual(['delivered', 'pending'])
     expect(site.received).toEqual([
       { connection: expect.any(Number), serverName: false, host: `127.0.0.1:${site.port}` },
     ])
@@ -435,13 +444,13 @@ describe('over TLS', () => {
   test('a receiver with an unknown certificate or without TLS gets nothing', async () => {
     using site = await openSecureSite('one.example')
     using plain = openSite()
-    const told = [
+    const reported = [
       ...(await deliverAll([`https://one.example:${site.port}/`], '')),
       ...(await deliverAll([`https://one.example:${plain.port}/`])),
     ]
-    expect(told.map(({ state }) => state)).toEqual(['pending', 'pending'])
-    expect(told[0]?.answer).toContain('unable to verify the first certificate')
-    expect(told[1]?.answer).toContain('TLS handshake failed')
+    expect(reported.map(({ state }) => state)).toEqual(['pending', 'pending'])
+    expect(reported[0]?.answer).toContain('unable to verify the first certificate')
+    expect(reported[1]?.answer).toContain('TLS handshake failed')
     expect(site.received).toEqual([])
     expect(plain.received).toEqual([])
   })

@@ -70,8 +70,11 @@ for (const kind of databaseKinds) {
       expect(delivered.body).toContain(`"data":${document},`)
       const { webhook_secret: secret } = await keyRow(gateway)
       // The clock of this gateway is a minute ahead, which receivers tolerate.
-      const told = new Verifier(secret).verify(delivered.body, delivered.headers) as Record<string, unknown>
-      const { type, timestamp, data, ...copies } = told
+      const reported = new Verifier(secret).verify(delivered.body, delivered.headers) as Record<
+        string,
+        unknown
+      >
+      const { type, timestamp, data, ...copies } = reported
       expect(type).toBe(`video.generation.${state}`)
       expect(timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       expect(copies).toEqual(JSON.parse(document))

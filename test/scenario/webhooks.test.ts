@@ -325,7 +325,7 @@ describe('an answer', () => {
     ...[301, 303, 304, 400, 401, 404, 500, 502, 504].map(
       (code): Row => ({ title: `${code}`, ...status(code), state: 'pending', wait: 5 }),
     ),
-    { title: '410, which is for ever', ...status(410), state: 'failed' },
+    { title: '410, which is permanent', ...status(410), state: 'failed' },
     { title: '429 that asks for two minutes', ...retryAfter('120'), state: 'pending', wait: 120 },
     { title: '503 that asks for a minute', ...retryAfter('60', 503), state: 'pending', wait: 60 },
     { title: '429 that asks for a second', ...retryAfter('1'), state: 'pending', wait: 5 },

@@ -225,7 +225,7 @@ test('an account: its ledger has the balance after each movement, and leads to r
     expect(await page.getByLabel('Account').inputValue()).toBe('ledgered')
   }))
 
-test('an account: frozen, open again, named, and closed for ever', () =>
+test('an account: frozen, open again, named, and closed permanently', () =>
   visiting('owner', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/keys', { name: 'closing' })
     await admin('POST', '/accounts/closing/credits', { amount_usd: '1' })

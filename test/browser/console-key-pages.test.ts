@@ -64,7 +64,7 @@ const visit = (width = 1280) =>
 const textOf = async ({ page }: Visit, place = 'main') =>
   (await page.locator(place).allInnerTexts()).join(' ')
 
-/** Sends what stands in the playground, and answers its price, its cost and the place of its answer. */
+/** Sends what is typed in the playground, and returns its price, its cost and the place of its answer. */
 async function play(visited: Visit, kind: string, field: string, text: string): Promise<string> {
   const { page } = visited
   await visited.open(`playground?kind=${kind}`)
@@ -224,7 +224,7 @@ test('a holder sees the pictures, plays the videos and hears the sounds that are
     input: { prompt: 'A cat [sandbox task_ms=0]' },
   })
   await page.locator('.results video[controls]').waitFor()
-  // Of speech a tool keeps what is too long to stand in its answer.
+  // A tool that speaks keeps sound that is too long for its answer.
   const speech = { model: 'test-speech', input: 'Hello! '.repeat(80), response_format: 'wav' }
   const spoken = await postMessage(gateway.url, secret, toolMessage('speak', speech))
   expect(await spoken.text()).toContain('resource_link')
@@ -262,7 +262,7 @@ test('a holder sees the pictures, plays the videos and hears the sounds that are
   await stranger.page.context().close()
 })
 
-test('a holder replaces the key and goes on, and other browsers are signed out', async () => {
+test('a holder replaces the key and stays signed in, while other browsers are signed out', async () => {
   const { secret, id } = await gateway.makeKey('roller', '1')
   const looks = { token: secret }
   const visited = await visitConsole(browser, gateway, looks)

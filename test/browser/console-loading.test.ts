@@ -103,7 +103,7 @@ test('a form that is sent is busy until it is answered', async () => {
   await page.context().close()
 })
 
-test('what loads is told, an error says what to do and is tried again, and a list without rows names the next step', async () => {
+test('loading is shown, an error says what to do and can be retried, and a list without rows names the next step', async () => {
   const visit = await visitConsole(browser, gateway)
   const { page, faults, open, axe } = visit
   const rows = page.locator('main tbody tr')

@@ -110,7 +110,7 @@ test('a model that its vendor ends shows the day and its successor, with a sign 
   expect(visit.faults).toEqual([])
 })
 
-test('each price stands beside its cost and what is left of it, where a cost is known', async () => {
+test('each price is next to its cost and margin, where a cost is known', async () => {
   const { page, open, axe } = visit
   await open('models/sold')
   const columns = page.getByRole('table', { name: 'Price' }).locator('thead th')

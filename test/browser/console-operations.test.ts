@@ -106,7 +106,7 @@ test('a running task is canceled: what is held comes back once its vendor has st
   await inOrder()
 })
 
-test('how far a task is stands in its row and in full, until it ends', async () => {
+test('the progress of a task is shown in its row and in full, until it ends', async () => {
   const { page, open } = visit
   const body = { model: 'test-told-video', prompt: 'a fox', resolution: '720p' }
   const { request_id: id } = (await (await gateway.post('/v1/videos/generations', body)).json()) as {

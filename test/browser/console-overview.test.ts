@@ -266,7 +266,7 @@ test('charts by hour have their figures as a table, and exact amounts under the 
   expect(visit.faults).toEqual([])
 })
 
-test('a range is chosen by its name or dragged in a chart, stands in the address, and goes along to other pages', async () => {
+test('a range is chosen by its name or dragged in a chart, is kept in the address, and applies to other pages', async () => {
   const { page, open, settled } = visit
   await open('overview')
   await page.getByLabel('Time range').selectOption('7d')

@@ -173,7 +173,7 @@ test('a viewer is offered nothing that changes anything', () =>
     }
   }))
 
-test('requests: filters stand in the address, a row opens in full, a refund happens once', () =>
+test('requests: filters are in the address, a row opens in full, a refund happens once', () =>
   visiting('operator', async ({ page, open, settled }) => {
     await open('requests')
     await page.getByLabel('Search requests').fill('key:ci')
@@ -254,14 +254,14 @@ test('new rows wait while the reader is further down a list, and are shown on a 
     await settled()
     await waitFor(async () => (await first()) !== newest)
     expect({ place: await scrolled(), offers: await offer.count() }).toEqual({ place: 0, offers: 0 })
-    // At its beginning the list goes on by itself.
+    // At its beginning the list keeps loading by itself.
     const before = await first()
     await (await gateway.chat()).text()
     await waitFor(async () => (await first()) !== before)
     expect(await offer.count()).toBe(0)
   }))
 
-test('a list that finds nothing at first says that it goes on', () =>
+test('a list that finds nothing at first says that it continues', () =>
   visiting('viewer', async ({ page, open }) => {
     // As with hundreds of thousands of rows that do not fit.
     await page.route(/admin\/v1\/requests\?(?!.*after=)/, (route) =>

@@ -85,7 +85,7 @@ async function begin(query: string): Promise<void> {
   await visit.open(`playground?${query}`)
 }
 
-/** Presses a button once the most that its request can cost stands beside it, and waits for the cost of the last answer. */
+/** Presses a button once it shows the most that its request can cost, and waits for the cost of the last answer. */
 async function pay(button = 'Send', replaces = 0): Promise<{ mostUsd: number; costUsd: number }> {
   const { page } = visit
   const form = page.locator('form', { has: page.getByRole('button', { name: button, exact: true }) })
@@ -145,7 +145,7 @@ for (const [api, label, path] of [
     const tools = page.getByRole('textbox', { name: 'Tools as JSON' })
     await tools.fill('{')
     await page.getByText('The tools are not valid JSON').waitFor()
-    // A single tool need not stand in a list.
+    // A single tool need not be in a list.
     await tools.fill(JSON.stringify(tool))
     const before = (await gateway.charges()).length
     const first = await pay()
@@ -197,7 +197,7 @@ test('an answer is shown as it comes, and one that is stopped is paid as far as 
   expect(visit.faults).toEqual([])
 })
 
-test('a request goes on while another page is looked at, and what is being written stays', async () => {
+test('a request continues while another page is open, and a draft is kept', async () => {
   const { page, open } = visit
   await begin('kind=chat&model=test-chat')
   await message().fill('[sandbox tokens=40 token_delay_ms=50] Go on')
@@ -213,7 +213,7 @@ test('a request goes on while another page is looked at, and what is being writt
   expect(visit.faults).toEqual([])
 })
 
-test('a conversation goes on with what was said, a turn is edited, and an answer is asked for again', async () => {
+test('a conversation continues, a turn is edited, and an answer is regenerated', async () => {
   const { page } = visit
   await begin('kind=chat&model=test-chat')
   await page.getByLabel('System prompt').fill('Be brief')

@@ -120,7 +120,7 @@ async function asked(path: string) {
 
 const visiting = (...given: Journey) => journeyAs([browser, gateway], ...given)
 
-test('simulated vendors are told of before somebody signs in, and behind it', async () => {
+test('the page says that vendors are simulated, before and after signing in', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await page.goto(`${gateway.url}/console`)

@@ -176,7 +176,7 @@ describe('a variable in a data format', () => {
     })
   })
 
-  test('that is not set is a fault, all of them at once, but for a key', async () => {
+  test('that is not set is a fault, except for a key; all are reported at once', async () => {
     const config = {
       database: '${DATABASE}',
       upstreams: {

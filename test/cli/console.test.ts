@@ -46,7 +46,7 @@ async function follow(link: string) {
   return { status: response.status, who: (await response.json()) as Record<string, unknown>, session }
 }
 
-test('a link signs in as whom it names, at the address on this machine, and stands in no log', async () => {
+test('a link signs in as the admin that it names, at the address on this machine, and is never logged', async () => {
   const [key] = await serving.rows(`select name from keys`)
   const rows: [string, object][] = [
     ['console', { kind: 'admin', name: 'console link', role: 'owner' }],

@@ -100,13 +100,13 @@ test('databases, what lies beside them, uploads, kept results and the lock are t
   await gateway.close()
 })
 
-test('a request log under its name of before 1.0 is read by commands, and renamed by a server with all its rows', async () => {
+test('a request log under its name before 1.0 is read by commands, and a server renames it with all its rows', async () => {
   const earlier = join(temporaryFolder(), 'data')
   mkdirSync(earlier)
   const first = await startTestGateway({ dataDir: join(temporaryFolder(), 'data') })
   await first.chat({ messages: say('hello') })
   const [row] = await first.requestLog()
-  // As a killed process leaves them: the row stands in the log beside the file.
+  // As a killed process leaves them: the row is in the log next to the file.
   for (const end of ['', '-wal', '-shm']) {
     copyFileSync(join(first.dataDir, `gateway.sqlite${end}`), join(earlier, `gateway.sqlite${end}`))
     copyFileSync(join(first.dataDir, `requests.sqlite${end}`), join(earlier, `journal.sqlite${end}`))

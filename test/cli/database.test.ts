@@ -235,7 +235,7 @@ test.concurrent('a command that only reads leaves the files as a killed process 
   expect(existsSync(join(none, 'gateway.sqlite'))).toBe(false)
 })
 
-test.concurrent('a move that was broken off is not served, and goes on or begins anew; what was moved is not made again', async () => {
+test.concurrent('an interrupted move is not served, and continues or starts again; rows that were moved are not copied twice', async () => {
   const { folder, run, call } = commandLine()
   const url = await postgresUrl()
   const there = { env: { GATEWAY_DATABASE_URL: url } }

@@ -188,7 +188,9 @@ describe('a folder that means harm', () => {
 
   test('while the environment itself is obeyed', async () => {
     const installation = await install()
-    const { code, stderr } = await installation.serveInVain({ environment: { GATEWAY_HOST: '192.0.2.1' } })
+    const { code, stderr } = await installation.serveUntilRefused({
+      environment: { GATEWAY_HOST: '192.0.2.1' },
+    })
     expect(code).toBe(1)
     expect(stderr).toContain('192.0.2.1')
   })

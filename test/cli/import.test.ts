@@ -546,7 +546,7 @@ test.if(hasMysql)('a dump of MySQL is read as its database is', async () => {
   expectFound(await json('import', 'one-api', join(folder, '0.sql')))
 })
 
-test.if(hasPostgres)('the password of an address may stand in the environment', async () => {
+test.if(hasPostgres)('the password of an address may be in the environment', async () => {
   const folder = temporaryFolder()
   const { call, environment } = createCommandLine(folder)
   for (const kind of theirKinds.filter((each) => each !== 'sqlite')) {

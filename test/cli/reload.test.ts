@@ -51,7 +51,7 @@ test('prices, models and faults of a changed file', async () => {
   await waitFor(() => events('config_reloaded') === 2)
   expect(await installation.json('config', 'diff')).toEqual({ ok: true, changes: [] })
 
-  // A broken file: the old configuration goes on, and the command says why.
+  // A broken file: the old configuration stays in force, and the command says why.
   rewrite(importing.replace('"family":"openai-chat"', '"family":"no-such-family"'))
   const refused = await installation.command(['config', 'reload'])
   expect(refused).toMatchObject({ code: 1 })

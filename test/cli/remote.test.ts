@@ -14,17 +14,17 @@ import { rejection } from '../support/rejection'
 
 setDefaultTimeout(300_000)
 
-const told: string[] = []
-/** A chat that is told of events. */
+const reported: string[] = []
+/** A chat that receives events. */
 const chat = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   async fetch(request) {
-    told.push(await request.text())
+    reported.push(await request.text())
     return new Response('thanks')
   },
 })
-/** Two are told of events, of whom one is away: without any, a command on the database says so. And there is a plan. */
+/** Two recipients of events, one of them unreachable: without any, a command on the database says so. And there is a plan. */
 const config = {
   events: { to: { nobody: { slack: 'http://127.0.0.1:1/' }, ops: { slack: `${chat.url}` } } },
   webhooks: { allow: ['127.0.0.1/32'] },
@@ -215,7 +215,7 @@ for (const database of databaseKinds) {
     await Promise.all([onDatabase.end(), overApi.end()])
     const entries = await installation.json('audit', '--limit', '1000')
     const count = (who: RegExp) => entries.filter(({ actor }: { actor: string }) => who.test(actor)).length
-    expect(told.splice(0).filter((text) => text.includes('Nothing has happened')).length).toBe(4)
+    expect(reported.splice(0).filter((text) => text.includes('Nothing has happened')).length).toBe(4)
     // What a command changes is in the trail either way; the first admin was made on the database.
     expect(count(/^ada$/)).toBeGreaterThan(20)
     expect(count(/^cli:.+@.+$/)).toBe(count(/^ada$/) + 1)

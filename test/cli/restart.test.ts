@@ -104,7 +104,7 @@ onLinux('gateway restart', () => {
     expect(await installation.problems()).toEqual([])
   })
 
-  test.concurrent('says why the gateway goes on where no successor can serve', async () => {
+  test.concurrent('says why the gateway keeps serving if no successor can', async () => {
     const installation = await install()
     const none = await installation.command(['restart'])
     expect(none).toMatchObject({ code: 1, stderr: expect.stringContaining('No gateway serves') })
@@ -239,7 +239,7 @@ onLinux('serve --take-over', () => {
     const scraped = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     expect(scraped).toContain('gateway_')
     const other = await install({ config: { metrics: { port } } })
-    const refused = await other.serveInVain({ port: await freePort() })
+    const refused = await other.serveUntilRefused({ port: await freePort() })
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') })
     await stopWell(installation, second)
   })
@@ -250,7 +250,7 @@ onLinux('serve --take-over', () => {
     const owner = await other.serve({ port: taken })
     const installation = await install()
     const server = await installation.serve({ port })
-    const refused = await installation.serveInVain({ port: taken, flags: ['--take-over'] })
+    const refused = await installation.serveUntilRefused({ port: taken, flags: ['--take-over'] })
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('in use') })
     expect((await fetch(`${server.url}/health`)).status).toBe(200)
     await stopWell(other, owner)
@@ -502,7 +502,7 @@ describe('a version that knows another shape of the database', () => {
     test.concurrent(`does not take over where it is the ${name} one, and says what to do`, async () => {
       const installation = await install()
       const other = pretend(installation.dataDir, schemaVersion)
-      const refused = await installation.serveInVain({ flags: ['--take-over'] })
+      const refused = await installation.serveUntilRefused({ flags: ['--take-over'] })
       expect(refused.code).toBe(1)
       for (const word of words) expect(refused.stderr).toContain(word)
       await other.stop(true)
@@ -524,7 +524,7 @@ describe('a version that knows another shape of the database', () => {
       const { code, stderr } = await installation.command(words)
       expect({ words, code, stderr }).toEqual({ words, code: 1, stderr: expect.stringContaining('newer') })
     }
-    const served = await installation.serveInVain()
+    const served = await installation.serveUntilRefused()
     expect(served).toMatchObject({ code: 1, stderr: expect.stringContaining('use a newer version') })
     expect(shape()).toEqual(before)
   })

@@ -222,13 +222,13 @@ describe('the demonstration', () => {
       const folder = temporaryFolder()
       writeFileSync(join(folder, 'gateway.config.json'), JSON.stringify(written))
       const first = await serveOnce(folder)
-      if (tries === undefined) expect(first.told.try).toBeNull()
-      else expect(first.told.try).toMatch(tries)
+      if (tries === undefined) expect(first.reported.try).toBeNull()
+      else expect(first.reported.try).toMatch(tries)
       expect(first.answer).toContain(answer)
-      expect(first.told.key).toStartWith('sk-')
-      // Whoever has set up a client with it goes on after a restart.
+      expect(first.reported.key).toStartWith('sk-')
+      // A client that was set up with it keeps working after a restart.
       const second = await serveOnce(folder)
-      expect(second.told.key).toBe(first.told.key)
+      expect(second.reported.key).toBe(first.reported.key)
       expect(second.answer).toContain(answer)
     })
   }
@@ -242,8 +242,10 @@ describe('the demonstration', () => {
       stderr: 'pipe',
     })
     const { value } = await child.stdout.getReader().read()
-    const told = JSON.parse(Buffer.from(value ?? []).toString() || (await new Response(child.stderr).text()))
-    const shell = Bun.spawn(['sh', '-c', told.try ?? 'true'], {
+    const reported = JSON.parse(
+      Buffer.from(value ?? []).toString() || (await new Response(child.stderr).text()),
+    )
+    const shell = Bun.spawn(['sh', '-c', reported.try ?? 'true'], {
       cwd: folder,
       env,
       stdout: 'pipe',
@@ -252,6 +254,6 @@ describe('the demonstration', () => {
     const answer = await new Response(shell.stdout).text()
     child.kill('SIGTERM')
     expect(await child.exited).toBe(0)
-    return { told, answer }
+    return { reported, answer }
   }
 })

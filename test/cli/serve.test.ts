@@ -72,9 +72,9 @@ async function json(words: string[]): Promise<Json> {
   return JSON.parse(stdout)
 }
 
-async function serve(words: string[] = []): Promise<{ server: Process; told: Json }> {
+async function serve(words: string[] = []): Promise<{ server: Process; reported: Json }> {
   const server = start(['serve', '--sandbox', '--port', '0', '--json', ...words])
-  return { server, told: JSON.parse(await server.until(/\}\n/)) }
+  return { server, reported: JSON.parse(await server.until(/\}\n/)) }
 }
 
 function chat(url: string, key: string, body: Record<string, unknown> = {}): Promise<Response> {
@@ -231,33 +231,35 @@ test('with some vendor keys it counts what can be used, and names the variables 
 })
 
 test('commands take effect while it runs', async () => {
-  const { server, told } = await serve()
-  expect(told).toMatchObject({
+  const { server, reported } = await serve()
+  expect(reported).toMatchObject({
     sandbox: true,
     config: null,
     hidden: [],
   })
   // Models of vendors' lists may be newer than the simulators; those that are kept by hand are all simulated, except for one
   // that its vendor has shut down.
-  expect(told.not_simulated.filter((id: string) => id in catalogue.models)).toEqual(['text-embedding-004'])
-  const answer = await chat(told.url, told.key)
+  expect(reported.not_simulated.filter((id: string) => id in catalogue.models)).toEqual([
+    'text-embedding-004',
+  ])
+  const answer = await chat(reported.url, reported.key)
   expect(answer.status).toBe(200)
   expect(answer.headers.get('x-gateway-sandbox')).toBe('true')
 
   const { key } = await json(['keys', 'create', 'alice', '--sandbox'])
-  expect(await statusOf(chat(told.url, key))).toBe(402)
+  expect(await statusOf(chat(reported.url, key))).toBe(402)
   await json(['balance', 'add', 'alice', '5', '--sandbox'])
-  expect(await statusOf(chat(told.url, key))).toBe(200)
+  expect(await statusOf(chat(reported.url, key))).toBe(200)
   const refused = async (secret: string, status: number) => {
     await Bun.sleep(1_000)
-    expect(await statusOf(chat(told.url, secret))).toBe(status)
+    expect(await statusOf(chat(reported.url, secret))).toBe(status)
   }
   await json(['keys', 'update', 'alice', '--models', 'vgx-4', '--sandbox'])
   await refused(key, 400)
   await json(['keys', 'update', 'alice', '--models', 'none', '--sandbox'])
   const rolled = await json(['keys', 'roll', 'alice', '--sandbox'])
   await refused(key, 401)
-  expect(await statusOf(chat(told.url, rolled.key))).toBe(200)
+  expect(await statusOf(chat(reported.url, rolled.key))).toBe(200)
   await json(['keys', 'revoke', 'alice', '--sandbox'])
   await refused(rolled.key, 401)
 
@@ -292,14 +294,14 @@ test('a sandbox that is stopped as soon as commands reach it ends in order', asy
 
 test('every start fills the demonstration account, and passes over a revoked demonstration key', async () => {
   const words = ['--data-dir', 'demo']
-  const { server, told } = await serve(words)
+  const { server, reported } = await serve(words)
   await json(['balance', 'adjust', 'demo', '-4', '--note', 'spent', '--sandbox', ...words])
   await json(['keys', 'revoke', 'demo', '--sandbox', ...words])
   server.stop()
   await server.ended
   const again = await serve(words)
-  expect(await statusOf(chat(again.told.url, told.key))).toBe(401)
-  expect(await statusOf(chat(again.told.url, again.told.key))).toBe(200)
+  expect(await statusOf(chat(again.reported.url, reported.key))).toBe(401)
+  expect(await statusOf(chat(again.reported.url, again.reported.key))).toBe(200)
   again.server.stop()
   await again.server.ended
   const keys = await json(['keys', 'list', '--sandbox', ...words])
@@ -323,8 +325,8 @@ const stoppings: readonly [first: NodeJS.Signals, second: NodeJS.Signals][] = [
 ]
 for (const [first, second] of stoppings) {
   test.concurrent(`${first} and ${second} within a second count as one, as from a terminal and a script runner`, async () => {
-    const { server, told } = await serve(['--data-dir', `${first}-${second}`])
-    const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+    const { server, reported } = await serve(['--data-dir', `${first}-${second}`])
+    const whole = (await streamFrom(reported, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
     // At once: a busy machine can make a second of any pause.
     server.stop(first)
     server.stop(second)
@@ -334,8 +336,10 @@ for (const [first, second] of stoppings) {
 }
 
 test.concurrent('a signal that comes more than a second after the first cuts what runs, with the reason', async () => {
-  const { server, told } = await serve(['--data-dir', 'later'])
-  const cut = (await streamFrom(told, '[sandbox tokens=3000 token_delay_ms=20] Hello')).text().catch(String)
+  const { server, reported } = await serve(['--data-dir', 'later'])
+  const cut = (await streamFrom(reported, '[sandbox tokens=3000 token_delay_ms=20] Hello'))
+    .text()
+    .catch(String)
   server.stop('SIGINT')
   await server.logged('Stopping', 1)
   await Bun.sleep(1_500)
@@ -349,16 +353,16 @@ test.concurrent('a signal that comes more than a second after the first cuts wha
   expect(text).not.toContain('[DONE]')
 })
 
-test.concurrent('SIGHUP reloads the configuration: a stream goes on, is paid, and the gateway serves', async () => {
-  const { server, told } = await serve(['--data-dir', 'hang-up'])
-  const whole = (await streamFrom(told, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
+test.concurrent('SIGHUP reloads the configuration: a stream continues, is charged, and the gateway serves', async () => {
+  const { server, reported } = await serve(['--data-dir', 'hang-up'])
+  const whole = (await streamFrom(reported, '[sandbox tokens=60 token_delay_ms=20] Hello')).text()
   const reloaded = '"event":"config_reloaded","cause":"SIGHUP"'
   server.stop('SIGHUP')
   await server.logged(reloaded, 1)
   server.stop('SIGHUP')
   await server.logged(reloaded, 2)
   expect(await whole).toEndWith('data: [DONE]\n\n')
-  expect(await statusOf(chat(told.url, told.key))).toBe(200)
+  expect(await statusOf(chat(reported.url, reported.key))).toBe(200)
   server.stop()
   const { code, stderr } = await server.ended
   expect(code).toBe(0)
@@ -372,13 +376,13 @@ test.concurrent('SIGHUP reloads the configuration: a stream goes on, is paid, an
   })
 })
 
-function streamFrom(told: Json, prompt: string): Promise<Response> {
-  return chat(told.url, told.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
+function streamFrom(reported: Json, prompt: string): Promise<Response> {
+  return chat(reported.url, reported.key, { stream: true, messages: [{ role: 'user', content: prompt }] })
 }
 
 test.concurrent('SIGTERM lets a running stream end, and takes no new request', async () => {
-  const { server, told } = await serve(['--data-dir', 'drain'])
-  const response = await chat(told.url, told.key, {
+  const { server, reported } = await serve(['--data-dir', 'drain'])
+  const response = await chat(reported.url, reported.key, {
     stream: true,
     messages: [{ role: 'user', content: '[sandbox tokens=60 token_delay_ms=20] Hello' }],
   })

@@ -52,9 +52,12 @@ describe.skipIf(process.platform !== 'linux')('a socket that was opened for the 
 
   test('is refused if there are several, or if it is none', async () => {
     const installation = await install()
-    const two = await installation.serveInVain({ ...started, before: 'export LISTEN_FDS=2 LISTEN_PID=$$' })
+    const two = await installation.serveUntilRefused({
+      ...started,
+      before: 'export LISTEN_FDS=2 LISTEN_PID=$$',
+    })
     expect(two).toMatchObject({ code: 1, stderr: expect.stringContaining('has passed 2 sockets') })
-    const none = await installation.serveInVain({
+    const none = await installation.serveUntilRefused({
       isPlaceConfigured: true,
       before: 'export LISTEN_FDS=1 LISTEN_PID=$$; exec 3</dev/null',
     })

@@ -230,7 +230,7 @@ describe('a task that runs', () => {
     expect(free.stdout).toMatch(/^ {2}video +http:\/\/127\.0\.0\.1:\d+\/xai\/files\/\S+\.mp4$/m)
   })
 
-  test.concurrent('cancel has the vendor’s own words, and it goes on to its end', async () => {
+  test.concurrent('cancel shows the vendor’s own message, and the task runs to its end', async () => {
     const id = await submit('a fox [sandbox task_ms=15000]')
     const document = async () =>
       (await serving.rows(`select document from tasks where id = '${id}'`))[0]?.document

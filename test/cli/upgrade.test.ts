@@ -67,7 +67,7 @@ async function chat({ url, key }: Pick<Serving, 'url' | 'key'>, model = 'pgt-6-l
 }
 
 describe('a newer version on the file of an older one', () => {
-  test('reads beside the older server, which goes on, and changes nothing', async () => {
+  test('reads next to the older server, which keeps serving, and changes nothing', async () => {
     const server = await startServing()
     expect(await chat(server)).toBe(200)
     const shape = () => server.rows('select sql from sqlite_schema order by name')
@@ -100,7 +100,7 @@ describe('a newer version on the file of an older one', () => {
     await server.stop()
   })
 
-  test('upgrades it once nobody serves it, after a copy from which the older one goes on', async () => {
+  test('upgrades it once no server runs, after a copy with which the older one can serve again', async () => {
     const server = await startServing()
     expect(await chat(server)).toBe(200)
     const [{ total } = {}] = await server.rows('select sum(balance) as total from accounts')

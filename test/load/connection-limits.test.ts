@@ -1,5 +1,5 @@
 // More connections than there is room for: the executable with 512 descriptors, on real sockets. Honest callers are served
-// all the while or refused at once, what runs goes on, and the process rests.
+// all the while or refused at once, what runs continues, and the process rests.
 
 import { afterAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Config } from '../../src/config/schema'

@@ -1,5 +1,5 @@
 // Two thousand streams at a time through one gateway, with its sandbox in the same process: each caller gets every frame
-// of its own answer, in order, and pays exactly for it. Videos are followed and told of meanwhile, as if it did nothing else.
+// of its own answer, in order, and pays exactly for it. Meanwhile, videos are followed and reported as if it did nothing else.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Socket } from 'bun'

@@ -93,7 +93,7 @@ const recipes: Record<AudioFileFormat, Recipe> = {
 
 export const audioFileFormats = Object.keys(recipes) as AudioFileFormat[]
 
-/** A file that lasts for this long, but for less than a packet. `container` in place of the usual one. */
+/** A file that lasts this long, within a packet. `container` in place of the usual one. */
 export async function audioFile(
   format: AudioFileFormat,
   seconds: number,

@@ -118,7 +118,7 @@ async function request(gateway: TestGateway, scenario: Scenario): Promise<Played
   }
 }
 
-/** Tasks by the vendors' ids, which stand in the path of each call about them. */
+/** Tasks by the vendors' ids, which are in the path of each call about them. */
 function followedTasks({ server }: TestGateway): Promise<Row[]> {
   const sql = 'select upstream_id as id, charge from tasks where upstream_id is not null'
   return server.world.db.query({ sql })

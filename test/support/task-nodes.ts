@@ -20,7 +20,7 @@ interface TaskNode {
 export interface TaskNodes {
   nodes: [TaskNode, ...TaskNode[]]
   clock: { now: number }
-  /** The fields of an event, as often as it stands in the logs of all nodes. */
+  /** The fields of an event, as often as it is in the logs of all nodes. */
   find(event: string): TaskNode['log'][number]['fields'][]
   count(event: string): number
   /** At the end of `await using`. */

@@ -7,7 +7,7 @@ import { withWholeUsage } from '../../src/billing/reports/usage-form'
 import type { TestGateway } from './gateway'
 import type { Json } from './scenario'
 
-/** Model, body but for the model, and the dollars that are held. */
+/** Model, body without the model, and the dollars that are held. */
 type VideoRequest = readonly [model: string, body: Record<string, Json>, usd: string]
 
 const IMAGE = 'https://example.com/first.png'

@@ -19,7 +19,7 @@ export interface Refusal {
   headers?: Record<string, string>
   /** The members that decide, besides the model and a prompt. */
   request: JsonObject
-  /** The prompt, where a simulator must be told of a condition of the account. */
+  /** The prompt, where a simulator must be given a condition of the account. */
   prompt?: string
   status: number
   /** The vendor's words, where the source has all of them. */

@@ -9,7 +9,7 @@ interface ReadCompletion {
   said: string
   thinking: string
   calls: { id: string; name: string; arguments: string }[]
-  /** Undefined where an error stands in the place of the end. */
+  /** Undefined if an error replaces the end. */
   finish: string | undefined
   /** Undefined where nobody asked for figures. */
   usage: Json

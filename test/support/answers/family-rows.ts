@@ -7,7 +7,7 @@ import type { Dialect } from '../../../src/lib/errors'
 import { mediaFamilyRows } from './media-family-rows'
 
 export interface FamilyRow {
-  /** The catalogue entry but for its family and upstream; its upstream is of this kind. */
+  /** The catalogue entry without its family and upstream; its upstream is of this kind. */
   kind: string
   model: Omit<ModelConfig, 'family' | 'upstream'>
   /** How its errors read; by default as OpenAI's. */
@@ -784,7 +784,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'dashscope-speech': {
     kind: 'dashscope',
     model: { upstreamModel: 'qwen3-tts-flash', price: { per_1m_characters: '10', per_request: '0.001' } },
-    // Only what the vendor knows goes on, under its own names; the answer is the sound itself.
+    // Only what the vendor knows is sent, under its own names; the answer is the audio itself.
     translated: [
       'input',
       'voice',

@@ -10,7 +10,7 @@ export interface Fixture {
   family: string
   name: string
   about: string
-  /** The caller's request but for its model. */
+  /** The caller's request without its model. */
   request: Record<string, Json>
   /** Files of a form: each is `png 64x48`, `jpeg` or `webp`, or audio such as `wav 9s`. */
   files?: Record<string, string[]>
@@ -23,7 +23,7 @@ export interface Fixture {
   poll?: Json
   /** The vendor's answer to the call for the result, where that is another than the one for the state. */
   result?: Json
-  /** For a family that translates: what the vendor is sent but for its model, and what the caller gets. */
+  /** For a family that translates: what the vendor is sent without its model, and what the caller gets. */
   sent?: Json
   answer?: Json
   /** Quantities that are charged; absent if only an estimate is possible. */

@@ -10,7 +10,7 @@ export function leavesOf(value: Json, path = ''): [path: string, leaf: unknown][
   )
 }
 
-/** The path of every value that stands in another one. */
+/** The path of every value inside another one. */
 export function branchesOf(value: Json, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => {

@@ -48,9 +48,9 @@ interface Block {
 }
 
 export function messageStream(random: Random): GeneratedMessage {
-  const told = { thinking: '', said: '', calls: [] as GeneratedMessage['calls'] }
-  const blocks = Array.from({ length: random.below(7) }, (_, index) => block(random, index, told))
-  const byCalls = told.calls.length > 0 ? 'tool_calls' : 'stop'
+  const reported = { thinking: '', said: '', calls: [] as GeneratedMessage['calls'] }
+  const blocks = Array.from({ length: random.below(7) }, (_, index) => block(random, index, reported))
+  const byCalls = reported.calls.length > 0 ? 'tool_calls' : 'stop'
   const [reason, finish = byCalls] = random.pick(endings)
   const usage = {
     input: random.below(500),
@@ -68,20 +68,20 @@ export function messageStream(random: Random): GeneratedMessage {
     ]),
     ...endOf(random, reason, usage),
   ]
-  return { ...told, finish, usage, text: textOf(random, events) }
+  return { ...reported, finish, usage, text: textOf(random, events) }
 }
 
 function block(
   random: Random,
   index: number,
-  told: Omit<GeneratedMessage, 'text' | 'finish' | 'usage'>,
+  reported: Omit<GeneratedMessage, 'text' | 'finish' | 'usage'>,
 ): Block {
   const kind = random.pick(['text', 'text', 'thinking', 'tool_use', 'tool_use', 'other'])
-  if (kind === 'tool_use') return call(random, index, told.calls)
+  if (kind === 'tool_use') return call(random, index, reported.calls)
   if (kind === 'other') return otherBlock(random)
   const first = random.chance(0.2) ? random.pick(words) : ''
   const pieces = Array.from({ length: random.below(6) }, () => (random.chance(0.1) ? '' : random.pick(words)))
-  told[kind === 'text' ? 'said' : 'thinking'] += first + pieces.join('')
+  reported[kind === 'text' ? 'said' : 'thinking'] += first + pieces.join('')
   const deltas: Json[] = pieces.map((piece) => ({ type: `${kind}_delta`, [kind]: piece }))
   if (kind === 'thinking') deltas.push({ type: 'signature_delta', signature: 'EuYB' })
   else if (random.chance(0.2)) deltas.push({ type: 'citations_delta', citation: { cited_text: 'no' } })

@@ -76,7 +76,7 @@ export const codex = (sealed: string): Json => ({
   client_metadata: { 'x-codex-installation-id': 'a' },
 })
 
-/** A coding command line with a model of the newest names: its tools stand in the input, and one takes raw text. */
+/** A coding command line with a model of the newest names: its tools are in the input, and one takes raw text. */
 export const newestCodex = (sealed: string): Json => ({
   model: 'm',
   input: [

@@ -32,7 +32,7 @@ interface TaskSheet {
   /** Charges that ended without a payment. */
   released: number
   /** Tasks whose end was reported, once for each report. */
-  told: string[]
+  reported: string[]
   /** Upstream ids that are taken. */
   taken: Set<string>
 }
@@ -54,14 +54,14 @@ export class TaskBookkeeper {
       held: 0,
       lines: new Map(),
       released: 0,
-      told: [],
+      reported: [],
       taken: new Set<string>(),
     }
     this.sheets.set(account, made)
     return made
   }
 
-  /** The line as it stands now, while the task goes on. */
+  /** The current line, while the task runs. */
   private open({ task }: Line): Line | undefined {
     const line = this.sheet(task.account).lines.get(task.id)
     return line?.state === 'submitted' ? line : undefined
@@ -89,7 +89,7 @@ export class TaskBookkeeper {
     const costNano = Math.min(price, book.balance - book.held)
     book.balance -= costNano
     if (state === 'failed') book.released++
-    if (line.task.webhookUrl !== null) book.told.push(line.task.id)
+    if (line.task.webhookUrl !== null) book.reported.push(line.task.id)
     Object.assign(line, { state, code, costNano, leaseUntil: 0, polls: line.polls + 1 })
     return costNano
   }

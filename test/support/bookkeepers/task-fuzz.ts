@@ -265,7 +265,7 @@ export class TaskFuzz {
         sql: `select balance, held,
           (select count(*) from charges where account = $1 and state = 'released') as released,
           (select count(*) from webhooks where account = $1) as webhooks,
-          (select count(distinct task) from webhooks where account = $1) as told
+          (select count(distinct task) from webhooks where account = $1) as reported
           from accounts where name = $1`,
         parameters: [account],
       })
@@ -273,8 +273,8 @@ export class TaskFuzz {
         balance: sheet.balance,
         held: sheet.held,
         released: sheet.released,
-        webhooks: sheet.told.length,
-        told: new Set(sheet.told).size,
+        webhooks: sheet.reported.length,
+        reported: new Set(sheet.reported).size,
       })
     }
     // As at the start: what is asked again here is not ended at its deadline.

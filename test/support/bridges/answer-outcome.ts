@@ -6,10 +6,10 @@ import { hasFailed, type Reading } from '../../../src/contract/reading'
 import { GatewayError } from '../../../src/lib/errors'
 import { callerComplaint } from '../../../src/upstreams/caller-view'
 import type { Json } from '../scenario'
-import type { ToldWords } from './answer-samples'
+import type { AnswerWords } from './answer-samples'
 import { attempt } from './request-outcome'
 
-/** Paid where the vendor has told no figures. */
+/** Paid if the vendor has reported no figures. */
 const USAGE: Quantities = { input_token: 31, output_token: 20 }
 
 const familyOf = ({ family }: Model) => family as unknown as MadeFamily
@@ -125,12 +125,12 @@ function framesOf(text: string): Json[] {
 }
 
 /** The words in a caller's events of any dialect, by their kinds. */
-export function toldIn(events: readonly Json[]): ToldWords {
-  const told: ToldWords = { thinking: '', said: '', calls: [] }
-  const byPlace = new Map<string, ToldWords['calls'][number]>()
+export function wordsReadIn(events: readonly Json[]): AnswerWords {
+  const seen: AnswerWords = { thinking: '', said: '', calls: [] }
+  const byPlace = new Map<string, AnswerWords['calls'][number]>()
   const addCall = (place: string, name: string, text: string) => {
     const call = { name, arguments: text }
-    told.calls.push(call)
+    seen.calls.push(call)
     byPlace.set(place, call)
   }
   const goOn = (place: string, text: string) => {
@@ -141,11 +141,11 @@ export function toldIn(events: readonly Json[]): ToldWords {
   }
   for (const { data } of events) {
     if (typeof data !== 'object') continue
-    if (data.choices) addDelta(data.choices[0]?.delta ?? {}, told, addCall, goOn)
-    else if (/^(content_block|message)/.test(data.type)) addBlock(data, told, addCall, goOn)
-    else addItem(data, told, addCall, goOn)
+    if (data.choices) addDelta(data.choices[0]?.delta ?? {}, seen, addCall, goOn)
+    else if (/^(content_block|message)/.test(data.type)) addBlock(data, seen, addCall, goOn)
+    else addItem(data, seen, addCall, goOn)
   }
-  return told
+  return seen
 }
 
 type AddCall = (place: string, name: string, text: string) => void
@@ -153,12 +153,12 @@ type GoOn = (place: string, text: string) => void
 
 function addDelta(
   { content, refusal, reasoning_content: thought, tool_calls: calls }: Json,
-  told: ToldWords,
+  seen: AnswerWords,
   addCall: AddCall,
   goOn: GoOn,
 ): void {
-  told.said += (content ?? '') + (refusal ?? '')
-  told.thinking += thought ?? ''
+  seen.said += (content ?? '') + (refusal ?? '')
+  seen.thinking += thought ?? ''
   for (const { index, function: called, custom } of calls ?? []) {
     const { name, arguments: text, input } = called ?? custom
     if (name === undefined) goOn(String(index), text ?? input ?? '')
@@ -168,26 +168,26 @@ function addDelta(
 
 function addBlock(
   { type, index, content_block: block, delta }: Json,
-  told: ToldWords,
+  seen: AnswerWords,
   addCall: AddCall,
   goOn: GoOn,
 ): void {
   if (type === 'content_block_start' && block.type === 'tool_use') addCall(String(index), block.name, '')
   if (type !== 'content_block_delta') return
-  told.said += delta.text ?? ''
-  told.thinking += delta.thinking ?? ''
+  seen.said += delta.text ?? ''
+  seen.thinking += delta.thinking ?? ''
   if (delta.partial_json) goOn(String(index), delta.partial_json)
 }
 
 function addItem(
   { type, output_index: place, item, delta }: Json,
-  told: ToldWords,
+  seen: AnswerWords,
   addCall: AddCall,
   goOn: GoOn,
 ): void {
   if (type === 'response.output_item.added' && /^(?:function|custom_tool)_call$/.test(item.type))
     addCall(String(place), item.name, '')
-  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') told.said += delta
-  if (type === 'response.reasoning_summary_text.delta') told.thinking += delta
+  if (type === 'response.output_text.delta' || type === 'response.refusal.delta') seen.said += delta
+  if (type === 'response.reasoning_summary_text.delta') seen.thinking += delta
   if (/(?:arguments|input)\.delta$/.test(type ?? '')) goOn(String(place), delta)
 }

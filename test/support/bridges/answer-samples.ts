@@ -6,7 +6,7 @@ import type { Json } from '../scenario'
 export type VendorProtocol = 'chat' | 'messages' | 'responses' | 'converse'
 
 /** The words of a vendor's answer in the order of their kinds: what a translation must neither invent nor lose. */
-export interface ToldWords {
+export interface AnswerWords {
   thinking: string
   said: string
   calls: { name: string; arguments: string }[]
@@ -17,7 +17,7 @@ export interface StreamSample {
   /** The data of each event: JSON, or a text that is none. */
   events: readonly Json[]
   /** Absent where the stream is too odd to be measured. */
-  told?: ToldWords
+  reported?: AnswerWords
 }
 
 /** Answers of a protocol as data. */

@@ -279,6 +279,6 @@ export const chatAnswers: AnswerSamples = {
   ],
   generated(random: Random): StreamSample {
     const { text, thinking, said, calls } = chatStream(random)
-    return { label: 'generated', events: dataOf(text), told: { thinking, said, calls } }
+    return { label: 'generated', events: dataOf(text), reported: { thinking, said, calls } }
   },
 }

@@ -2,7 +2,7 @@
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
-import { type AnswerSamples, cut, type StreamSample, type ToldWords } from './answer-samples'
+import { type AnswerSamples, type AnswerWords, cut, type StreamSample } from './answer-samples'
 import { many, words } from './request-samples'
 
 const usage = {
@@ -177,29 +177,29 @@ export const converseAnswers: AnswerSamples = {
     'not json',
   ],
   generated(random: Random): StreamSample {
-    const told: ToldWords = { thinking: '', said: '', calls: [] }
-    const blocks = random.chance(0.05) ? [] : many(random, 6, (place) => block(random, place, told))
+    const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+    const blocks = random.chance(0.05) ? [] : many(random, 6, (place) => block(random, place, reported))
     const reason = random.pick(reasons)
     const events = eventsOf(blocks, [ended(reason), FIGURES])
     // A refusal may be told in words of the gateway's own.
-    return { label: 'generated', events, ...(reason !== 'content_filtered' && { told }) }
+    return { label: 'generated', events, ...(reason !== 'content_filtered' && { reported }) }
   },
 }
 
-function block(random: Random, place: number, told: ToldWords): Block {
+function block(random: Random, place: number, reported: AnswerWords): Block {
   const kind = random.pick(['text', 'text', 'thinking', 'use', 'use', 'redacted'])
   if (kind === 'redacted') return redacted
   const written = words(random)
   if (kind === 'text') {
-    told.said += written
+    reported.said += written
     return text(...cut(random, written))
   }
   if (kind === 'thinking') {
-    told.thinking += written
+    reported.thinking += written
     return thinking(random.chance(0.7) ? `sig ${place}` : undefined, ...cut(random, written))
   }
   const given = JSON.stringify({ query: written })
   const name = `tool_${random.below(3)}`
-  told.calls.push({ name, arguments: given })
+  reported.calls.push({ name, arguments: given })
   return use(`tooluse_${place}`, name, ...cut(random, given))
 }

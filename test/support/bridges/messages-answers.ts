@@ -240,8 +240,8 @@ export const messagesAnswers: AnswerSamples = {
   ],
   generated(random: Random): StreamSample {
     const { text: stream, thinking: thought, said, calls, finish } = messageStream(random)
-    const told = { thinking: thought, said, calls }
+    const reported = { thinking: thought, said, calls }
     // A refusal may be told in words of the gateway's own.
-    return { label: 'generated', events: dataOf(stream), ...(finish !== 'content_filter' && { told }) }
+    return { label: 'generated', events: dataOf(stream), ...(finish !== 'content_filter' && { reported }) }
   },
 }

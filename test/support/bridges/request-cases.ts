@@ -13,7 +13,7 @@ import { responsesRequests } from './responses-requests'
 
 export interface RequestCase {
   label: string
-  /** The body without its model. Marks of sealed reasoning stand in it. */
+  /** The body without its model. It contains marks of sealed reasoning. */
   body: Json
   /** Absent: it is tried with every model; else with one of them. */
   isOfOneModel?: true

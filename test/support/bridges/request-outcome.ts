@@ -1,5 +1,5 @@
 // Everything that a family makes of a request, as one value: the outcome of the whole check, the calls to the vendor, what
-// is held, and what is told of it. It runs the check of the request line itself.
+// is held, and what is reported of it. It runs the check of the request line itself.
 
 import type { Key } from '../../../src/accounts/keys'
 import type { AnswerContext, MadeFamily, Model, ParsedRequest } from '../../../src/contract/family'
@@ -48,7 +48,7 @@ export function requestOutcome(model: Model, text: string): Json {
   try {
     parsed = checked(model, text)
   } catch (error) {
-    return { ...outcome, check: told(error) }
+    return { ...outcome, check: reported(error) }
   }
   const { body } = parsed
   const callWith = (outputTokens?: number) =>
@@ -125,11 +125,11 @@ export function attempt(make: () => unknown): Json {
   try {
     return make()
   } catch (error) {
-    return told(error)
+    return reported(error)
   }
 }
 
-function told(error: unknown): Json {
+function reported(error: unknown): Json {
   if (!(error instanceof GatewayError)) return { thrown: String(error) }
   const { status, code, param, message, details, dialect } = error
   return { refused: { status, code, param, message, details, dialect } }

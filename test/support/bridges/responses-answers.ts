@@ -2,7 +2,7 @@
 
 import type { Random } from '../random'
 import type { Json } from '../scenario'
-import { type AnswerSamples, cut, type StreamSample, type ToldWords } from './answer-samples'
+import { type AnswerSamples, type AnswerWords, cut, type StreamSample } from './answer-samples'
 import { many, words } from './request-samples'
 
 const usage = {
@@ -277,25 +277,25 @@ export const responsesAnswers: AnswerSamples = {
 }
 
 function generated(random: Random): StreamSample {
-  const told: ToldWords = { thinking: '', said: '', calls: [] }
-  const items = random.chance(0.05) ? [] : many(random, 5, (place) => item(random, place, told))
+  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
+  const items = random.chance(0.05) ? [] : many(random, 5, (place) => item(random, place, reported))
   const end = random.pick([{}, {}, cutAt('max_output_tokens')])
   // Not every dialect has calls of raw text.
   const hasCustom = items.some(({ item: { type } }) => type === 'custom_tool_call')
-  return { label: 'generated', events: mixed(random, items, end), ...(!hasCustom && { told }) }
+  return { label: 'generated', events: mixed(random, items, end), ...(!hasCustom && { reported }) }
 }
 
-function item(random: Random, place: number, told: ToldWords): Item {
+function item(random: Random, place: number, reported: AnswerWords): Item {
   const kind = random.pick(['text', 'text', 'reasoning', 'call', 'call', 'custom'])
   const written = words(random)
   if (kind === 'text') {
-    told.said += written
+    reported.said += written
     return text(...cut(random, written))
   }
   if (kind === 'reasoning') return reasoning(random.chance(0.7) ? `enc ${place}` : undefined)
   const name = `tool_${random.below(3)}`
   const given = kind === 'custom' ? written : JSON.stringify({ query: written })
-  told.calls.push({ name, arguments: given })
+  reported.calls.push({ name, arguments: given })
   const made = (kind === 'custom' ? custom : call)(`call_${place}`, name, ...cut(random, given))
   return random.chance(0.2) ? silent(made) : made
 }

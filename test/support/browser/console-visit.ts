@@ -54,7 +54,7 @@ const SETTLED = `new Promise((done, fail) => {
   requestAnimationFrame(() => setTimeout(look, 30))
 })`
 
-/** Goes to an address in the page, and waits until the console has been told: on a busy machine the event comes late. */
+/** Goes to an address in the page, and waits until the console has noticed: on a busy machine the event comes late. */
 const GO = `(hash) => new Promise((done) => {
   const before = location.hash
   addEventListener('hashchange', () => done(), { once: true })

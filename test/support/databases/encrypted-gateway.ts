@@ -52,7 +52,7 @@ interface Stored {
   check(gateway: TestGateway): Promise<void>
 }
 
-/** Leaves a text in every encoded column, by the ordinary ways. `mark` stands in all of them that a caller writes. */
+/** Leaves a text in every encoded column, by the ordinary ways. `mark` is in all of those that a caller writes. */
 export async function storeTexts(gateway: TestGateway, mark: string): Promise<Stored> {
   using site = openSite()
   const { db, now } = gateway.server.world
@@ -160,7 +160,7 @@ async function rowsOf(db: Db): Promise<string> {
     .join('\n')
 }
 
-/** Those of the texts that stand in the bytes. */
+/** Those of the texts that are in the bytes. */
 export function foundIn(bytes: Buffer, texts: readonly string[]): string[] {
   return texts.filter((text) => bytes.includes(text))
 }

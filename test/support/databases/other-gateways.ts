@@ -1,5 +1,5 @@
 // Databases of other gateways as their published schemas make them: One API and New API by their GORM models, on each database
-// that they run on, LiteLLM by its schema.prisma. Only the columns that stand there, with people and money that are easy to check.
+// that they run on, LiteLLM by its schema.prisma. Only the columns that are used, with people and money that are easy to check.
 
 import { Database } from 'bun:sqlite'
 import { SQL } from 'bun'

@@ -5,17 +5,17 @@ import type { Model } from '../../../src/contract/family'
 import { fixtures } from '../answers/fixtures'
 import { streamCases } from '../bridges/answer-cases'
 import { replyOutcome, type StreamCourse, streamOutcome } from '../bridges/answer-outcome'
-import type { AnswerSamples, StreamSample, ToldWords, VendorProtocol } from '../bridges/answer-samples'
+import type { AnswerSamples, AnswerWords, StreamSample, VendorProtocol } from '../bridges/answer-samples'
 import { chatAnswers } from '../bridges/chat-answers'
 import { converseAnswers } from '../bridges/converse-answers'
 import { messagesAnswers } from '../bridges/messages-answers'
 import { responsesAnswers } from '../bridges/responses-answers'
 import { createRandom, type Random } from '../random'
 import type { Json } from '../scenario'
+import { wordsInEvents, wordsInReply } from './answer-words'
 import { geminiStream, oddGeminiStreams } from './gemini-answers'
 import { figuresIn, grammarFaults, stopTold, tokensTold } from './grammars'
 import { askedOf, type Meeting } from './pairs'
-import { wordsInEvents, wordsInReply } from './told-words'
 import { vendorAnswers } from './vendor-answers'
 import { parsedCalls, type Run } from './words'
 
@@ -65,16 +65,17 @@ export function streamFaults(meeting: Meeting, model: Model, stream: StreamSampl
   const { events } = read({ ending: 'finish', isSlow: random.chance(0.2) })
   const vendor = vendorOf(protocol)
   const reply = wholeReply(protocol, stream)
-  const told = withoutSentence(wordsInEvents(events), reply)
+  const reported = withoutSentence(wordsInEvents(events), reply)
   const sent = vendor.wordsOf(reply)
-  if (stream.told && !isToldBy(sent, stream.told)) throw new Error(`${stream.label} is read wrongly here`)
+  if (stream.reported && !isReportedBy(sent, stream.reported))
+    throw new Error(`${stream.label} is read wrongly here`)
   const until = random.below(stream.events.length + 1)
   return [
     ...grammarFaults(dialect, events, 'whole'),
-    ...differing('words', comparable(meeting, told), comparable(meeting, sent)),
+    ...differing('words', comparable(meeting, reported), comparable(meeting, sent)),
     ...differingTokens(tokensTold(dialect, figuresIn(dialect, events)), vendor.tokensOf(reply)),
     ...(isWhole(sent) ? wholeFaults : () => [])(meeting, model, reply, {
-      words: told,
+      words: reported,
       stop: stopTold(dialect, events),
     }),
     ...(['cut', 'fail'] as const).flatMap((ending) => {
@@ -111,11 +112,11 @@ function wholeFaults(
   const { reply: answer } = replyOutcome(model, parsed, [reply])
   if (answer.refused || answer.thrown) return [`whole: ${JSON.stringify(answer)}`]
   const vendor = vendorOf(protocol)
-  const told = byKind(parsedCalls(withoutSentence(wordsInReply(answer), reply)))
+  const reported = byKind(parsedCalls(withoutSentence(wordsInReply(answer), reply)))
   return [
-    ...differing('words', told, byKind(parsedCalls(vendor.wordsOf(reply)))),
+    ...differing('words', reported, byKind(parsedCalls(vendor.wordsOf(reply)))),
     ...differingTokens(tokensTold(dialect, answer), vendor.tokensOf(reply)),
-    ...(stream ? differing('words of the stream', told, byKind(parsedCalls(stream.words))) : []),
+    ...(stream ? differing('words of the stream', reported, byKind(parsedCalls(stream.words))) : []),
     ...(stream ? differing('end', stopTold(dialect, answer), stream.stop) : []),
   ].map((fault) => `whole: ${fault}`)
 }
@@ -129,10 +130,10 @@ export function replyFaults(
 }
 
 /** The reply that says what a stream says. Chat vendors send calls in many manners, which only the sample itself knows to be read. */
-function wholeReply(protocol: string, { events, told }: StreamSample): Json {
+function wholeReply(protocol: string, { events, reported }: StreamSample): Json {
   const reply = vendorOf(protocol).wholeOf(events)
-  if (protocol !== 'chat' || !told) return reply
-  const calls = told.calls.map(({ name, arguments: text }, place) => ({
+  if (protocol !== 'chat' || !reported) return reply
+  const calls = reported.calls.map(({ name, arguments: text }, place) => ({
     id: `call_${place}`,
     type: 'function',
     function: { name, arguments: text },
@@ -140,9 +141,9 @@ function wholeReply(protocol: string, { events, told }: StreamSample): Json {
   const { refusal = null } = reply.choices[0].message
   const message = {
     role: 'assistant',
-    content: (refusal ? told.said.slice(0, -refusal.length) : told.said) || null,
+    content: (refusal ? reported.said.slice(0, -refusal.length) : reported.said) || null,
     refusal,
-    reasoning_content: told.thinking || undefined,
+    reasoning_content: reported.thinking || undefined,
   }
   return {
     ...reply,
@@ -167,7 +168,7 @@ function withoutSentence(runs: readonly Run[], { stop_details: details }: Json):
 }
 
 /** Whether the words of a vendor's answer are those that a random one is known to say. */
-function isToldBy(runs: readonly Run[], { thinking, said, calls }: ToldWords): boolean {
+function isReportedBy(runs: readonly Run[], { thinking, said, calls }: AnswerWords): boolean {
   const known: Run[] = [
     { kind: 'thinking', text: thinking.replaceAll('\n\n', '') },
     { kind: 'said', text: said },
@@ -198,8 +199,8 @@ function comparable({ dialect, protocol }: Meeting, runs: readonly Run[]): Json 
 }
 
 /** Whether words are the beginning of others, by their kinds: later items may wait for one that never ends. */
-function isBeginning(told: readonly Run[], sent: readonly Run[]): boolean {
-  const [some, all] = [byKind(told), byKind(sent)]
+function isBeginning(reported: readonly Run[], sent: readonly Run[]): boolean {
+  const [some, all] = [byKind(reported), byKind(sent)]
   // A gap between two thoughts may be cut off in its middle.
   const [thought, thinking] = [some, all].map((each) => each.thinking.replaceAll('\n', ''))
   if (!thinking.startsWith(thought) || !all.said.startsWith(some.said)) return false
@@ -217,12 +218,12 @@ function isBeginning(told: readonly Run[], sent: readonly Run[]): boolean {
   })
 }
 
-function differing(what: string, told: Json, sent: Json): string[] {
-  return Bun.deepEquals(told, sent)
+function differing(what: string, reported: Json, sent: Json): string[] {
+  return Bun.deepEquals(reported, sent)
     ? []
-    : [`${what}: ${JSON.stringify(told)} instead of ${JSON.stringify(sent)}`]
+    : [`${what}: ${JSON.stringify(reported)} instead of ${JSON.stringify(sent)}`]
 }
 
 /** Where the vendor tells no figures, there are none to compare. */
-const differingTokens = (told: Json, sent: readonly (number | undefined)[]): string[] =>
-  sent.some((count) => !Number.isSafeInteger(count)) ? [] : differing('tokens', told, sent)
+const differingTokens = (reported: Json, sent: readonly (number | undefined)[]): string[] =>
+  sent.some((count) => !Number.isSafeInteger(count)) ? [] : differing('tokens', reported, sent)

@@ -1,6 +1,6 @@
 // Random answers of vendors of generateContent, as events, and what they say.
 
-import { cut, type StreamSample, type ToldWords } from '../bridges/answer-samples'
+import { type AnswerWords, cut, type StreamSample } from '../bridges/answer-samples'
 import { words } from '../bridges/request-samples'
 import type { Random } from '../random'
 import type { Json } from '../scenario'
@@ -13,7 +13,7 @@ const usageMetadata = {
 }
 
 export function geminiStream(random: Random): StreamSample {
-  const told: ToldWords = { thinking: '', said: '', calls: [] }
+  const reported: AnswerWords = { thinking: '', said: '', calls: [] }
   const parts: Json[] = []
   const signed = () => (random.chance(0.3) ? { thoughtSignature: `s${parts.length}` } : {})
   for (let left = random.below(6); left > 0; left--) {
@@ -21,10 +21,10 @@ export function geminiStream(random: Random): StreamSample {
     const written = words(random)
     if (kind === 'thought') {
       for (const text of cut(random, written)) parts.push({ text, thought: true })
-      told.thinking += written
+      reported.thinking += written
     } else if (kind === 'text') {
       for (const text of cut(random, written)) parts.push({ text, ...signed() })
-      told.said += written
+      reported.said += written
     } else if (kind === 'call') {
       const args = random.pick<Json>([{}, { query: written }, { list: [1, null] }])
       const name = `tool_${random.below(3)}`
@@ -32,13 +32,13 @@ export function geminiStream(random: Random): StreamSample {
         functionCall: { ...(random.chance(0.5) && { id: `call_${parts.length}` }), name, args },
         ...signed(),
       })
-      told.calls.push({ name, arguments: JSON.stringify(args) })
+      reported.calls.push({ name, arguments: JSON.stringify(args) })
     } else parts.push({ text: '', ...signed() })
   }
   const events: Json[] = []
   while (parts.length > 0) events.push(eventOf(parts.splice(0, 1 + random.below(3))))
   const reason = random.pick(['STOP', 'STOP', 'MAX_TOKENS'])
-  return { label: 'generated', events: [...events, { ...eventOf([{ text: '' }], reason) }], told }
+  return { label: 'generated', events: [...events, { ...eventOf([{ text: '' }], reason) }], reported }
 }
 
 const eventOf = (parts: readonly Json[], finishReason?: string): Json => ({

@@ -126,8 +126,8 @@ export function wordsOfResponseReply({ output }: Json): Run[] {
 function addItem(words: Words, place: unknown, item: Json, pieces: string): void {
   switch (item.type) {
     case 'reasoning': {
-      const told = [listOf(item.summary), listOf(item.content)].find(({ length }) => length > 0) ?? []
-      words.say('thinking', pieces || told.map(({ text }) => textOr(text)).join(''))
+      const reported = [listOf(item.summary), listOf(item.content)].find(({ length }) => length > 0) ?? []
+      words.say('thinking', pieces || reported.map(({ text }) => textOr(text)).join(''))
       break
     }
     case 'message':

@@ -68,7 +68,7 @@ export interface Installation {
   /** Starts `gateway serve` on a free port and waits until it listens. */
   serve(options?: StartOptions): Promise<Running>
   /** Starts `gateway serve` and waits until it has ended, for a start that is to fail. */
-  serveInVain(options?: StartOptions): Promise<Finished>
+  serveUntilRefused(options?: StartOptions): Promise<Finished>
   /** Reads the database beside a running server. */
   rows(sql: string, ...parameters: (string | number)[]): Promise<Row[]>
   /** The faults in the books. */
@@ -163,7 +163,7 @@ export async function install(
       return key
     },
     serve: (options = {}) => listening(run(serveWords(options), options)),
-    serveInVain: (options = {}) => finish(run(serveWords(options), options)),
+    serveUntilRefused: (options = {}) => finish(run(serveWords(options), options)),
     rows: (sql, ...parameters) => withDb((db) => db.query({ sql, parameters })),
     problems: () => withDb(async (db) => (await audit(db, Date.now())).problems),
   }

@@ -42,7 +42,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
     onAuth({ username, password }, _session, done) {
       if (username === MAIL_USER && password === MAIL_PASSWORD) return done(null, { user: username })
-      // Some servers repeat what they were told.
+      // Some servers repeat what they received.
       done(Object.assign(new Error(`No user ${username} with ${password}`), { responseCode: 535 }))
     },
     onData(stream, session, done) {

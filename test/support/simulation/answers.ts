@@ -1,5 +1,5 @@
 // What the simulation's vendors answer when all goes well, in the form of each, with what it costs at the prices of the
-// simulation. Pure but for chance.
+// simulation. Pure except for randomness.
 
 import type { Random } from '../random'
 import { CHARACTER_NANO, FILE_HOST, IMAGE_NANO, TOKEN_NANO } from './config'

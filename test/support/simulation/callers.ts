@@ -91,7 +91,7 @@ export const kinds = {
 } satisfies Record<string, Kind>
 
 type KindName = keyof typeof kinds
-/** As likely as each other, but for videos, which have the longest way. */
+/** Equally likely, except videos, which take longest. */
 const DRAWN = [
   ...Object.keys(kinds).filter((kind) => !kind.endsWith('-later')),
   ...Array(6).fill('video'),
@@ -195,7 +195,7 @@ function draw(
   newId: (prefix: string) => string,
 ) {
   const drawnKind = random.pick(DRAWN)
-  // Without chance, so that a seed goes on as it did before.
+  // Without randomness, so that a seed continues as it did before.
   const kind = asked.length % LATER_EACH === 0 ? laterOf(drawnKind) : drawnKind
   // A key comes with the same request each time, from the same customer.
   const idempotencyKey = random.chance(0.4) ? `${kind}-${random.below(3)}` : null

@@ -34,7 +34,7 @@ export async function checkAtEnd(simulation: Simulation): Promise<void> {
     else checkAnswer(simulation, one, charges.get(one.id) ?? [], charges.get(`${one.id}:late`) ?? [])
     checkRevoked(simulation, one)
     must(one.status !== 500, `${one.kind} ${one.id} met a fault of our own: ${one.code}`)
-    must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} was told a vendor's key`)
+    must(!one.text.includes(VENDOR_SECRET), `${one.kind} ${one.id} contains a vendor's key`)
   }
   checkRepeats(asked, ended)
   checkModels(simulation, ended)

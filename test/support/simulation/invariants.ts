@@ -93,11 +93,11 @@ function mayFail(
   truth?: VendorTask,
 ): boolean {
   if (code === 'timed_out') return (endedAt as number) >= (deadlineAt as number)
-  if (code === 'task_lost') return (truth?.toldMissing ?? 0) >= MISSING_POLLS
-  return truth?.cancelled || truth?.toldFailed || false
+  if (code === 'task_lost') return (truth?.reportedMissing ?? 0) >= MISSING_POLLS
+  return truth?.cancelled || truth?.reportedFailed || false
 }
 
-/** No key ever has more open charges than requests that it may run at a time, but for those that have expired. */
+/** No key ever has more open charges than requests that it may run at a time, except those that have expired. */
 function checkConcurrency({ customers, nodes }: Simulation, open: readonly Row[]): void {
   const now = Math.max(...nodes.map(({ world }) => world.now()))
   for (const { keyId, account, concurrency } of customers) {

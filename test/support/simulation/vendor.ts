@@ -34,9 +34,9 @@ export interface VendorTask {
   result: (typeof RESULTS)[number]
   cancelled: boolean
   /** States that polls were answered with, whether or not the answers arrived. */
-  toldFailed: boolean
-  toldSucceeded: boolean
-  toldMissing: number
+  reportedFailed: boolean
+  reportedSucceeded: boolean
+  reportedMissing: number
 }
 
 export interface Delivery {
@@ -230,9 +230,9 @@ export class SimulatedVendor {
       endsAt,
       result,
       cancelled: false,
-      toldFailed: false,
-      toldSucceeded: false,
-      toldMissing: 0,
+      reportedFailed: false,
+      reportedSucceeded: false,
+      reportedMissing: 0,
     })
     const loss = await this.late(exchange)
     const output = { task_status: 'PENDING', task_id: id }
@@ -246,7 +246,7 @@ export class SimulatedVendor {
     if (late < 0 || task.result === 'never') return 'RUNNING'
     if (task.result === 'fickle') return late < WRONG_MS ? 'FAILED' : 'SUCCEEDED'
     if (task.result === 'forgotten') return late < WRONG_MS ? undefined : 'SUCCEEDED'
-    if (task.result === 'wavering') return task.toldSucceeded ? 'FAILED' : 'SUCCEEDED'
+    if (task.result === 'wavering') return task.reportedSucceeded ? 'FAILED' : 'SUCCEEDED'
     return task.result.toUpperCase()
   }
 
@@ -289,11 +289,11 @@ export class SimulatedVendor {
     const task = this.tasks.get(id)
     const status = task && this.statusOf(task)
     if (!task || !status) {
-      if (task) task.toldMissing++
+      if (task) task.reportedMissing++
       return this.answer(exchange, 404, '{"code":"NotFound","message":"none"}')
     }
-    if (status === 'FAILED') task.toldFailed = true
-    if (status === 'SUCCEEDED') task.toldSucceeded = true
+    if (status === 'FAILED') task.reportedFailed = true
+    if (status === 'SUCCEEDED') task.reportedSucceeded = true
     // One report may be acted on after the other has arrived elsewhere.
     if (task.result === 'wavering' && status === 'SUCCEEDED') exchange.caller.pause(LONGEST_PAUSE_MS)
     const video = status === 'SUCCEEDED' ? { video_url: `http://${FILE_HOST}/${id}.mp4` } : {}

@@ -21,7 +21,7 @@ export interface RecordedVendor {
   result?: unknown
   /** The body of the last request: JSON, or the fields and files of a form. */
   received: unknown
-  /** How often it was called, but for polls. */
+  /** How often it was called, without polls. */
   requests: number
   stop(): Promise<void>
 }

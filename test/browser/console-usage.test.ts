@@ -256,7 +256,7 @@ test('times are in the zone that is chosen in the browser, on every page', async
   await page.reload()
   await tokyo.settled()
   expect(await page.locator('main tbody time').first().textContent()).toContain(`${hourOf(0)}:`)
-  await page.getByLabel('Range of time').selectOption('choose')
+  await page.getByLabel('Time range').selectOption('choose')
   await page.getByText('In the time zone UTC.').waitFor()
   await page.getByRole('textbox', { name: 'From' }).fill('2026-01-02T03:04')
   await page.getByRole('button', { name: 'Show', exact: true }).click()

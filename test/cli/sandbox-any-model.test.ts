@@ -92,7 +92,7 @@ async function resultOf(gateway: TestGateway, model: Model) {
   const images =
     wantsPictures && plain.fields.includes('images') ? { images: ['https://example.com/a.png'] } : {}
   const body = { model: model.id, ...plain.body({ text: '[sandbox task_ms=1] Hello!', ...images }, model) }
-  const response = await gateway.post(`${path}${model.family.kind === 'task' ? '?wait=20' : ''}`, body)
+  const response = await gateway.post(`${path}${model.family.kind === 'task' ? '?wait=300' : ''}`, body)
   const text = model.family.kind === 'speech' ? '' : await response.text()
   await (response.bodyUsed ? undefined : response.arrayBuffer())
   return {

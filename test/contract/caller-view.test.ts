@@ -178,7 +178,7 @@ describe('the operator’s costs are taken out of', () => {
   })
 
   test('a video task, while the operator’s books keep them', async () => {
-    const response = await gateway.post('/v1/videos/generations?wait=30', {
+    const response = await gateway.post('/v1/videos/generations?wait=300', {
       model: 'gkx-imagine-video',
       prompt: '[sandbox task_ms=1] x',
       duration: 5,

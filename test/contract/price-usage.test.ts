@@ -360,7 +360,7 @@ test('a video is paid at the tier that its vendor says it was made in', async ()
       resolution: '720p',
       duration: 5,
     }
-    const submitted = await gateway.post('/v1/videos/generations?wait=20', { ...body, ...more })
+    const submitted = await gateway.post('/v1/videos/generations?wait=300', { ...body, ...more })
     expect(submitted.status).toBe(200)
     return gateway.charges().then((charges) => charges.at(-1))
   }

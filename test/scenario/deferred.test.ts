@@ -75,7 +75,7 @@ for (const database of databaseKinds) {
     async function read(path: string): Promise<Response> {
       return fetch(`${gateway.url}${path}`, { headers: { authorization: `Bearer ${gateway.secret}` } })
     }
-    const taskOf = async (id: string): Promise<Json> => (await read(`/v1/tasks/${id}?wait=30`)).json()
+    const taskOf = async (id: string): Promise<Json> => (await read(`/v1/tasks/${id}?wait=300`)).json()
 
     /** Watches the books from here on: the price of requests, and how often the vendor was asked. */
     async function books() {
@@ -167,7 +167,7 @@ for (const database of databaseKinds) {
     test('a caller that waits gets the task as it has ended', async () => {
       hold()
       letGo()
-      const response = await gateway.post(IMAGES, image, { prefer: 'respond-async, wait=30' })
+      const response = await gateway.post(IMAGES, image, { prefer: 'respond-async, wait=300' })
       expect(response.status).toBe(200)
       expect(await response.json()).toMatchObject({ status: 'succeeded', result: picture() })
     })
@@ -261,7 +261,7 @@ for (const database of databaseKinds) {
         expect(response.status).toBe(202)
         const { id } = (await response.json()) as Json
         const headers = { authorization: `Bearer ${own.secret}` }
-        await fetch(`${own.url}/v1/tasks/${id}?wait=20`, { headers })
+        await fetch(`${own.url}/v1/tasks/${id}?wait=300`, { headers })
         return fetch(`${own.url}/v1/tasks/${id}/result`, { headers })
       }
       const edited = await ended(
@@ -338,7 +338,7 @@ for (const database of databaseKinds) {
       expect(response.headers.get('location')).toBe(task.poll_url)
       expect(await (await read(task.poll_url)).json()).toMatchObject({ status: 'processing' })
       letGo()
-      const ended = await read(`${task.poll_url}?wait=30`)
+      const ended = await read(`${task.poll_url}?wait=300`)
       expect(await ended.json()).toMatchObject({
         status: 'completed',
         http_status: 200,
@@ -485,7 +485,7 @@ test('speech is a file among the artifacts where these are kept, with ranges, an
     config: { artifacts: { keep: '1h', maxBytes: '1GB' } },
   })
   const body = { model: 'speech', input: 'Hello', voice: 'alloy', async: true }
-  const task = (await (await gateway.post('/v1/audio/speech?wait=20', body)).json()) as Json
+  const task = (await (await gateway.post('/v1/audio/speech?wait=300', body)).json()) as Json
   expect(task).toMatchObject({ status: 'succeeded', content_type: 'audio/mpeg', bytes: sound.length })
   const headers = { authorization: `Bearer ${gateway.secret}` }
   const part = await fetch(task.result_url, { headers: { ...headers, range: 'bytes=0-2' } })
@@ -514,7 +514,7 @@ test('results are kept in the room of responses: the oldest goes when there is n
   })
   const headers = { authorization: `Bearer ${gateway.secret}` }
   const body = { model: 'odd-chat', messages: [{ role: 'user', content: 'Hi' }], async: true }
-  const ask = async () => (await (await gateway.post('/v1/chat/completions?wait=20', body)).json()) as Json
+  const ask = async () => (await (await gateway.post('/v1/chat/completions?wait=300', body)).json()) as Json
   const [first, second] = [await ask(), await ask()]
   await sweepResponses(gateway.server.world)
   const result = ({ id }: Json) => fetch(`${gateway.url}/v1/tasks/${id}/result`, { headers })
@@ -563,7 +563,7 @@ test.skipIf(!databaseKinds.includes('postgres'))(
     const task = (await (await first.post(IMAGES, { ...image, async: true })).json()) as Json
     await waitFor(() => vendor.requests === 1)
     await first.server.stop(0)
-    const response = await fetch(`${second.url}/v1/tasks/${task.id}?wait=20`, {
+    const response = await fetch(`${second.url}/v1/tasks/${task.id}?wait=300`, {
       headers: { authorization: `Bearer ${first.secret}` },
     })
     expect(await response.json()).toMatchObject({ state: 'failed', error: { code: 'shutting_down' } })

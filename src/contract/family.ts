@@ -3,8 +3,8 @@
 
 import type { TSchema } from '@sinclair/typebox'
 import type { Dialect, GatewayError } from '../lib/errors'
-import type { Edit } from '../lib/json/json'
 import type { AudioFileContract, SamplesContract } from './audio'
+import type { Call } from './call'
 import type { BridgedField, FieldRule } from './field-rules'
 import type { OperationName } from './operations'
 import type { PriceList, Tariff } from './prices'
@@ -13,9 +13,10 @@ import type { Retirement } from './retirement'
 import type { Durations, EarlierVideo, TaskContract } from './task'
 import type { Traits } from './traits'
 import type { Quantities, Unit } from './units'
-import type { DataUrls, FormPart, Upload } from './upload'
+import type { DataUrls, Upload } from './upload'
 import type { Upstream } from './upstream'
 
+export type { Call } from './call'
 export { type BridgedField, bridgedFields, type FieldRule, redefinedFields } from './field-rules'
 export type {
   Durations,
@@ -28,24 +29,6 @@ export type {
 } from './task'
 export type { Quantities, Unit } from './units'
 export type { DataUrls, FormPart, Upload } from './upload'
-
-/** A request to a vendor as a value. Path is relative to the vendor's base URL for that protocol. */
-export interface Call {
-  /** POST by default. */
-  method?: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  path: string
-  /**
-   * The API to call. Many vendors offer an OpenAI-compatible one besides their native one, under another prefix and
-   * with other authentication.
-   */
-  protocol: 'openai' | 'native'
-  /** An edit of the caller's own text, a new JSON value, the parts of a form in their order, or nothing. */
-  body: { edit: Edit } | { json: unknown } | { form: readonly FormPart[] } | null
-  /** Headers besides those of the connection. */
-  headers?: Readonly<Record<string, string>>
-  /** True if the answer is wanted as server-sent events. */
-  stream: boolean
-}
 
 /** A caller's request: the parsed body, the size of its text, which bounds the tokens, and the time. */
 export interface ParsedRequest<Body = unknown> {

@@ -1,6 +1,7 @@
 // Tries one upstream with a call that costs nothing, and says what is wrong in the words of its operator. It must never ask
 // for anything that a vendor bills, nor be asked by a caller.
 
+import { compatibleCall } from '../contract/call'
 import type { Call } from '../contract/family'
 import type { ListedModels, Upstream, UpstreamKind } from '../contract/upstream'
 import { NotConnected } from '../http-client/transport'
@@ -31,7 +32,7 @@ export interface ProbeResult {
 export type ConfiguredEnds = ReadonlyMap<string, string | undefined>
 
 const TIMEOUT_MS = 20_000
-const LIST: Call = { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false }
+const LIST: Call = compatibleCall('/models', null, { method: 'GET' })
 /** Longest part of a vendor's words that is shown, in characters. */
 const MOST_SHOWN = 200
 /** Models that a reason names. */

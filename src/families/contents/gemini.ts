@@ -2,6 +2,7 @@
 // with the gateway's id and the figures that are paid. Those are in each event, so each is read and written again; its members are those
 // of the vendor. Unknown fields and parts must never be refused: clients and models know more of them than the gateway.
 
+import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily, Model, ParsedRequest, Quantities, Translator } from '../../contract/family'
 import { hasFailed, type Reading } from '../../contract/reading'
 import { inputTokensOf, outputTokensOf } from '../../contract/units'
@@ -98,12 +99,7 @@ export const geminiContents: MadeFamily<GeminiBody> = {
   },
 
   tokenCount: {
-    call: (parsed, model) => ({
-      path: geminiPath(model, 'countTokens'),
-      protocol: 'native',
-      body: { json: countedIn(parsed, model) },
-      stream: false,
-    }),
+    call: (parsed, model) => nativeCall(geminiPath(model, 'countTokens'), { json: countedIn(parsed, model) }),
     read(reply) {
       const { totalTokens: tokens } = asObject(reply)
       return typeof tokens === 'number' && Number.isSafeInteger(tokens) && tokens >= 0 ? tokens : undefined

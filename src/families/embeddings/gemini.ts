@@ -1,6 +1,7 @@
 // Embeddings of Gemini's native API (batchEmbedContents), `gmx-*` in gateway.config.ts. Replies have no token count, so
 // the texts are counted here. It must never return a shortened vector that is not of length one.
 
+import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
 import {
   checkDimensions,
@@ -53,12 +54,11 @@ export const geminiEmbeddings: MadeFamily<EmbeddingsBody> = {
         ...(body.dimensions ? { outputDimensionality: body.dimensions } : {}),
       }
     }
-    return chunk(textsOf(body), size).map((texts, batch) => ({
-      path: `/${name}:batchEmbedContents`,
-      protocol: 'native',
-      body: { json: { requests: texts.map((text, index) => request(text, batch * size + index)) } },
-      stream: false,
-    }))
+    return chunk(textsOf(body), size).map((texts, batch) =>
+      nativeCall(`/${name}:batchEmbedContents`, {
+        json: { requests: texts.map((text, index) => request(text, batch * size + index)) },
+      }),
+    )
   },
 
   reply(replies, { body }, model, usage) {

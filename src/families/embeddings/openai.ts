@@ -1,6 +1,7 @@
 // Embeddings of OpenAI-compatible upstreams. They are always asked for floats, whatever the caller wants: not all can
 // send base64. It must never rely on the index that a server reports.
 
+import { compatibleCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
 import { otherModels, serviceTier } from '../surcharges'
 import {
@@ -30,12 +31,9 @@ export const openaiEmbeddings: MadeFamily<EmbeddingsBody> = {
 
   call({ body }, model): Call[] {
     const { model: _, input: __, encoding_format: ___, ...rest } = body
-    return chunk(inputsOf(body), model.batchSize ?? MAX_INPUTS_A_CALL, model.batchTokens).map((input) => ({
-      path: '/embeddings',
-      protocol: 'openai',
-      body: { json: { ...rest, model: model.upstreamModel, input } },
-      stream: false,
-    }))
+    return chunk(inputsOf(body), model.batchSize ?? MAX_INPUTS_A_CALL, model.batchTokens).map((input) =>
+      compatibleCall('/embeddings', { json: { ...rest, model: model.upstreamModel, input } }),
+    )
   },
 
   reply(replies, { body }, model, usage) {

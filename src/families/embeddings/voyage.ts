@@ -1,6 +1,7 @@
 // Embeddings of Voyage AI, `vgx-*` in gateway.config.ts. Voyage refuses unknown fields, so only known ones must be
 // sent.
 
+import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
 import {
   checkDimensions,
@@ -46,12 +47,9 @@ export const voyageEmbeddings: MadeFamily<EmbeddingsBody> = {
       model.batchSize ?? MAX_INPUTS_A_CALL,
       model.batchTokens ?? MAX_TOKENS_A_CALL,
     )
-    return chunks.map((input) => ({
-      path: '/embeddings',
-      protocol: 'native',
-      body: { json: { model: model.upstreamModel, input, ...extra } },
-      stream: false,
-    }))
+    return chunks.map((input) =>
+      nativeCall('/embeddings', { json: { model: model.upstreamModel, input, ...extra } }),
+    )
   },
 
   reply(replies, { body }, model, usage) {

@@ -2,6 +2,7 @@
 // never send a field that this model refuses: callers use the form of newer models.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { compatibleCall } from '../../contract/call'
 import type { Call, JsonFamily, Model, Quantities } from '../../contract/family'
 import type { Reading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
@@ -79,7 +80,7 @@ export const dalleImages: JsonFamily<Body> = {
       set[name] = JSON.stringify(text)
     }
     const edit = { set, drop: UNKNOWN_TO_VENDOR }
-    return { path: '/images/generations', protocol: 'openai', body: { edit }, stream: false }
+    return compatibleCall('/images/generations', { edit })
   },
 
   plain: {
@@ -103,7 +104,7 @@ export const dalleImageEdits: JsonFamily<Body> = {
   call({ body }, model): Call {
     const known = Object.entries(body).filter(([name]) => !UNKNOWN_TO_VENDOR.includes(name))
     const form = formOf({ ...Object.fromEntries(known), ...choicesOf(body) }, model.upstreamModel)
-    return { path: '/images/edits', protocol: 'openai', body: { form }, stream: false }
+    return compatibleCall('/images/edits', { form })
   },
 
   plain: {

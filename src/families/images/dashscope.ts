@@ -3,6 +3,7 @@
 // never be changed.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import { bridgedFields, type FieldRule, type JsonFamily, type Model } from '../../contract/family'
 import { usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
@@ -106,12 +107,7 @@ export const dashscopeImages: JsonFamily<Body> = {
     if (body.parameters?.size === undefined && !isEditor(model)) {
       set.parameters = JSON.stringify({ ...body.parameters, size: sizesOf(model)[0] })
     }
-    return {
-      path: '/services/aigc/multimodal-generation/generation',
-      protocol: 'native',
-      body: { edit: { set } },
-      stream: false,
-    }
+    return nativeCall('/services/aigc/multimodal-generation/generation', { edit: { set } })
   },
 
   read(reply) {

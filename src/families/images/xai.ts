@@ -3,6 +3,7 @@
 // image to the path that ignores it and bills.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { compatibleCall } from '../../contract/call'
 import { bridgedFields, type Call, type MadeFamily, type Model } from '../../contract/family'
 import { SHOWN, usageReading } from '../../contract/reading'
 import { invalidRequest } from '../../lib/errors'
@@ -110,12 +111,9 @@ export const xaiImages: MadeFamily<Body> = {
     const drop = ['size', 'output_format']
     if (settings.quality === undefined) drop.push('quality')
     if (references.length === 0) drop.push('image', 'images')
-    return {
-      path: references.length === 0 ? '/images/generations' : '/images/edits',
-      protocol: 'openai',
-      body: { edit: { set, drop } },
-      stream: false,
-    }
+    return compatibleCall(references.length === 0 ? '/images/generations' : '/images/edits', {
+      edit: { set, drop },
+    })
   },
 
   read(reply, { body }) {

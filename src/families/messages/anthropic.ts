@@ -2,6 +2,7 @@
 // model is replaced. Unknown fields, blocks and events must never be refused: clients and models know more of them than
 // the gateway.
 
+import { nativeCall } from '../../contract/call'
 import type { Call, JsonFamily, Model, ParsedRequest } from '../../contract/family'
 import { countedTokens } from '../shared-schemas'
 import { isWebSearch, OPEN_SEARCHES } from '../surcharges'
@@ -96,13 +97,7 @@ function callOf(
   if (tools !== body.tools) edit.set.tools = JSON.stringify(tools)
   edit.drop.push(...drop)
   addEdit(edit, messagesEdit({ ...body, messages, tools, max_tokens: limit }, model))
-  return {
-    path,
-    protocol: 'native',
-    ...(headers && { headers }),
-    body: { edit },
-    stream: false,
-  }
+  return nativeCall(path, { edit }, { ...(headers && { headers }) })
 }
 
 /** The tools, each search with a limit: no more searches are held and charged. The same list if each has one. */

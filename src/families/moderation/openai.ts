@@ -2,6 +2,7 @@
 // and the vendor's reply must never be changed, except for the model's name.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { compatibleCall } from '../../contract/call'
 import type { JsonFamily, Model, ParsedRequest, Quantities } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { SHOWN, usageReading } from '../../contract/reading'
@@ -64,14 +65,10 @@ export const openaiModeration: JsonFamily<ModerationBody> = {
 
   quote: quoteModeration,
 
-  call: ({ body }, model) => ({
-    path: '/moderations',
-    protocol: 'openai',
-    body: {
+  call: ({ body }, model) =>
+    compatibleCall('/moderations', {
       edit: { set: body.model === model.upstreamModel ? {} : { model: JSON.stringify(model.upstreamModel) } },
-    },
-    stream: false,
-  }),
+    }),
 
   read(reply) {
     const { results, usage } = asObject(reply)

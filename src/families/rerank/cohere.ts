@@ -2,6 +2,7 @@
 // `meta.billed_units`, Jina tokens in `usage`. Documents of a caller are sent as texts, because Cohere's second version takes no
 // others, and it returns none: results get them here. Documents with pictures must be sent as they are.
 
+import { compatibleCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
 import { otherModels } from '../surcharges'
@@ -39,7 +40,7 @@ export const cohereRerank: MadeFamily<RerankBody> = {
     if (wanted !== undefined) set.top_n = String(wanted)
     if (body.documents.some(isTextual)) set.documents = JSON.stringify(sentDocuments(body))
     const drop = ['top_k', 'rank_fields']
-    return { path: '/rerank', protocol: 'openai', body: { edit: { set, drop } }, stream: false }
+    return compatibleCall('/rerank', { edit: { set, drop } })
   },
 
   read(reply) {

@@ -2,6 +2,7 @@
 // answer has both lists: `data` is what the Voyage SDK reads (`voyageai/object/reranking.py`), with `usage.total_tokens`. Voyage
 // refuses unknown fields, so only known ones must be sent.
 
+import { nativeCall } from '../../contract/call'
 import type { Call, MadeFamily } from '../../contract/family'
 import { asObject, isObject } from '../../lib/objects'
 import {
@@ -39,7 +40,7 @@ export const voyageRerank: MadeFamily<RerankBody> = {
       ...(typeof returned === 'boolean' && { return_documents: returned }),
       ...(truncation !== undefined && { truncation }),
     }
-    return { path: '/rerank', protocol: 'native', body: { json }, stream: false }
+    return nativeCall('/rerank', { json })
   },
 
   reply([reply], _, model, paid) {

@@ -1,6 +1,7 @@
 // The request that a vendor of responses is sent: whole, never kept there, and without what only this gateway or
 // another vendor can read. Items must go through as they are, reasoning above all: a vendor refuses it after any change.
 
+import { compatibleCall } from '../../contract/call'
 import type { Call, Model, ParsedRequest } from '../../contract/family'
 import type { GatewayError } from '../../lib/errors'
 import { isObject } from '../../lib/objects'
@@ -98,7 +99,7 @@ export function countCall(parsed: ParsedRequest<ResponsesBody>, model: Model): C
   const fields: Fields = body
   const sent: Fields = { model: model.upstreamModel, input: readableInput(body.input) }
   for (const name of COUNTED_FIELDS) if (name in fields) sent[name] = fields[name]
-  return { path: '/responses/input_tokens', protocol: 'openai', body: { json: sent }, stream: false }
+  return compatibleCall('/responses/input_tokens', { json: sent })
 }
 
 /**

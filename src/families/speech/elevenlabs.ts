@@ -2,6 +2,7 @@
 // characters. Source: `StreamTextToSpeechRequest` of @elevenlabs/elevenlabs-js 2.73.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type { Call, SpeechFamily } from '../../contract/family'
 import { isErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
@@ -86,13 +87,11 @@ export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {
     const settings = { ...asObject(given.voice_settings), ...(body.speed && { speed: body.speed }) }
     if (Object.keys(settings).length > 0) json.voice_settings = settings
     const format = OUTPUT_FORMATS[fileFormatOf(body)]
-    return {
-      path: `/text-to-speech/${encodeURIComponent(voiceIdOf(body))}/stream?output_format=${format}`,
-      protocol: 'native',
-      body: { json },
-      headers: FILE_WANTED,
-      stream: false,
-    }
+    return nativeCall(
+      `/text-to-speech/${encodeURIComponent(voiceIdOf(body))}/stream?output_format=${format}`,
+      { json },
+      { headers: FILE_WANTED },
+    )
   },
 
   // Sound comes as bytes: JSON is an error, or nothing.

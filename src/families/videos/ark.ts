@@ -2,6 +2,7 @@
 // task have the vendor's own form and go through. A setting that is billed must never reach the vendor unread.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -127,24 +128,19 @@ export const arkVideo: TaskFamily<Body> = {
   call({ body, earlierTasks }, model) {
     const expiry = Math.min(expirySeconds(model), VENDOR_EXPIRY_SECONDS)
     const isDraftsEnd = madeFromDraft(body)
-    return {
-      path: '/contents/generations/tasks',
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            model: JSON.stringify(model.upstreamModel),
-            ...(earlierTasks && { content: JSON.stringify(withVendorIds(body, earlierTasks)) }),
-            resolution: JSON.stringify(resolutionOf(body)),
-            ...(!isDraftsEnd && { duration: String(body.duration ?? secondsOf(undefined, model)) }),
-            ...(expiry < VENDOR_EXPIRY_SECONDS &&
-              !body.execution_expires_after && { execution_expires_after: String(expiry) }),
-          },
-          drop: isDraftsEnd ? [...OWN_FIELDS, 'duration'] : OWN_FIELDS,
+    return nativeCall('/contents/generations/tasks', {
+      edit: {
+        set: {
+          model: JSON.stringify(model.upstreamModel),
+          ...(earlierTasks && { content: JSON.stringify(withVendorIds(body, earlierTasks)) }),
+          resolution: JSON.stringify(resolutionOf(body)),
+          ...(!isDraftsEnd && { duration: String(body.duration ?? secondsOf(undefined, model)) }),
+          ...(expiry < VENDOR_EXPIRY_SECONDS &&
+            !body.execution_expires_after && { execution_expires_after: String(expiry) }),
         },
+        drop: isDraftsEnd ? [...OWN_FIELDS, 'duration'] : OWN_FIELDS,
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({
@@ -194,12 +190,7 @@ interface Reply {
 }
 
 function taskCall(upstreamId: string) {
-  return {
-    path: `/contents/generations/tasks/${encodeURIComponent(upstreamId)}`,
-    protocol: 'native' as const,
-    body: null,
-    stream: false,
-  }
+  return nativeCall(`/contents/generations/tasks/${encodeURIComponent(upstreamId)}`, null)
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {

@@ -4,6 +4,7 @@
 // the failed task.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -150,19 +151,17 @@ export const dashscopeVideo: TaskFamily<Body> = {
   }),
 
   call({ body }, model) {
-    return {
-      path: '/services/aigc/video-generation/video-synthesis',
-      protocol: 'native',
-      headers: { 'x-dashscope-async': 'enable' },
-      body: {
+    return nativeCall(
+      '/services/aigc/video-generation/video-synthesis',
+      {
         edit: {
           set: { model: JSON.stringify(model.upstreamModel) },
           inside: { parameters: { set: missingParameters(body, model) } },
           drop: ['duration', 'resolution', 'aspect_ratio', ...OWN_FIELDS],
         },
       },
-      stream: false,
-    }
+      { headers: { 'x-dashscope-async': 'enable' } },
+    )
   },
 
   read(reply) {
@@ -178,19 +177,8 @@ export const dashscopeVideo: TaskFamily<Body> = {
       vendorChooses: body.duration === VENDOR_CHOOSES,
       ...(filesIn(body).videos > 0 && { isFromVideo: true }),
     }),
-    poll: (upstreamId) => ({
-      method: 'GET',
-      path: `${TASKS}/${encodeURIComponent(upstreamId)}`,
-      protocol: 'native',
-      body: null,
-      stream: false,
-    }),
-    cancel: (upstreamId) => ({
-      path: `${TASKS}/${encodeURIComponent(upstreamId)}/cancel`,
-      protocol: 'native',
-      body: null,
-      stream: false,
-    }),
+    poll: (upstreamId) => nativeCall(`${TASKS}/${encodeURIComponent(upstreamId)}`, null, { method: 'GET' }),
+    cancel: (upstreamId) => nativeCall(`${TASKS}/${encodeURIComponent(upstreamId)}/cancel`, null),
     outcome,
   },
 

@@ -3,6 +3,7 @@
 // resolution are always sent where the price depends on them, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   Call,
   FieldRule,
@@ -165,20 +166,15 @@ export const falVideo: TaskFamily<Body> = {
     const seconds = durationOf(body, model)
     const resolution = billedResolution(body.resolution, model)
     const isEdit = EDITS.test(model.upstreamModel)
-    return {
-      path: pathOf(model.upstreamModel.split('/')),
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            ...(!isEdit && { duration: durationFor(model, seconds) }),
-            ...(resolution !== undefined && { resolution: JSON.stringify(resolution) }),
-          },
-          drop: ['model', ...OWN_FIELDS, ...(isEdit ? ['duration'] : [])],
+    return nativeCall(pathOf(model.upstreamModel.split('/')), {
+      edit: {
+        set: {
+          ...(!isEdit && { duration: durationFor(model, seconds) }),
+          ...(resolution !== undefined && { resolution: JSON.stringify(resolution) }),
         },
+        drop: ['model', ...OWN_FIELDS, ...(isEdit ? ['duration'] : [])],
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({ end: textOf((reply as Reply).request_id) === undefined ? 'failed' : undefined }),
@@ -274,13 +270,11 @@ function appOf(upstreamModel: string): string {
 }
 
 function requestCall(method: 'GET' | 'PUT', upstreamId: string, { app }: PollContext, more: string): Call {
-  return {
-    method,
-    path: `${pathOf(String(app).split('/'))}/requests/${encodeURIComponent(upstreamId)}${more}`,
-    protocol: 'native',
-    body: null,
-    stream: false,
-  }
+  return nativeCall(
+    `${pathOf(String(app).split('/'))}/requests/${encodeURIComponent(upstreamId)}${more}`,
+    null,
+    { method },
+  )
 }
 
 /**

@@ -3,6 +3,7 @@
 // followed. Tokens are billed. Length and resolution are always sent, so that no more is made than is held.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -166,23 +167,18 @@ export const geminiVideo: TaskFamily<Body> = {
       resolution: resolutionOf(body),
       ...(!isEdit(body) && { duration: `${secondsOf(askedSeconds(body), model)}s` }),
     }
-    return {
-      path: '/interactions',
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            model: JSON.stringify(model.upstreamModel),
-            background: 'true',
-            store: 'true',
-            response_format: JSON.stringify(format),
-            ...(earlier && { previous_interaction_id: JSON.stringify(earlierTasks?.get(earlier)) }),
-          },
-          drop: OWN_FIELDS,
+    return nativeCall('/interactions', {
+      edit: {
+        set: {
+          model: JSON.stringify(model.upstreamModel),
+          background: 'true',
+          store: 'true',
+          response_format: JSON.stringify(format),
+          ...(earlier && { previous_interaction_id: JSON.stringify(earlierTasks?.get(earlier)) }),
         },
+        drop: OWN_FIELDS,
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({ end: textOf((reply as Interaction).id) === undefined ? 'failed' : undefined }),
@@ -217,7 +213,7 @@ interface Interaction {
 
 function interactionCall(method: 'GET' | 'POST', upstreamId: string, more: string) {
   const path = `/interactions/${encodeURIComponent(upstreamId)}${more}`
-  return { method, path, protocol: 'native' as const, body: null, stream: false }
+  return nativeCall(path, null, { method })
 }
 
 /** States in which an interaction ends without an answer. */

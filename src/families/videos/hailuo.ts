@@ -4,6 +4,7 @@
 // length, so both are always sent.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -106,21 +107,16 @@ export const hailuoVideo: TaskFamily<Body> = {
 
   call({ body }, model) {
     const resolution = billedResolution(body.resolution, model)
-    return {
-      path: '/v1/video_generation',
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            model: JSON.stringify(model.upstreamModel),
-            duration: String(secondsOf(body.duration, model)),
-            ...(resolution !== undefined && { resolution: JSON.stringify(resolution.toUpperCase()) }),
-          },
-          drop: OWN_FIELDS,
+    return nativeCall('/v1/video_generation', {
+      edit: {
+        set: {
+          model: JSON.stringify(model.upstreamModel),
+          duration: String(secondsOf(body.duration, model)),
+          ...(resolution !== undefined && { resolution: JSON.stringify(resolution.toUpperCase()) }),
         },
+        drop: OWN_FIELDS,
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({ end: taskIdOf(reply as Reply) === undefined ? 'failed' : undefined }),
@@ -174,13 +170,7 @@ function taskIdOf(reply: Reply): string | undefined {
 
 function getCall(path: string, field: string, id: string) {
   const query = `${field}=${encodeURIComponent(id)}`
-  return {
-    method: 'GET' as const,
-    path: `${path}?${query}`,
-    protocol: 'native' as const,
-    body: null,
-    stream: false,
-  }
+  return nativeCall(`${path}?${query}`, null, { method: 'GET' })
 }
 
 function stateOf(reply: object): TaskOutcome | undefined {

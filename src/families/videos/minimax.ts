@@ -3,6 +3,7 @@
 // -delete of platform.minimax.io/docs/api-reference. Length and resolution are always sent, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -117,22 +118,17 @@ export const minimaxVideo: TaskFamily<Body> = {
   call({ body }, model) {
     const isText = body.content.every(({ type }) => type === 'text')
     const resolution = billedResolution(body.resolution, model)
-    return {
-      path: '/v2/video_generation',
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            model: JSON.stringify(model.upstreamModel),
-            duration: String(secondsOf(body.duration, model)),
-            ...(resolution !== undefined && { resolution: JSON.stringify(resolution.toUpperCase()) }),
-            ...(isText && !body.ratio && { ratio: JSON.stringify(FRAME_OF_TEXT) }),
-          },
-          drop: OWN_FIELDS,
+    return nativeCall('/v2/video_generation', {
+      edit: {
+        set: {
+          model: JSON.stringify(model.upstreamModel),
+          duration: String(secondsOf(body.duration, model)),
+          ...(resolution !== undefined && { resolution: JSON.stringify(resolution.toUpperCase()) }),
+          ...(isText && !body.ratio && { ratio: JSON.stringify(FRAME_OF_TEXT) }),
         },
+        drop: OWN_FIELDS,
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({ end: textOf((reply as Submitted).task_id) === undefined ? 'failed' : undefined }),
@@ -165,7 +161,7 @@ interface Task {
 }
 
 function taskCall(method: 'GET' | 'DELETE', path: string) {
-  return { method, path, protocol: 'native' as const, body: null, stream: false }
+  return nativeCall(path, null, { method })
 }
 
 function outcome(reply: object, { isFromVideo }: PollContext): TaskOutcome | undefined {

@@ -3,6 +3,7 @@
 // frame are always sent, so that what is billed is what is made.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type {
   FieldRule,
   Model,
@@ -194,17 +195,14 @@ export const runwayVideo: TaskFamily<Body> = {
   }),
 
   call({ body }, model) {
-    return {
-      path:
-        body.videoUri || body.promptVideo
-          ? '/video_to_video'
-          : body.promptImage
-            ? '/image_to_video'
-            : '/text_to_video',
-      protocol: 'native',
-      body: { edit: { set: settingsOf(body, model), drop: OWN_FIELDS } },
-      stream: false,
-    }
+    return nativeCall(
+      body.videoUri || body.promptVideo
+        ? '/video_to_video'
+        : body.promptImage
+          ? '/image_to_video'
+          : '/text_to_video',
+      { edit: { set: settingsOf(body, model), drop: OWN_FIELDS } },
+    )
   },
 
   read: (reply) => ({ end: textOf((reply as Reply).id) === undefined ? 'failed' : undefined }),
@@ -245,7 +243,7 @@ interface Reply {
 
 function taskCall(method: 'GET' | 'DELETE', upstreamId: string) {
   const path = `/tasks/${encodeURIComponent(upstreamId)}`
-  return { method, path, protocol: 'native' as const, body: null, stream: false }
+  return nativeCall(path, null, { method })
 }
 
 function outcome(reply: object, pollContext: PollContext): TaskOutcome | undefined {

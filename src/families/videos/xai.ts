@@ -2,6 +2,7 @@
 // Duration and resolution must always be sent to the vendor, so that what is billed is what it makes.
 
 import { type Static, Type } from '@sinclair/typebox'
+import { nativeCall } from '../../contract/call'
 import type { Call, EarlierVideo, Model, OwnTaskForm, TaskFamily, TaskOutcome } from '../../contract/family'
 import { hasPrice } from '../../contract/prices'
 import { invalidRequest } from '../../lib/errors'
@@ -122,22 +123,17 @@ export const xaiVideo: TaskFamily<Body> = {
 
   call({ body, remixOf }, model) {
     if (remixOf) return editCall(body, remixOf, model)
-    return {
-      path: '/videos/generations',
-      protocol: 'native',
-      body: {
-        edit: {
-          set: {
-            model: JSON.stringify(model.upstreamModel),
-            // Begun seconds are billed, so whole seconds are requested.
-            duration: String(secondsOf(body.duration, model)),
-            resolution: JSON.stringify(resolutionOf(body)),
-          },
-          drop: OWN_FIELDS,
+    return nativeCall('/videos/generations', {
+      edit: {
+        set: {
+          model: JSON.stringify(model.upstreamModel),
+          // Begun seconds are billed, so whole seconds are requested.
+          duration: String(secondsOf(body.duration, model)),
+          resolution: JSON.stringify(resolutionOf(body)),
         },
+        drop: OWN_FIELDS,
       },
-      stream: false,
-    }
+    })
   },
 
   read: (reply) => ({
@@ -149,13 +145,7 @@ export const xaiVideo: TaskFamily<Body> = {
     id: (reply) => textOf((reply as Reply).request_id),
     pollContext: (body) => ({ resolution: resolutionOf(body) }),
     remix,
-    poll: (upstreamId) => ({
-      method: 'GET',
-      path: `/videos/${encodeURIComponent(upstreamId)}`,
-      protocol: 'native',
-      body: null,
-      stream: false,
-    }),
+    poll: (upstreamId) => nativeCall(`/videos/${encodeURIComponent(upstreamId)}`, null, { method: 'GET' }),
     ownForm,
     outcome,
   },
@@ -205,12 +195,7 @@ function remix(
 
 /** The vendor takes length, shape and resolution from the earlier video. */
 function editCall({ prompt }: Body, { url }: EarlierVideo, model: Model): Call {
-  return {
-    path: '/videos/edits',
-    protocol: 'native',
-    body: { json: { model: model.upstreamModel, prompt, video: { url } } },
-    stream: false,
-  }
+  return nativeCall('/videos/edits', { json: { model: model.upstreamModel, prompt, video: { url } } })
 }
 
 interface Reply {

@@ -1,6 +1,7 @@
 // Anthropic: the messages API, and an OpenAI-compatible one under the same base URL. It must never report an empty
 // account as the caller's mistake.
 
+import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 
@@ -19,7 +20,7 @@ export const anthropic: UpstreamKind = {
     protocol === 'openai'
       ? { authorization: `Bearer ${secret}` }
       : { 'x-api-key': secret, 'anthropic-version': VERSION },
-  probe: { method: 'GET', path: '/models?limit=1', protocol: 'native', body: null, stream: false },
+  probe: nativeCall('/models?limit=1', null, { method: 'GET' }),
   error(status, body) {
     const shape = readErrorShape(body)
     const operator =

@@ -1,6 +1,7 @@
 // fal: videos of many makers over one queue. Errors are `{detail: [{loc, msg, type}]}` of a model, and `{detail, error_type}` of the
 // platform: fal.ai/docs/documentation/model-apis/errors and …/request-errors, 2026-11.
 
+import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
@@ -28,13 +29,9 @@ export const fal: UpstreamKind = {
     }
   },
   // The queue has no list of models, and the state of a request that nobody sent costs nothing.
-  probe: {
+  probe: nativeCall('/fal-ai/kling-video/requests/00000000-0000-0000-0000-000000000000/status', null, {
     method: 'GET',
-    path: '/fal-ai/kling-video/requests/00000000-0000-0000-0000-000000000000/status',
-    protocol: 'native',
-    body: null,
-    stream: false,
-  },
+  }),
 }
 
 function wordOf(value: unknown): string | null {

@@ -2,6 +2,7 @@
 // 200; those of version 2 are `{type, error: {type, message}}`. Keys of the international platform do not work at
 // `https://api.minimaxi.com`, that of China, which is a `baseUrl`.
 
+import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
@@ -17,7 +18,7 @@ export const minimax: UpstreamKind = {
   prefix: { openai: '', native: '' },
   // The host of videos in recorded answers is video-product.cdn.minimax.io.
   fileHosts: ['.cdn.minimax.io'],
-  probe: { method: 'GET', path: '/v1/models', protocol: 'native', body: null, stream: false },
+  probe: nativeCall('/v1/models', null, { method: 'GET' }),
   headers: (secret) => ({ authorization: `Bearer ${secret}` }),
   error(status, body) {
     const { status_code: code, status_msg: reason } = asObject(asObject(body).base_resp)

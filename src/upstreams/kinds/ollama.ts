@@ -1,6 +1,7 @@
 // Ollama: models on a machine of one's own, free, without a key. They are asked in OpenAI's form, and listed by the server's own
 // API: https://github.com/ollama/ollama/blob/main/docs/api.md.
 
+import { nativeCall } from '../../contract/call'
 import type { Call } from '../../contract/family'
 import type { ListedModels, ListedSettings, UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -19,10 +20,10 @@ export const ollama: UpstreamKind = {
     const operator = [401, 403, 404].includes(status)
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
-  probe: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
+  probe: nativeCall('/tags', null, { method: 'GET' }),
   listing: {
     freeFamily: 'openai-chat',
-    call: { method: 'GET', path: '/tags', protocol: 'native', body: null, stream: false },
+    call: nativeCall('/tags', null, { method: 'GET' }),
     details: (list) => new Map(namesIn(list).map((name) => [name, showCall(name)])),
     read(list, details) {
       const listed: ListedModels = { models: {}, refused: {} }
@@ -45,7 +46,7 @@ function namesIn(list: unknown): string[] {
 }
 
 function showCall(model: string): Call {
-  return { path: '/show', protocol: 'native', body: { json: { model } }, stream: false }
+  return nativeCall('/show', { json: { model } })
 }
 
 /** The settings of a model by its metadata; undefined for one that only embeds. */

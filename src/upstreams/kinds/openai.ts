@@ -1,6 +1,7 @@
 // OpenAI, and every server that speaks its API: Ollama, llama.cpp, vLLM, other gateways. Codes:
 // https://platform.openai.com/docs/guides/error-codes.
 
+import { compatibleCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
@@ -33,7 +34,7 @@ export const openai: UpstreamKind = {
   },
   // Names and ends only: what a model costs and serves must be said in the configuration.
   listing: {
-    call: { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false },
+    call: compatibleCall('/models', null, { method: 'GET' }),
     read(list) {
       const { data } = asObject(list)
       const models = (Array.isArray(data) ? data : []).map(asObject).flatMap(({ id, shutdown_date }) => {

@@ -2,6 +2,7 @@
 // Its list of models has prices, which a file can hold for this gateway. It must never let a caller choose what its price
 // list does not cover.
 
+import { compatibleCall } from '../../contract/call'
 import type { ListedModels, ListedSettings, UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { formatDecimal } from '../../lib/money'
@@ -67,9 +68,9 @@ export const openrouter: UpstreamKind = {
     return { ...shape, whose: operator ? 'operator' : 'caller' }
   },
   // Its list of models is open to everybody.
-  probe: { method: 'GET', path: '/key', protocol: 'openai', body: null, stream: false },
+  probe: compatibleCall('/key', null, { method: 'GET' }),
   listing: {
-    call: { method: 'GET', path: '/models', protocol: 'openai', body: null, stream: false },
+    call: compatibleCall('/models', null, { method: 'GET' }),
     read: readModels,
   },
 }

@@ -1,6 +1,7 @@
 // Runway: videos of its own models and of others. Errors are `{error, issues: [{message, path}]}`; an account without credits is a 400:
 // github.com/runwayml/sdk-node/issues/28, 2024-12.
 
+import { nativeCall } from '../../contract/call'
 import type { UpstreamKind } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
 import { asObject } from '../../lib/objects'
@@ -31,5 +32,5 @@ export const runway: UpstreamKind = {
     }
   },
   // `Organization.retrieve` of @runwayml/sdk 4.20.
-  probe: { method: 'GET', path: '/organization', protocol: 'native', body: null, stream: false },
+  probe: nativeCall('/organization', null, { method: 'GET' }),
 }

@@ -4,6 +4,7 @@
 // https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude.
 
 import { createSign } from 'node:crypto'
+import { nativeCall } from '../../contract/call'
 import type { Call } from '../../contract/family'
 import type { UpstreamKind, UpstreamPlace } from '../../contract/upstream'
 import { readErrorShape } from '../../lib/error-shapes'
@@ -81,12 +82,7 @@ export const vertex: UpstreamKind = {
       : undefined
   },
 
-  probe: {
-    path: PROBE,
-    protocol: 'native',
-    body: { json: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] } },
-    stream: false,
-  },
+  probe: nativeCall(PROBE, { json: { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] } }),
 
   error(status, body) {
     const shape = readErrorShape(body)

@@ -29,6 +29,6 @@ export function nativeCall(path: string, body: Call['body'], further?: Further):
 }
 
 /** A call of a vendor's OpenAI-compatible API that is answered whole. */
-export function openaiCall(path: string, body: Call['body'], further?: Further): Call {
+export function compatibleCall(path: string, body: Call['body'], further?: Further): Call {
   return { path, protocol: 'openai', body, stream: false, ...further }
 }

@@ -112,6 +112,8 @@ export async function createNamedSpender(
   mostToday: number,
 ): Promise<void> {
   await apply(db, [
+    // Locks the row of the key, so that requests at the same time are counted one after another.
+    { sql: 'update keys set spenders = spenders where id = $1', parameters: [keyId] },
     {
       sql: `insert into spenders (id, key_id, kind, name, hash, created_at)
         select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast($5 as text), cast($6 as bigint)

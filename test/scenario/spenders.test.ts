@@ -2,7 +2,8 @@
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { SpenderRule } from '../../src/accounts/spender-rule'
-import { forgetSpender, listSpenders, updateSpender } from '../../src/accounts/spenders'
+import { createNamedSpender, forgetSpender, listSpenders, updateSpender } from '../../src/accounts/spenders'
+import { newId } from '../../src/app/world'
 import { usageBy } from '../../src/billing/reports/usage-report'
 import type { ModelConfig } from '../../src/config/schema'
 import { NANO_PER_USD } from '../../src/lib/money'
@@ -164,6 +165,23 @@ function ruleTests(kind: DatabaseKind): void {
     expect(refused.status).toBe(403)
     expect(((await refused.json()) as { error: object }).error).toMatchObject({ code: 'spender_unknown' })
     await gateway.close()
+  })
+
+  test('of 1,000 new names at once over three nodes a key makes as many as its rule says', async () => {
+    const nodes = await startNodes(kind, 3, { models, outside: { now: () => NOON } })
+    const [first] = nodes
+    for (const most of [1, 10]) {
+      const { id, ask } = await keyOf(first, { from: ['user'], most_new_per_day: most })
+      const make = (index: number) => {
+        const { db } = (nodes[index % nodes.length] as TestGateway).server.world
+        const named = { kind: 'user' as const, name: `user ${index}`, hash: `${most} ${index}` }
+        return createNamedSpender(db, { ...named, id: newId('spn'), keyId: id, createdAt: NOON }, most)
+      }
+      await Promise.all(Array.from({ length: 1_000 }, (_, index) => make(index)))
+      expect(await listSpenders(first.server.world.db, { keyId: id, limit: 99 })).toHaveLength(most)
+      expect((await ask({ user: 'late' })).status).toBe(429)
+    }
+    await closeNodes(nodes)
   })
 
   test('requests of a key without a rule make no spender, and no set of metadata', async () => {

@@ -10,6 +10,7 @@ import { FAILURE_CLASSES } from './failure-classes'
 import { NAMED_SPENDERS } from './named-spenders'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
+import { SPENDER_LOOK_UPS } from './spender-look-ups'
 import { SPENDERS } from './spenders'
 import type { Step } from './step'
 
@@ -41,4 +42,5 @@ export const migrations: readonly Step[] = [
   CONNECTIONS,
   DRILLS,
   NAMED_SPENDERS,
+  SPENDER_LOOK_UPS,
 ]

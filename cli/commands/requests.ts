@@ -40,6 +40,11 @@ const filterArgs = {
     valueHint: REFUSERS.join('|'),
     description: 'Only those that failed because of the caller, who left, the gateway or the vendor',
   },
+  spender: {
+    type: 'string',
+    valueHint: 'NAME',
+    description: 'Only those of this token or of whom a request named, by name or id',
+  },
   metadata: {
     type: 'string',
     valueHint: 'NAME=VALUE',
@@ -55,6 +60,7 @@ interface FilterFlags {
   operation?: string | undefined
   status?: string | undefined
   'refused-by'?: string | undefined
+  spender?: string | undefined
   metadata?: string | undefined
 }
 
@@ -177,7 +183,7 @@ function remember(seen: Set<string>, rows: ReplyOf<'listRequests'>['data']): voi
 
 /** The filter of flags, as operations take it. */
 function queryOf(flags: FilterFlags) {
-  const { key, account, model, upstream, operation, status, metadata } = flags
+  const { key, account, model, upstream, operation, status, spender, metadata } = flags
   const refusedBy = REFUSERS.find((word) => word === flags['refused-by'])
   if (flags['refused-by'] !== undefined && refusedBy === undefined)
     throw new WrongUsage(`--refused-by takes caller, gateway or vendor, not "${flags['refused-by']}".`)
@@ -186,5 +192,5 @@ function queryOf(flags: FilterFlags) {
       `--status takes a status such as 429, a class such as 5xx, or failed, not "${status}".`,
     )
   }
-  return { key, account, model, upstream, operation, status, refused_by: refusedBy, metadata }
+  return { key, account, model, upstream, operation, status, refused_by: refusedBy, spender, metadata }
 }

@@ -19,7 +19,8 @@ const DEFAULT_SINCE = '24h'
 
 export const usage = gatewayCommand({
   name: 'usage',
-  description: 'Show requests and what was paid for them, by key, account, model, operation, day or hour.',
+  description:
+    'Show requests and what was paid for them, by key, account, spender, model, operation, day or hour.',
   examples: [
     'gateway usage',
     'gateway usage --since 30d --by model',

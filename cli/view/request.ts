@@ -91,6 +91,7 @@ function rowEntries(row: RequestReply): Entry[] {
   const caller = [
     row.account === null ? 'not known' : `account ${row.account}`,
     row.key_id === null ? undefined : `key ${row.key ?? row.key_id}`,
+    row.spender_id === null ? undefined : `spender ${row.spender ?? row.spender_id}`,
     row.client_address === null ? undefined : `from ${row.client_address}`,
   ]
   const entries: Entry[] = [

@@ -3,6 +3,8 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, OneOf } from '../api-operation/operation'
+import type { SpenderLimits } from '../billing/ledger/limits'
+import type { SpenderDefaults } from '../config/models/plans'
 import { BUDGET_PERIODS } from '../contract/budgets'
 import { invalidRequest } from '../lib/errors'
 import { parseUsd } from '../lib/money'
@@ -42,9 +44,34 @@ export const SpenderRuleBody = Type.Object(
 )
 export type SpenderRule = Static<typeof SpenderRuleBody>
 
-/** The most spenders that a key makes in a day. */
-export function mostNewPerDay({ most_new_per_day: most = DEFAULT_NEW_PER_DAY }: SpenderRule): number {
-  return most
+type Defaults = SpenderDefaults | undefined
+
+/** The most spenders that a key makes in a day, by its rule, else by its plan. */
+export function mostNewPerDay({ most_new_per_day: most }: SpenderRule, defaults: Defaults): number {
+  return most ?? defaults?.mostNewPerDay ?? DEFAULT_NEW_PER_DAY
+}
+
+/** A spender with the limits of its key's rule where it has none of its own, and then with those of the plan. A token has its own only. */
+export function withDefaults<Limited extends SpenderLimits>(
+  spender: Limited,
+  rule: SpenderRule | null,
+  defaults: Defaults,
+): Limited {
+  if (spender.kind !== 'user' && spender.kind !== 'tag') return spender
+  const {
+    budget_usd: usd = null,
+    budget_period: period = null,
+    requests_per_minute: rate = null,
+  } = rule ?? {}
+  const own = { amountNano: spender.budgetNano, period: spender.budgetPeriod }
+  const ofRule = { amountNano: usd === null ? null : (parseUsd(usd) ?? null), period }
+  const budget = [own, ofRule].find(({ amountNano }) => amountNano !== null) ?? defaults?.budget ?? own
+  return {
+    ...spender,
+    budgetNano: budget.amountNano,
+    budgetPeriod: budget.period,
+    requestsPerMinute: spender.requestsPerMinute ?? rate ?? defaults?.requestsPerMinute ?? null,
+  }
 }
 
 /** Throws 400 for a rule that makes no sense. */

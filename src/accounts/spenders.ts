@@ -31,6 +31,8 @@ const DAY_MS = 86_400_000
 const LISTED_MS = DAY_MS
 /** The condition of SQL for spenders with a secret. Others are named by requests. */
 const IS_TOKEN = `kind in ('browser', 'mcp')`
+/** Spenders of one name that a filter finds. */
+const MOST_NAMESAKES = 500
 /** Tokens that are forgotten at a time. */
 const FORGOTTEN_MOST = 1_000
 
@@ -77,6 +79,27 @@ export async function findSpender(db: Db, id: string): Promise<Spender | undefin
 export async function findSpenderByHash(db: Db, hash: string): Promise<Spender | undefined> {
   const [row] = await db.query({ sql: 'select * from spenders where hash = $1', parameters: [hash] })
   return row && spenderOfRow(row)
+}
+
+/** Names of spenders by their ids; of a token without one the first and last characters of its secret. */
+export async function spenderNames(db: Db, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map()
+  const places = ids.map((_, index) => `$${index + 1}`).join(', ')
+  const rows = await db.query({
+    sql: `select id, coalesce(name, hint) as name from spenders where id in (${places})`,
+    parameters: ids,
+  })
+  return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id as string, name as string]])))
+}
+
+/** Ids of the spenders with a name, of all keys or of one; the text itself where it is the id of one. */
+export async function spenderIds(db: Db, text: string, keyId?: string): Promise<string[]> {
+  const named = new Conditions().where('name = ?', text).where('key_id = ?', keyId)
+  const rows = await db.query({
+    sql: `select id from spenders ${named.sql} order by id limit ${named.place(MOST_NAMESAKES)}`,
+    parameters: named.parameters,
+  })
+  return [...rows.map(({ id }) => id as string), text]
 }
 
 /** Spenders, newest first, after one of them. */

@@ -39,6 +39,8 @@ const REQUEST_TITLES = [
   'vendor_status',
   'error_param',
   'error_message',
+  'spender',
+  'spender_id',
 ] as const
 
 /** The titles of requests, with a column for each name of metadata. */

@@ -25,6 +25,7 @@ export const ownFilterQuery = {
   ),
   model: several('Only those of this model, or asked for by this name of an alias or a route.'),
   operation: several('Only this operation, such as `chat`.'),
+  spender: several('Only those of this token or of whom a request named, by name or id.'),
   error: several('Only those that ended with this error code, such as `budget_exceeded`.'),
   refused_by: several(
     'Only those that failed because of the `caller`, who left, the `gateway` or the `vendor`.',
@@ -47,7 +48,7 @@ export const ownFilterQuery = {
   ),
 }
 const ownFilter = Type.Object(ownFilterQuery)
-type OwnFilterQuery = {
+export type OwnFilterQuery = {
   [Name in keyof Static<typeof ownFilter>]?: Static<typeof ownFilter>[Name] | undefined
 }
 

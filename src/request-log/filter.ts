@@ -10,6 +10,7 @@ export type AnyOf = string | readonly string[]
 /** Conditions that rows must meet, all of them. */
 export interface RequestFilter {
   keyId?: AnyOf
+  spenderId?: AnyOf
   account?: AnyOf
   /** The id of the model that answered, or the name that the caller asked for. */
   model?: AnyOf
@@ -57,6 +58,7 @@ export interface PageRequest {
 /** Columns that are compared as they are: one of them must have the value. The first names the term of a page. */
 export const EQUAL_COLUMNS = [
   ['keyId', ['key_id']],
+  ['spenderId', ['spender_id']],
   ['account', ['account']],
   ['model', ['model', 'asked_model']],
   ['upstream', ['upstream']],

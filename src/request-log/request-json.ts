@@ -22,8 +22,8 @@ import {
 } from './row'
 import type { Facet, FacetValue, RequestSummary } from './summary'
 
-/** The name of a key by its id; null for an unknown one. */
-export type NameOf = (keyId: unknown) => string | null
+/** The name of a key or a spender by its id; null for an unknown one. */
+export type NameOf = (id: unknown) => string | null
 
 type Shown = Omit<
   LoggedColumns,
@@ -54,6 +54,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     id,
     at: isoTime(at),
     key: nameOf(row.key_id),
+    spender: nameOf(row.spender_id),
     ...(rest as object as Shown),
     stream: stream === 1,
     held_usd: usdOf(held),
@@ -67,7 +68,7 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
   }
 }
 
-/** Sums of requests; `nameOf` names keys, and facets that are not asked for are left out. */
+/** Sums of requests; `nameOf` names keys and spenders, and facets that are not asked for are left out. */
 export function summaryJson(summary: RequestSummary, facets: readonly Facet[], nameOf: NameOf) {
   const { requests, failed, failedBy, amountNano, firstBytes, durations, spans, spanMs } = summary
   return {
@@ -91,14 +92,30 @@ export function summaryJson(summary: RequestSummary, facets: readonly Facet[], n
     facets: Object.fromEntries(
       facets.map((facet) => [
         FACET_NAMES[facet],
-        summary.facets[facet].map((each) =>
-          facet === 'keyId' ? { ...each, value: nameOf(each.value) ?? each.value } : each,
-        ),
+        facet === 'keyId' || facet === 'spenderId'
+          ? withNames(summary.facets[facet], nameOf)
+          : summary.facets[facet],
       ]),
     ) as Record<string, FacetValue[]>,
     looked: summary.looked,
     covered_since: summary.coveredSince === undefined ? null : isoTime(summary.coveredSince),
   }
+}
+
+/** Values of a facet by their names; those of one name together. A name with a comma is no word of a filter: its id is one. */
+function withNames(values: readonly FacetValue[], nameOf: NameOf): FacetValue[] {
+  const named = new Map<string, FacetValue>()
+  for (const each of values) {
+    const name = nameOf(each.value)
+    const value = name === null || name.includes(',') ? each.value : name
+    const known = named.get(value)
+    named.set(value, {
+      value,
+      requests: each.requests + (known?.requests ?? 0),
+      failed: each.failed + (known?.failed ?? 0),
+    })
+  }
+  return [...named.values()]
 }
 
 /** Facets as queries name them. */
@@ -108,6 +125,7 @@ const FACET_NAMES: Record<Facet, string> = {
   refusedBy: 'refused_by',
   model: 'model',
   keyId: 'key',
+  spenderId: 'spender',
   account: 'account',
   upstream: 'upstream',
   operation: 'operation',

@@ -25,6 +25,8 @@ export interface RequestLogRow {
   clientAddress: string | null
   account: string | null
   keyId: string | null
+  /** The token that acted for the key, or whom the request named; null for its holder. */
+  spenderId: string | null
   model: string | null
   /** The name that the caller asked for, which may be an alias, a route or unknown; null while it is not read. */
   askedModel: string | null
@@ -173,6 +175,7 @@ export function newLogRow(
     clientAddress: incoming.clientAddress ?? null,
     account: null,
     keyId: null,
+    spenderId: null,
     model: null,
     askedModel: null,
     upstream: null,
@@ -353,6 +356,7 @@ export const COLUMNS = [
   ['cache', 'text'],
   ['passed_over', 'text'],
   ['route_order', 'text'],
+  ['spender_id', 'text'],
 ] as const
 
 /** A row with the types of its columns. */
@@ -399,6 +403,7 @@ export function valuesOf(logRow: RequestLogRow, codec: RowCodec): Value[] {
     logRow.cache,
     logRow.passedOver && JSON.stringify(logRow.passedOver),
     logRow.routeOrder && JSON.stringify(logRow.routeOrder),
+    logRow.spenderId,
   ]
   while (values.at(-1) === null) values.pop()
   return values

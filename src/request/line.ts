@@ -303,6 +303,7 @@ async function authenticate(
 ): Promise<Key> {
   const key = await world.authenticator.identify(authorization, clientAddress, tokens)
   logRow.keyId = key.id
+  logRow.spenderId = key.spender?.id ?? null
   logRow.account = key.account
   assertAwake(key)
   running.enter(key)

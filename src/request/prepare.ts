@@ -31,7 +31,7 @@ export async function prepareRequest(
 ): Promise<CheckedRequest> {
   const { world } = line
   const read = readRequest(world.catalogue, key, incoming.operation, content, world, logRow)
-  if (key.spenders) await noteSpender(world, read, incoming)
+  if (key.spenders) await noteSpender(world, read, incoming, logRow)
   const wish = incoming.deferral?.()
   const deferral = mayBeDeferred(read, wish) ? await takeDeferral(world, read, wish) : undefined
   const kept = incoming.operation.keepsAnswers
@@ -56,9 +56,15 @@ export async function prepareRequest(
 }
 
 /** Puts the spender that a request names into it. Throws 400 for a model that this one may not use. */
-async function noteSpender(world: RequestWorld, read: ReadRequest, incoming: Incoming): Promise<void> {
+async function noteSpender(
+  world: RequestWorld,
+  read: ReadRequest,
+  incoming: Incoming,
+  logRow: RequestLogRow,
+): Promise<void> {
   const { body } = read.given
   read.key = await spendingKey(world, read.key, body, incoming)
+  logRow.spenderId = read.key.spender?.id ?? null
   if (read.key.spender?.models)
     resolveModels(world.catalogue, read.key, incoming.operation, String(body.model), world)
 }

@@ -118,16 +118,17 @@ export async function reserve(
   return twin ?? reserve(line, request, idempotencyKey, logRow, from)
 }
 
-/** The set of metadata that the usage of a request is counted by, with the spender whom it names. */
+/** The set of metadata that the usage of a request is counted by, with its spender. */
 function countedBy(
   { db, config }: RequestWorld,
   { metadata, key: { spender } }: CheckedRequest,
 ): number | Promise<number> {
   const most = config.usage?.maxMetadata ?? DEFAULT_MAX_METADATA
   const references = referencesOf(db)
-  if (spender?.kind !== 'user' && spender?.kind !== 'tag')
+  // Tokens of web pages are as many as their visitors.
+  if (!spender || spender.kind === 'browser')
     return metadata === undefined ? 0 : references.metadataId(metadata, most)
-  // Spenders are as many as their key makes, and each is counted.
+  // Others are as many as their key makes, or as people have allowed.
   const alone = JSON.stringify({ spender: spender.id })
   const ofSpender = () => references.metadataId(alone, Number.POSITIVE_INFINITY)
   if (metadata === undefined) return ofSpender()

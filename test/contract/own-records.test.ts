@@ -133,7 +133,14 @@ for (const [database, gateway] of gateways) {
       { value: 'none', requests: 1, failed: 1 },
     ]
     expect(sums.body.facets.model).toEqual(models)
-    expect(Object.keys(sums.body.facets)).toEqual(['status', 'error', 'refused_by', 'model', 'operation'])
+    expect(Object.keys(sums.body.facets)).toEqual([
+      'status',
+      'error',
+      'refused_by',
+      'model',
+      'operation',
+      'spender',
+    ])
     const chosen = await ask(gateway, '/v1/requests/summary?model=none&text=NONE', own.secret)
     expect(chosen.body).toMatchObject({
       requests: 1,

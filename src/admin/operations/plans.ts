@@ -33,6 +33,15 @@ const PlanReply = Type.Object(
     budget_period: Nullable(Type.String()),
     allowance_usd: Dollars,
     allowance_period: Nullable(Type.String()),
+    spenders: Type.Object(
+      {
+        budget_usd: Dollars,
+        budget_period: Nullable(Type.String()),
+        requests_per_minute: Count,
+        most_new_per_day: Count,
+      },
+      { description: 'Defaults for each spender below its keys.' },
+    ),
   },
   open,
 )
@@ -50,7 +59,7 @@ const MemberReply = Type.Object(
 )
 
 function planJson(plan: string, entry: PlanEntry | undefined, accounts: number) {
-  const { priceFactor = '1', priceFactors = {}, models = null, budget, allowance } = entry ?? {}
+  const { priceFactor = '1', priceFactors = {}, models = null, budget, allowance, spenders } = entry ?? {}
   return {
     plan,
     configured: entry !== undefined,
@@ -65,6 +74,12 @@ function planJson(plan: string, entry: PlanEntry | undefined, accounts: number) 
     budget_period: budget?.per ?? null,
     allowance_usd: allowance ? formatUsd(parseUsd(allowance.usd) as number) : null,
     allowance_period: allowance?.per ?? null,
+    spenders: {
+      budget_usd: spenders?.budget ? formatUsd(parseUsd(spenders.budget.usd) as number) : null,
+      budget_period: spenders?.budget?.per ?? null,
+      requests_per_minute: spenders?.requestsPerMinute ?? null,
+      most_new_per_day: spenders?.mostNewPerDay ?? null,
+    },
   }
 }
 

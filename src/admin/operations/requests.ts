@@ -3,11 +3,12 @@
 
 import { type Static, Type } from '@sinclair/typebox'
 import { findKey, type Key, keyNames } from '../../accounts/keys'
+import { usageNaming } from '../../accounts/spender-usage'
+import { spenderIds, spenderNames } from '../../accounts/spenders'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { cacheSavings, type SavedSums, savingsBy, sumSavings } from '../../billing/reports/cache-savings'
 import {
   METADATA_DIMENSION,
-  nameOfUsage,
   totalUsage,
   type Usage,
   type UsageDimension,
@@ -18,6 +19,7 @@ import {
   usageWithCostJson,
 } from '../../billing/reports/usage-report'
 import { METADATA_NAME } from '../../config/usage'
+import type { Db } from '../../db/db'
 import { UnreadableText } from '../../db/encryption/codec'
 import { isoTime } from '../../db/iso-time'
 import { periodOfQuery } from '../../http/query-time'
@@ -73,11 +75,29 @@ type FilterQuery = {
 
 const METADATA_PAIR = new RegExp(`^(${METADATA_NAME})=(.+)$`, 's')
 
-/** The names of the keys of some rows, or of all. */
-async function namesOf({ world }: OperationContext, rows?: readonly LoggedRequest[]): Promise<NameOf> {
-  const ids = rows && [...new Set(rows.map(({ key_id }) => key_id).filter((id) => typeof id === 'string'))]
-  const names = await keyNames(world.db, ids)
-  return (id) => names.get(String(id)) ?? null
+/** The names of the keys and the spenders of some rows. */
+async function namesOf({ world: { db } }: OperationContext, rows: readonly LoggedRequest[]): Promise<NameOf> {
+  const idsIn = (column: string) => [
+    ...new Set(rows.map((row) => row[column]).filter((id) => typeof id === 'string')),
+  ]
+  return namesOfIds(db, idsIn('key_id'), idsIn('spender_id'))
+}
+
+async function namesOfIds(db: Db, keys: readonly string[], spenders: readonly string[]): Promise<NameOf> {
+  const [ofKeys, ofSpenders] = await Promise.all([keyNames(db, keys), spenderNames(db, spenders)])
+  return (id) => ofKeys.get(String(id)) ?? ofSpenders.get(String(id)) ?? null
+}
+
+/** Pages of rows with the cells of each. */
+async function* cellsOf(
+  asked: OperationContext,
+  pages: AsyncIterable<readonly LoggedRequest[]>,
+  metadataNames: readonly string[],
+) {
+  for await (const rows of pages) {
+    const nameOf = await namesOf(asked, rows)
+    yield rows.map((row) => requestCells(requestJson(row, nameOf), metadataNames))
+  }
 }
 
 /** The key that a query names; also one that is gone from the table may be in rows, by its id. */
@@ -92,9 +112,12 @@ async function filterOf(asked: OperationContext, query: FilterQuery): Promise<Re
   const { metadata, account, upstream, since, until } = query
   const keys = choicesOfQuery(query.key, 'key')
   const keyId = keys && (await Promise.all(keys.map((key) => keyIdOf(asked, key))))
+  const spenders = choicesOfQuery(query.spender, 'spender')
+  const ids = spenders && (await Promise.all(spenders.map((each) => spenderIds(asked.world.db, each))))
   return defined({
     ...filterOfQuery(query),
     keyId: keyId?.filter((id) => id !== undefined),
+    spenderId: ids?.flat(),
     account: choicesOfQuery(account, 'account'),
     upstream: choicesOfQuery(upstream, 'upstream'),
     metadata: metadata === undefined ? undefined : metadataOfQuery(metadata),
@@ -136,12 +159,9 @@ const list = operation({
     const { db, requestLog: requests } = await asked.world.reportSource()
     if (format === 'csv') {
       if (after !== undefined) throw unknownCursor()
-      const nameOf = await namesOf(asked)
       const names = asked.world.config.usage?.metadata ?? []
       const pages = exportRequests({ db, requests }, filter, last)
-      return csvResponse('requests.csv', requestTitles(names), pages, (row) =>
-        requestCells(requestJson(row, nameOf), names),
-      )
+      return csvResponse('requests.csv', requestTitles(names), cellsOf(asked, pages, names), (cells) => cells)
     }
     if (last !== undefined)
       throw invalidRequest('last', "'last' goes with format=csv: pages take 'limit' and 'after'.")
@@ -167,11 +187,10 @@ const summary = operation({
     const { db, requestLog: requests } = await asked.world.reportSource()
     const { since = now - DAY_MS, until = now + 1, ...filter } = await filterOf(asked, query)
     const found = await summariseRequests({ db, requests }, { since, until }, filter)
-    const names = await keyNames(
-      db,
-      found.facets.keyId.map(({ value }) => value),
+    const [keys, spenders] = [found.facets.keyId, found.facets.spenderId].map((values) =>
+      values.map(({ value }) => value),
     )
-    return summaryJson(found, FACETS, (id) => names.get(String(id)) ?? null)
+    return summaryJson(found, FACETS, await namesOfIds(db, keys ?? [], spenders ?? []))
   },
 })
 
@@ -233,7 +252,7 @@ const usage = usageOperation({
   endpoint: 'GET /usage',
   role: 'viewer',
   summary:
-    'Requests and what was paid for them, by one or two of key, account, model, operation, day, hour and names of metadata',
+    'Requests and what was paid for them, by one or two of key, account, spender, model, operation, day, hour and names of metadata',
   query: Type.Object({
     by: Type.Optional(Dimension('What to sum by. Default `key`.')),
     and: Type.Optional(Dimension('A second dimension: a row for each pair. Default: none.')),
@@ -282,9 +301,10 @@ const usage = usageOperation({
     await requestLog.storeFigures()
     const failures = isOfAll ? await failuresBetween(db, since, until ?? now() + 1) : undefined
     const failuresBy = failures && and === undefined ? failures.by(by) : undefined
-    const rows = withFailed(used, by, failuresBy).map((each) => ({
-      [by]: nameOfUsage(each, by),
-      ...(and && { [and]: nameOfUsage({ name: each.second ?? '' }, and) }),
+    const shown = withFailed(used, by, failuresBy)
+    const namesIn = await usageNaming(db, shown, and ? [by, and] : [by])
+    const rows = shown.map((each) => ({
+      ...namesIn(each),
       ...usageWithCostJson(each),
       ...(saved && savedJson(saved.of(each))),
       ...(failuresBy && failedJson(failuresBy.get(each.name))),
@@ -292,7 +312,7 @@ const usage = usageOperation({
     const sums = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
     const total = { ...sums, ...(failures && failedJson(failures.total)) }
     if (query.format === 'csv') {
-      const titles = [by, ...(and ? [and] : []), ...Object.keys(failuresBy ? total : sums)]
+      const titles = Object.keys({ ...namesIn({ ...totalUsage([]), name: '' }), ...(failuresBy ? total : sums) })
       return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
     }
     if (rows.length > MOST_USAGE_ROWS)

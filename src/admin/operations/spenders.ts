@@ -3,8 +3,9 @@
 
 import { Type } from '@sinclair/typebox'
 import { checkKeySettings, requireKey } from '../../accounts/key-changes'
-import { keyNames } from '../../accounts/keys'
+import { findKey } from '../../accounts/keys'
 import { spendersJson, spenderView } from '../../accounts/spender-json'
+import { withDefaults } from '../../accounts/spender-rule'
 import {
   findSpender,
   forgetSpender,
@@ -15,6 +16,7 @@ import {
   updateSpender,
 } from '../../accounts/spenders'
 import { Nullable, OneOf, open } from '../../api-operation/operation'
+import { plansOf } from '../../config/models/plans'
 import { BUDGET_PERIODS } from '../../contract/budgets'
 import { notFound } from '../../lib/errors'
 import { formatUsd } from '../../lib/money'
@@ -34,14 +36,33 @@ import { positiveAmountOf } from './accounts'
 
 const operation = operationsIn('Spenders')
 const SpenderReply = Type.Object(
-  { key: Type.String({ description: 'The name of its key.' }), ...spenderView.schema.properties },
+  {
+    key: Type.String({ description: 'The name of its key.' }),
+    inherited: Type.Array(OneOf(['budget', 'requests_per_minute']), {
+      description: 'Limits that are not its own: the rule of its key gives them, or the plan.',
+    }),
+    ...spenderView.schema.properties,
+  },
   open,
 )
 
-async function shown({ world: { db, now } }: OperationContext, spenders: readonly Spender[]) {
-  const names = await keyNames(db, [...new Set(spenders.map(({ keyId }) => keyId))])
-  const rows = await spendersJson(db, spenders, now())
-  return rows.map((row, index) => ({ key: names.get(spenders[index]?.keyId ?? '') ?? '', ...row }))
+/** Spenders with the limits that are in force. */
+async function shown({ world: { db, now, config } }: OperationContext, spenders: readonly Spender[]) {
+  const ids = [...new Set(spenders.map(({ keyId }) => keyId))]
+  const keys = new Map(await Promise.all(ids.map(async (id) => [id, await findKey(db, id)] as const)))
+  const plans = plansOf(config.plans)
+  const limited = spenders.map((spender) => {
+    const key = keys.get(spender.keyId)
+    return withDefaults(spender, key?.spenders ?? null, plans.get(key?.planName ?? '')?.spenders)
+  })
+  const rows = await spendersJson(db, limited, now())
+  return rows.map((row, index) => {
+    const [own, { budgetNano, requestsPerMinute }] = [spenders[index] as Spender, limited[index] as Spender]
+    const inherited: ('budget' | 'requests_per_minute')[] = []
+    if (budgetNano !== own.budgetNano) inherited.push('budget')
+    if (requestsPerMinute !== own.requestsPerMinute) inherited.push('requests_per_minute')
+    return { key: keys.get(own.keyId)?.name ?? '', inherited, ...row }
+  })
 }
 
 async function spenderOf({ world, params }: OperationContext): Promise<Spender> {

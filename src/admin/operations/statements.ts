@@ -2,6 +2,7 @@
 
 import { Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
+import { spenderNames } from '../../accounts/spenders'
 import { OneOf, open } from '../../api-operation/operation'
 import { STATEMENT_TITLES, statementHtml, statementLines } from '../../billing/reports/statement-page'
 import {
@@ -136,13 +137,15 @@ const show = operation({
       ? await findStatement(db, { number: Number(number) })
       : undefined
     if (!found) throw notFound('statement', number)
-    if (format === 'html')
-      return new Response(statementHtml(found), {
+    if (format === 'html') {
+      const ids = (found.content.spenders ?? []).flatMap(({ spender }) => (spender === null ? [] : [spender]))
+      return new Response(statementHtml(found, await spenderNames(db, ids)), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
         },
       })
+    }
     if (format === 'csv')
       return csvResponse(
         `statement-${found.number}.csv`,

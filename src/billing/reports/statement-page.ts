@@ -40,8 +40,11 @@ footer { margin-top: 2.5rem; color: #6a7076; font-size: 0.75rem; }
   tr, .seller { break-inside: avoid; } h2 { break-after: avoid; } thead { display: table-header-group; } }
 `
 
-/** A whole page, with nothing from elsewhere. */
-export function statementHtml({ number, content, hash, issuedAt }: IssuedStatement): string {
+/** A whole page, with nothing from elsewhere. `names` are those of spenders by their ids, as far as they are known. */
+export function statementHtml(
+  { number, content, hash, issuedAt }: IssuedStatement,
+  names: ReadonlyMap<string, string> = new Map(),
+): string {
   const { account, display_name: name, seller, logo, note, from, to } = content
   return `<!doctype html>
 <html lang="en">
@@ -64,6 +67,7 @@ ${seller ? `<div class="seller">${sellerLines(seller).map(line).join('')}</div>`
 <div class="buyer">${[...(name === null ? [] : [name]), `Account ${account}`].map(line).join('')}</div>
 ${balanceTable(content)}
 ${usageTable(content)}
+${spenderTable(content, names)}
 ${transferTable(content)}
 ${note === null ? '' : `<p class="note">${html(note)}</p>`}
 </main>
@@ -133,6 +137,22 @@ function usageTable({ usage, used_usd: used }: StatementContent): string {
 <thead><tr><th>Model</th><th class="number">Requests</th><th class="number">USD</th></tr></thead>
 <tbody>
 ${usage.map(({ model, requests, amount_usd: usd }) => row([model], [String(requests), usd])).join('\n')}
+${row(['Sum'], ['', used], 'sum')}
+</tbody>
+</table>`
+}
+
+function spenderTable(
+  { spenders = [], used_usd: used }: StatementContent,
+  names: ReadonlyMap<string, string>,
+): string {
+  if (spenders.length === 0) return ''
+  const shown = (id: string | null) => (id === null ? 'Without a spender' : (names.get(id) ?? id))
+  return `<h2>By spender</h2>
+<table>
+<thead><tr><th>Spender</th><th class="number">Requests</th><th class="number">USD</th></tr></thead>
+<tbody>
+${spenders.map(({ spender, requests, amount_usd: usd }) => row([shown(spender)], [String(requests), usd])).join('\n')}
 ${row(['Sum'], ['', used], 'sum')}
 </tbody>
 </table>`

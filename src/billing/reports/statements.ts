@@ -8,7 +8,7 @@ import { type Db, type Row, tryApply } from '../../db/db'
 import { isoDay, isoTime } from '../../db/iso-time'
 import { formatUsd, parseDecimal, parseUsd } from '../../lib/money'
 import { bookOf } from '../ledger/balances'
-import { usageBy } from './usage-report'
+import { isSpender, type Usage, usageBy } from './usage-report'
 
 /** How long after its end a month is over, in milliseconds: all that ended in it is in the books of every node. */
 const OVER_AFTER_MS = 3_600_000
@@ -34,6 +34,11 @@ export interface StatementContent {
   /** Money that came and went besides usage: top-ups, corrections, allowances. */
   transfers: { at: string; kind: string; amount_usd: string; note: string | null }[]
   usage: { model: string; requests: number; amount_usd: string }[]
+  /**
+   * Usage by spender, the most expensive first, under `null` that without one. Absent without spenders. It has ids only: a statement
+   * never changes, and names are forgotten on request.
+   */
+  spenders?: { spender: string | null; requests: number; amount_usd: string }[]
   /** The sum of `usage`. */
   used_usd: string
   /** The tax in or on what was used; null where none is configured. */
@@ -79,10 +84,12 @@ export async function draftStatements(
 ): Promise<StatementContent[]> {
   const period = monthOf(month)
   if (!period) throw new RangeError(`not a month: ${month}`)
-  const [before, transfers, used, details, issued] = await Promise.all([
+  const within = { ...period, ...(only !== undefined && { account: only }) }
+  const [before, transfers, used, spent, details, issued] = await Promise.all([
     balancesBefore(db, period.since, only),
     transfersWithin(db, period, only),
-    usageBy(db, 'account', { ...period, ...(only !== undefined && { account: only }) }, 'model'),
+    usageBy(db, 'account', within, 'model'),
+    usageBy(db, 'account', within, 'spender'),
     db.query({ sql: 'select name, display_name from account_details where display_name is not null' }),
     db.query({
       sql: `select account, month, content from statements where month <= $1 and (account = $2 or cast($2 as text) is null)
@@ -93,18 +100,13 @@ export async function draftStatements(
   const names = new Map(details.map((row) => [row.name as string, row.display_name as string]))
   const last = new Map(issued.map((row) => [row.account as string, row]))
   const usage = Map.groupBy(used, ({ name }) => name)
+  const bySpender = Map.groupBy(spent, ({ name }) => name)
   const accounts = new Set([...before.keys(), ...transfers.keys(), ...usage.keys()])
   return [...accounts].sort().flatMap((account) => {
     const previous = last.get(account)
     if (previous?.month === month) return []
     const openingNano = before.get(account) ?? 0
-    const lines = (usage.get(account) ?? [])
-      .filter(({ amountNano }) => amountNano > 0)
-      .map(({ second = '', requests, running, released, amountNano }) => ({
-        model: second,
-        requests: requests - running - released,
-        amountNano,
-      }))
+    const lines = linesOf(usage.get(account)).map(({ name, ...line }) => ({ model: name, ...line }))
     const moved = transfers.get(account) ?? []
     if (openingNano === 0 && lines.length === 0 && moved.length === 0) return []
     const known = previous && (JSON.parse(previous.content as string) as StatementContent)
@@ -119,8 +121,41 @@ export async function draftStatements(
       lines,
       entry: statements,
     })
-    return [content]
+    const spenders = spendersOf(linesOf(bySpender.get(account)))
+    return [spenders ? { ...content, spenders } : content]
   })
+}
+
+interface Line {
+  name: string
+  requests: number
+  amountNano: number
+}
+
+/** Paid usage by its second dimension. */
+function linesOf(usage: readonly Usage[] = []): Line[] {
+  return usage
+    .filter(({ amountNano }) => amountNano > 0)
+    .map(({ second = '', requests, running, released, amountNano }) => ({
+      name: second,
+      requests: requests - running - released,
+      amountNano,
+    }))
+}
+
+/** Usage by spender as statements have it; undefined where nobody was named. */
+function spendersOf(lines: readonly Line[]): StatementContent['spenders'] {
+  const named = lines.filter(({ name }) => isSpender(name))
+  if (named.length === 0) return undefined
+  const rest = lines.filter(({ name }) => !isSpender(name))
+  const sumOf = (some: readonly Line[]) => ({
+    requests: some.reduce((sum, { requests }) => sum + requests, 0),
+    amount_usd: formatUsd(some.reduce((sum, { amountNano }) => sum + amountNano, 0)),
+  })
+  return [
+    ...named.map((line) => ({ spender: line.name, ...sumOf([line]) })),
+    ...(rest.length > 0 ? [{ spender: null, ...sumOf(rest) }] : []),
+  ]
 }
 
 interface Figures {

@@ -10,10 +10,11 @@ import { FIGURES, SUMS } from './usage-figures'
 import { withWholeUsage } from './usage-form'
 import { DAY_MS, firstPositionSince, HOUR_MS, markOf, totalsOfSeries, totalsWithin } from './usage-totals'
 
-export const usageDimensions = ['key', 'account', 'model', 'operation', 'day', 'hour'] as const
+export const usageDimensions = ['key', 'account', 'spender', 'model', 'operation', 'day', 'hour'] as const
 /** A dimension of all requests, or a name of their metadata: `metadata.team`. */
 export type UsageDimension = (typeof usageDimensions)[number] | MetadataDimension
-type MetadataDimension = `metadata.${string}`
+/** Dimensions that are in the metadata of a request, where the gateway itself puts the id of the spender. */
+type MetadataDimension = 'spender' | `metadata.${string}`
 /** The form of a dimension that is a name of metadata. */
 export const METADATA_DIMENSION = new RegExp(`^metadata\\.${METADATA_NAME}$`)
 
@@ -24,7 +25,7 @@ export function usageDimensionOf(text: string): UsageDimension | undefined {
 }
 
 export interface Usage {
-  /** The key's name, the account, the model or the operation; the beginning of a day or an hour in milliseconds. */
+  /** The key's name, the account, the spender's id, the model or the operation; the beginning of a day or an hour in milliseconds. */
   name: string
   /** The name in a second dimension; absent where usage is summed by one. */
   second?: string
@@ -56,7 +57,7 @@ export interface UsagePeriod {
   account?: string
 }
 
-const names: Record<(typeof usageDimensions)[number], string> = {
+const names: Record<Exclude<(typeof usageDimensions)[number], 'spender'>, string> = {
   key: 'coalesce((select name from keys where keys.id = key_id), key_id)',
   account: 'account',
   model: 'model',
@@ -177,7 +178,7 @@ function isTime(dimension: UsageDimension): boolean {
 }
 
 function isOfMetadata(dimension: UsageDimension): dimension is MetadataDimension {
-  return dimension.startsWith('metadata.')
+  return dimension === 'spender' || dimension.startsWith('metadata.')
 }
 
 /** Usage by whole sets of metadata as usage by the values of one name. */
@@ -195,9 +196,14 @@ function byValue(usages: readonly Usage[], one: UsageDimension, other: UsageDime
 export function valueIn(content: string, dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return content
   if (content === String(OTHER_METADATA)) return '(other)'
-  const name = dimension.slice('metadata.'.length)
+  const name = dimension === 'spender' ? dimension : dimension.slice('metadata.'.length)
   const values = content.startsWith('{') ? (JSON.parse(content) as Record<string, string>) : {}
   return Object.hasOwn(values, name) ? (values[name] as string) : '(none)'
+}
+
+/** Whether a value of the dimension is the id of a spender, and no word for requests that name none. */
+export function isSpender(value: string): boolean {
+  return value !== '' && !value.startsWith('(')
 }
 
 /** The positions between which all charges stand that ended in the hour of a time, of those in the totals. */

@@ -45,9 +45,27 @@ export const PlanEntry = Type.Object(
       'What each account is given in each period. What it does not spend is taken back when the period ends.',
       AmountEntry,
     ),
+    spenders: optionalSetting(
+      'What each spender below its keys may use, unless the rule of the key or the spender itself says otherwise.',
+      Type.Object(
+        {
+          budget: optionalSetting('Spending limit of each per period.', AmountEntry),
+          requestsPerMinute: optionalSetting('The most requests of each a minute.', Count),
+          mostNewPerDay: optionalSetting('New spenders of a key a day. Default 1,000.', Count),
+        },
+        closed,
+      ),
+    ),
   },
   closed,
 )
+
+/** Defaults for spenders; null: none. */
+export interface SpenderDefaults {
+  budget: Budget | null
+  requestsPerMinute: number | null
+  mostNewPerDay: number | null
+}
 
 export interface Plan {
   name: string
@@ -56,6 +74,7 @@ export interface Plan {
   concurrency: number | null
   budget: Budget | null
   allowance: Budget | null
+  spenders: SpenderDefaults
   mayUse(modelId: string): boolean
   /** The model at the price of the plan. The same object each time, as tariffs are made once. */
   priced(model: Model): Model
@@ -82,13 +101,16 @@ export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>)
         ...factorFaults(`${place}.priceFactors.${id}`, factor),
       ]),
       ...used.flatMap((id) => (known(id) ? [] : [`${place}.models: there is no model "${id}"`])),
-      ...(['budget', 'allowance'] as const).flatMap((part) => {
-        const usd = entry[part]?.usd
-        if (usd === undefined || (parseUsd(usd) ?? 0) > 0) return []
-        return [`${place}.${part}.usd: "${usd}" is not an amount of dollars, such as "100"`]
-      }),
+      ...amountFaults(`${place}.budget`, entry.budget),
+      ...amountFaults(`${place}.allowance`, entry.allowance),
+      ...amountFaults(`${place}.spenders.budget`, entry.spenders?.budget),
     ]
   })
+}
+
+function amountFaults(place: string, entry: Static<typeof AmountEntry> | undefined): string[] {
+  if (!entry || (parseUsd(entry.usd) ?? 0) > 0) return []
+  return [`${place}.usd: "${entry.usd}" is not an amount of dollars, such as "100"`]
 }
 
 function factorFaults(place: string, factor: string | undefined): string[] {
@@ -130,6 +152,11 @@ function planOf(name: string, entry: PlanEntry): Plan {
     concurrency: entry.concurrency ?? null,
     budget: amountOf(entry.budget),
     allowance: amountOf(entry.allowance),
+    spenders: {
+      budget: amountOf(entry.spenders?.budget),
+      requestsPerMinute: entry.spenders?.requestsPerMinute ?? null,
+      mostNewPerDay: entry.spenders?.mostNewPerDay ?? null,
+    },
     mayUse: (modelId) => models?.some((pattern) => matches(pattern, modelId)) ?? true,
     listed: (modelId, prices) => atFactor(prices, factorOf(modelId)),
     priced(model) {

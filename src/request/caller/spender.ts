@@ -3,11 +3,10 @@
 
 import { withSpender } from '../../accounts/authenticator'
 import type { Key } from '../../accounts/keys'
-import { mostNewPerDay, type SpenderRule, USER_FIELDS } from '../../accounts/spender-rule'
+import { mostNewPerDay, type SpenderRule, USER_FIELDS, withDefaults } from '../../accounts/spender-rule'
 import { createNamedSpender, findSpenderByHash, type Spender } from '../../accounts/spenders'
 import type { Db } from '../../db/db'
 import { GatewayError } from '../../lib/errors'
-import { parseUsd } from '../../lib/money'
 import { asObject } from '../../lib/objects'
 import { metadataValue, valuesOfHeader } from './metadata'
 
@@ -38,7 +37,13 @@ export async function spendingKey(
   const { spenders: rule, spender } = key
   if (!rule || spender) return key
   const named = nameIn(rule, body, from)
-  return named ? withSpender(key, withDefaults(await spenderNamed(world, key, rule, named), rule)) : key
+  if (!named) return key
+  const defaults = key.plan?.spenders
+  const most = mostNewPerDay(rule, defaults)
+  return withSpender(
+    key,
+    withDefaults(await spenderNamed(world, key, { ...rule, most }, named), rule, defaults),
+  )
 }
 
 /** The first name that a request has. */
@@ -77,36 +82,29 @@ function personOf(user: string): unknown {
   }
 }
 
-async function spenderNamed(world: SpenderWorld, key: Key, rule: SpenderRule, named: Name): Promise<Spender> {
+async function spenderNamed(
+  world: SpenderWorld,
+  key: Key,
+  { create, most }: Pick<SpenderRule, 'create'> & { most: number },
+  named: Name,
+): Promise<Spender> {
   const hash = new Bun.CryptoHasher('sha256')
     .update(JSON.stringify([key.id, named.kind, named.name]))
     .digest('hex')
   const known = await findSpenderByHash(world.db, hash)
   if (known) return known
-  if (rule.create === false)
+  if (create === false)
     throw new GatewayError(403, {
       code: 'spender_unknown',
       message: `This key has no ${named.kind} \`${named.name}\`, and makes none. Ask its operator; a repeat does not help until then.`,
     })
   const made = { ...named, id: world.newId('spn'), keyId: key.id, hash, createdAt: world.now() }
-  await createNamedSpender(world.db, made, mostNewPerDay(rule))
+  await createNamedSpender(world.db, made, most)
   const found = await findSpenderByHash(world.db, hash)
   if (found) return found
   throw new GatewayError(429, {
     code: 'Throttling.RateQuota',
-    message: `Requests of this key have named ${mostNewPerDay(rule)} new spenders today, the most that it makes in a day.`,
+    message: `Requests of this key have named ${most} new spenders today, the most that it makes in a day.`,
     headers: { 'retry-after': '3600', 'x-should-retry': 'false' },
   })
-}
-
-/** A spender with the limits of the rule where it has none of its own. */
-function withDefaults(spender: Spender, rule: SpenderRule): Spender {
-  const { budget_usd: budget = null, budget_period: period = null, requests_per_minute: rate = null } = rule
-  const hasBudget = spender.budgetNano !== null
-  return {
-    ...spender,
-    budgetNano: hasBudget || budget === null ? spender.budgetNano : (parseUsd(budget) ?? null),
-    budgetPeriod: hasBudget ? spender.budgetPeriod : period,
-    requestsPerMinute: spender.requestsPerMinute ?? rate,
-  }
 }

@@ -200,6 +200,8 @@ export class LongHistory {
         model,
         operation,
         key: keyId,
+        // Nobody of this history is one.
+        spender: '(none)',
         day: at - (at % DAY_MS),
         hour: at - (at % HOUR_MS),
       }

@@ -4,12 +4,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { keyView, keyWithMoneyJson } from '../../../accounts/key-json'
 import { type Key, mayUse } from '../../../accounts/keys'
+import { usageNaming } from '../../../accounts/spender-usage'
 import { Nullable, OneOf } from '../../../api-operation/operation'
 import { count, dollars, list, mapOf, maybeText, text } from '../../../api-operation/schemas'
 import { periodOf } from '../../../billing/ledger/limits'
 import {
   budgetUsedNano,
-  nameOfUsage,
   totalUsage,
   usageBy,
   usageDimensionOf,
@@ -35,7 +35,7 @@ import { voicesOf } from './audio-lists'
 /** The period of a usage report that names none. */
 const DEFAULT_DAYS = 30
 /** Usage can be summed by these. */
-const DIMENSIONS = 'model, operation, day, hour, metadata.NAME'
+const DIMENSIONS = 'model, operation, spender, day, hour, metadata.NAME'
 /** Hours are listed for no longer than this, in days. */
 const MAX_HOURLY_DAYS = 31
 
@@ -156,12 +156,13 @@ const usage = callerOperation(
     if (by === 'hour' && (until ?? at) - since > MAX_HOURLY_DAYS * DAY_MS)
       throw invalidRequest('since', `Hours are listed for ${MAX_HOURLY_DAYS} days at most.`)
     const used = await usageBy(db, by, { ...period, keyId: key.id })
+    const namesIn = await usageNaming(db, used, [by])
     return {
       object: 'usage',
       since: isoTime(since),
       until: isoTime(until ?? null),
       by,
-      rows: used.map((each) => ({ [by]: nameOfUsage(each, by), ...usageJson(each) })),
+      rows: used.map((each) => ({ ...namesIn(each), ...usageJson(each) })),
       total: usageJson(totalUsage(used)),
     }
   },

@@ -2,6 +2,8 @@
 // the results that are kept. It must never write, nor show another key, an upstream, or what the operator pays.
 
 import { Type } from '@sinclair/typebox'
+import type { Key } from '../../../accounts/keys'
+import { spenderIds, spenderNames } from '../../../accounts/spenders'
 import { Nullable, OneOf } from '../../../api-operation/operation'
 import {
   CursorPage,
@@ -19,12 +21,18 @@ import { viewOf } from '../../../api-operation/view'
 import { ARTIFACTS_PATH } from '../../../artifacts/addresses'
 import { type ListedArtifact, listArtifacts } from '../../../artifacts/rows'
 import type { ChargeView } from '../../../billing/reports/usage-report'
-import type { Row } from '../../../db/db'
+import type { Db, Row } from '../../../db/db'
 import { isoTime } from '../../../db/iso-time'
 import { GatewayError, invalidRequest } from '../../../lib/errors'
 import { formatUsd } from '../../../lib/money'
 import { type RequestFilter, UnknownCursor } from '../../../request-log/filter'
-import { filterOfQuery, ownFilterQuery, summarySchema } from '../../../request-log/filter-query'
+import {
+  choicesOfQuery,
+  filterOfQuery,
+  type OwnFilterQuery,
+  ownFilterQuery,
+  summarySchema,
+} from '../../../request-log/filter-query'
 import { findRequest, listRequests, summariseRequests } from '../../../request-log/look-up'
 import { parsedJson, summaryJson, usdOf } from '../../../request-log/request-json'
 import type { LoggedRequest } from '../../../request-log/row'
@@ -51,7 +59,7 @@ const ownPeriod = {
   until: optional('Before this time.'),
 }
 /** Upstreams are the operator's own business. */
-const OWN_FACETS: readonly Facet[] = ['status', 'error', 'refusedBy', 'model', 'operation']
+const OWN_FACETS: readonly Facet[] = ['status', 'error', 'refusedBy', 'model', 'operation', 'spenderId']
 
 /** A request. Upstreams, addresses and attempts are the operator's own business. */
 export const ownRequest = viewOf<LoggedRequest>()({
@@ -65,6 +73,7 @@ export const ownRequest = viewOf<LoggedRequest>()({
   error_message: [maybeText, ({ error_message }) => error_message as string | null],
   error_param: [maybeText, ({ error_param }) => error_param as string | null],
   asked_model: [maybeText, ({ asked_model }) => asked_model as string | null],
+  spender_id: [maybeText, ({ spender_id }) => spender_id as string | null],
   refused_by: [maybeText, ({ refused_by }) => refused_by as string | null],
   first_byte_ms: [maybeCount, ({ first_byte_ms }) => first_byte_ms as number | null],
   duration_ms: [maybeCount, ({ duration_ms }) => duration_ms as number | null],
@@ -123,6 +132,13 @@ const ownArtifact = viewOf<ListedArtifact & { url: string }>()({
   url: [Type.String({ description: 'Where it can be read until then, without a key.' }), ({ url }) => url],
 })
 
+/** The filter of a query, with the ids of its spenders. */
+async function ownFilter(db: Db, key: Key, query: OwnFilterQuery): Promise<RequestFilter> {
+  const spenders = choicesOfQuery(query.spender, 'spender')
+  const ids = spenders && (await Promise.all(spenders.map((each) => spenderIds(db, each, key.id))))
+  return { ...filterOfQuery(query), ...(ids && { spenderId: ids.flat() }) }
+}
+
 const requests = callerOperation(CursorPage(ownRequest.schema))({
   ...ownKey,
   id: 'listOwnRequests',
@@ -138,7 +154,7 @@ const requests = callerOperation(CursorPage(ownRequest.schema))({
   ),
   async run({ world: { db, requestLog }, key }, { limit, after, since, until, ...words }) {
     const filter: RequestFilter = {
-      ...filterOfQuery(words),
+      ...(await ownFilter(db, key, words)),
       ...periodOfQuery({ since, until }),
       keyId: key.id,
     }
@@ -158,8 +174,11 @@ const summary = callerOperation(summarySchema)({
   async run({ world: { db, requestLog, now }, key }, { since: from, until: to, ...words }) {
     const { since = now() - DAY_MS, until = now() + 1 } = periodOfQuery({ since: from, until: to })
     const scope = { since, until, keyId: key.id }
-    const found = await summariseRequests({ db, requests: requestLog }, scope, filterOfQuery(words))
-    return summaryJson(found, OWN_FACETS, () => null)
+    const filter = await ownFilter(db, key, words)
+    const found = await summariseRequests({ db, requests: requestLog }, scope, filter)
+    const spenders = found.facets.spenderId.map(({ value }) => value)
+    const names = await spenderNames(db, spenders)
+    return summaryJson(found, OWN_FACETS, (id) => names.get(String(id)) ?? null)
   },
 })
 

@@ -1,8 +1,9 @@
 // Parts of a request that several protocols write alike. Nothing here must know a protocol.
 
 import type { Model } from '../../contract/family'
+import { checkEffort, effortOfBudget } from '../traits/efforts'
 import type { WriteOptions } from './bridge'
-import type { Conversation, Settings } from './conversation'
+import type { Conversation, Settings, Tool, ToolChoice } from './conversation'
 import { leadingOf } from './sides'
 
 type Fields = Record<string, unknown>
@@ -29,6 +30,26 @@ export function systemPrompt(conversation: Conversation): string {
 export function outputLimit({ limit }: Settings, model: Model, { outputTokens }: WriteOptions): number {
   const most = limit?.tokens ?? model.maxOutputTokens ?? model.reserveOutputTokens
   return Math.min(most, outputTokens ?? most)
+}
+
+/** The name of the tool that must be called; undefined if the model has a choice. */
+export function forcedTool({ mode, allowed = [] }: Partial<ToolChoice> = {}): string | undefined {
+  return mode === 'required' && allowed.length === 1 ? allowed[0] : undefined
+}
+
+/** The tools for a vendor that has no word for some of them: those that may be called, or all next to one that must be. */
+export function callableTools({ tools, choice }: Conversation): readonly Tool[] {
+  const { allowed } = choice ?? {}
+  return allowed && forcedTool(choice) === undefined
+    ? tools.filter(({ name }) => allowed.includes(name))
+    : tools
+}
+
+/** The effort that is sent: the caller's, or one that its budget comes to. The caller's must be one of the model's. */
+export function effortOf({ reasoning }: Settings, model: Model): string | undefined {
+  const { effort, effortAt, budgetTokens } = reasoning
+  if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
+  return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
 }
 
 /** The service tier, if it has a price: the answer is the same without. */

@@ -6,12 +6,11 @@ import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
 import { leadingOf } from '../../conversation/sides'
-import { outputLimit, systemPrompt } from '../../conversation/writing'
+import { callableTools, effortOf, forcedTool, outputLimit, systemPrompt } from '../../conversation/writing'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { nameOf } from '../../sealed-reasoning'
 import { converseEdit } from '../../traits/converse'
 import { edited } from '../../traits/edit'
-import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { cachePoint, converseMessages } from './messages'
 
 type Fields = Record<string, unknown>
@@ -64,11 +63,8 @@ function isStop(text: string, model: Model): boolean {
 }
 
 /** The tools that may be called; calls cannot be sent without any, and there is no word for a choice of none. */
-function toolsSent({ tools, choice }: Conversation): readonly Tool[] {
-  const { mode, allowed } = choice ?? {}
-  if (mode === 'none') return []
-  const isForced = mode === 'required' && allowed?.length === 1
-  return allowed && !isForced ? tools.filter(({ name }) => allowed.includes(name)) : tools
+function toolsSent(conversation: Conversation): readonly Tool[] {
+  return conversation.choice?.mode === 'none' ? [] : callableTools(conversation)
 }
 
 function toolConfigOf(tools: readonly Tool[], { choice }: Conversation, model: Model): Fields {
@@ -95,26 +91,19 @@ function toolOf({ name, description, parameters, isStrict }: Tool): Fields {
 /** The choice. Not every model takes one, and `auto` is the vendor's own default. */
 function toolChoiceOf(choice: Conversation['choice']): Fields | undefined {
   if (choice?.mode !== 'required') return undefined
-  const [name, ...others] = choice.allowed ?? []
-  return name !== undefined && others.length === 0 ? { tool: { name } } : { any: {} }
+  const name = forcedTool(choice)
+  return name === undefined ? { any: {} } : { tool: { name } }
 }
 
 /** How hard the model thinks, and the schema of the answer. */
 function outputOf({ settings, extra }: Conversation, model: Model): Fields {
-  const { effort = effortOf(settings, model) } = asObject(extra?.converse?.outputConfig)
+  const wished = effortOf(settings, model)
+  const { effort = wished === 'minimal' ? 'low' : wished } = asObject(extra?.converse?.outputConfig)
   const jsonSchema = schemaOf(settings)
   return {
     ...(effort !== undefined && { effort }),
     ...(jsonSchema && { textFormat: { type: 'json_schema', structure: { jsonSchema } } }),
   }
-}
-
-/** An effort that the caller wrote must be one of the model's. */
-function effortOf({ reasoning }: Settings, model: Model): string | undefined {
-  const { effort, effortAt, budgetTokens } = reasoning
-  if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
-  if (effort === 'minimal') return 'low'
-  return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
 }
 
 function schemaOf({ format }: Settings): Fields | undefined {

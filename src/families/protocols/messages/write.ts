@@ -6,7 +6,7 @@ import { invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
-import { outputLimit, systemPrompt } from '../../conversation/writing'
+import { callableTools, forcedTool, outputLimit, systemPrompt } from '../../conversation/writing'
 import type { MessagesBody } from '../../messages/caller-side'
 import { withOwnThinking } from '../../messages/own-thinking'
 import { edited } from '../../traits/edit'
@@ -64,11 +64,10 @@ function samplingOf({ temperature, topP }: Settings): Fields {
 
 const choiceTypes = { none: 'none', auto: 'auto', required: 'any' } as const
 
-function toolsOf({ tools, choice, parallelCalls }: Conversation): Fields {
-  const allowed = choice?.allowed
-  const forced = choice?.mode === 'required' && allowed?.length === 1 ? allowed[0] : undefined
-  // There is no word for some of the tools: only those that may be called are sent.
-  const sent = allowed && forced === undefined ? tools.filter(({ name }) => allowed.includes(name)) : tools
+function toolsOf(conversation: Conversation): Fields {
+  const { choice, parallelCalls } = conversation
+  const forced = forcedTool(choice)
+  const sent = callableTools(conversation)
   if (sent.length === 0) return {}
   const isAlone = parallelCalls === false && choice?.mode !== 'none'
   const chosen =

@@ -6,11 +6,10 @@ import { invalidRequest } from '../../../lib/errors'
 import { withReturned } from '../../chat/returned-reasoning'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
-import { pricedTier, withoutGaps } from '../../conversation/writing'
+import { callableTools, effortOf, forcedTool, pricedTier, withoutGaps } from '../../conversation/writing'
 import { isHint, withoutKeywords } from '../../json-schema'
 import { chatEdit } from '../../traits/chat'
 import { edited } from '../../traits/edit'
-import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { chatMessagesOf } from './messages'
 
 type Fields = Record<string, unknown>
@@ -72,27 +71,19 @@ function samplingOf({ stop, logprobs, ...settings }: Settings): Fields {
   }
 }
 
-/** How long to think. An effort that the caller wrote must be one of the model's. */
-function effortOf({ reasoning }: Settings, model: Model): string | undefined {
-  const { effort, effortAt, budgetTokens } = reasoning
-  if (effort !== undefined && effortAt !== undefined) checkEffort(model, effort, effortAt)
-  return effort ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
-}
-
-function toolsOf({ tools, choice, parallelCalls }: Conversation, isOpenai: boolean): Fields {
+function toolsOf(conversation: Conversation, isOpenai: boolean): Fields {
+  const { tools, choice, parallelCalls } = conversation
   const { mode, allowed } = choice ?? {}
-  const forced = mode === 'required' && allowed?.length === 1 ? allowed[0] : undefined
-  const isListed = allowed !== undefined && forced === undefined && isOpenai
+  const forced = forcedTool(choice)
   // Other vendors do not know a list of allowed tools.
-  const isCut = allowed !== undefined && forced === undefined && !isOpenai
-  const sent = isCut ? tools.filter(({ name }) => allowed.includes(name)) : tools
+  const sent = isOpenai ? tools : callableTools(conversation)
   if (sent.length === 0) return {}
   return {
     tools: sent.map(toolOf),
     tool_choice:
       forced !== undefined
         ? named(forced)
-        : isListed
+        : allowed && isOpenai
           ? { type: 'allowed_tools', allowed_tools: { mode, tools: allowed.map(named) } }
           : mode,
     parallel_tool_calls: parallelCalls,

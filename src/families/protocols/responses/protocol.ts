@@ -4,8 +4,7 @@ import type { Protocol } from '../../conversation/bridge'
 import { readResponse, readResponseEvent } from '../../responses/reading'
 import { needsResponses, needsResponsesForSome } from '../../responses/tools-beside-effort'
 import { responsesCan } from './can'
-import { readResponseAnswer } from './read'
-import { ResponseReader } from './read-events'
+import { ResponseReader, readResponseAnswer } from './read-events'
 import { LEAST_LIMIT, writeAfterRefusal, writeResponses } from './write'
 
 export const responsesProtocol: Protocol = {

@@ -229,3 +229,15 @@ function tokensOfThinking({ usage }: Fields): number {
 function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
+
+/** Reads a whole response: items without pieces, as a stream may have them. Throws if the vendor sent no answer. */
+export function readResponseAnswer(reply: unknown, writer: AnswerWriter): void {
+  const response = asObject(reply)
+  const { output } = response
+  if (!Array.isArray(output)) throw new Error('the vendor sent no output')
+  const reader = new ResponseReader(writer)
+  reader.begin(response)
+  for (const [place, item] of output.entries()) if (isObject(item)) reader.done(place, item)
+  reader.end(response)
+  reader.finish()
+}

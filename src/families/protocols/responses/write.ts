@@ -6,10 +6,9 @@ import { type GatewayError, invalidRequest } from '../../../lib/errors'
 import { asObject } from '../../../lib/objects'
 import type { WriteOptions } from '../../conversation/bridge'
 import type { Conversation, Settings, Tool } from '../../conversation/conversation'
-import { withoutGaps } from '../../conversation/writing'
+import { effortOf, forcedTool, withoutGaps } from '../../conversation/writing'
 import { withoutReasoning } from '../../responses/native-request'
 import { edited } from '../../traits/edit'
-import { checkEffort, effortOfBudget } from '../../traits/efforts'
 import { responsesEdit } from '../../traits/responses'
 import { itemsOfTurns, leadingIn, textOfInstructions } from './items'
 
@@ -111,13 +110,14 @@ function toolOf({ name, description, parameters, isStrict, strictBy, custom }: T
   }
 }
 
-function choiceOf({ mode, allowed }: NonNullable<Conversation['choice']>, tools: readonly Tool[]): unknown {
+function choiceOf(choice: NonNullable<Conversation['choice']>, tools: readonly Tool[]): unknown {
+  const { mode, allowed } = choice
   if (!allowed) return mode
   const named = allowed.map((name) => {
     const isCustom = tools.some((tool) => tool.name === name && tool.custom)
     return { type: isCustom ? 'custom' : 'function', name }
   })
-  return mode === 'required' && named.length === 1 ? named[0] : { type: 'allowed_tools', mode, tools: named }
+  return forcedTool(choice) !== undefined ? named[0] : { type: 'allowed_tools', mode, tools: named }
 }
 
 function wordingOf({ format, verbosity }: Settings): Fields | undefined {
@@ -132,14 +132,12 @@ function formatOf(format: NonNullable<Settings['format']>): Fields {
 }
 
 /**
- * How long to think. An effort that the caller wrote must be one of the model's. A summary is requested only for a caller who shows it:
+ * How long to think. A summary is requested only for a caller who shows it:
  * organizations that the vendor has not verified are refused one (home-assistant/core#160212, continuedev/continue#9607, January 2026).
  */
-function reasoningOf({ reasoning }: Settings, model: Model): Fields | undefined {
-  const { effort: wanted, effortAt, budgetTokens, isShown } = reasoning
-  if (wanted !== undefined && effortAt !== undefined) checkEffort(model, wanted, effortAt)
-  const effort = wanted ?? (budgetTokens === undefined ? undefined : effortOfBudget(budgetTokens))
-  const summary = isShown && effort !== 'none' ? 'auto' : undefined
+function reasoningOf(settings: Settings, model: Model): Fields | undefined {
+  const effort = effortOf(settings, model)
+  const summary = settings.reasoning.isShown && effort !== 'none' ? 'auto' : undefined
   return effort === undefined && summary === undefined ? undefined : withoutGaps({ effort, summary })
 }
 

@@ -6,6 +6,7 @@ import type { ReplyOf } from '../../src/admin/client'
 import { gatewayCommand } from '../lib/gateway'
 import { commandLineOf } from '../program'
 import { dollarsOf } from '../view/balance'
+import { cacheText } from '../view/key'
 import { paint, print, printJson, say } from '../view/output'
 import { printTable, renderBlock, tableOf } from '../view/table'
 import { utcTime } from '../view/times'
@@ -81,6 +82,7 @@ function entriesOf(plan: Plan): [string, string][] {
     ['limits', limits.length > 0 ? `${limits.join(', ')}, for each key` : 'none'],
     ['budget', plan.budget_usd === null ? 'none' : periodic(plan.budget_usd, plan.budget_period)],
     ['allowance', plan.allowance_usd === null ? 'none' : periodic(plan.allowance_usd, plan.allowance_period)],
+    ...(plan.cache === null ? [] : [['response cache', cacheText(plan.cache)] as [string, string]]),
   ]
 }
 

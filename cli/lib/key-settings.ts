@@ -1,6 +1,7 @@
 // The flags that set what a key may do. An absent flag must never change anything; the word `none` removes a limit.
 
 import type { SpenderRule } from '../../src/accounts/spender-rule'
+import type { CacheRule } from '../../src/config/models/response-cache'
 import type { Config } from '../../src/config/schema'
 import { BUDGET_PERIODS } from '../../src/contract/budgets'
 import { isoTime } from '../../src/db/iso-time'
@@ -35,6 +36,11 @@ export const keySettingArgs = {
     valueHint: 'JSON',
     description: 'Count and limit whom its requests name (none: nobody)',
   },
+  cache: {
+    type: 'string',
+    valueHint: 'TTL[:PRICE]|off',
+    description: 'Answer equal requests again, as 1h:0.1 (none: as plan and model say)',
+  },
   budget: { type: 'string', valueHint: 'USD', description: 'Most it may spend in a period (none: no limit)' },
   per: {
     type: 'string',
@@ -62,6 +68,7 @@ export function readSettings(flags: KeySettingFlags, { local }: Pick<Gateway, 'l
     tokens_per_minute: read('tpm', (text) => parseCount('tpm', text)),
     concurrency: read('concurrency', (text) => parseCount('concurrency', text)),
     spenders: read('spenders', parseSpenders),
+    cache: read('cache', parseCache),
     ...readBudget(flags),
     expires_at: read('expires', (text) => isoTime(now + parseDurationMs('expires', text))),
   }
@@ -76,6 +83,13 @@ function parseSpenders(text: string): SpenderRule {
       '--spenders takes JSON, such as \'{"from": ["user"], "budget_usd": "5", "budget_period": "day"}\'.',
     )
   }
+}
+
+/** The response cache of a key: `1h`, `1h:0.1` or `off`. The gateway checks the values. */
+function parseCache(text: string): CacheRule {
+  if (text === 'off') return false
+  const [ttl = '', price] = text.split(':', 2)
+  return { ttl, ...(price !== undefined && { price }) }
 }
 
 function readBudget({ budget, per }: KeySettingFlags) {

@@ -34,6 +34,7 @@ export function keyBlock(key: ReplyOf<'getKey'>, now: number): string {
     ['used from', key.addresses === null ? 'anywhere' : key.addresses.join(', ')],
     ['limits', limits.join(', ') || 'none'],
     ['budget', budgetText(key, now)],
+    ...(key.cache === null ? [] : [['response cache', cacheText(key.cache)] as [string, string]]),
     ['created', moment(key.created_at)],
     ['expires', key.expires_at === null ? 'never' : moment(key.expires_at)],
   ]
@@ -47,6 +48,12 @@ function budgetText(key: ReplyOf<'getKey'>, now: number): string {
   if (budget === null) return 'none'
   const { endsAt } = periodOf({ budgetPeriod }, now)
   return `${dollarsOf(budget)} a ${budgetPeriod}, ${dollarsOf(used ?? '')} used, renewed ${distance(endsAt, now)}`
+}
+
+export function cacheText(cache: NonNullable<KeyReply['cache']>): string {
+  if (cache === false) return 'off'
+  const { ttl, price } = cache
+  return `for ${ttl}${price === undefined ? '' : `, at ${price} of the price`}`
 }
 
 function statusText(key: KeyReply, now: number): string {

@@ -1,6 +1,7 @@
 // What operators do with keys, and its rules: made, changed, replaced. A secret is in the result that makes it, and must
 // never be kept.
 
+import { type CacheRule, cacheRuleFaults } from '../config/models/response-cache'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
@@ -47,6 +48,14 @@ export function checkKeySettings(
       'budget_usd',
       "A budget is more than 0, and needs 'budget_period': day, week or month.",
     )
+}
+
+/** Throws 400 for a response cache that makes no sense. */
+export function checkCacheRule(rule: CacheRule): void {
+  const [fault] = cacheRuleFaults(rule)
+  if (fault === undefined) return
+  const [place = 'cache', reason] = fault.slice(1).split(': ', 2)
+  throw invalidRequest(place, `Invalid '${place}': ${reason}.`)
 }
 
 /** Networks in CIDR form, each once; null for no list. Rejects with 400 for a text that names neither a network nor an address. */

@@ -4,6 +4,7 @@ import { Nullable, OneOf } from '../api-operation/operation'
 import { list, maybeCount, maybeText, text } from '../api-operation/schemas'
 import { viewOf } from '../api-operation/view'
 import { type Balance, balanceJson } from '../billing/ledger/balances'
+import { CacheRule } from '../config/models/response-cache'
 import { BUDGET_PERIODS } from '../contract/budgets'
 import { isoTime } from '../db/iso-time'
 import { formatUsd } from '../lib/money'
@@ -42,6 +43,12 @@ export const keyView = viewOf<{ key: Key; now: number }>()({
   spenders: [
     Nullable(SpenderRuleBody, { description: 'How its requests name their spenders; null: they name none.' }),
     ({ key }) => key.spenders,
+  ],
+  cache: [
+    Nullable(CacheRule, {
+      description: 'Its response cache, for all models; false: none. null: its plan and the model decide.',
+    }),
+    ({ key }) => key.cache,
   ],
   expires_at: [maybeText, ({ key }) => isoTime(key.expiresAt)],
   paused_at: [maybeText, ({ key }) => isoTime(key.pausedAt)],

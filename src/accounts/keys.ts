@@ -4,6 +4,7 @@
 import { openAccount } from '../billing/ledger/ledger'
 import type { KeyLimits } from '../billing/ledger/limits'
 import type { Plan } from '../config/models/plans'
+import type { CacheRule } from '../config/models/response-cache'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
@@ -25,6 +26,8 @@ export interface Key extends KeyLimits {
   addresses: string[] | null
   /** How its requests name their spenders; null if they name none. */
   spenders: SpenderRule | null
+  /** How its answers are cached, whatever its plan and the model say; false for not at all, null where they decide. */
+  cache: CacheRule | null
   expiresAt: number | null
   revokedAt: number | null
   /** Since when it is refused until it is resumed. */
@@ -54,6 +57,7 @@ export type KeySettings = Pick<
   | 'budgetPeriod'
   | 'expiresAt'
   | 'spenders'
+  | 'cache'
 >
 
 /** The settings of a key that may use all models from anywhere, as much as its account pays for. */
@@ -67,6 +71,7 @@ export const unlimited: KeySettings = {
   budgetPeriod: null,
   expiresAt: null,
   spenders: null,
+  cache: null,
 }
 
 const SECRET_LENGTH = 33 // base62 digits: 196 random bits
@@ -179,8 +184,8 @@ function insertKey(db: Db, key: HashedKey & KeySettings & { isImported: boolean 
   return [
     {
       sql: `insert into keys (id, name, account, hash, hint, models, addresses, requests_per_minute, tokens_per_minute,
-          concurrency, budget, budget_period, expires_at, spenders, created_at, webhook_secret, paused_at, imported)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) on conflict do nothing`,
+          concurrency, budget, budget_period, expires_at, spenders, cache, created_at, webhook_secret, paused_at, imported)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) on conflict do nothing`,
       parameters: [
         key.id,
         key.name,
@@ -251,7 +256,7 @@ export async function updateKey(db: Db, id: string, settings: KeySettings): Prom
   await apply(db, [
     {
       sql: `update keys set models = $2, addresses = $3, requests_per_minute = $4, tokens_per_minute = $5, concurrency = $6,
-        budget = $7, budget_period = $8, expires_at = $9, spenders = $10 where id = $1`,
+        budget = $7, budget_period = $8, expires_at = $9, spenders = $10, cache = $11 where id = $1`,
       parameters: [id, ...settingValues(settings)],
     },
   ])
@@ -327,6 +332,7 @@ function settingValues(settings: KeySettings): Value[] {
     settings.budgetPeriod,
     settings.expiresAt,
     settings.spenders && JSON.stringify(settings.spenders),
+    settings.cache === null ? null : JSON.stringify(settings.cache),
   ]
 }
 
@@ -348,6 +354,7 @@ function keyOfRow(row: Row): Key {
     budgetNano: row.budget as number | null,
     budgetPeriod: row.budget_period as BudgetPeriod | null,
     spenders: typeof row.spenders === 'string' ? JSON.parse(row.spenders) : null,
+    cache: typeof row.cache === 'string' ? JSON.parse(row.cache) : null,
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
     pausedAt: row.paused_at as number | null,

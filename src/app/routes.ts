@@ -49,6 +49,7 @@ export function createApp(
   const { port, token } = world.config.metrics ?? {}
   const bodies = new BodyReader(world.ticker, () => bodyLimitsOf(world.config))
   const countTokens = createTokenCount(world)
+  const recorded: Recorded = (...change) => recordedBy(world, () => app.server)(...change)
   const app = new Elysia({
     name: 'gateway',
     adapter: anyHostAdapter,
@@ -98,7 +99,7 @@ export function createApp(
         recordedAs(world, () => app.server),
       ),
     )
-    .use(callerRoutes({ world, bodies, mark, countTokens, recorded: recordedBy(world, () => app.server) }))
+    .use(callerRoutes({ world, gateway, bodies, mark, countTokens, recorded }))
     .use(healthRoutes(createReadiness(world), createLiveness(world), program()))
     .use(metricsRoutes(world, port === undefined ? token : undefined))
     .use(rootRoutes({ hasConsole: console !== undefined }))

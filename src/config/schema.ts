@@ -260,7 +260,7 @@ export const settingTables = [
   { place: 'secrets', schema: SecretsEntry },
   { place: 'upstreams.<name>', schema: UpstreamEntry },
   { place: 'models.<id>', schema: ModelEntry },
-  { place: 'models.<id>.cache', schema: CacheEntry },
+  { place: 'models.<id>.cache, plans.<name>.cache', schema: CacheEntry },
   { place: 'models.<id>.traits', schema: TraitsEntry },
   { place: 'models.<id> (a route)', schema: RouteEntry },
   { place: 'models.<id>.fallback (of a route)', schema: FallbackEntry },

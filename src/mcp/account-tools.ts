@@ -11,7 +11,7 @@ import type { Model } from '../contract/family'
 import type { OperationName } from '../contract/operations'
 import { invalidRequest } from '../lib/errors'
 import { formatUsd } from '../lib/money'
-import { checkRequest, readRequest } from '../request/check'
+import { readRequest } from '../request/check'
 import { maxPriceNano } from '../request/reserve'
 import { type PaidTool, prepare } from './paid-tool'
 import { type FreeTool, isPresent, optionalArgument, type ToolWorld } from './tool'
@@ -116,7 +116,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
       quantities: Type.Record(Type.String(), Type.Number()),
       prices: Type.Object({}, { additionalProperties: true }),
     }),
-    async run(world, call) {
+    async run(world, call, gateway) {
       const { tool: name, arguments: args } = call.arguments as {
         tool: string
         arguments: Record<string, unknown>
@@ -125,7 +125,7 @@ export function createGetPrice(tools: readonly PaidTool[]): FreeTool {
       const prepared = await prepare(tool, world, { ...call, arguments: args })
       const { operation, content } = prepared
       const read = readRequest(world.catalogue, call.key, operation, content, world)
-      const checked = checkRequest(read, { ...prepared, headers: {} }, world.now())
+      const checked = await gateway.checkForQuote(read, { ...prepared, headers: {}, signal: call.signal })
       return {
         structured: {
           tool: name,

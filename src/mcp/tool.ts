@@ -62,7 +62,7 @@ export interface ToolDescription {
 
 /** A tool that costs nothing and changes nothing. */
 export interface FreeTool extends ToolDescription {
-  run(world: ToolWorld, call: McpCall): Promise<McpResult>
+  run(world: ToolWorld, call: McpCall, gateway: Pick<Gateway, 'checkForQuote'>): Promise<McpResult>
 }
 
 export interface McpTool extends ToolDescription {

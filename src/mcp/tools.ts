@@ -20,9 +20,9 @@ function freeTool(tool: FreeTool): McpTool {
   return {
     ...tool,
     isPaid: false,
-    run(world, _gateway, call) {
+    run(world, gateway, call) {
       checkArguments(tool, call.arguments)
-      return tool.run(world, call)
+      return tool.run(world, call, gateway)
     },
   }
 }

@@ -38,13 +38,14 @@ import { earlierReceipt, errorHeaders, receiptHeaders } from './answer/receipt'
 import { endOfTask } from './answer/task'
 import { BodyRecord } from './body-record'
 import { holdsAddress } from './cache-rules'
-import { type CheckedRequest, inDialect, type Reword } from './check'
+import { type CheckedRequest, inDialect, type ReadRequest, type Reword } from './check'
 import type { DeferralWish } from './deferral'
 import { endFailed, endHandedOver, endReplayed, endWhole, type Line } from './ending'
-import { idempotencyKeyFor, prepareRequest } from './prepare'
+import { checkForQuote, idempotencyKeyFor, prepareRequest } from './prepare'
 import { type Reservation, Reservations } from './reservation'
 import { reserve } from './reserve'
 import { ResponseCache } from './response-cache'
+import type { Asking } from './route/choice'
 import { routeHeaders } from './route/explanation'
 import { leftAfter } from './route/fallback'
 import { memberNameOf } from './route/order'
@@ -106,6 +107,8 @@ export type CheckModel = (model: string) => void
 export interface Gateway {
   /** Answers a request; throws GatewayError. */
   handle(incoming: Incoming): Promise<Response>
+  /** Checks a request as it would be checked if it were sent; throws GatewayError. */
+  checkForQuote(read: ReadRequest, asking: Asking): Promise<CheckedRequest>
   /** Refuses new requests, waits for the running ones, then cuts and settles the rest. Returns how many were cut. */
   drain(graceMs: number): Promise<number>
   /** Writes what the database has not taken yet to the disk, before a process ends at once. */
@@ -149,6 +152,7 @@ export function createGateway(world: RequestWorld): Gateway {
       if (!bodies) return handle(line, running, incoming, logRow)
       return handleAndKeep(line, running, incoming, logRow, new BodyRecord(bodies, logRow, world.backlog))
     },
+    checkForQuote: (read, asking) => checkForQuote(line, read, asking),
     async drain(graceMs) {
       const endsAt = world.monotonic() + graceMs
       const cut = await reservations.drain(graceMs)

@@ -14,16 +14,15 @@ import { metadataOf } from './caller/metadata'
 import { spendingKey } from './caller/spender'
 import { type CheckedRequest, checkRequest, inDialect, type ReadRequest, readRequest } from './check'
 import { fingerprintOf, mayBeDeferred, takeDeferral } from './deferral'
-import type { Line } from './ending'
 import type { Incoming } from './line'
-import { checkRoute } from './route/choice'
+import { type Asking, checkRoute, type RoutingParts } from './route/choice'
 import { checkSealed } from './sealed-items'
 import { chooseOrder, sessionText } from './session'
 import type { RequestWorld } from './world'
 
 /** The checked request of a key's body or form. Throws a GatewayError, mostly 400, in the dialect of the model's family. */
 export async function prepareRequest(
-  line: Pick<Line, 'world' | 'textCounts' | 'paces' | 'warmSessions'>,
+  line: RoutingParts,
   incoming: Incoming,
   key: Key,
   content: Uint8Array | Form,
@@ -37,12 +36,9 @@ export async function prepareRequest(
   const kept = incoming.operation.keepsAnswers
     ? await beginAnswer(world, read, incoming.idempotencyKey)
     : checkCallers(world, read)
-  chooseOrder(world, read, incoming)
   const metadata = wantedMetadata(world, read, incoming)
   logRow.metadata = metadata ?? null
-  const request = read.route
-    ? await checkRoute(line, read, incoming, logRow)
-    : checkRequest(read, incoming, logRow.at)
+  const request = await checkForModels(line, read, incoming, logRow)
   request.metadata = metadata
   if (deferral) {
     request.deferral = deferral
@@ -53,6 +49,32 @@ export async function prepareRequest(
   if (request.family.kind === 'task') await checkTask(world, request, logRow)
   else describe(logRow, request)
   return request
+}
+
+/** The request checked for the models that may answer it, in the order in which they are tried. */
+async function checkForModels(
+  line: RoutingParts,
+  read: ReadRequest,
+  asking: Asking,
+  logRow: Parameters<typeof checkRoute>[3],
+): Promise<CheckedRequest> {
+  chooseOrder(line.world, read, asking)
+  return read.route ? checkRoute(line, read, asking, logRow) : checkRequest(read, asking, logRow.at)
+}
+
+/** The request checked as it would be, without a trace: it is not counted among those that measure the models of a route. */
+export function checkForQuote(
+  line: RoutingParts,
+  read: ReadRequest,
+  asking: Asking,
+): Promise<CheckedRequest> {
+  const { paces, world } = line
+  const measured = { meanMs: paces.meanMs.bind(paces), toMeasure: () => undefined }
+  return checkForModels({ ...line, paces: measured }, read, asking, {
+    at: world.now(),
+    passedOver: null,
+    routeOrder: null,
+  })
 }
 
 /** Puts the spender that a request names into it. Throws 400 for a model that this one may not use. */

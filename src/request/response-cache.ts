@@ -1,11 +1,13 @@
-// The step between the check and the hold of a request whose model has a response cache: it finds the answer to the same request, or
+// The step between the check and the hold of a request whose key, plan or model has a response cache: it finds the answer to the same request, or
 // waits for the one that is being made, and keeps new answers after they are paid. A cache that cannot be read or written must never
 // be an error, nor hold up an answer.
 
+import type { Key } from '../accounts/keys'
 import type { SavedAnswer } from '../billing/ledger/idempotency'
 import { billOf, type Measure, type Outcome } from '../billing/ledger/metering'
+import { cachingOf, canBeCached } from '../config/models/response-cache'
 import { callerLeft } from '../contract/failures'
-import type { Model } from '../contract/family'
+import type { Model, ResponseCaching } from '../contract/family'
 import { tableNano, tariffOfVariant, withShare } from '../contract/prices'
 import { type CachedAnswer, findCachedAnswer, keepCachedAnswer } from '../kept-responses/cached-answers'
 import type { RequestLogRow } from '../request-log/row'
@@ -21,6 +23,8 @@ export interface CacheUse {
   id?: string
   /** The model whose answer is kept: one that takes its place makes another. */
   model?: Model
+  /** How long the answer is kept. */
+  caching?: ResponseCaching
   /** The answer that is given again; present for a hit. */
   hit?: CacheHit
   /** Ends the wait of the same requests; present for the first of them. */
@@ -40,6 +44,13 @@ export interface CacheHit {
 
 /** Usage that an answer was charged for, as it is stored. */
 type Measured = Measure & Pick<Outcome, 'usageJson' | 'serviceTier' | 'longestPrompt'>
+
+/** An answer that would do, as it is kept: that of one model, under one name. */
+interface Place {
+  model: Model
+  caching: ResponseCaching
+  id: string
+}
 
 /** How long a request waits at most for the same one that runs, in milliseconds: nothing is sent to its caller meanwhile. */
 const MOST_WAIT_MS = 60_000
@@ -62,32 +73,44 @@ export class ResponseCache {
     from: { header?(name: string): string | null; signal(): AbortSignal },
     logRow: RequestLogRow,
   ): Promise<void> {
-    const { cache } = request.model
-    if (!cache || request.family.kind === 'task') return
+    const models = modelsToAsk(request)
+    if (models.length === 0) return
     const control = cacheControlOf(from.header?.('cache-control'))
-    const named = control.isNotStored ? { bypass: 'no-store' as const } : cacheIdOf(request)
-    const use: CacheUse =
-      'bypass' in named
-        ? { state: 'bypass', bypass: named.bypass }
-        : { state: 'miss', id: named.id, model: request.model }
+    const use: CacheUse = { state: 'miss' }
+    const places: Place[] = []
+    for (const [model, caching] of models) {
+      const named = control.isNotStored
+        ? { bypass: 'no-store' as const }
+        : cacheIdOf({ ...request, model, family: model.family })
+      if ('id' in named) places.push({ model, caching, id: named.id })
+      else if (model === request.model) Object.assign(use, { state: 'bypass', bypass: named.bypass })
+    }
     request.cacheUse = use
-    if (use.id !== undefined) await this.lookUp(request, use.id, control.maxAgeMs, () => from.signal())
+    const own = places.find(({ model }) => model === request.model)
+    if (own) Object.assign(use, own)
+    if (places.length > 0) await this.lookUp(request, places, control.maxAgeMs, () => from.signal())
     noteUse(logRow, use)
   }
 
   private async lookUp(
     request: CheckedRequest,
-    id: string,
+    places: readonly Place[],
     maxAgeMs: number,
     signal: () => AbortSignal,
   ): Promise<void> {
-    const same = this.running.get(id)
     const use = request.cacheUse as CacheUse
+    const same = places.map(({ id }) => this.running.get(id)).find((each) => each !== undefined)
     if (same) {
-      if (maxAgeMs > 0 && (await this.waitFor(same, signal()))) await this.find(request, id, maxAgeMs)
+      if (maxAgeMs > 0 && (await this.waitFor(same, signal()))) await this.find(request, places, maxAgeMs)
       return
     }
     // Before the first wait, so that of two at once one makes the answer.
+    if (use.id !== undefined) this.announce(use, use.id)
+    if (maxAgeMs > 0 && (await this.find(request, places, maxAgeMs))) use.finish?.()
+  }
+
+  /** Makes equal requests wait for the answer of a use. */
+  private announce(use: CacheUse, id: string): void {
     const made = Promise.withResolvers<void>()
     this.running.set(id, made.promise)
     use.finish = () => {
@@ -95,7 +118,6 @@ export class ResponseCache {
       this.running.delete(id)
       made.resolve()
     }
-    if (maxAgeMs > 0 && (await this.find(request, id, maxAgeMs))) use.finish()
   }
 
   /** Waits for an answer that is being made. False if that takes too long. */
@@ -112,27 +134,27 @@ export class ResponseCache {
     })
   }
 
-  /** Gives a request the answer with a name, if there is one. */
-  private async find(request: CheckedRequest, id: string, maxAgeMs: number): Promise<boolean> {
+  /** Gives a request the first answer that is kept in one of its places, if there is one. */
+  private async find(request: CheckedRequest, places: readonly Place[], maxAgeMs: number): Promise<boolean> {
     const { db, now, log } = this.world
-    const { key, model, cacheUse: use } = request
-    if (!model.cache || !use) return false
+    const { account } = request.key
     try {
-      const at = now()
-      // The time to live of today counts for what was kept before, too.
-      const madeAfter = at - Math.min(model.cache.ttlMs, maxAgeMs)
-      const answer = await findCachedAnswer(db, { id, account: key.account }, { madeAfter, now: at })
-      if (!answer) return false
-      const priced = atCachePrice(model)
-      use.hit = hitOf(request, priced, answer, at)
-      use.state = 'hit'
-      request.model = priced
-      request.others = []
-      return true
+      for (const { id, model, caching } of places) {
+        const at = now()
+        // The time to live of today counts for what was kept before, too.
+        const madeAfter = at - Math.min(caching.ttlMs, maxAgeMs)
+        const answer = await findCachedAnswer(db, { id, account }, { madeAfter, now: at })
+        if (!answer) continue
+        request.model = atCachePrice(model, caching)
+        request.family = model.family
+        request.others = []
+        Object.assign(request.cacheUse as CacheUse, { state: 'hit', hit: hitOf(request, answer, at) })
+        return true
+      }
     } catch (error) {
-      log('cache_not_read', { account: key.account, model: model.id, reason: String(error) })
-      return false
+      log('cache_not_read', { account, model: request.model.id, reason: String(error) })
     }
+    return false
   }
 
   /** Keeps the answer of a request that has been paid, if it may be given again. Returns at once. */
@@ -151,7 +173,7 @@ export class ResponseCache {
       // A request that its account could not pay in full was sent with another limit.
       parsed.outputTokens === undefined &&
       isCacheable(outcome, saved, measured)
-    if (!isKept || !measured || !model.cache) {
+    if (!isKept || !measured || !use.caching) {
       this.leave(request)
       return
     }
@@ -169,7 +191,7 @@ export class ResponseCache {
       body: saved.body,
       measured: JSON.stringify(stored),
       createdAt,
-      expiresAt: createdAt + model.cache.ttlMs,
+      expiresAt: createdAt + use.caching.ttlMs,
     }
     const written = Promise.withResolvers<void>()
     this.writes.add(written.promise)
@@ -210,7 +232,7 @@ export class ResponseCache {
   }
 }
 
-function hitOf({ parsed }: CheckedRequest, model: Model, answer: CachedAnswer, now: number): CacheHit {
+function hitOf({ parsed, model }: CheckedRequest, answer: CachedAnswer, now: number): CacheHit {
   const { quantities, source, ...facts } = JSON.parse(answer.measured) as Measured
   const outcome: Outcome = {
     endedBy: 'done',
@@ -230,16 +252,37 @@ function hitOf({ parsed }: CheckedRequest, model: Model, answer: CachedAnswer, n
   }
 }
 
-const cachePriced = new WeakMap<Model, Model>()
+/**
+ * The models whose kept answers would do, with the rule of each. A preference may send the same request to another model the next
+ * time, so all of its route are asked; any other route begins with its first model.
+ */
+function modelsToAsk(request: CheckedRequest): [model: Model, caching: ResponseCaching][] {
+  const models = request.route?.prefer ? [request.model, ...request.others] : [request.model]
+  return models.flatMap((model): [Model, ResponseCaching][] => {
+    const caching = canBeCached(model.family) ? ruleFor(request.key, model) : false
+    return caching ? [[model, caching]] : []
+  })
+}
+
+/** How answers are cached: the rule of the key before that of its plan, and that before the model's. */
+function ruleFor({ cache, plan }: Key, model: Model): ResponseCaching | false | undefined {
+  if (cache !== null) return cache && cachingOf(cache)
+  return plan?.cache ?? model.cache
+}
+
+/** Models at the prices of their cached answers, by the share of the price. */
+const cachePriced = new WeakMap<Model, Map<number, Model>>()
 
 /** The model at the price of its cached answers, which cost nothing at its vendor. The same object each time. */
-function atCachePrice(model: Model): Model {
-  const known = cachePriced.get(model)
-  if (known || !model.cache) return known ?? model
-  const priceList = withShare(model.priceList, model.cache.share)
+function atCachePrice(model: Model, { share }: ResponseCaching): Model {
+  const known = cachePriced.get(model) ?? new Map<number, Model>()
+  cachePriced.set(model, known)
+  const found = known.get(share)
+  if (found) return found
+  const priceList = withShare(model.priceList, share)
   const costList = withShare(model.costList ?? model.priceList, 0)
   const priced = { ...model, priceList, costList, tariff: tariffOfVariant(priceList, [], costList) }
-  cachePriced.set(model, priced)
+  known.set(share, priced)
   return priced
 }
 
@@ -247,6 +290,8 @@ function atCachePrice(model: Model): Model {
 function noteUse(logRow: RequestLogRow, { state, bypass, hit }: CacheUse): void {
   const detail = hit?.answer.request ?? bypass
   logRow.cache = detail === undefined ? state : `${state} ${detail}`
+  if (!hit) return
   // A cached answer asks no upstream.
-  if (hit) logRow.upstream = null
+  logRow.upstream = null
+  logRow.model = hit.answer.model
 }

@@ -250,6 +250,7 @@ test('a key from its making to its end', async () => {
     paused_at: null,
     revoked_at: null,
     spenders: null,
+    cache: null,
     balance_usd: '5.25',
     held_usd: '0.00',
     available_usd: '5.25',
@@ -293,6 +294,19 @@ test('a key from its making to its end', async () => {
     /^ {2}used from +203\.0\.113\.9\/32, 10\.0\.0\.0\/8$/m,
   )
   expect((await run('keys update alice --from office')).stderr).toContain('not "office"')
+  for (const [given, cache, shown] of [
+    ['1h', { ttl: '1h' }, 'for 1h'],
+    ['90m:0.25', { ttl: '90m', price: '0.25' }, 'for 90m, at 0.25 of the price'],
+    ['off', false, 'off'],
+  ] as const) {
+    expect((await json(`keys update alice --cache ${given}`)).cache).toEqual(cache)
+    expect((await run('keys show alice')).stdout).toContain(`response cache  ${shown}\n`)
+  }
+  expect((await run('keys update alice --cache soon')).stderr).toContain(
+    '"soon" is not a duration such as "1h"',
+  )
+  expect((await run('keys update alice --cache 1h:2')).stderr).toContain('"2" is not a fraction')
+  expect((await json('keys update alice --cache none')).cache).toBeNull()
   const freed = await json(
     'keys update alice --budget none --tpm none --concurrency none --expires none --from none',
   )

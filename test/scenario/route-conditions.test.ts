@@ -77,7 +77,41 @@ async function ask(body: Record<string, Json>, headers: Record<string, string> =
   }
 }
 
+async function quoteOf(body: Record<string, Json>, headers: Record<string, string> = {}) {
+  const request = { messages: say('Hi'), max_tokens: 20, ...body }
+  const response = await gateway.post('/v1/quotes', { path: '/v1/chat/completions', body: request }, headers)
+  return { status: response.status, quote: (await response.json()) as Json }
+}
+
 const words = (count: number) => say(Array.from({ length: count }, () => 'fox').join(' '))
+
+describe('a quote of a route', () => {
+  test.each([
+    ['by-header', {}, {}, 'second'],
+    ['by-header', {}, { 'x-team': 'legal' }, 'first'],
+    ['by-tag', {}, { 'x-gateway-metadata': 'project=demo' }, 'first'],
+    ['by-tag', { metadata: { project: 'else' } }, {}, 'second'],
+    ['by-size', { messages: words(100) }, {}, 'second'],
+    ['by-context', { messages: words(40) }, {}, 'short'],
+  ] as const)('%s %j %j is that of the model %s', async (model, body, headers, expected) => {
+    const { status, quote } = await quoteOf({ ...body, model }, { ...headers })
+    expect({ status, model: quote.model }).toEqual({ status: 200, model: expected })
+    expect(Object.values(vendors).map(({ requests }) => requests)).toEqual([0, 0, 0])
+    const { charges } = await ask({ ...body, model }, { ...headers })
+    expect(charges).toMatchObject([{ held: Math.round(Number(quote.most_usd) * 1e9) }])
+  })
+
+  test('is without the price of a model that is passed over', async () => {
+    // The first model of the route costs 900 times as much as the others.
+    const { quote } = await quoteOf({ model: 'by-context', messages: words(60) })
+    expect(Number(quote.most_usd)).toBeLessThan(0.01)
+  })
+
+  test('is refused where the request would be', async () => {
+    const { status, quote } = await quoteOf({ model: 'never' })
+    expect({ status, code: quote.error.code }).toEqual({ status: 400, code: 'model_not_found' })
+  })
+})
 
 describe('a route', () => {
   test.each([

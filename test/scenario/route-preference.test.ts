@@ -143,6 +143,25 @@ describe.each(databaseKinds)('the cheapest model for a request on %s', (database
     },
   )
 
+  test.each([
+    ['reader', long],
+    ['writer', short],
+  ] as const)('a quote names %s, holds nothing and asks nobody', async (name, body) => {
+    routes.asked.length = 0
+    const before = await gateway.newest()
+    const response = await gateway.post('/v1/quotes', {
+      path: '/v1/chat/completions',
+      body: { model: 'thrift', ...body },
+    })
+    const quote = (await response.json()) as Json
+    expect({ status: response.status, model: quote.model }).toEqual({ status: 200, model: name })
+    expect(quote.prices.output_token).toBe(name === 'reader' ? '0.00001' : '0.000002')
+    expect(await gateway.charges(before.charge)).toEqual([])
+    expect(routes.asked).toEqual([])
+    const { charges } = await routes.ask({ model: 'thrift', ...body })
+    expect(charges[0]?.held).toBe(Math.round(Number(quote.most_usd) * 1e9))
+  })
+
   test('hands over to the next one if it fails, which is then paid', async () => {
     routes.answers('writer', busy)
     const seen = await routes.ask({ model: 'thrift', ...short }, { 'x-gateway-explain': 'route' })

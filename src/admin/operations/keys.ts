@@ -4,6 +4,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { requireAccount } from '../../accounts/accounts'
 import {
+  checkCacheRule,
   checkKeySettings,
   draftKey,
   giveNewSecret,
@@ -30,6 +31,7 @@ import { Nullable, OneOf, open } from '../../api-operation/operation'
 import { balanceOf } from '../../billing/ledger/balances'
 import { assertRoom } from '../../billing/ledger/transfers'
 import { budgetUsedNano } from '../../billing/reports/usage-report'
+import { CacheRule } from '../../config/models/response-cache'
 import { BUDGET_PERIODS } from '../../contract/budgets'
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
@@ -63,6 +65,7 @@ const settings = {
   budget_usd: Type.Optional(Nullable(Text('Dollars; needs `budget_period`.'))),
   budget_period: Type.Optional(Nullable(OneOf(BUDGET_PERIODS))),
   spenders: Type.Optional(Nullable(SpenderRuleBody)),
+  cache: Type.Optional(Nullable(CacheRule)),
   expires_at: Type.Optional(Nullable(Text('A time in UTC: `2026-12-31T00:00Z`.'))),
 }
 const Settings = Type.Object(settings, closedBody)
@@ -255,6 +258,7 @@ function settingsOf(
   // Models that were taken from the configuration since then stay as they are.
   checkKeySettings({ models: body.models ?? null, budgetNano, budgetPeriod }, world.config)
   if (body.spenders) checkSpenderRule(body.spenders)
+  if (body.cache) checkCacheRule(body.cache)
   return {
     models: models && [...new Set(models)],
     addresses: addresses === undefined ? before.addresses : networksOf(addresses),
@@ -264,6 +268,7 @@ function settingsOf(
     budgetNano,
     budgetPeriod,
     spenders: body.spenders === undefined ? before.spenders : body.spenders,
+    cache: body.cache === undefined ? before.cache : body.cache,
     expiresAt:
       body.expires_at === undefined
         ? before.expiresAt
@@ -287,6 +292,7 @@ function settingsJson(of: KeySettings): object {
     budget_usd: of.budgetNano === null ? null : formatUsd(of.budgetNano),
     budget_period: of.budgetPeriod,
     spenders: of.spenders,
+    cache: of.cache,
     expires_at: isoTime(of.expiresAt),
   }
 }

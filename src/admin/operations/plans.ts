@@ -6,6 +6,7 @@ import { accountJson } from '../../accounts/accounts'
 import { membersOf, type PlanMember, planSizes } from '../../accounts/plan-members'
 import { Nullable, open } from '../../api-operation/operation'
 import { type PlanEntry, plansOf } from '../../config/models/plans'
+import { CacheRule } from '../../config/models/response-cache'
 import { isoTime } from '../../db/iso-time'
 import { notFound } from '../../lib/errors'
 import { formatUsd, parseUsd } from '../../lib/money'
@@ -42,6 +43,9 @@ const PlanReply = Type.Object(
       },
       { description: 'Defaults for each spender below its keys.' },
     ),
+    cache: Nullable(CacheRule, {
+      description: 'Its response cache, for all models; null: the model decides.',
+    }),
   },
   open,
 )
@@ -80,6 +84,7 @@ function planJson(plan: string, entry: PlanEntry | undefined, accounts: number) 
       requests_per_minute: spenders?.requestsPerMinute ?? null,
       most_new_per_day: spenders?.mostNewPerDay ?? null,
     },
+    cache: entry?.cache ?? null,
   }
 }
 

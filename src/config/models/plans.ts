@@ -4,10 +4,11 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { Check } from '@sinclair/typebox/value'
 import type { Budget } from '../../contract/budgets'
-import type { Model } from '../../contract/family'
+import type { Model, ResponseCaching } from '../../contract/family'
 import { FACTOR_DECIMALS, type PriceList, tariffOfVariant, timesFactor } from '../../contract/prices'
 import { parseDecimal, parseUsd } from '../../lib/money'
 import { Count, closed, optionalSetting, requiredSetting } from '../../lib/setting'
+import { CacheRule, cacheRuleFaults, cachingOf } from './response-cache'
 
 export const AmountEntry = Type.Object(
   {
@@ -56,6 +57,10 @@ export const PlanEntry = Type.Object(
         closed,
       ),
     ),
+    cache: optionalSetting(
+      'The [response cache](operate/response-cache.md) of its accounts, for all models: `{ ttl: "1h", price: "0.1" }`, or `false` for none. It replaces the `cache` of models; that of a key replaces it.',
+      CacheRule,
+    ),
   },
   closed,
 )
@@ -75,6 +80,8 @@ export interface Plan {
   budget: Budget | null
   allowance: Budget | null
   spenders: SpenderDefaults
+  /** How answers are cached, whatever the model says; false for not at all, null where the model decides. */
+  cache: ResponseCaching | false | null
   mayUse(modelId: string): boolean
   /** The model at the price of the plan. The same object each time, as tariffs are made once. */
   priced(model: Model): Model
@@ -91,7 +98,7 @@ export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>)
     const place = `plans.${name}`
     if (!NAME.test(name)) return [`${place}: a plan has small letters, digits, dots and dashes`]
     if (!Check(PlanEntry, entry)) return []
-    const { priceFactor, priceFactors = {}, models: used = [] } = entry
+    const { priceFactor, priceFactors = {}, models: used = [], cache = false } = entry
     const ids = [...models.keys()]
     const known = (id: string) => ids.some((each) => matches(id, each))
     return [
@@ -104,6 +111,7 @@ export function planFaults(plans: unknown, models: ReadonlyMap<string, unknown>)
       ...amountFaults(`${place}.budget`, entry.budget),
       ...amountFaults(`${place}.allowance`, entry.allowance),
       ...amountFaults(`${place}.spenders.budget`, entry.spenders?.budget),
+      ...cacheRuleFaults(cache).map((fault) => `${place}${fault}`),
     ]
   })
 }
@@ -157,6 +165,7 @@ function planOf(name: string, entry: PlanEntry): Plan {
       requestsPerMinute: entry.spenders?.requestsPerMinute ?? null,
       mostNewPerDay: entry.spenders?.mostNewPerDay ?? null,
     },
+    cache: entry.cache === undefined ? null : entry.cache && cachingOf(entry.cache),
     mayUse: (modelId) => models?.some((pattern) => matches(pattern, modelId)) ?? true,
     listed: (modelId, prices) => atFactor(prices, factorOf(modelId)),
     priced(model) {

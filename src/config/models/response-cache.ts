@@ -1,4 +1,5 @@
-// The settings of the response cache of a model. What would never give an answer again, or for the wrong price, must be a fault.
+// The settings of the response cache, of a model, a plan or a key. What would never give an answer again, or for the wrong price, must be
+// a fault.
 
 import { type Static, Type } from '@sinclair/typebox'
 import type { Family, ResponseCaching } from '../../contract/family'
@@ -25,19 +26,33 @@ export const CacheEntry = Type.Object(
   },
   closed,
 )
-type CacheEntry = Static<typeof CacheEntry>
+export type CacheEntry = Static<typeof CacheEntry>
+
+/** The rule of a plan or a key, for all its models. */
+export const CacheRule = Type.Union([CacheEntry, Type.Literal(false)])
+export type CacheRule = Static<typeof CacheRule>
 
 /** Whether answers of a family can be given again: tasks and transcriptions have results or files of their own. */
-function isCacheable({ kind, operation }: Family): boolean {
+export function canBeCached({ kind, operation }: Family): boolean {
   return kind !== 'task' && operation !== 'transcription' && operation !== 'translation'
 }
 
 /** Faults of the entry of a model, each with its place below the model; none for an entry that does not fit the schema. */
-export function cacheFaults(
-  { ttl, price }: CacheEntry,
-  isFree: boolean,
-  families: readonly Family[],
-): string[] {
+export function cacheFaults(entry: CacheEntry, isFree: boolean, families: readonly Family[]): string[] {
+  const faults = cacheRuleFaults(entry)
+  if (entry.price !== undefined && isFree)
+    faults.push('.cache.price: a free model has no price: leave it out')
+  if (families.length > 0 && !families.some(canBeCached))
+    faults.push(
+      `.cache: no answer of ${families.map(({ name }) => name).join(', ')} can be given again: leave it out`,
+    )
+  return faults
+}
+
+/** Faults of a rule, each with its place below what has it. */
+export function cacheRuleFaults(rule: CacheRule): string[] {
+  if (rule === false) return []
+  const { ttl, price } = rule
   const faults: string[] = []
   const ttlMs = parseDurationMs(ttl)
   if (ttlMs === undefined) faults.push(`.cache.ttl: "${ttl}" is not a duration such as "1h"`)
@@ -46,11 +61,6 @@ export function cacheFaults(
   if (price !== undefined && shareOf(price) === undefined)
     faults.push(
       `.cache.price: "${price}" is not a fraction from "0" to "1" with at most ${FACTOR_DECIMALS} decimals, such as "0.1"`,
-    )
-  if (price !== undefined && isFree) faults.push('.cache.price: a free model has no price: leave it out')
-  if (families.length > 0 && !families.some(isCacheable))
-    faults.push(
-      `.cache: no answer of ${families.map(({ name }) => name).join(', ')} can be given again: leave it out`,
     )
   return faults
 }

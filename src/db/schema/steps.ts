@@ -7,6 +7,7 @@ import { CLIENT_ADDRESSES } from './client-addresses'
 import { CONNECTIONS } from './connections'
 import { DRILLS } from './drills'
 import { FAILURE_CLASSES } from './failure-classes'
+import { KEY_CACHES } from './key-caches'
 import { NAMED_SPENDERS } from './named-spenders'
 import { SEALED_MONTHS } from './sealed-months'
 import { SIGN_IN } from './sign-in'
@@ -43,4 +44,5 @@ export const migrations: readonly Step[] = [
   DRILLS,
   NAMED_SPENDERS,
   SPENDER_LOOK_UPS,
+  KEY_CACHES,
 ]

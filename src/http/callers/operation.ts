@@ -21,6 +21,7 @@ import type { LateAppends } from '../../kept-responses/late-appends'
 import type { Dialect, GatewayError } from '../../lib/errors'
 import type { System } from '../../lib/system'
 import type { AudioReader } from '../../media/audio'
+import type { Gateway } from '../../request/line'
 import type { Backlog } from '../../request/stream/backlog'
 import type { CountTokens } from '../../request/token-count'
 import type { RequestStore } from '../../request-log/request-log'
@@ -66,6 +67,8 @@ export interface CallerContext {
   /** The form in which the caller reads answers. */
   dialect: Dialect
   recorded: Recorded
+  /** Where requests to models would go. */
+  gateway: Pick<Gateway, 'checkForQuote'>
   countTokens: CountTokens
   /** Reads the body of an operation with `isRaw`. `check` may get the model that a large body names, before the rest of it is read. */
   bytes(check?: (model: string) => void): Promise<Uint8Array>

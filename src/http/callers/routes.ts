@@ -22,7 +22,7 @@ import { callerOperations } from './operations'
 /** The paths of paid operations, whose words are no ids: there is no video `generations`. */
 const paidPaths = new Set([...operations, compaction].flatMap((operation) => servedPaths(operation)))
 
-interface CallerParts extends Pick<CallerContext, 'world' | 'recorded' | 'countTokens'> {
+interface CallerParts extends Pick<CallerContext, 'world' | 'recorded' | 'countTokens' | 'gateway'> {
   bodies: BodyReader
   /** Headers for the answers of marked operations. */
   mark: Readonly<Record<string, string>>
@@ -76,14 +76,14 @@ async function run(
   operation: CallerOperation,
   asked: Sent & Pick<CallerContext, 'requestId' | 'dialect'>,
 ): Promise<Response> {
-  const { world, bodies, recorded, countTokens, startedAt } = parts
+  const { world, bodies, recorded, gateway, countTokens, startedAt } = parts
   const { request, listener, requestId, dialect } = asked
   const key = await keyOf(world, operation, asked)
   const query = readQuery(operation.query, queryOf(request))
   const fields = await readBody(parts, operation, asked, key)
   // The types of an operation say whether it may have no key.
   const context: CallerContext = {
-    ...{ ...asked, world, key: key as Key, recorded, countTokens, startedAt },
+    ...{ ...asked, world, key: key as Key, recorded, gateway, countTokens, startedAt },
     bytes: (check) =>
       bodies.read(request, operation.entrance as Entrance, () => disableTimeout(listener, request), check),
   }

@@ -12,10 +12,15 @@ import { unmetPart, unmetSize } from './conditions'
 import { inRouteOrder } from './order'
 
 /** The parts of a caller's request that conditions read. */
-interface Asking extends RequestSource {
+export interface Asking extends RequestSource {
   header?(name: string): string | null
   metadata?(): string | null
   signal(): AbortSignal
+}
+
+/** The parts of the line that choose among the models of a route. */
+export interface RoutingParts extends Pick<Line, 'world' | 'textCounts' | 'warmSessions'> {
+  paces: Pick<Line['paces'], 'meanMs' | 'toMeasure'>
 }
 
 type Pass = (model: Model, reason: PassedOverReason, detail: string) => void
@@ -27,7 +32,7 @@ const NO_LIMIT = Number.POSITIVE_INFINITY
 
 /** The checked request of a route, for the models that remain. Throws 400 if no condition is true. */
 export async function checkRoute(
-  line: Pick<Line, 'world' | 'textCounts' | 'paces' | 'warmSessions'>,
+  line: RoutingParts,
   read: ReadRequest,
   asking: Asking,
   logRow: Pick<RequestLogRow, 'at' | 'passedOver' | 'routeOrder'>,

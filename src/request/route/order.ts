@@ -13,6 +13,7 @@ import type { PlacedModel, PlaceReason } from '../../request-log/row'
 import { type CheckedRequest, checkRequest, type ReadRequest, type RequestSource } from '../check'
 import type { Line } from '../ending'
 import { firstStep } from '../stream/hold'
+import type { RoutingParts } from './choice'
 import { type Candidate, inOrderOfPreference } from './preference'
 
 /** A model at one upstream, with its forms: one for each family that serves the operation. */
@@ -31,7 +32,7 @@ type Warm = ReturnType<Line['warmSessions']['find']>
 
 /** The candidates of a route in the order of its preference, and the places of their models. */
 export function inRouteOrder(
-  { world, paces, warmSessions }: Pick<Line, 'world' | 'paces' | 'warmSessions'>,
+  { world, paces, warmSessions }: Omit<RoutingParts, 'textCounts'>,
   read: ReadRequest,
   { parsed }: CheckedRequest,
   prefer: Preference,

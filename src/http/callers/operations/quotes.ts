@@ -16,7 +16,7 @@ import { pictureOf } from '../../../lib/file-formats/picture'
 import { formatUsd } from '../../../lib/money'
 import { rewordPlain } from '../../../mcp/fields'
 import { formInMemory, uploadOf } from '../../../mcp/forms'
-import { checkRequest, readRequest } from '../../../request/check'
+import { readRequest } from '../../../request/check'
 import { maxPriceNano } from '../../../request/reserve'
 import { type CallerWorld, callerOperation } from '../operation'
 
@@ -80,8 +80,9 @@ const quote = callerOperation(
   // As large as the request in question.
   entrance: 'chat',
   body: QuoteBody,
-  answers: 'What would be held for it, at most. Nothing is.',
-  async run({ world, key, request }, _query, { path, body, plain = false }) {
+  answers:
+    'What would be held for it, at most. Nothing is. For a route: by the models that it would go to, of which `model` is the first. Conditions by header read the headers of this request.',
+  async run({ world, key, request, gateway }, _query, { path, body, plain = false }) {
     const operation = operations.find((each) => each.path === path)
     if (!operation) throw otherPath()
     const contentOf = async (value: object): Promise<Uint8Array | Form> =>
@@ -90,7 +91,12 @@ const quote = callerOperation(
       readRequest(world.catalogue, key, operation, await contentOf(value), world)
     // In plain words it is read once for its models, of whose families each has a form of its own.
     const own = plain ? rewordPlain(body, formFor((await read(body)).candidates, body)) : body
-    const checked = checkRequest(await read(own), { headers: {} }, world.now())
+    const checked = await gateway.checkForQuote(await read(own), {
+      headers: {},
+      header: (name) => request.headers.get(name),
+      metadata: () => request.headers.get('x-gateway-metadata'),
+      signal: () => request.signal,
+    })
     const { model, parsed } = checked
     const quantities = quoteOf(parsed, model)
     const { listed } = heldTable(tariffOf(parsed, model), quantities, askedTier(parsed))

@@ -1,0 +1,5 @@
+// The response cache of a key: its rule, as JSON; null for a key whose plan and models decide.
+
+import type { Step } from './step'
+
+export const KEY_CACHES: Step = ['alter table keys add column cache text']

@@ -13,7 +13,7 @@ import {
 } from '../config/models/route-entry'
 import { type Config, familiesOf, isRoute, type ModelConfig, sharesOf } from '../config/schema'
 import type { Durations, Family, Model } from '../contract/family'
-import { type Operation, operationOf } from '../contract/operations'
+import { type Operation, type OperationName, operationOf } from '../contract/operations'
 import { tariffOfVariant } from '../contract/prices'
 import type { Upstream } from '../contract/upstream'
 import { families } from '../families'
@@ -261,6 +261,8 @@ function resolveListed(
   const only = route || !mayUse(key, named) ? undefined : onlyForm(catalogue.models.get(id) ?? [], operation)
   if (only) return [only]
   const ids = route?.models.map((each) => servingNow(catalogue, each, operation, now)) ?? [id]
+  const equals = route || !mayUse(key, named) ? undefined : formsServing(catalogue.models.get(id), operation)
+  if (equals) return equals
   const known = mayUse(key, named) ? ids.flatMap((each) => catalogue.models.get(each) ?? []) : []
   const serves = known.some(({ family }) => family.operation === operation.name)
   // A pattern leads only to models that serve the operation: `gpt-*` never leads to a voice.
@@ -347,6 +349,25 @@ function onlyForm(forms: readonly Model[], operation: Operation): Model | undefi
     only = form
   }
   return only
+}
+
+/** The forms of models for an operation, by its name. */
+const serving = new WeakMap<readonly Model[], Map<OperationName, [Model, ...Model[]]>>()
+
+/** The forms of a model that serve an operation, the same list each time; undefined for none. */
+function formsServing(
+  forms: readonly Model[] | undefined,
+  { name }: Operation,
+): [Model, ...Model[]] | undefined {
+  if (!forms) return undefined
+  const known = serving.get(forms) ?? new Map<OperationName, [Model, ...Model[]]>()
+  serving.set(forms, known)
+  const found = known.get(name)
+  if (found) return found
+  const [first, ...others] = forms.filter(({ family }) => family.operation === name)
+  if (!first) return undefined
+  known.set(name, [first, ...others])
+  return [first, ...others]
 }
 
 /** The id for a requested name. Another name never hides a model with that id. */

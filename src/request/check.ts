@@ -78,6 +78,8 @@ export interface ReadRequest {
   recalledItems?: number
   /** The field that named those items. Default `previous_response_id`. */
   recalledBy?: 'conversation'
+  /** Checks of the request by their models, because a route asks several times. Absent for a single model. */
+  asked?: Map<Model, Asked | GatewayError> | undefined
 }
 
 /** Parses a request and finds its models. Throws a GatewayError in the dialect of the first of them. */
@@ -97,7 +99,8 @@ export function readRequest(
   const candidates = resolveModels(catalogue, key, operation, named, system)
   try {
     const given = form ? parseForm(form) : parseJson(json as JsonBody, (content as Uint8Array).byteLength)
-    return { operation, key, given, form, candidates, route: routeOf(catalogue, named) }
+    const asked = candidates.length > 1 ? new Map() : undefined
+    return { operation, key, given, form, candidates, route: routeOf(catalogue, named), asked }
   } catch (error) {
     throw inDialect(error, candidates[0].family.dialect)
   }
@@ -108,19 +111,19 @@ export function readRequest(
  * the first model refuses it, in the dialect of its family.
  */
 export function checkRequest(read: ReadRequest, from: RequestSource, now: number): CheckedRequest {
-  const { operation, key, form, route, session } = read
+  const { operation, key, route, session } = read
   const candidates = inOneFamily(read.candidates, from.reword ? undefined : read.given.body)
   let refusal: unknown
   try {
     for (let place = 0; place < candidates.length; place++) {
       const model = candidates[place] as Model
-      const asked = tryModel(model, read, from, now)
+      const asked = askedOf(model, read, from, now)
       if (asked instanceof GatewayError) {
         refusal ??= asked
         continue
       }
       const { source, fingerprint, parsed } = asked
-      const others = othersOf(candidates, place, parsed, form)
+      const others = othersOf(candidates, place, { parsed, read, from, now })
       const { family } = model
       return { operation, key, model, family, others, route, parsed, source, fingerprint, session }
     }
@@ -169,6 +172,16 @@ export interface RequestSource {
 
 interface Asked extends Pick<CheckedRequest, 'parsed' | 'source' | 'fingerprint'> {}
 
+/** The check of a request for a model, made once for the model and its equals. */
+function askedOf(model: Model, read: ReadRequest, from: RequestSource, now: number): Asked | GatewayError {
+  // The models of a request that is reworded have a body each.
+  if (!read.asked || from.reword) return tryModel(model, read, from, now)
+  for (const [other, asked] of read.asked) if (other === model || areEqual(other, model)) return asked
+  const asked = tryModel(model, read, from, now)
+  read.asked.set(model, asked)
+  return asked
+}
+
 /** The request for one model, or the reason why the model cannot take it. */
 function tryModel(
   model: Model,
@@ -195,17 +208,45 @@ function tryModel(
 function othersOf(
   candidates: readonly Model[],
   index: number,
-  parsed: ParsedRequest,
-  form: Form | undefined,
+  checked: { parsed: ParsedRequest; read: ReadRequest; from: RequestSource; now: number },
 ): readonly Model[] {
   if (index + 1 === candidates.length) return NONE
-  const { operatorFields } = (candidates[index] as Model).upstream
+  const first = candidates[index] as Model
   return candidates
     .slice(index + 1)
-    .filter(
-      (other) =>
-        setTheSame(other.upstream.operatorFields, operatorFields) && fits(other, parsed, form !== undefined),
-    )
+    .filter((other) => areEqual(first, other) || takesToo(other, first, checked))
+}
+
+/** Whether a model takes a request as the first one is sent it. */
+function takesToo(
+  other: Model,
+  { upstream: { operatorFields } }: Model,
+  { parsed, read, from, now }: { parsed: ParsedRequest; read: ReadRequest; from: RequestSource; now: number },
+): boolean {
+  if (!setTheSame(other.upstream.operatorFields, operatorFields)) return false
+  // Without fields of an operator or other words its body is the caller's, as it is when it is asked first.
+  if (!operatorFields && !from.reword) return !(askedOf(other, read, from, now) instanceof GatewayError)
+  return fits(other, parsed, read.form !== undefined)
+}
+
+/** Pairs of models that were compared, by the first. */
+const comparisons = new WeakMap<Model, WeakMap<Model, boolean>>()
+
+/** Whether two connections of a model take the same requests at the same price, so that one check is enough. */
+export function areEqual(one: Model, other: Model): boolean {
+  if (one.id !== other.id || one.family !== other.family) return false
+  const known = comparisons.get(one) ?? new WeakMap<Model, boolean>()
+  comparisons.set(one, known)
+  const found = known.get(other)
+  if (found !== undefined) return found
+  const facts = ({ traits, priceList, costList, upstream: of }: Model) => [
+    ...[traits, priceList, costList],
+    ...[of.kind, of.operatorFields, of.streamUsage, of.servesResponses],
+    ...[of.sharedAccount, of.allowPrivateAddresses, of.taskDeadlineMs],
+  ]
+  const areSame = Bun.deepEquals(facts(one), facts(other))
+  known.set(other, areSame)
+  return areSame
 }
 
 function checkFor(model: Model, parsed: ParsedRequest, isForm: boolean): void {

@@ -38,7 +38,7 @@ import { guardOpenTasks, MOST_OPEN_TASKS, OPEN_TASKS } from '../tasks/deferred'
 import { insertTask, type NewTask } from '../tasks/rows'
 import { initialResponse } from './answer/background'
 import { acceptedAnswer, deferredTask } from './answer/deferred'
-import type { CheckedRequest } from './check'
+import { areEqual, type CheckedRequest } from './check'
 import type { Line } from './ending'
 import { availableNanoOf, leanerHold } from './lean-hold'
 import type { Reservation } from './reservation'
@@ -212,7 +212,7 @@ async function asShown(
  */
 function stepNano(request: CheckedRequest, parsed: ParsedRequest): number {
   return (
-    request.cacheUse?.hit?.priceNano ?? mostOf(request, (each) => quoteNano(firstStep(parsed, each), each))
+    request.cacheUse?.hit?.priceNano ?? mostNano(request, (each) => quoteNano(firstStep(parsed, each), each))
   )
 }
 
@@ -294,7 +294,7 @@ function reservationOf(
 
 /** The most that a request can cost with any of its models, in nano-dollars. */
 export function maxPriceNano(request: CheckedRequest): number {
-  return request.cacheUse?.hit?.priceNano ?? mostOf(request, (each) => quoteNano(request.parsed, each))
+  return request.cacheUse?.hit?.priceNano ?? mostNano(request, (each) => quoteNano(request.parsed, each))
 }
 
 /**
@@ -344,8 +344,18 @@ function tooDear(request: CheckedRequest, maxCostNano: number): GatewayError {
 }
 
 /** The highest figure among the models that may answer. */
-function mostOf({ model, others }: CheckedRequest, figure: (model: Model) => number): number {
+function mostOf(
+  { model, others }: Pick<CheckedRequest, 'model' | 'others'>,
+  figure: (model: Model) => number,
+): number {
   return others.reduce((most, other) => Math.max(most, figure(other)), figure(model))
+}
+
+/** The highest price among the models that may answer, in nano-dollars. Equal connections of a model have one price. */
+function mostNano(request: CheckedRequest, priceOf: (model: Model) => number): number {
+  const { model } = request
+  const others = request.others.filter((other) => !areEqual(model, other))
+  return mostOf({ model, others }, priceOf)
 }
 
 /** How long the charge of a request may stay open, in milliseconds. */

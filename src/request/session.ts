@@ -82,10 +82,12 @@ function sessionOf(
 type Named = readonly [by: string, name: string]
 
 function namedByHeader(from: Headed, ownHeaders: readonly string[]): Named | undefined {
-  for (const name of [...ownHeaders, ...HEADERS]) {
-    const value = from.header?.(name)
-    if (value) return [name.toLowerCase(), value]
-  }
+  if (!from.header) return undefined
+  for (const names of [ownHeaders, HEADERS])
+    for (const name of names) {
+      const value = from.header(name)
+      if (value) return [name.toLowerCase(), value]
+    }
   return undefined
 }
 
@@ -94,15 +96,17 @@ function namedByHeader(from: Headed, ownHeaders: readonly string[]): Named | und
  * the input by now.
  */
 function namedByBody(body: Record<string, unknown>, conversationId: string | undefined): Named | undefined {
-  const fields: readonly (readonly [by: string, name: unknown])[] = [
-    ['session_id', body.session_id],
-    ['prompt_cache_key', body.prompt_cache_key],
-    ['metadata.user_id', sessionOfUser(asObject(body.metadata).user_id)],
-    ['conversation', conversationId],
-    ['user', body.user],
-  ]
-  for (const [by, name] of fields) if (typeof name === 'string' && name !== '') return [by, name]
-  return undefined
+  const { session_id: session, prompt_cache_key: cacheKey, metadata, user } = body
+  if (isNamed(session)) return ['session_id', session]
+  if (isNamed(cacheKey)) return ['prompt_cache_key', cacheKey]
+  const ofUser = sessionOfUser(asObject(metadata).user_id)
+  if (isNamed(ofUser)) return ['metadata.user_id', ofUser]
+  if (isNamed(conversationId)) return ['conversation', conversationId]
+  return isNamed(user) ? ['user', user] : undefined
+}
+
+function isNamed(name: unknown): name is string {
+  return typeof name === 'string' && name !== ''
 }
 
 /** The session in the user that a client of messages names: Claude Code puts JSON there, with the session in it. */

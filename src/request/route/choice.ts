@@ -107,7 +107,9 @@ async function fittingOf(
   const { byteLength } = checked.parsed
   const skipsLong = route?.fallback.has('too_long') === true
   const room = (model: Model, tokens: number) =>
-    (model.contextTokens ?? NO_LIMIT) - tokens - outputLimitOf(checked, model)
+    model.contextTokens === undefined
+      ? NO_LIMIT
+      : model.contextTokens - tokens - outputLimitOf(checked, model)
   const isOpen = (model: Model) =>
     route?.when?.[model.id]?.promptTokens !== undefined || (skipsLong && room(model, byteLength) < 0)
   if (!candidates.some(isOpen)) return candidates
@@ -128,9 +130,14 @@ async function fittingOf(
   })
 }
 
+/** Models without their own limit of output. */
+const unbounded = new WeakMap<Model, Model>()
+
 /** The output tokens that the caller asks for at most; 0 without a limit. */
 function outputLimitOf({ parsed, family }: CheckedRequest, model: Model): number {
-  const most = family.output?.(parsed.body, { ...model, maxOutputTokens: undefined })?.most ?? 0
+  const free = unbounded.get(model) ?? { ...model, maxOutputTokens: undefined }
+  unbounded.set(model, free)
+  const most = family.output?.(parsed.body, free)?.most ?? 0
   return Number.isFinite(most) ? most : 0
 }
 

@@ -6,7 +6,7 @@ import { Conditions } from '../db/conditions'
 import type { Db } from '../db/db'
 import { GatewayError } from '../lib/errors'
 import type { Webhook } from '../webhooks/rows'
-import { type Task, taskOfRow } from './task'
+import { listedTaskOfRow, type Task, taskOfRow } from './task'
 import { type TaskState, UNKNOWN } from './transitions'
 
 /** A task of an account, by our id or the vendor's. */
@@ -81,7 +81,7 @@ export async function listTasks(db: Db, filter: TaskFilter): Promise<Task[]> {
       order by created_at ${order}, id ${order} limit ${list.place(filter.limit)}`,
     parameters: list.parameters,
   })
-  return rows.map((row) => taskOfRow(db, row))
+  return rows.map((row) => listedTaskOfRow(db, row))
 }
 
 /**

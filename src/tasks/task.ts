@@ -3,6 +3,7 @@
 import type { PollContext, Quantities } from '../contract/family'
 import type { OperationName } from '../contract/operations'
 import type { Db, Row } from '../db/db'
+import { isObject } from '../lib/objects'
 import { callerView } from '../upstreams/caller-view'
 import type { TaskState } from './transitions'
 
@@ -110,6 +111,36 @@ export function taskOfRow({ codec }: Pick<Db, 'codec'>, row: Row): Task {
     cancelAnswer: row.cancel_answer as string | null,
     leaseUntil: row.lease_until as number,
     fence: row.fence as number,
+  }
+}
+
+/**
+ * A task of a list, without the parts of its row that cannot be read, such as those of a key that is gone: one damaged row must not
+ * hide the others.
+ */
+export function listedTaskOfRow(db: Pick<Db, 'codec'>, row: Row): Task {
+  const task = taskOfRow(db, row)
+  const parts: [column: string, without: string | null, read: () => unknown][] = [
+    ['memo', '{}', () => asMembers(task.pollContext)],
+    ['quantities', '{}', () => asMembers(task.quantities)],
+    ['document', null, () => asMembers(lastDocumentOf(task))],
+    ['video_url', null, () => task.videoUrl],
+    ['error_message', null, () => task.errorMessage],
+  ]
+  const damaged = parts.flatMap(([column, without, read]) => (isReadable(read) ? [] : [[column, without]]))
+  return damaged.length === 0 ? task : taskOfRow(db, { ...row, ...Object.fromEntries(damaged) })
+}
+
+function asMembers(value: unknown): void {
+  if (!isObject(value)) throw new TypeError('not an object')
+}
+
+function isReadable(read: () => unknown): boolean {
+  try {
+    read()
+    return true
+  } catch {
+    return false
   }
 }
 

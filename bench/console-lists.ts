@@ -14,7 +14,7 @@ import { apply, type Db } from '../src/db/db'
 import { openSqlite } from '../src/db/drivers/sqlite'
 import { migrate } from '../src/db/migrations'
 import type { RequestFilter } from '../src/request-log/filter'
-import { findRequest, listRequests } from '../src/request-log/look-up'
+import { findRequest, listRequests, summariseRequests } from '../src/request-log/look-up'
 import type { RequestStore } from '../src/request-log/request-log'
 import { newLogRow, type RequestLogRow } from '../src/request-log/row'
 import { listTasks, type TaskFilter } from '../src/tasks/find'
@@ -93,6 +93,7 @@ function questionsOf(db: Db, requests: RequestStore, rows: number): Record<strin
   const day = { since: END - DAY_MS }
   const month = { since: END - 30 * DAY_MS }
   const tasks = (filter: Omit<TaskFilter, 'limit'>) => listTasks(db, { ...filter, limit: PAGE })
+  const all = { since: START, until: END }
   const middle = START + Math.floor((END - START) / 2)
   return {
     'requests: the newest': () => list(day),
@@ -112,6 +113,10 @@ function questionsOf(db: Db, requests: RequestStore, rows: number): Record<strin
       const index = Math.floor(rows / 3)
       return findRequest({ db, requests }, idOf(Math.floor(START + (index * (END - START)) / rows), index))
     },
+    'sums: all, at most 200,000': () => summariseRequests({ db, requests }, all, {}),
+    'sums: failed ones of two models': () =>
+      summariseRequests({ db, requests }, all, { status: 'failed', model: ['model 1', 'model 2'] }),
+    'sums: by words': () => summariseRequests({ db, requests }, all, { text: 'model 1' }),
     'usage: by model and day, a month': () => usageBy(db, 'model', month, 'day'),
     'usage: by key and model, all time': () => usageBy(db, 'key', { since: 0 }, 'model'),
     'overview: spend of a day': () => spendOf(db, { since: END - DAY_MS, until: END }),

@@ -110,7 +110,7 @@ async function onDatabase<Result>(
   const requestLog: AdminWorld['requestLog'] = {
     list: (filter, wish) => open().list(filter, wish),
     find: (id) => open().find(id),
-    scan: (filter, visit) => open().scan(filter, visit),
+    scan: (filter, visitor) => open().scan(filter, visitor),
     // The process that serves has them.
     storeFigures: async () => {},
     // A command writes no rows, and loses none.

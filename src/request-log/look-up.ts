@@ -86,7 +86,7 @@ export async function summariseRequests(
   filter: RequestFilter,
 ): Promise<RequestSummary> {
   const summing = new Summing({ ...filter, ...scope }, db.codec)
-  const isWhole = await requests.scan(scope, summing.add)
+  const isWhole = await requests.scan(scope, summing)
   const { unpaid } = summing.summary(isWhole)
   const costs = await new Costs(db).of(unpaid)
   for (const { id, at } of unpaid) summing.addAmount(at, costs.get(id)?.amountNano ?? 0)

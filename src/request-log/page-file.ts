@@ -9,24 +9,29 @@ import type { RequestReader, RequestStore } from './request-log'
 const KEEP_ROWS = 2_000_000
 const TRIM_PAGES = 500
 
-/** The table. The terms precede the rows, so that these need not be read. */
+/** The table. Terms and columns precede the rows, so that these need not be read. */
 const TABLES = [
   `create table if not exists request_pages (number integer primary key, oldest_at integer not null,
-    ended_at integer not null, terms text not null, rows text not null)`,
+    ended_at integer not null, terms text not null, columns text, rows text not null)`,
   'create index if not exists request_pages_by_begin on request_pages (oldest_at)',
   'create index if not exists request_pages_by_end on request_pages (ended_at)',
 ]
-const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, rows)
-  values (coalesce((select max(number) from request_pages), 0) + $1, $2, $3, $4, $5)`
+const INSERT = `insert into request_pages (number, oldest_at, ended_at, terms, columns, rows)
+  values (coalesce((select max(number) from request_pages), 0) + $1, $2, $3, $4, $5, $6)`
+/** Added to files of gateways that stored no columns. */
+const ADD_COLUMNS = 'alter table request_pages add column columns text'
 
 export async function openPageFile(db: Db, keepMs: number): Promise<RequestStore> {
   await db.batch(TABLES.map((sql) => ({ sql })))
+  const found = await db.query({ sql: `select name from pragma_table_info('request_pages')` })
+  if (!found.some(({ name }) => name === 'columns')) await db.batch([{ sql: ADD_COLUMNS }])
   /** The number up to which pages need not be joined. */
   let joined = 0
   return {
     async insert(batch) {
-      const { oldestAt, endedAt, terms, rows } = logPageOf(batch, db.codec)
-      await db.batch([{ sql: INSERT, parameters: [batch.length, oldestAt, endedAt, terms, rows] }])
+      const { oldestAt, endedAt, terms, columns, rows } = logPageOf(batch, db.codec)
+      const parameters = [batch.length, oldestAt, endedAt, terms, columns, rows]
+      await db.batch([{ sql: INSERT, parameters }])
     },
     ...readPageFile(db),
     async trim(now) {
@@ -41,7 +46,7 @@ export function readPageFile(db: Db): RequestReader {
   return {
     list: (filter, wish) => listPages(db, filter, wish),
     find: (id) => findInPages(db, id),
-    scan: (filter, visit) => scanPages(db, filter, visit),
+    scan: (filter, visitor) => scanPages(db, filter, visitor),
     close: () => db.close(),
   }
 }

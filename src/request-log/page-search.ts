@@ -13,6 +13,7 @@ import {
   timeOfId,
   UnknownCursor,
 } from './filter'
+import { columnsOf, type PageColumns, readColumns } from './page-columns'
 import { type LoggedRequest, loggedRequestOf } from './row'
 
 /** Pages of a slice, of which only the head is read, and rows that are read before other work runs. */
@@ -72,25 +73,33 @@ export async function listPages(
   return { rows: found, next: null, looked: null }
 }
 
+/** Reads pages of a scan. */
+export interface PageVisitor {
+  /** Whether it needs the rows besides the columns. */
+  needsRows: boolean
+  add(columns: PageColumns, rows?: readonly (readonly Value[])[]): void
+}
+
 /** Rows of a scan that are read at once, in pages. */
 const SCANNED_PAGES = 8
 
 /**
- * Shows the values of rows, in the order of the columns, of pages that can have some that match: the last that ended first, and so
- * many at most. Returns whether these are all.
+ * Shows the columns of pages that can have rows that match, the last that ended first, and so many rows at most. Returns whether these
+ * are all.
  */
 export async function scanPages(
   db: Db,
   filter: RequestFilter,
-  visit: (values: readonly Value[]) => void,
+  { needsRows, add }: PageVisitor,
 ): Promise<boolean> {
   const turns = new Turns()
   let numbers: number[] = []
   const read = async () => {
-    for (const page of await readPages(db, numbers)) {
-      const rows: Value[][] = JSON.parse(page.rows as string)
-      turns.rows += rows.length
-      for (const values of rows.reverse()) visit(values)
+    for (const page of await readPages(db, numbers, needsRows)) {
+      const rows = page.rows === null ? undefined : (JSON.parse(page.rows as string) as Value[][])
+      const columns = rows ? columnsOf(rows) : readColumns(page.columns as string)
+      turns.rows += columns.rows
+      add(columns, rows)
     }
     numbers = []
     await turns.pause()
@@ -105,9 +114,11 @@ export async function scanPages(
   return true
 }
 
-async function readPages(db: Db, numbers: readonly number[]): Promise<Row[]> {
+/** Pages with their columns; with their rows if these are needed, or the page was stored by an older gateway. */
+async function readPages(db: Db, numbers: readonly number[], needsRows: boolean): Promise<Row[]> {
   const places = numbers.map((_, index) => `$${index + 1}`).join(', ')
-  const sql = `select number, rows from request_pages where number in (${places}) order by number desc`
+  const rows = needsRows ? 'rows' : 'case when columns is null then rows end as rows'
+  const sql = `select number, columns, ${rows} from request_pages where number in (${places}) order by number desc`
   return db.query({ sql, parameters: numbers })
 }
 

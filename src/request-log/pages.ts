@@ -2,11 +2,12 @@
 // long, and an index of rows or terms too. A page says which keys, models and so on it has: a list takes the rows of
 // those pages only that can have some of its own.
 
-import { type Db, type Statement, tryApply } from '../db/db'
+import { type Db, type Statement, tryApply, type Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { EQUAL_COLUMNS, statusWords } from './filter'
+import { columnsOf, type PageColumns, storedColumns } from './page-columns'
 import { metadataTerm, nextTurn } from './page-search'
-import { askedNameOf, type RequestLogRow, valuesOf } from './row'
+import { type RequestLogRow, valuesOf } from './row'
 
 /** Rows of a page that small ones are joined to, pages that are looked at for it at a time, and how often in one run. */
 const JOINED_ROWS = 256
@@ -21,15 +22,20 @@ interface LogPage {
   endedAt: number
   /** The values that its rows have in some columns, each on a line. */
   terms: string
+  /** The columns that sums are made of. */
+  columns: string
   rows: string
 }
 
 export function logPageOf(rows: readonly RequestLogRow[], codec: RowCodec): LogPage {
+  const values = rows.map((row) => valuesOf(row, codec))
+  const columns = columnsOf(values)
   return {
-    oldestAt: rows.reduce((oldest, { at }) => Math.min(oldest, at), Number.MAX_SAFE_INTEGER),
+    oldestAt: columns.oldestAt,
     endedAt: rows.reduce((latest, row) => Math.max(latest, endOf(row)), 0),
-    terms: termsIn(rows),
-    rows: JSON.stringify(rows.map((row) => valuesOf(row, codec))),
+    terms: termsIn(rows, columns),
+    columns: storedColumns(columns),
+    rows: JSON.stringify(values),
   }
 }
 
@@ -37,17 +43,18 @@ function endOf({ at, durationMs }: RequestLogRow): number {
   return at + Math.round(durationMs)
 }
 
-function termsIn(rows: readonly RequestLogRow[]): string {
+/** The terms of a page. Each value is in its columns once, so that most rows cost nothing here. */
+function termsIn(rows: readonly RequestLogRow[], { texts }: PageColumns): string {
   const terms = new Set<string>()
-  for (const row of rows) {
-    for (const [name, [column]] of EQUAL_COLUMNS) {
-      if (row[name] !== null) terms.add(`${column}=${row[name]}`)
-    }
-    const asked = askedNameOf(row)
-    if (asked !== null) terms.add(`model=${asked}`)
-    for (const word of statusWords(row.status, row.errorCode)) terms.add(`status=${word}`)
-    if (row.metadata === null) continue
-    for (const [name, value] of Object.entries(JSON.parse(row.metadata)))
+  for (const [, columns] of EQUAL_COLUMNS)
+    for (const column of columns)
+      for (const value of texts[column].values) terms.add(`${columns[0]}=${value}`)
+  const endings = new Map(rows.map((row) => [`${row.status} ${row.errorCode === null}`, row]))
+  for (const { status, errorCode } of endings.values())
+    for (const word of statusWords(status, errorCode)) terms.add(`status=${word}`)
+  for (const metadata of new Set(rows.map((row) => row.metadata))) {
+    if (metadata === null) continue
+    for (const [name, value] of Object.entries(JSON.parse(metadata)))
       terms.add(metadataTerm({ name, value: String(value) }))
   }
   return termLines(terms)
@@ -141,7 +148,7 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
   await tryApply(db, [
     ...lock,
     {
-      sql: `update request_pages set oldest_at = $1, ended_at = $2, terms = $3, rows = $4 where number = $5
+      sql: `update request_pages set oldest_at = $1, ended_at = $2, terms = $3, rows = $4, columns = $9 where number = $5
         and (select count(*) from request_pages where number >= $6 and number <= $5) = $7
         and exists (select 1 from request_pages where number = $8)`,
       parameters: [
@@ -153,6 +160,7 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
         first.number,
         group.length,
         first.previous,
+        storedColumns(columnsOf(JSON.parse(rows) as Value[][])),
       ],
       guard: true,
     },

@@ -2,10 +2,11 @@
 // request never waits for any of it. The last rows may be lost in a power failure, and rows are dropped where the store
 // cannot keep up, so nothing here must be used for money.
 
-import { DatabaseUnavailable, type Value } from '../db/db'
+import { DatabaseUnavailable } from '../db/db'
 import type { Log } from '../lib/system'
 import type { BodyLog } from './bodies'
 import type { PageRequest, RequestFilter, RequestPage } from './filter'
+import type { PageVisitor } from './page-search'
 import type { LoggedRequest, RequestLogRow } from './row'
 import { UnknownCallers } from './unknown-callers'
 
@@ -15,10 +16,10 @@ export interface RequestReader {
   list(filter: RequestFilter, wish: PageRequest): Promise<RequestPage>
   find(id: string): Promise<LoggedRequest | undefined>
   /**
-   * Shows the values of rows in the order of the columns: all that match and others, the last that ended first, and a bounded number.
-   * Returns whether these are all.
+   * Shows pages of rows: all that have rows that match and others, the last that ended first, and a bounded number. Returns whether
+   * these are all.
    */
-  scan(filter: RequestFilter, visit: (values: readonly Value[]) => void): Promise<boolean>
+  scan(filter: RequestFilter, visitor: PageVisitor): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -26,7 +27,7 @@ function readerOf(store: RequestReader): Pick<RequestReader, 'list' | 'find' | '
   return {
     list: (filter, wish) => store.list(filter, wish),
     find: (id) => store.find(id),
-    scan: (filter, visit) => store.scan(filter, visit),
+    scan: (filter, visitor) => store.scan(filter, visitor),
   }
 }
 

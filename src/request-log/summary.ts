@@ -6,8 +6,8 @@ import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
 import { REFUSERS } from './failure'
 import { DurationCounts } from './figures'
-import { columnPlace, type RequestFilter, rowConditionsOf, statusWords } from './filter'
-import { endedInError } from './row'
+import { type RequestFilter, type RowCondition, rowConditionsOf, statusWords } from './filter'
+import { type PageColumns, rowReader, type TextColumn } from './page-columns'
 
 /** Filters whose values are counted. */
 export const FACETS = [
@@ -78,33 +78,32 @@ const SPANS_MS = [
 /** Spans of a period, at most. */
 const MOST_SPANS = 60
 
-const [ID, AT, OPERATION] = [columnPlace('id'), columnPlace('at'), columnPlace('operation')]
-const [STATUS, ERROR, REFUSED_BY] = [
-  columnPlace('status'),
-  columnPlace('error_code'),
-  columnPlace('refused_by'),
-]
-const [INPUT, OUTPUT, AMOUNT] = [
-  columnPlace('input_tokens'),
-  columnPlace('output_tokens'),
-  columnPlace('amount'),
-]
-const [FIRST_BYTE, DURATION] = [columnPlace('first_byte_ms'), columnPlace('duration_ms')]
-const PLACES: Record<Exclude<Facet, 'status'>, readonly number[]> = {
-  error: [ERROR],
-  refusedBy: [REFUSED_BY],
-  model: [columnPlace('model'), columnPlace('asked_model')],
-  keyId: [columnPlace('key_id')],
-  spenderId: [columnPlace('spender_id')],
-  account: [columnPlace('account')],
-  upstream: [columnPlace('upstream')],
-  operation: [OPERATION],
+/** The columns of each facet that are texts. */
+const COLUMNS: Record<Exclude<Facet, 'status'>, readonly TextColumn[]> = {
+  error: ['error_code'],
+  refusedBy: ['refused_by'],
+  model: ['model', 'asked_model'],
+  keyId: ['key_id'],
+  spenderId: ['spender_id'],
+  account: ['account'],
+  upstream: ['upstream'],
+  operation: ['operation'],
 }
+/** Conditions that the columns of a page do not answer: its rows are read for them. */
+const OF_ROWS: readonly (keyof RequestFilter)[] = ['text', 'metadata']
+/** Statuses are below this. */
+const MOST_STATUS = 1_000
+/** Marks of rows: all conditions are met, or more than one is not; a number from 0 on is the place of the only one that is not. */
+const [MET, MISSED] = [-1, -2]
 
 /** Adds rows up by a filter and in a period. */
 export class Summing {
-  private readonly conditions
+  private readonly conditions: RowCondition[]
+  /** Whether the conditions need whole rows. */
+  readonly needsRows: boolean
   private readonly counts = new Map(FACETS.map((facet) => [facet, new Map<string, FacetValue>()]))
+  /** Requests by their status: those that did not fail, and those that did. */
+  private readonly statuses = [new Uint32Array(MOST_STATUS), new Uint32Array(MOST_STATUS)] as const
   private readonly spans: (RequestSums & { since: number })[]
   private readonly spanMs: number
   private readonly sums: Omit<RequestSummary, 'spans' | 'spanMs' | 'facets' | 'coveredSince'> = {
@@ -117,11 +116,16 @@ export class Summing {
     unpaid: [],
     looked: 0,
   }
+  private readonly since: number
+  private readonly until: number
   private oldest = Number.MAX_SAFE_INTEGER
 
   constructor(filter: RequestFilter & { since: number; until: number }, codec: RowCodec) {
     const { since, until } = filter
+    this.since = since
+    this.until = until
     this.conditions = rowConditionsOf(filter, codec)
+    this.needsRows = this.conditions.some(({ name }) => OF_ROWS.includes(name))
     const length = until - since
     this.spanMs = SPANS_MS.find((span) => length / span <= MOST_SPANS) ?? 30 * DAY
     const first = since - (since % this.spanMs)
@@ -132,24 +136,45 @@ export class Summing {
     }))
   }
 
-  readonly add = (values: readonly Value[]): void => {
-    this.sums.looked++
-    this.oldest = Math.min(this.oldest, Number(values[AT]))
-    let missed: keyof RequestFilter | undefined
-    for (const { name, isMet } of this.conditions) {
-      if (isMet(values)) continue
-      if (missed !== undefined) return
-      missed = name
+  /** Adds a page. `rows` are its rows where the conditions need them. */
+  readonly add = (page: PageColumns, rows?: readonly (readonly Value[])[]): void => {
+    const { status } = page.numbers
+    const errors = page.texts.error_code.places
+    const marks = this.marksOf(page, rows)
+    const failed = new Uint8Array(page.rows)
+    for (let row = 0; row < page.rows; row++) {
+      failed[row] = (status[row] as number) >= 400 || errors[row] !== -1 ? 1 : 0
     }
-    const isFailed = endedInError(Number(values[STATUS]), values[ERROR] ?? null)
-    if (missed === undefined) {
-      this.addToSums(values, isFailed)
-      for (const facet of FACETS) this.addToFacet(facet, values, isFailed)
-    } else if (this.counts.has(missed as Facet)) this.addToFacet(missed as Facet, values, isFailed)
+    this.oldest = Math.min(this.oldest, page.oldestAt)
+    this.sums.looked += page.rows
+    this.addToSums(page, marks, failed)
+    for (const facet of FACETS) this.addToFacet(facet, page, marks, failed)
+  }
+
+  /** For each row whether it meets the conditions: see MET. */
+  private marksOf(page: PageColumns, rows: readonly (readonly Value[])[] | undefined): Int8Array {
+    const marks = new Int8Array(page.rows)
+    const { conditions } = this
+    const isWithin = page.oldestAt >= this.since && page.newestAt < this.until
+    if (isWithin && conditions.every(({ name }) => name === 'since' || name === 'until'))
+      return marks.fill(MET)
+    const valuesOf = rowReader(page)
+    for (let row = 0; row < page.rows; row++) {
+      const values = rows?.[row] ?? valuesOf(row)
+      let mark = MET
+      for (let place = 0; place < conditions.length; place++) {
+        if (conditions[place]?.isMet(values)) continue
+        mark = mark === MET ? place : MISSED
+        if (mark === MISSED) break
+      }
+      marks[row] = mark
+    }
+    return marks
   }
 
   /** `isWhole`: all rows of the period were shown. */
   summary(isWhole: boolean): RequestSummary {
+    this.counts.set('status', this.statusCounts())
     const facets = Object.fromEntries(
       [...this.counts].map(([facet, values]) => [
         facet,
@@ -162,6 +187,17 @@ export class Summing {
     return { ...sums, spans, spanMs, facets, coveredSince: isWhole ? undefined : oldest }
   }
 
+  /** Requests by the words of their statuses. */
+  private statusCounts(): Map<string, FacetValue> {
+    const counts = new Map<string, FacetValue>()
+    for (const [isFailed, counters] of this.statuses.entries())
+      for (const [status, requests] of counters.entries())
+        if (requests > 0)
+          for (const word of statusWords(status, isFailed === 1 ? 'failed' : null))
+            count(counts, word, requests, isFailed * requests)
+    return counts
+  }
+
   /** Adds what was paid for a request after it ended. */
   addAmount(at: number, amountNano: number): void {
     this.sums.amountNano += amountNano
@@ -169,35 +205,59 @@ export class Summing {
     if (span) span.amountNano += amountNano
   }
 
-  private addToSums(values: readonly Value[], isFailed: boolean): void {
+  private addToSums(page: PageColumns, marks: Int8Array, failed: Uint8Array): void {
     const { sums } = this
-    const [at, amount] = [Number(values[AT]), values[AMOUNT] ?? null]
-    addOne(sums, isFailed, Number(amount ?? 0))
-    const span = this.spanAt(at)
-    if (span) addOne(span, isFailed, Number(amount ?? 0))
-    sums.inputTokens += Number(values[INPUT] ?? 0)
-    sums.outputTokens += Number(values[OUTPUT] ?? 0)
-    if (isFailed) {
-      const refuser = REFUSERS.find((each) => each === values[REFUSED_BY])
-      if (refuser) sums.failedBy[refuser]++
-      return
+    const { at, amount, input_tokens, output_tokens, duration_ms, first_byte_ms } = page.numbers
+    const { refused_by: refusedBy, operation } = page.texts
+    const refusers = refusedBy.values.map((value) => REFUSERS.find((each) => each === value))
+    for (let row = 0; row < page.rows; row++) {
+      if (marks[row] !== MET) continue
+      const [time, isFailed, paid] = [at[row] as number, failed[row] === 1, amount[row] ?? 0]
+      addOne(sums, isFailed, paid)
+      const span = this.spanAt(time)
+      if (span) addOne(span, isFailed, paid)
+      sums.inputTokens += input_tokens[row] ?? 0
+      sums.outputTokens += output_tokens[row] ?? 0
+      if (isFailed) {
+        const refuser = refusers[refusedBy.places[row] as number]
+        if (refuser) sums.failedBy[refuser]++
+        continue
+      }
+      sums.durations.add(duration_ms[row] ?? 0)
+      const firstByte = first_byte_ms[row] ?? null
+      if (firstByte !== null) sums.firstBytes.add(firstByte)
+      const id = page.unpaid.get(row)
+      if (id !== undefined && sums.unpaid.length < MOST_UNPAID)
+        sums.unpaid.push({ id, at: time, operation: operation.values[operation.places[row] as number] ?? '' })
     }
-    sums.durations.add(Number(values[DURATION] ?? 0))
-    const firstByte = values[FIRST_BYTE] ?? null
-    if (firstByte !== null) sums.firstBytes.add(Number(firstByte))
-    if (amount === null && sums.unpaid.length < MOST_UNPAID)
-      sums.unpaid.push({ id: String(values[ID]), at, operation: String(values[OPERATION]) })
   }
 
-  private addToFacet(facet: Facet, values: readonly Value[], isFailed: boolean): void {
-    const counts = this.counts.get(facet) as Map<string, FacetValue>
-    if (facet === 'status')
-      for (const word of wordsOf(Number(values[STATUS]), isFailed)) count(counts, word, isFailed)
-    else
-      for (const place of PLACES[facet]) {
-        const value = values[place]
-        if (typeof value === 'string') count(counts, value, isFailed)
+  private addToFacet(facet: Facet, page: PageColumns, marks: Int8Array, failed: Uint8Array): void {
+    // Rows that only the facet's own filter leaves out count too, so that a second value can be chosen.
+    const own = this.conditions.findIndex(({ name }) => name === facet)
+    const counts = (row: number) => marks[row] === MET || (own >= 0 && marks[row] === own)
+    if (facet === 'status') {
+      for (let row = 0; row < page.rows; row++) {
+        const status = page.numbers.status[row] as number
+        const counters = this.statuses[failed[row] === 1 ? 1 : 0]
+        if (counts(row) && status < MOST_STATUS) counters[status] = (counters[status] ?? 0) + 1
       }
+      return
+    }
+    for (const column of COLUMNS[facet]) {
+      const { values, places } = page.texts[column]
+      if (values.length === 0) continue
+      const [requests, failures] = [new Uint32Array(values.length), new Uint32Array(values.length)]
+      for (let row = 0; row < page.rows; row++) {
+        const place = places[row] as number
+        if (place === -1 || !counts(row)) continue
+        requests[place] = (requests[place] as number) + 1
+        failures[place] = (failures[place] as number) + (failed[row] as number)
+      }
+      const known = this.counts.get(facet) as Map<string, FacetValue>
+      for (const [place, value] of values.entries())
+        count(known, value, requests[place] ?? 0, failures[place] ?? 0)
+    }
   }
 
   private spanAt(at: number): (RequestSums & { since: number }) | undefined {
@@ -215,24 +275,11 @@ function noSums(): RequestSums {
   return { requests: 0, failed: 0, amountNano: 0 }
 }
 
-function count(counts: Map<string, FacetValue>, value: string, isFailed: boolean): void {
-  let found = counts.get(value)
-  if (!found) {
-    found = { value, requests: 0, failed: 0 }
-    counts.set(value, found)
-  }
-  found.requests++
-  if (isFailed) found.failed++
-}
-
-/** Words of statuses, which are made once and not for each row. */
-const words = new Map<number, readonly string[]>()
-
-function wordsOf(status: number, isFailed: boolean): readonly string[] {
-  const key = isFailed ? -status : status
-  const known = words.get(key)
-  if (known) return known
-  const made = statusWords(status, isFailed ? 'failed' : null)
-  words.set(key, made)
-  return made
+function count(counts: Map<string, FacetValue>, value: string, requests: number, failed: number): void {
+  if (requests === 0) return
+  const found = counts.get(value)
+  if (found) {
+    found.requests += requests
+    found.failed += failed
+  } else counts.set(value, { value, requests, failed })
 }

@@ -99,8 +99,7 @@ export function offerOf({ models, aliases, realNames, plans, upstreams }: Config
     name,
     {
       kind,
-      // Some servers want their key in the address.
-      ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\?.*/s, '') }),
+      ...(baseUrl !== undefined && { baseUrl: openAddress(baseUrl) }),
       ...(apiKey !== undefined && { apiKey: apiKey === null ? null : 'set' }),
     },
   ])
@@ -113,6 +112,11 @@ export function offerOf({ models, aliases, realNames, plans, upstreams }: Config
   }
 }
 
+/** The address of a server without what can be a secret: some want their key in it. */
+function openAddress(url: string): string {
+  return url.replace(/[?#].*/s, '').replace(/\/\/[^/]*@/, '//')
+}
+
 /** A configuration to look at: numbers and switches as they are, and of texts only those that cannot be secrets. */
 export function visibleConfig(config: Config): object {
   return visible([], config) as object
@@ -120,8 +124,10 @@ export function visibleConfig(config: Config): object {
 
 function visible(path: readonly string[], value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item, index) => visible([...path, String(index)], item))
-  if (!isObject(value)) return typeof value !== 'string' || isOpen(path, value) ? value : 'hidden'
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, visible([...path, name], member)]),
-  )
+  if (isObject(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, visible([...path, name], member)]),
+    )
+  if (typeof value !== 'string' || isOpen(path, value)) return value
+  return path.length === 3 && path[0] === 'upstreams' && path[2] === 'baseUrl' ? openAddress(value) : 'hidden'
 }

@@ -69,8 +69,9 @@ export function go(href: string): void {
 /** Changes filters of the page that is shown; null removes one. Each change is a step that Back undoes. */
 export function setQuery(changes: Query): void {
   const { page, id, query } = address.value
-  const hash = hashOf(page, { ...query, ...changes }, id)
-  if (hash === hashOf(page, query, id)) return
+  // A view that was changed is not the one that was saved.
+  const hash = hashOf(page, { ...query, view: null, ...changes }, id)
+  if (hash === hashOf(page, { ...query, view: null }, id)) return
   history.pushState(null, '', hash)
   address.value = read()
 }

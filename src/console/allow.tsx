@@ -69,7 +69,7 @@ function Question({ asked, query }: { asked: Asked; query: Readonly<Record<strin
           options={DAYS.map((days) => [days, words.days(Number(days))])}
         />
       </Form>
-      <Form action={words.refuse} submit={() => decide({ allow: false })} />
+      <Form action={words.refuse} isQuiet submit={() => decide({ allow: false })} />
     </>
   )
 }

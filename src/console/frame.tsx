@@ -16,6 +16,7 @@ import { SecretGuard } from './parts/secret'
 import { texts } from './texts'
 import { THEMES, theme } from './theme'
 import { TimeControl, ZoneButton } from './time-control'
+import { ViewsButton } from './views-button'
 
 /** Pages that were loaded. Operators and holders of keys have pages of one name. */
 const loadedPages = new Map<ConsolePage, FunctionComponent>()
@@ -61,6 +62,7 @@ function Header({ page }: { page: ConsolePage | undefined }) {
       <Palette />
       {page && <TimeControl page={page.name} kind={page.kind} />}
       <ZoneButton />
+      <ViewsButton />
       <label>
         <span class="hidden">{texts.theme}</span>
         <select
@@ -89,7 +91,6 @@ function Header({ page }: { page: ConsolePage | undefined }) {
 function SideBar({ own, current }: { own: readonly ConsolePage[]; current: string }) {
   const [isMoreOpen, setMoreOpen] = useState(false)
   const kind = session.value?.kind
-  const hasMore = own.some(({ isMain }) => !isMain)
   return (
     <nav class={`side-bar ${isMoreOpen ? 'more-open' : ''}`} aria-label={texts.pages}>
       <ul>
@@ -109,18 +110,16 @@ function SideBar({ own, current }: { own: readonly ConsolePage[]; current: strin
             <Icon name="statements" /> <span>{texts.palette.docs}</span>
           </a>
         </li>
-        {hasMore && (
-          <li class="more-entry">
-            <button
-              type="button"
-              class="plain"
-              aria-expanded={isMoreOpen}
-              onClick={() => setMoreOpen(!isMoreOpen)}
-            >
-              <Icon name="more" /> <span>{texts.more}</span>
-            </button>
-          </li>
-        )}
+        <li class="more-entry">
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={isMoreOpen}
+            onClick={() => setMoreOpen(!isMoreOpen)}
+          >
+            <Icon name="more" /> <span>{texts.more}</span>
+          </button>
+        </li>
       </ul>
     </nav>
   )

@@ -139,9 +139,14 @@ export function ZoneButton() {
 function RangeDialog({ close }: { close(): void }) {
   const { since, until } = period.value
   return (
-    <Dialog title={words.title} close={close}>
+    <Dialog title={words.title} close={close} closing={null}>
       <Form
         action={words.show}
+        beside={
+          <button type="button" class="plain" onClick={close}>
+            {texts.cancel}
+          </button>
+        }
         submit={async ({ since: from = '', until: to = '' }) => {
           const begin = timeOfField(from).toISOString()
           const end = to === '' ? null : timeOfField(to).toISOString()

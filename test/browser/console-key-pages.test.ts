@@ -149,6 +149,9 @@ test('a holder sees balance, spend and own requests, and redeems a code', async 
   await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('$2.50 was added'))
+  // A code is redeemed once, so the field is empty again.
+  expect(await page.getByLabel('Code').inputValue()).toBe('')
+  await page.getByLabel('Code').fill(text)
   await page.getByRole('button', { name: 'Redeem' }).click()
   await waitFor(async () => (await textOf(visited)).includes('was redeemed before'))
   // What happens meanwhile comes by itself.

@@ -95,7 +95,7 @@ test('a running task is canceled: what is held comes back once its vendor has st
   await open(`tasks/${id}`)
   await page.getByRole('button', { name: 'Cancel…' }).click()
   await dialog().getByText('the $0.05 that is held is released').waitFor()
-  await dialog().getByRole('button', { name: 'Cancel…' }).click()
+  await dialog().getByRole('button', { name: 'Cancel', exact: true }).click()
   await dialog().waitFor({ state: 'detached' })
   expect((await readTask(db(), id)).cancelAt).not.toBeNull()
   await waitFor(() => vendor.cancels.includes(task.upstreamId ?? ''))
@@ -226,7 +226,7 @@ test('a configuration is reloaded after its changes were read, and one with faul
   const price = { per_1m_input_tokens: '7.00', per_1m_output_tokens: '2.00' }
   const chat = config.models['test-chat']
   await open('settings')
-  await page.getByText('The file matches what is in force.').waitFor()
+  await page.getByText('No pending changes.').waitFor()
   expect(await page.getByRole('button', { name: 'Reload…' }).count()).toBe(0)
   written = {
     ...config,
@@ -240,9 +240,9 @@ test('a configuration is reloaded after its changes were read, and one with faul
   await dialog()
     .getByText(/settings? changes? at once/)
     .waitFor()
-  await dialog().getByRole('button', { name: 'Reload…' }).click()
+  await dialog().getByRole('button', { name: 'Reload', exact: true }).click()
   await dialog().waitFor({ state: 'detached' })
-  await page.getByText('The file matches what is in force.').waitFor()
+  await page.getByText('No pending changes.').waitFor()
   expect(gateway.server.world.config.models['test-chat']).toMatchObject({ price })
   await open('models/test-chat')
   await page.getByText('$7', { exact: false }).first().waitFor()
@@ -250,5 +250,36 @@ test('a configuration is reloaded after its changes were read, and one with faul
   await open('settings')
   await page.getByText(faults[0] as string).waitFor()
   expect(await page.getByRole('button', { name: 'Reload…' }).count()).toBe(0)
+  await inOrder()
+})
+
+test('D32: the configuration in force is folded by its parts, searched, and shows addresses of upstreams', async () => {
+  const { page, open } = visit
+  await open('settings')
+  expect(await page.locator('main details').count()).toBeGreaterThan(2)
+  expect(await page.locator('main details pre').count()).toBe(0)
+  await page.locator('main details', { hasText: 'upstreams' }).locator('summary').click()
+  await page.locator('main details pre').getByText('baseUrl').first().waitFor()
+  await page.getByLabel('Search settings').fill('baseurl')
+  const found = (await page.locator('main figure.code pre').textContent()) ?? ''
+  expect(found).toMatch(/^upstreams\.\S+\.baseUrl: "http/m)
+  expect(found).not.toContain('hidden')
+  await page.getByLabel('Search settings').fill('nothing has these words')
+  await page.getByText('No setting has these words.').waitFor()
+  await inOrder()
+})
+
+test('D25: the trail says what a change made of a key, and leads to it', async () => {
+  const { page, open } = visit
+  // Keys of tests are called by their ids.
+  const { id } = await gateway.makeKey('trailed', '1')
+  await open(`keys/${id}`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByText('paused').first().waitFor()
+  await open('settings?part=audit&action=key.pause')
+  const row = page.locator('main tbody tr').first()
+  expect(await row.locator('td[data-title="After"]').textContent()).toBe('status paused')
+  await row.getByRole('link', { name: `key:${id}` }).click()
+  await page.getByRole('heading', { name: id }).waitFor()
   await inOrder()
 })

@@ -284,7 +284,7 @@ test('tasks: a failed one with the words of its vendor', () =>
 test('settings: what a reload would change, backups, admins and the trail', () =>
   visiting('owner', async ({ page, open, settled }) => {
     await open('settings')
-    await page.getByText('The file matches what is in force.').waitFor()
+    await page.getByText('No pending changes.').waitFor()
     await page.getByRole('button', { name: 'Admins' }).click()
     const token = await makeAdminToken(gateway, 'viewer', 'leaver')
     await open('overview')
@@ -294,7 +294,7 @@ test('settings: what a reload would change, backups, admins and the trail', () =
       .getByRole('button')
       .click()
     await page.getByLabel('Type leaver to confirm').fill('leaver')
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     const { status } = await fetch(`${gateway.url}/admin/v1/me`, {
       headers: { authorization: `Bearer ${token}` },

@@ -218,7 +218,7 @@ test('statements: a month is issued, and one is opened to print, as a table and 
     expect(numbers).toEqual(['3', '2', '1'])
     await open('statements?account=harbour')
     await page.locator('main .row-link').click()
-    await page.getByRole('cell', { name: '−$2.710000068' }).waitFor()
+    await page.getByRole('table', { name: 'Balance' }).getByRole('cell', { name: '−$2.710000068' }).waitFor()
     await page.getByRole('cell', { name: SCRIPT }).first().waitFor()
 
     const opened = page.context().waitForEvent('page')
@@ -249,7 +249,7 @@ test('retention: what would be closed, and an owner closes it', () =>
     await page.getByRole('button', { name: 'Close now…' }).click()
     await page.getByText('2 charges of 2 months move from the database').waitFor()
     await page.getByLabel(`Type ${OLD[0]} to confirm`).fill(OLD[0])
-    await page.getByRole('dialog').getByRole('button', { name: 'Close now…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Close now', exact: true }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.getByText('No month with charges is old enough.').waitFor()
     await settled()

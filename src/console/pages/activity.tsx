@@ -114,6 +114,7 @@ function Requests({ openId }: { openId: string | null }) {
           columns={requestColumns}
           keyOf={({ id }) => id}
           hrefOf={({ id }) => hrefOfRow(id)}
+          rowName={({ id, status, error_code: error }) => `${id} ${status} ${error ?? ''}`}
           openKey={openId}
           empty={
             <>

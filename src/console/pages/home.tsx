@@ -117,6 +117,7 @@ function TopUp() {
       <h2>{words.topUp}</h2>
       <Form
         action={words.redeem}
+        isOnce
         submit={async ({ code = '' }) => {
           const { amount_usd, available_usd } = await redeem(code)
           setAnswer(words.redeemed(moneyText(amount_usd), moneyText(available_usd)))

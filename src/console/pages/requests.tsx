@@ -140,6 +140,7 @@ export default function Requests() {
           columns={columns}
           keyOf={(row) => row.id}
           hrefOf={(row) => hrefOfRow(row.id)}
+          rowName={(row) => `${row.id} ${row.status} ${row.error_code ?? ''}`}
           openKey={id}
           empty={words.empty}
         />

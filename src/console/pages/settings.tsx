@@ -1,9 +1,11 @@
 // Settings: the configuration in force and what a reload would change, backups, retention, admins, and the trail of changes. The
 // token of an admin is shown once, when it is made.
 
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { address, hrefOfRow, periodQuery, setQuery } from '../address'
+import { address, hrefOf, hrefOfRow, periodQuery, setQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
@@ -104,14 +106,61 @@ function Configuration() {
       <section class="part">
         <h2>{words.inForce}</h2>
         <Loaded of={inForce}>
-          {(configuration) => (
-            <pre class="configuration" tabIndex={0}>
-              {JSON.stringify(configuration, null, 2)}
-            </pre>
-          )}
+          {(configuration) => <InForce configuration={configuration as Record<string, unknown>} />}
         </Loaded>
       </section>
     </>
+  )
+}
+
+/** The configuration by its parts, which are folded, or the settings that have some words. */
+function InForce({ configuration }: { configuration: Readonly<Record<string, unknown>> }) {
+  const [wanted, setWanted] = useState('')
+  const text = wanted.trim().toLowerCase()
+  const found =
+    text === '' ? [] : settingsIn(configuration).filter((line) => line.toLowerCase().includes(text))
+  return (
+    <>
+      <search class="filters">
+        <label>
+          <span>{words.find}</span>
+          <input type="search" value={wanted} onInput={({ currentTarget: { value } }) => setWanted(value)} />
+        </label>
+      </search>
+      {text !== '' ? (
+        <Code label={words.inForce} text={found.slice(0, MOST_FOUND).join('\n') || words.noSetting} />
+      ) : (
+        Object.entries(configuration).map(([name, part]) => (
+          <Fold title={name} key={name}>
+            <Code label={name} text={JSON.stringify(part, null, 2)} />
+          </Fold>
+        ))
+      )}
+    </>
+  )
+}
+
+/** Settings that a search lists at most. */
+const MOST_FOUND = 200
+
+/** Each setting with its path: `models.pgt-5.price.per_1m_input_tokens: 1.25`. */
+function settingsIn(value: unknown, path = ''): string[] {
+  if (value === null || typeof value !== 'object') return [`${path}: ${JSON.stringify(value)}`]
+  return Object.entries(value).flatMap(([name, each]) =>
+    settingsIn(each, path === '' ? name : `${path}.${name}`),
+  )
+}
+
+/** A part that is made only when it is opened. */
+function Fold({ title, children }: { title: string; children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <code>{title}</code>
+      </summary>
+      {isOpen && children}
+    </details>
   )
 }
 
@@ -227,18 +276,48 @@ const auditColumns: readonly Column<RowOf<'listAudit'>>[] = [
   { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
   { title: words.who, isFirstLine: true, cell: ({ actor }) => <span class="long">{actor}</span> },
   { title: words.action, cell: ({ action }) => action },
-  { title: words.target, cell: ({ target }) => <span class="long">{target}</span> },
+  { title: words.target, cell: ({ target }) => <Target target={target} /> },
   { title: words.before, cell: ({ before }) => <Values values={before} /> },
-  { title: words.after, cell: ({ after }) => <Values values={after} /> },
+  {
+    title: words.after,
+    cell: ({ after, action }) => <Values values={after ?? words.outcomes[action]} />,
+  },
   { title: words.from, cell: ({ client_address }) => <span class="quiet">{client_address}</span> },
 ]
 
+/** Kinds of targets that have a page, by what stands before the name. */
+const PAGES_OF: Readonly<Record<string, string>> = {
+  key: 'keys',
+  account: 'accounts',
+  task: 'tasks',
+  request: 'requests',
+  plan: 'plans',
+}
+
+function Target({ target }: { target: string }) {
+  const [kind = '', ...rest] = target.split(':')
+  const page = PAGES_OF[kind]
+  if (!page || rest.length === 0) return <span class="long">{target}</span>
+  return (
+    <a class="long" href={hrefOf(page, {}, rest.join(':'))}>
+      {target}
+    </a>
+  )
+}
+
+/** Names and values, each on a line. */
 function Values({ values }: { values: unknown }) {
   if (values === null || typeof values !== 'object') return null
-  const text = Object.entries(values)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  return <span class="small long">{text.join(', ')}</span>
+  const shown = Object.entries(values).filter(([, value]) => value !== null)
+  return (
+    <ul class="small values">
+      {shown.map(([name, value]) => (
+        <li key={name}>
+          <span class="quiet">{name}</span> {typeof value === 'string' ? value : JSON.stringify(value)}
+        </li>
+      ))}
+    </ul>
+  )
 }
 
 function Audit() {

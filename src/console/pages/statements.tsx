@@ -26,10 +26,20 @@ const columns: readonly Column<RowOf<'listStatements'>>[] = [
     cell: ({ account }) => <a href={hrefOf('accounts', {}, account)}>{account}</a>,
   },
   { title: words.before, isNumber: true, cell: ({ opening_usd }) => <Money usd={opening_usd} /> },
-  { title: words.used, isNumber: true, cell: ({ used_usd }) => <Money usd={used_usd} /> },
+  { title: words.moved, isNumber: true, cell: (row) => <Money usd={movedIn(row)} /> },
+  { title: words.used, isNumber: true, cell: ({ used_usd }) => <Money usd={negative(used_usd)} /> },
   { title: words.balance, isNumber: true, cell: ({ closing_usd }) => <Money usd={closing_usd} /> },
   { title: words.issued, cell: ({ issued_at }) => <Time at={issued_at} /> },
 ]
+
+/** All that came in and went out, apart from what was used: with it the columns of a row add up. */
+function movedIn({ opening_usd, used_usd, closing_usd }: RowOf<'listStatements'>): string {
+  return sumUsd([closing_usd, negative(opening_usd), used_usd])
+}
+
+function negative(usd: string): string {
+  return sumUsd([usd.startsWith('-') ? usd.slice(1) : `-${usd}`])
+}
 
 export default function Statements() {
   const { id, query } = address.value
@@ -178,7 +188,7 @@ function Balance({ content }: { content: Content }) {
     { what: words.balanceBefore(from), usd: opening_usd },
     ...(earlier_usd === '0.00' ? [] : [{ what: words.earlier, usd: earlier_usd }]),
     { what: words.moved, usd: moved },
-    { what: words.used, usd: used_usd === '0.00' ? used_usd : `-${used_usd}` },
+    { what: words.used, usd: negative(used_usd) },
   ]
   const columns: readonly Column<(typeof rows)[number]>[] = [
     { title: words.balance, isFirstLine: true, cell: ({ what }) => what, footer: words.balanceOn(to) },

@@ -4,8 +4,10 @@
 import { go, hrefOf } from '../address'
 import { call, hasRole, type Session, signOut, urlOf } from '../api'
 import { pages } from '../pages'
+import { savedViews } from '../saved-views'
 import { texts } from '../texts'
 import { THEMES, theme } from '../theme'
+import { areViewsOpen } from '../views-button'
 import { ZONES, zone } from '../zone'
 
 export interface Command {
@@ -32,6 +34,14 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
     ...pages
       .filter((page) => page.kind === kind)
       .map(({ title, name }) => ({ title, kind: texts.page, href: hrefOf(name) })),
+    ...savedViews().map(({ name, href }) => ({ title: name, kind: texts.views.kind, href })),
+    {
+      title: texts.views.save,
+      kind: words.action,
+      act: async () => {
+        areViewsOpen.value = true
+      },
+    },
     ...(kind === 'admin' ? adminCommands() : []),
     ...THEMES.map((word) => ({
       title: words.theme(texts.themes[word]),

@@ -12,14 +12,31 @@ interface FormProps {
   /** The word on the button. */
   action: string
   isDanger?: boolean
+  /** A button without weight, for the answer that changes nothing. */
+  isQuiet?: boolean
+  /** Whether its fields are emptied when it was sent, because it is sent once. */
+  isOnce?: boolean
+  /** Buttons next to the one that sends. */
+  beside?: ComponentChildren
   /** Sends the values by the names of the fields. Rejects with an ApiError. */
   submit(values: Values): Promise<unknown>
   children?: ComponentChildren
   onDone?(): void
 }
 
-export function Form({ action, isDanger = false, submit, children, onDone }: FormProps) {
-  const [error, setError] = useState<ApiError>()
+export function Form(props: FormProps) {
+  const {
+    action,
+    isDanger = false,
+    isQuiet = false,
+    isOnce = false,
+    beside,
+    submit,
+    children,
+    onDone,
+  } = props
+  const [error, setError] = useState<string>()
+  const [isSaved, setSaved] = useState(false)
   const [isSending, setSending] = useState(false)
   const send = async (event: SubmitEvent) => {
     event.preventDefault()
@@ -28,37 +45,55 @@ export function Form({ action, isDanger = false, submit, children, onDone }: For
       [...new FormData(form)].map(([name, value]) => [name, String(value).trim()]),
     )
     setSending(true)
+    setSaved(false)
     try {
       await submit(values)
       setError(undefined)
+      setSaved(true)
+      if (isOnce) form.reset()
       onDone?.()
     } catch (fault) {
       const found = ApiError.from(fault)
-      setError(found)
       const field = found.param === null ? null : form.elements.namedItem(found.param)
+      setError(inWordsOf(field, found))
       if (field instanceof HTMLElement) field.focus()
     } finally {
       setSending(false)
     }
   }
   return (
-    <form class="form" onSubmit={send}>
+    <form class="form" onSubmit={send} onInput={() => setSaved(false)}>
       {children}
       {error && (
         <p class="failed" role="alert">
-          {error.message}
+          {error}
         </p>
       )}
-      <button
-        type="submit"
-        class={isDanger ? 'danger' : 'primary'}
-        disabled={isSending}
-        aria-busy={isSending}
-      >
-        {action}
-      </button>
+      <div class="actions">
+        <button
+          type="submit"
+          class={isDanger ? 'danger' : isQuiet ? '' : 'primary'}
+          disabled={isSending}
+          aria-busy={isSending}
+        >
+          {action}
+        </button>
+        {beside}
+        {isSaved && action === texts.save && (
+          <span role="status" class="good">
+            {texts.saved}
+          </span>
+        )}
+      </div>
     </form>
   )
+}
+
+/** The message of an error, with the title of the field in place of its name in the API. */
+function inWordsOf(field: unknown, { message, param }: ApiError): string {
+  if (!(field instanceof HTMLElement) || param === null) return message
+  const title = field.closest('label')?.querySelector('span')?.textContent
+  return title ? message.replaceAll(`'${param}'`, `“${title}”`) : message
 }
 
 interface FieldProps {
@@ -124,8 +159,8 @@ export function Field({
 interface DialogProps {
   title: string
   close(): void
-  /** The word on the button that closes it. */
-  closing?: string
+  /** The word on the button that closes it; null where the content has one. */
+  closing?: string | null
   children: ComponentChildren
 }
 
@@ -141,9 +176,11 @@ export function Dialog({ title, close, closing = texts.cancel, children }: Dialo
     <dialog ref={dialog} aria-label={title} onClose={close}>
       <h2>{title}</h2>
       {children}
-      <button type="button" class="plain dialog-close" onClick={close}>
-        {closing}
-      </button>
+      {closing !== null && (
+        <button type="button" class="plain dialog-close" onClick={close}>
+          {closing}
+        </button>
+      )}
     </dialog>
   )
 }
@@ -169,11 +206,17 @@ export function Danger({ action, title, children, nameToType, act, onDone }: Dan
         {action}
       </button>
       {isOpen && (
-        <Dialog title={title} close={() => setOpen(false)}>
+        <Dialog title={title} close={() => setOpen(false)} closing={null}>
           <div class="consequence">{children}</div>
           <Form
-            action={action}
+            // The word that asked promised a question; this one acts.
+            action={action.replace(/…$/, '')}
             isDanger
+            beside={
+              <button type="button" class="plain" onClick={() => setOpen(false)}>
+                {texts.goBack}
+              </button>
+            }
             submit={async ({ name }) => {
               if (nameToType !== undefined && name !== nameToType)
                 throw new ApiError(texts.typeTheName(nameToType), 0, null, 'name')

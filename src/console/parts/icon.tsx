@@ -17,6 +17,7 @@ const paths = {
   playground: 'M5 3l8 5-8 5z',
   home: 'M2.5 7.5 8 3l5.5 4.5V13h-4V9.5h-3V13h-4z',
   connect: 'M6 10l4-4M7 4.5l1-1a3 3 0 0 1 4.5 4.5l-1 1M9 11.5l-1 1A3 3 0 0 1 3.5 8l1-1',
+  view: 'M4.5 2.5h7v11L8 10.5l-3.5 3z',
   more: 'M3 8h.01M8 8h.01M13 8h.01',
   search: 'M7 12A5 5 0 1 0 7 2a5 5 0 0 0 0 10zm3.5-1.5L14 14',
   close: 'M4 4l8 8m0-8-8 8',

@@ -2,10 +2,12 @@
 // keys their own. Nothing is shown of a request that has none.
 
 import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
 import { call, fileAddress, urlOf } from '../api'
 import type { OwnArtifact } from '../key-api'
 import { useQuery } from '../query'
 import { texts } from '../texts'
+import { Dialog } from './form'
 import { Time } from './time'
 
 const words = texts.results
@@ -68,9 +70,19 @@ interface ResultProps {
 }
 
 function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
+  const [isLarge, setLarge] = useState(false)
   return (
     <figure>
-      {type.startsWith('image/') && <img src={address} alt={words.picture} loading="lazy" />}
+      {type.startsWith('image/') && (
+        <button type="button" class="plain picture" aria-label={words.enlarge} onClick={() => setLarge(true)}>
+          <img src={address} alt={words.picture} loading="lazy" />
+        </button>
+      )}
+      {isLarge && (
+        <Dialog title={words.picture} close={() => setLarge(false)} closing={texts.close}>
+          <img class="large" src={address} alt={words.picture} />
+        </Dialog>
+      )}
       {type.startsWith('video/') && (
         <video src={address} controls preload="metadata" aria-label={words.video} />
       )}

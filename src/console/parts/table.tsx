@@ -28,6 +28,8 @@ export interface TableProps<Row> {
   columns: readonly Column<Row>[]
   rows: readonly Row[]
   keyOf(row: Row): string
+  /** Says to screen readers which row a link opens, where its first cell is no name. */
+  rowName?(row: Row): string
   /** The address that a row opens; absent where there is none. */
   hrefOf?(row: Row): string
   /** The row that is open. */
@@ -158,7 +160,7 @@ function Head<Row>({
   )
 }
 
-interface LineProps<Row> extends Pick<TableProps<Row>, 'keyOf' | 'hrefOf' | 'openKey'> {
+interface LineProps<Row> extends Pick<TableProps<Row>, 'keyOf' | 'hrefOf' | 'openKey' | 'rowName'> {
   row: Row
   index: number
   shown: readonly Field<Row>[]
@@ -166,7 +168,7 @@ interface LineProps<Row> extends Pick<TableProps<Row>, 'keyOf' | 'hrefOf' | 'ope
   folded: readonly Field<Row>[]
 }
 
-function Line<Row>({ row, index, shown, folded, keyOf, hrefOf, openKey }: LineProps<Row>) {
+function Line<Row>({ row, index, shown, folded, keyOf, hrefOf, openKey, rowName }: LineProps<Row>) {
   const [isUnfolded, setUnfolded] = useState(false)
   return (
     <>
@@ -176,6 +178,7 @@ function Line<Row>({ row, index, shown, folded, keyOf, hrefOf, openKey }: LinePr
             {place === 0 && hrefOf ? (
               <a class="row-link" href={hrefOf(row)}>
                 {field.cells[index]}
+                {rowName && <span class="hidden"> {rowName(row)}</span>}
               </a>
             ) : (
               field.cells[index]

@@ -19,7 +19,8 @@ export const keys = {
   budget: 'Budget',
   budgetPeriod: 'Budget period',
   budgetUsed: 'Budget used',
-  ofBudget: (used: string, budget: string, period: string) => `${used} of ${budget} this ${period}`,
+  ofBudget: (used: string, budget: string, period: string) =>
+    `${used} of ${budget} ${period === 'day' ? 'today' : `this ${period}`}`,
   day: 'day',
   week: 'week',
   month: 'month',

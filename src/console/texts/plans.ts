@@ -27,7 +27,8 @@ export const plans = {
   available: 'Available',
   budgetUsed: 'Budget used',
   allowanceUsed: 'Allowance used',
-  ofBudget: (used: string, of: string, period: string) => `${used} of ${of} this ${period}`,
+  ofBudget: (used: string, of: string, period: string) =>
+    `${used} of ${of} ${period === 'day' ? 'today' : `this ${period}`}`,
   ofAllowance: (used: string, of: string) => `${used} of ${of}`,
   noMembers: 'No account has this plan.',
   add: 'Add an account',

@@ -2,6 +2,7 @@
 
 export const results = {
   picture: 'Kept picture',
+  enlarge: 'Enlarge the kept picture',
   video: 'Kept video',
   sound: 'Kept sound',
   file: (type: string, size: string) => `${type}, ${size}`,

@@ -15,7 +15,7 @@ export const settings = {
   reloadTitle: 'Reload the configuration',
   reloadMeans: (changes: number) =>
     `${changes === 1 ? '1 setting changes' : `${changes} settings change`} at once. Running requests finish with the old ones; settings that need a restart stay as they are until then.`,
-  noChanges: 'The file matches what is in force.',
+  noChanges: 'No pending changes.',
   setting: 'Setting',
   before: 'Before',
   after: 'After',
@@ -24,6 +24,18 @@ export const settings = {
   atReload: 'at a reload',
   atRestart: 'at a restart',
   inForce: 'In force',
+  find: 'Search settings',
+  noSetting: 'No setting has these words.',
+  /** The state after an action that records no values. */
+  outcomes: {
+    'key.pause': { status: 'paused' },
+    'key.resume': { status: 'active' },
+    'key.revoke': { status: 'revoked' },
+    'admin.revoke': { status: 'revoked' },
+    'account.freeze': { status: 'frozen' },
+    'account.unfreeze': { status: 'open' },
+    'account.close': { status: 'closed' },
+  } as Readonly<Record<string, object>>,
   backup: 'Backup',
   made: 'Made',
   makeBackup: 'Make a backup now',

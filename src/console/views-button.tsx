@@ -1,0 +1,72 @@
+// The button that saves what a page shows as a view, and lists those that were saved.
+
+import { signal } from '@preact/signals'
+import { address, go } from './address'
+import { Dialog, Field, Form } from './parts/form'
+import { Icon } from './parts/icon'
+import { removeView, savedViews, saveView } from './saved-views'
+import { texts } from './texts'
+
+const words = texts.views
+
+/** Whether the views are shown: the palette opens them too. */
+export const areViewsOpen = signal(false)
+
+export function ViewsButton() {
+  const close = () => {
+    areViewsOpen.value = false
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class="plain views"
+        title={words.title}
+        aria-label={words.title}
+        onClick={() => {
+          areViewsOpen.value = true
+        }}
+      >
+        <Icon name="view" /> <span>{address.value.query.view}</span>
+      </button>
+      {areViewsOpen.value && <Views close={close} />}
+    </>
+  )
+}
+
+function Views({ close }: { close(): void }) {
+  const views = savedViews()
+  return (
+    <Dialog title={words.title} close={close} closing={texts.close}>
+      {views.length === 0 && <p class="quiet">{words.none}</p>}
+      <ul class="saved-views">
+        {views.map(({ name, href }) => (
+          <li key={name}>
+            <a href={href} onClick={close}>
+              {name}
+            </a>
+            <button
+              type="button"
+              class="plain"
+              aria-label={words.remove(name)}
+              title={words.remove(name)}
+              onClick={() => removeView(name)}
+            >
+              <Icon name="close" />
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Form
+        action={words.save}
+        submit={async ({ name = '' }) => go(saveView(name.slice(0, MOST_LETTERS)))}
+        onDone={close}
+      >
+        <Field name="name" title={words.name} value={address.value.query.view ?? ''} isRequired />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** The longest name that is kept. */
+const MOST_LETTERS = 60

@@ -1,0 +1,118 @@
+// Saved views and the header in a real browser: a page is saved by a name and opened by it, the search keeps its room next to a long
+// name, and every page can be reached on a telephone.
+
+import { expect, setDefaultTimeout } from 'bun:test'
+import type { Browser } from 'playwright-core'
+import { openBrowser } from '../support/browser/browser'
+import { afterAll, beforeAll, test } from '../support/browser/browser-test'
+import { makeAdminToken, visitConsole } from '../support/browser/console-visit'
+import { startTestGateway, type TestGateway } from '../support/gateway'
+
+setDefaultTimeout(180_000)
+
+/** The least width of a field in which words can be typed, in pixels. */
+const LEAST_WIDTH = 150
+const LONG_NAME = 'an-operator-whose-name-is-longer-than-most-names-of-operators'
+
+let gateway: TestGateway
+let browser: Browser
+beforeAll(async () => {
+  gateway = await startTestGateway({ balance: '10' })
+  browser = await openBrowser()
+  await (await gateway.chat()).text()
+  await (await gateway.chat({ model: 'gpt-99' })).text()
+  await gateway.server.world.requestLog.flush()
+})
+afterAll(async () => {
+  await browser.close()
+  await gateway.close()
+})
+
+test('a page is saved by a name, opened by the palette and the list, and removed', async () => {
+  const visit = await visitConsole(browser, gateway)
+  const { page, open, settled, axe } = visit
+  await open('requests?status=failed&range=7d')
+  await page.getByRole('button', { name: 'Views', exact: true }).click()
+  await page.getByLabel('Name of this view').fill('failures of the week')
+  expect(await axe()).toEqual([])
+  await page.getByRole('button', { name: 'Save this view' }).click()
+  await settled()
+  expect(page.url()).toContain('view=failures+of+the+week')
+  await page.locator('.header', { hasText: 'failures of the week' }).waitFor()
+  // Another filter makes another view.
+  await page.getByLabel('Time range').selectOption('30d')
+  await settled()
+  expect(page.url()).not.toContain('view=')
+  await open('overview')
+  await page.reload()
+  await settled()
+  await page.locator('#search').fill('failures of')
+  await page.getByRole('option', { name: 'failures of the week view' }).click()
+  await settled()
+  expect(page.url()).toMatch(/status=failed.*range=7d/)
+  expect(await page.locator('main tbody tr').count()).toBe(1)
+  await page.getByRole('button', { name: 'Views', exact: true }).click()
+  await page.getByRole('button', { name: 'Remove the view failures of the week' }).click()
+  await page.getByText('A view is this page').waitFor()
+  expect(visit.faults).toEqual([])
+  await page.context().close()
+})
+
+test('the search keeps its room next to a long name, and nothing of the header is cut off', async () => {
+  const token = await makeAdminToken(gateway, 'owner', LONG_NAME)
+  for (const width of [400, 768, 1024, 1280]) {
+    const visit = await visitConsole(browser, gateway, { token, width })
+    for (const address of ['overview', 'usage']) {
+      await visit.open(address)
+      const search = await visit.page.locator('#search').boundingBox()
+      const end = await visit.page.getByRole('button', { name: 'Sign out' }).boundingBox()
+      expect({ width, address, isWide: (search?.width ?? 0) >= LEAST_WIDTH }).toEqual({
+        width,
+        address,
+        isWide: true,
+      })
+      expect({ width, address, isWithin: (end?.x ?? 0) + (end?.width ?? 0) <= width }).toEqual({
+        width,
+        address,
+        isWithin: true,
+      })
+    }
+    expect(await visit.tooWide()).toEqual([])
+    await visit.page.context().close()
+  }
+})
+
+test('on a narrow screen holders of keys reach the documentation by More, as operators do', async () => {
+  const { secret } = await gateway.makeKey('holder', '1')
+  const visit = await visitConsole(browser, gateway, { token: secret, width: 400 })
+  const link = visit.page.getByRole('link', { name: 'API documentation' })
+  expect(await link.isVisible()).toBe(false)
+  await visit.page.getByRole('button', { name: 'More' }).click()
+  expect(await link.isVisible()).toBe(true)
+  expect(await visit.axe()).toEqual([])
+  expect(visit.faults).toEqual([])
+  await visit.page.context().close()
+})
+
+test('the overview has no empty place among its figures', async () => {
+  const visit = await visitConsole(browser, gateway, { width: 768 })
+  await visit.open('overview')
+  const colours = (await visit.page.evaluate(
+    `['.figures', 'body'].map((part) => getComputedStyle(document.querySelector(part)).backgroundColor)`,
+  )) as string[]
+  expect(['rgba(0, 0, 0, 0)', colours[1]]).toContain(colours[0])
+  await visit.page.context().close()
+})
+
+test('D31: the link of a row is named by the request and how it ended', async () => {
+  const visit = await visitConsole(browser, gateway)
+  await visit.open('requests')
+  const names = await visit.page
+    .getByRole('row')
+    .getByRole('link', { name: /req_\S+ \d{3}/ })
+    .allTextContents()
+  expect(names).toHaveLength(2)
+  expect(names.filter((name) => name.includes('model_not_found'))).toHaveLength(1)
+  expect(await visit.axe()).toEqual([])
+  await visit.page.context().close()
+})

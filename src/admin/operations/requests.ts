@@ -312,7 +312,10 @@ const usage = usageOperation({
     const sums = { ...usageWithCostJson(totalUsage(used)), ...(saved && savedJson(saved.total)) }
     const total = { ...sums, ...(failures && failedJson(failures.total)) }
     if (query.format === 'csv') {
-      const titles = Object.keys({ ...namesIn({ ...totalUsage([]), name: '' }), ...(failuresBy ? total : sums) })
+      const titles = Object.keys({
+        ...namesIn({ ...totalUsage([]), name: '' }),
+        ...(failuresBy ? total : sums),
+      })
       return csvResponse('usage.csv', titles, [rows], (row) => Object.values(row))
     }
     if (rows.length > MOST_USAGE_ROWS)

@@ -281,23 +281,22 @@ const gateway = {
     }),
   },
   '/docs/reference': {
-    get: {
-      ...page,
-      operationId: 'reference',
-      summary: 'Error codes, settings, log lines, events, dialects and fields, with a search',
-      parameters: [
-        {
-          name: 'q',
-          in: 'query',
-          description: 'Words to search for.',
-          schema: { type: 'string' },
-          example: 'insufficient_balance',
-        },
-      ],
-      responses: {
-        '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } },
+    get: page(
+      'reference',
+      'Error codes, settings, log lines, events, dialects and fields, with a search',
+      { '200': { description: 'The page.', content: { 'text/html': { schema: { type: 'string' } } } } },
+      {
+        parameters: [
+          {
+            name: 'q',
+            in: 'query',
+            description: 'Words to search for.',
+            schema: { type: 'string' },
+            example: 'insufficient_balance',
+          },
+        ],
       },
-    },
+    ),
   },
   '/openapi.json': {
     get: page(

@@ -25,7 +25,7 @@ const list = gatewayCommand({
     if (args.json) return printJson(accounts)
     if (accounts.length === 0)
       return say(
-        `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
+        `There are no accounts. Creating a key creates one: ${commandLineOf('keys create NAME --balance 5', args)}`,
       )
     printTable(accounts, [
       ['ACCOUNT', (account) => account.account, { flexible: true }],
@@ -95,7 +95,7 @@ const update = gatewayCommand({
 
 const freeze = gatewayCommand({
   name: 'freeze',
-  description: 'Refuse all keys of an account until it is unfrozen. Running requests end as they would.',
+  description: 'Refuse all keys of an account until it is unfrozen. Running requests finish.',
   examples: ['gateway accounts freeze alice'],
   args: { account: accountArg },
   run: (args) => async (gateway) => {
@@ -118,7 +118,7 @@ const unfreeze = gatewayCommand({
     const after = await gateway.call('unfreezeAccount', { params: { account } })
     if (args.json) return showOne(after, true)
     const isNew = status === 'frozen'
-    print(isNew ? `The keys of account ${account} are taken again.` : `Account ${account} is not frozen.`)
+    print(isNew ? `The keys of account ${account} work again.` : `Account ${account} is not frozen.`)
   },
 })
 

@@ -64,7 +64,9 @@ const list = gatewayCommand({
     const admins = await gateway.rows('listAdmins')
     if (args.json) return printJson(admins)
     if (admins.length === 0)
-      return say(`There are no admins. Make one: ${commandLineOf('admins create NAME --role viewer', args)}`)
+      return say(
+        `There are no admins. Create one: ${commandLineOf('admins create NAME --role viewer', args)}`,
+      )
     printTable(admins, [
       ['NAME', ({ name }) => name],
       ['ROLE', ({ role }) => role],

@@ -61,7 +61,9 @@ export const backup = defineCommand({
     }
     const keep = args.keep === undefined ? undefined : parseCount('keep', args.keep)
     if (args.file !== undefined && keep !== undefined)
-      throw new CommandFailed('--keep goes with backups that are named by their time: leave the file out.')
+      throw new CommandFailed(
+        '--keep only works for backups that are named by their time: leave out the file.',
+      )
     if (!config.database && !existsSync(databaseFile(dataDir)))
       throw new CommandFailed(`There is no database in ${dataDir}.`)
     const now = Date.now()

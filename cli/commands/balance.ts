@@ -54,7 +54,7 @@ const show = gatewayCommand({
     if (args.json) return printJson(all)
     if (all.length === 0)
       return say(
-        `There are no accounts. A key makes one: ${commandLineOf('keys create NAME --balance 5', args)}`,
+        `There are no accounts. Creating a key creates one: ${commandLineOf('keys create NAME --balance 5', args)}`,
       )
     print(balanceTable(all))
   },

@@ -77,7 +77,7 @@ const list = gatewayCommand({
       const found = await gateway.rows('listCodes', {}, limit)
       if (args.json) return printJson(found)
       if (found.length === 0)
-        return say(`There are no codes. Make one: ${commandLineOf('codes create --amount 5', args)}`)
+        return say(`There are no codes. Create one: ${commandLineOf('codes create --amount 5', args)}`)
       print(codesTable(found, now))
       if (args.limit === undefined && found.length === DEFAULT_LIMIT)
         say(`\nThese are the newest ${DEFAULT_LIMIT}. --limit shows more, --json all of them.`)

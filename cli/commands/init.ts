@@ -115,7 +115,7 @@ function refuseExisting(file: string): void {
 /** Asks for what was not given, again where an answer cannot be taken. Fails where nobody can answer. */
 async function ask(given: Answers): Promise<Answers> {
   if (!process.stdin.isTTY) {
-    throw new WrongUsage('There is no terminal to ask on: say --yes to take flags and defaults.')
+    throw new WrongUsage('There is no terminal for questions: add --yes to use flags and defaults.')
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const question = async (name: Question, about: string, usual: string) => {

@@ -71,7 +71,7 @@ const list = gatewayCommand({
     const keys = await gateway.rows('listKeys')
     if (args.json) return printJson(keys)
     if (keys.length === 0)
-      return say(`There are no keys. Make one: ${commandLineOf('keys create NAME --balance 5', args)}`)
+      return say(`There are no keys. Create one: ${commandLineOf('keys create NAME --balance 5', args)}`)
     print(keyTable(keys, now))
   },
 })
@@ -111,7 +111,7 @@ const update = gatewayCommand({
 
 const roll = gatewayCommand({
   name: 'roll',
-  description: 'Give a key a new secret and print it; the old one is refused within a second.',
+  description: 'Give a key a new secret and print it; the old one stops working within a second.',
   examples: ['gateway keys roll alice', 'gateway keys roll alice --json | jq -r .key'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -125,7 +125,7 @@ const roll = gatewayCommand({
 
 const rollWebhook = gatewayCommand({
   name: 'roll-webhook',
-  description: 'Replace the secret that signs webhooks; the old one signs too, for a day.',
+  description: 'Replace the secret that signs webhooks; for a day the old one signs too.',
   examples: [
     'gateway keys roll-webhook alice',
     'gateway keys roll-webhook alice --json | jq -r .webhook_secret',
@@ -142,7 +142,7 @@ const rollWebhook = gatewayCommand({
 
 const pause = gatewayCommand({
   name: 'pause',
-  description: 'Refuse a key until it is resumed, within a second. Its running requests end as they would.',
+  description: 'Refuse a key until it is resumed, within a second. Running requests finish.',
   examples: ['gateway keys pause alice'],
   args: { name: nameArg },
   run: (args) => async (gateway) => {
@@ -164,7 +164,7 @@ const resume = gatewayCommand({
     const { id, name, paused_at: pausedAt } = await keyOf(gateway, args.name)
     const key = await gateway.call('resumeKey', { params: { key: id } })
     if (args.json) return printJson(key)
-    print(pausedAt === null ? `Key ${name} is not paused.` : `Key ${name} is taken again within a second.`)
+    print(pausedAt === null ? `Key ${name} is not paused.` : `Key ${name} works again within a second.`)
   },
 })
 

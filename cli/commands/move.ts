@@ -28,7 +28,7 @@ export const move = defineCommand({
     },
     anew: {
       type: 'boolean',
-      description: 'Remove what a move that was broken off has copied there, and begin anew',
+      description: 'Remove what an interrupted move has copied there, and start over',
     },
     ...commandArgs,
   },

@@ -100,7 +100,9 @@ function readBefore(file: string): ListedModels | undefined {
   } catch {
     // Said below.
   }
-  throw new CommandFailed(`${file} is no list of models, and is not overwritten: choose another with --to.`)
+  throw new CommandFailed(
+    `${file} is not a list of models, and is not overwritten: choose another with --to.`,
+  )
 }
 
 interface Changes {

@@ -138,7 +138,7 @@ function filesOf({ upstream, month, file, since, until }: Flags) {
 /** Compares the prices in the vendors' answers with the price list. */
 function ownComparison(args: Flags) {
   for (const flag of ['file', 'columns', 'names'] as const)
-    if (args[flag] !== undefined) throw new WrongUsage(`--${flag} goes without --own.`)
+    if (args[flag] !== undefined) throw new WrongUsage(`--${flag} cannot be combined with --own.`)
   const percent = parsePercent(args.tolerance ?? '1')
   const period = periodQueryOf(parsePeriod(args, Date.now()))
   return async (gateway: Gateway) => {

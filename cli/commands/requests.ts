@@ -87,7 +87,7 @@ const list = gatewayCommand({
   },
   run(args) {
     if (args.csv && args.json) throw new WrongUsage('Choose one of --csv and --json.')
-    if (args.csv && args.after !== undefined) throw new WrongUsage('--after goes without --csv.')
+    if (args.csv && args.after !== undefined) throw new WrongUsage('--after cannot be combined with --csv.')
     const last = parseLimit(args, undefined)
     const limit = last ?? DEFAULT_LIMIT
     if (!args.csv && limit > MAX_LIMIT)

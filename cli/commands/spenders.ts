@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 50
 
 const list = gatewayCommand({
   name: 'list',
-  description: 'List tokens that act for keys, and whom requests name, newest first.',
+  description: 'List spenders, newest first: tokens of keys, and users that requests name.',
   examples: ['gateway spenders list', 'gateway spenders list --key alice --json | jq .[0].budget_used_usd'],
   args: {
     key: { type: 'string', valueHint: 'KEY', description: 'Only those of this key' },
@@ -28,7 +28,7 @@ const list = gatewayCommand({
       if (args.json) return printJson(rows)
       if (rows.length === 0)
         return say(
-          'There are none. Keys make tokens with POST /v1/tokens, and spenders by `keys update --spenders`.',
+          'There are no spenders. POST /v1/tokens creates tokens; `keys update --spenders` lets requests name spenders.',
         )
       printTable(rows, columns)
     }

@@ -19,8 +19,7 @@ type Summary = ReplyOf<'listStatements'>['data'][number]
 
 const issue = gatewayCommand({
   name: 'issue',
-  description:
-    'Issue the statements of a month that is over, numbered on. Accounts that have one of this month keep it.',
+  description: 'Issue the statements of a month that is over. Accounts that have one for this month keep it.',
   examples: [
     'gateway statements issue --month 2026-10',
     'gateway statements issue --month 2026-10 --account alice',

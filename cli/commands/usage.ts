@@ -49,7 +49,7 @@ export const usage = gatewayCommand({
       type: 'boolean',
       description: "Also show what vendors' prompt caches saved; it reads all charges of the time",
     },
-    rebuild: { type: 'boolean', description: 'First make the totals anew from the charges' },
+    rebuild: { type: 'boolean', description: 'First rebuild the totals from the charges' },
   },
   run(args) {
     const by = readDimension('by', args.by ?? 'key')

@@ -242,7 +242,7 @@ function withVariables(written: unknown, environment: Environment): ReadConfig {
       if (dollar) return whole.slice(1)
       const value = environment[name]
       if (!VARIABLE.test(name)) {
-        faults.push(`${path.join('.')}: ${whole} is not the name of a variable; $\${ stands for $\{ itself`)
+        faults.push(`${path.join('.')}: ${whole} is not the name of a variable; write $\${ for a literal $\{`)
       } else if (value === undefined && !isKey(path)) {
         faults.push(`${path.join('.')}: the environment variable ${name} is not set`)
       }

@@ -53,7 +53,7 @@ export async function examineConfiguration(flags: SettingsFlags): Promise<Examin
     const finding = broken(
       check,
       error instanceof CommandFailed ? error.message : lineOf(error),
-      'Mend the file, or name another with --config.',
+      'Fix the file, or name another with --config.',
     )
     return { finding, config: undefined, file: undefined }
   }

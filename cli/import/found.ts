@@ -108,7 +108,7 @@ export function budgetOfRest(leftNano: number): FoundBudget {
   return {
     isSpent: false,
     settings: { budgetNano: leftNano, budgetPeriod: 'month' },
-    why: 'what it may still use in all becomes its budget of each month',
+    why: 'what it may still use in total becomes its monthly budget',
   }
 }
 

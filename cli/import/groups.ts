@@ -253,7 +253,7 @@ class Factors {
     if (/^\d{1,3}(\.\d{1,6})?$/.test(text) && factor > 0) return text
     if (!this.refused.has(group)) {
       this.refused.add(group)
-      const why = `pays ${text} times the prices there, which no plan can say: it pays them in full`
+      const why = `pays ${text} times the prices there, which a plan cannot express: it pays the full price`
       this.found.left.push({ what: `group ${group}`, why })
     }
     return '1'

@@ -133,7 +133,7 @@ function offerOf(
     leave,
   }: { upstreams: Upstreams; prices: Given['prices']; leave: (why: string) => void },
 ): Offer | undefined {
-  if (name.includes('*')) return void leave('a star stands for many models: name those that are wanted')
+  if (name.includes('*')) return void leave('a star matches many models: name the ones that you want')
   const model = String(params.model ?? '')
   const slash = model.indexOf('/')
   const provider = String(

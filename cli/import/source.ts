@@ -26,7 +26,7 @@ export function openSource(place: string): SourceDatabase {
 
 function without(table: string, need: 'needed' | undefined): SourceRow[] {
   if (!need) return []
-  throw new CommandFailed(`This is no database of that gateway: it has no table ${table}.`)
+  throw new CommandFailed(`This is not a database of that gateway: it has no table ${table}.`)
 }
 
 function openFile(file: string): SourceDatabase {
@@ -76,7 +76,7 @@ function connectTo(address: string): SQL {
   const url = URL.parse(address)
   if (!url)
     throw new CommandFailed(
-      'This is no address of a database: characters of its password such as # and / stand as %23 and %2F.',
+      'This is not the address of a database: write characters of its password such as # and / as %23 and %2F.',
     )
   const allowPublicKeyRetrieval = url.searchParams.get('allowPublicKeyRetrieval') === 'true'
   const saysHow = [...url.searchParams.keys()].some((name) => /^(ssl|tls)/i.test(name))

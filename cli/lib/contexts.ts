@@ -49,7 +49,7 @@ export function readContexts(): Contexts {
   } catch (error) {
     throw new CommandFailed(`${file} cannot be read: ${lineOf(error)}.`)
   }
-  throw new CommandFailed(`${file} is no file of contexts. Remove it, and add them again.`)
+  throw new CommandFailed(`${file} is not a file of contexts. Remove it, and add them again.`)
 }
 
 /** Replaces the file at once: a reader has the old one or the new one. */

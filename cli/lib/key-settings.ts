@@ -24,17 +24,17 @@ export const keySettingArgs = {
     valueHint: '30d',
     description: 'Refuse it after 45m, 12h, 30d or 2w (none: never)',
   },
-  rpm: { type: 'string', valueHint: 'N', description: 'Most requests a minute (none: no limit)' },
-  tpm: { type: 'string', valueHint: 'N', description: 'Most tokens a minute (none: no limit)' },
+  rpm: { type: 'string', valueHint: 'N', description: 'Requests per minute (none: no limit)' },
+  tpm: { type: 'string', valueHint: 'N', description: 'Tokens per minute (none: no limit)' },
   concurrency: {
     type: 'string',
     valueHint: 'N',
-    description: 'Most requests running at a time (none: no limit)',
+    description: 'Concurrent requests (none: no limit)',
   },
   spenders: {
     type: 'string',
     valueHint: 'JSON',
-    description: 'Count and limit whom its requests name (none: nobody)',
+    description: 'Count and limit the spenders that its requests name (none: off)',
   },
   cache: {
     type: 'string',

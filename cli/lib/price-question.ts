@@ -83,12 +83,11 @@ export function readQuestion(flags: Record<string, unknown>): Question {
   const ways = [quantities, text, body].filter((way) => way !== undefined).length
   if (ways > 1)
     throw new WrongUsage('Give only one of quantities such as --input-tokens N, --text, and --body.')
-  if (tier !== undefined && !quantities)
-    throw new WrongUsage('--tier goes with quantities such as --images N.')
+  if (tier !== undefined && !quantities) throw new WrongUsage('--tier needs quantities such as --images N.')
   if (serviceTier !== undefined && !quantities)
-    throw new WrongUsage('--service-tier goes with quantities; a --body has the field service_tier.')
+    throw new WrongUsage('--service-tier needs quantities; a --body has the field service_tier.')
   if (body !== undefined) {
-    refuseAllBut(['images'], options, 'goes with --text, not with --body')
+    refuseAllBut(['images'], options, 'works with --text, not with --body')
     return { ask: 'body', body, images: options.images }
   }
   if (quantities) {

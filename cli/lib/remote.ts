@@ -47,7 +47,7 @@ export function remoteOf(flags: GatewayFlags): Context | undefined {
   const server = flags.server ?? (isOpen ? process.env.GATEWAY_ADMIN_URL : undefined)
   const saved = server ? undefined : contextOf(flags)
   if (!server && !saved) {
-    if (flags.token !== undefined) throw new WrongUsage('--token goes with --server URL or --context NAME.')
+    if (flags.token !== undefined) throw new WrongUsage('--token needs --server URL or --context NAME.')
     return undefined
   }
   const given = flags.token ?? (saved ? undefined : process.env.GATEWAY_ADMIN_TOKEN)
@@ -75,7 +75,7 @@ function contextOf({ context, ...flags }: GatewayFlags): Context | undefined {
 
 /** A token as it is given: itself, or the content of a file. */
 export function readToken(given: string): string {
-  if (!given.startsWith('@')) return oneWord(given, 'What stands for the token')
+  if (!given.startsWith('@')) return oneWord(given, 'The token')
   const file = given.slice(1)
   let content: string
   try {

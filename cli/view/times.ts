@@ -62,7 +62,7 @@ export function parsePeriod(
 ): { since?: number; until?: number } {
   if (month !== undefined) {
     if (since !== undefined || until !== undefined)
-      throw new WrongUsage('--month goes without --since and --until.')
+      throw new WrongUsage('--month cannot be combined with --since and --until.')
     return parseMonth(month)
   }
   return {

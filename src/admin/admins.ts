@@ -150,7 +150,7 @@ export async function authenticateAdmin(db: Db, authorization: string | null, us
     ? await db.query({ sql: 'select * from admins where hash = $1', parameters: [hash] })
     : []
   if (!row || !timingSafeEqual(Buffer.from(row.hash as string), Buffer.from(hash)))
-    throw unauthorized('This is no token of this gateway, or it was mistyped.')
+    throw unauthorized('This is not a token of this gateway, or it was mistyped.')
   return assertActive(adminOfRow(row), use)
 }
 

@@ -247,7 +247,8 @@ function hasToken(authorization: string | null): boolean {
 function fromOtherSite(): GatewayError {
   return new GatewayError(403, {
     code: 'cross_origin',
-    message: 'The admin API answers no pages of other sites. Call it from a server, or from its own page.',
+    message:
+      'The admin API does not answer pages of other sites. Call it from a server, or from its own page.',
   })
 }
 

@@ -52,7 +52,7 @@ export class BearerTokens {
     if (known && known.endsAtMs > this.world.monotonic() && takers.includes(known.issuer)) return known.owner
     const named = issuerIn(payload)
     const issuer = takers.find(({ entry }) => URL.parse(entry.issuer)?.href === named)
-    if (!issuer) throw refused(use, 'This token is of no identity provider of this gateway.')
+    if (!issuer) throw refused(use, 'This token is not from an identity provider of this gateway.')
     const { owner, leftMs } = await this.verify(token, issuer, use, sender)
     if (this.verified.size >= MOST_KEPT) this.verified.clear()
     this.verified.set(hash, {
@@ -79,7 +79,7 @@ export class BearerTokens {
       if (error instanceof IssuerUnreachable)
         throw new GatewayError(503, {
           code: 'issuer_unavailable',
-          message: `${issuer.title} gives no answer, so that its tokens cannot be verified. Try again in a moment.`,
+          message: `${issuer.title} is not answering, so its tokens cannot be verified. Try again in a moment.`,
         })
       throw error
     }

@@ -217,7 +217,7 @@ async function errorOf(
   if (typeof error?.message !== 'string' || typeof error.code !== 'string')
     return noAnswer(
       gateway,
-      `answers ${operation.id} with the status ${status} and no reason: it is no gateway, or too old`,
+      `answers ${operation.id} with the status ${status} and no reason: it is not a gateway, or is too old`,
     )
   const theirs = headers.get('x-gateway-version')
   const isOther =
@@ -255,5 +255,5 @@ function present(fields: object): Record<string, unknown> {
 
 function streamOf(id: string, answer: object): ReadableStream<Uint8Array> {
   if (answer instanceof Response && answer.body) return answer.body
-  throw new Error(`${id} answers no comma-separated values`)
+  throw new Error(`${id} does not return comma-separated values`)
 }

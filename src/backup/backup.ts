@@ -123,7 +123,7 @@ export async function decompress(from: string, to: string): Promise<void> {
   try {
     await pipeline(createReadStream(from), createZstdDecompress(), createWriteStream(to, { mode: 0o600 }))
   } catch (error) {
-    throw new BackupDamaged(`${from} is no backup, or it is damaged: ${(error as Error).message}.`)
+    throw new BackupDamaged(`${from} is not a backup, or is damaged: ${(error as Error).message}.`)
   }
 }
 

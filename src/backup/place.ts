@@ -79,7 +79,7 @@ export function folderPlace(folder: string, { make = false }: { make?: boolean }
 }
 
 function absent(folder: string): string {
-  return `There is no folder ${dirname(folder)} to make ${folder} in. Mount its disk, or make it: mkdir -p ${folder}, or gateway backup --make.`
+  return `There is no folder ${dirname(folder)} to make ${folder} in. Mount its disk, or create it: mkdir -p ${folder}, or gateway backup --make.`
 }
 
 /** Removes what processes that were killed long before a moment have left of files on their way from another disk. */

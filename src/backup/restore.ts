@@ -90,7 +90,7 @@ export async function moveToPostgres(
     const differences = await differencesOf(source, target, tables)
     if (differences.length > 0)
       throw new BackupDamaged(
-        `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: begin anew with gateway move --anew.`,
+        `The copy differs: ${differences.join('; ')}. The database has changed since the copy began: start over with gateway move --anew.`,
       )
     const { schema } = await findSchema(source)
     const { accounts, charges, problems } = await audit(target, now)

@@ -10,7 +10,7 @@ import type { UpstreamConfig } from '../upstreams/settings'
 export interface ListedUpstream {
   name: string
   kind: string
-  /** Whether it has a key; `none`: it wants none. */
+  /** Whether it has a key; `none`: it needs none. */
   key: 'set' | 'none' | 'missing'
   /** The variable of the environment that sets the key; null where none is missing. */
   variable: string | null

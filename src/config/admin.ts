@@ -29,7 +29,7 @@ export function adminFaults(entry: unknown): string[] {
     port?: unknown
     allowRemote?: unknown
   }
-  if (host !== undefined && port === undefined) return ['admin.host: goes with a port']
+  if (host !== undefined && port === undefined) return ['admin.host: needs a port']
   return port !== undefined && allowRemote === true
     ? ['admin.allowRemote: is for the port of `server`; a listener of its own answers who reaches its host']
     : []

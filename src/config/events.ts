@@ -127,7 +127,7 @@ export function eventFaults(entry: unknown): string[] {
       ? []
       : [`events.repeatEvery: "${repeatEvery}" is not a duration of a minute or more, such as "12h"`]),
     ...(smtp && (smtp.user === undefined) !== (smtp.password === undefined)
-      ? ['events.smtp: a user goes with a password']
+      ? ['events.smtp: a user needs a password']
       : []),
   ]
 }
@@ -136,8 +136,8 @@ function recipientFaults(recipient: RecipientEntry, hasSmtp: boolean): string[] 
   const { webhook, secret, slack, email } = recipient
   const ways = [webhook, slack, email].filter((way) => way !== undefined)
   if (ways.length !== 1) return [': give one of webhook, slack and email']
-  if (email && !hasSmtp) return ['.email: goes with events.smtp']
-  if (webhook === undefined) return secret === undefined ? [] : ['.secret: goes with a webhook']
+  if (email && !hasSmtp) return ['.email: needs events.smtp']
+  if (webhook === undefined) return secret === undefined ? [] : ['.secret: needs a webhook']
   return isSigningSecret(secret) ? [] : ['.secret: give `whsec_` and 24 to 64 bytes in base64']
 }
 

@@ -211,7 +211,7 @@ const ConfigSchema = Type.Object(
       Type.Boolean(),
     ),
     aliases: optionalSetting(
-      "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end stands for all that begin so.",
+      "Other names of models, as a client asks for by itself: `{ 'small-*': 'fast' }`. A star at the end matches all names with that beginning.",
       Type.Record(Type.String(), Type.String()),
     ),
     affinity: optionalSetting(

@@ -75,7 +75,7 @@ export const SignInEntry = Type.Object(
       Type.String({ minLength: 1, maxLength: 200 }),
     ),
     groups: requiredSetting(
-      'What the members of each group are, by the value of the claim. Who is in none of them is refused.',
+      'What the members of each group are, by the value of the claim. People in none of them are refused.',
       Type.Record(Type.String({ minLength: 1, maxLength: 256 }), GroupEntry, { minProperties: 1 }),
     ),
     tokens: optionalSetting(

@@ -110,7 +110,7 @@ function bodyFaults(place: string, fields: unknown): string[] {
 function omittedFaults(fields: unknown): string[] {
   return (Array.isArray(fields) ? fields : [])
     .filter((field) => NEEDED_FIELDS.includes(field))
-    .map((field) => `omittedFields: the vendor needs "${field}"; name only fields that nobody misses`)
+    .map((field) => `omittedFields: the vendor needs "${field}"; name only fields that can be left out`)
 }
 
 function tlsFaults(tls: unknown): string[] {

@@ -178,7 +178,7 @@ export class IssuerSignIn {
       this.world.log('issuer_unreachable', { issuer: name, reason: error.message })
       return new GatewayError(503, {
         code: 'issuer_unavailable',
-        message: `${title} gives no answer. Try again in a moment, or sign in with a token.`,
+        message: `${title} is not answering. Try again in a moment, or sign in with a token.`,
       })
     }
     if (!(error instanceof SignInRefused)) throw error
@@ -186,7 +186,7 @@ export class IssuerSignIn {
     return new GatewayError(401, {
       code: 'sign_in_failed',
       type: 'invalid_request_error',
-      message: `The sign-in with ${title} did not come to its end. Begin it again.`,
+      message: `The sign-in with ${title} was not completed. Start again.`,
     })
   }
 

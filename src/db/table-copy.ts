@@ -165,7 +165,7 @@ export async function isUnfinished(db: TableSource): Promise<boolean> {
 export async function requireWholeCopy(db: TableSource): Promise<void> {
   if (!(await isUnfinished(db))) return
   throw new DatabaseUnavailable(
-    'it holds a move that was broken off. Go on with it: gateway move with the same --to. Begin anew: the same with --anew',
+    'it holds an interrupted move. To continue: gateway move with the same --to. To start over: the same with --anew',
   )
 }
 

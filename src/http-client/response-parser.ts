@@ -389,7 +389,7 @@ function readFields(bytes: Buffer, start: number, lowerCase: string, from: numbe
     while ((CLASSES[bytes[at] as number] as number) & IN_NAME) at++
     const colon = at
     if (colon === name || bytes[colon] !== COLON) {
-      throw new MalformedResponse('a line of the head is no field')
+      throw new MalformedResponse('a line of the head is not a field')
     }
     at++
     while ((CLASSES[bytes[at] as number] as number) & IN_VALUE) at++

@@ -82,6 +82,6 @@ const NO_HTTP = 'the proxy answered with something that is no HTTP'
 /** The reason in words for a proxy that answers with this status. */
 export function proxyRefusal(status: string): string {
   return status === '407'
-    ? 'the proxy wants a user and a password, or refuses the one it was given (407)'
+    ? 'the proxy needs a user and a password, or refuses those it was given (407)'
     : `the proxy refused to connect (${status})`
 }

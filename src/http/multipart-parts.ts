@@ -96,6 +96,6 @@ export function invalidForm(message: string): GatewayError {
 }
 
 function brokenForm(cause: unknown): GatewayError {
-  const message = 'The form is cut short or is not written as multipart/form-data wants it. Send it again.'
+  const message = 'The form is incomplete or is not valid multipart/form-data. Send it again.'
   return new GatewayError(400, { code: 'invalid_form', message, cause })
 }

@@ -21,7 +21,7 @@ export interface PlacedSocket {
  */
 export function prepareTemporaryPath(path: string, maker: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
-  if (found && !found.isSocket()) throw new Error(`${path} is there already and is no socket`)
+  if (found && !found.isSocket()) throw new Error(`${path} already exists and is not a socket`)
   const made = temporaryPathOf(path, maker)
   rmSync(made, { force: true })
   return made

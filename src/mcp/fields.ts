@@ -85,7 +85,7 @@ export function rewordPlain(args: Record<string, unknown>, model: Model): Record
   const { model: id, prompt, options, ...fields } = presentMembers(args)
   const unknown = Object.keys(fields).find((name) => !plain.fields.includes(name as PlainField))
   if (unknown !== undefined) {
-    const takes = plain.fields.length === 0 ? 'nothing beside the prompt' : plain.fields.join(', ')
+    const takes = plain.fields.length === 0 ? 'nothing besides the prompt' : plain.fields.join(', ')
     throw invalidRequest(
       unknown,
       `Unsupported argument: ${model.id} takes no '${unknown}'. It takes ${takes}.`,

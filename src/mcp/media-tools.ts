@@ -120,7 +120,7 @@ function plainImage(args: Record<string, unknown>): Prepared {
 
 const BROKEN = {
   code: 'sound_cut',
-  message: 'The sound broke off before its end. What has come of it is here, and is paid for as over HTTP.',
+  message: 'The audio broke off before its end. What has arrived is here, and is charged as over HTTP.',
 }
 
 /** The audio of an answer. It is paid for, so it is returned even if the rest is missing. */

@@ -26,7 +26,7 @@ export function explanationOf(row: FailedRow): string | null {
   if (row.refused_by === null || row.error_code === null) return null
   const refuser = row.refused_by as Refuser
   if (refuser === 'caller')
-    return 'The caller left before the answer: nobody has to act, and the caller may repeat the request.'
+    return 'The caller disconnected before the answer: nothing needs to be done, and the caller may repeat the request.'
   return `${eventOf(row, refuser)}: ${actorOf(row, refuser)}, and ${repeatOf(row)}.`
 }
 

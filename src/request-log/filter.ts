@@ -158,7 +158,7 @@ function hasWords(text: string, codec: RowCodec): RowCondition['isMet'] {
 /** Thrown for a cursor that no page has given. */
 export class UnknownCursor extends Error {
   constructor() {
-    super('there is no such page: begin again without it')
+    super('there is no such page: start again without it')
   }
 }
 

@@ -163,7 +163,7 @@ function taskRows(
 function tooManyOpen(): GatewayError {
   return new GatewayError(429, {
     code: 'Throttling.ConcurrencyQuota',
-    message: `The account may have ${MOST_OPEN_TASKS} requests at a time that are answered later. Wait for one to end.`,
+    message: `The account may have ${MOST_OPEN_TASKS} requests at a time that run in the background. Wait for one to end.`,
     headers: { 'retry-after': '3' },
   })
 }

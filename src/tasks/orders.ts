@@ -65,7 +65,10 @@ export async function reconcileTask(
       `${task.id} is a request that the gateway answers itself, so no vendor has a task of it: it ends by itself.`,
     )
   if ((finding === 'found') !== (upstreamId !== undefined))
-    throw conflict('upstream_id_missing', "'upstream_id' goes with the finding `found`, and only with that.")
+    throw conflict(
+      'upstream_id_missing',
+      "'upstream_id' is required with the finding `found`, and not allowed otherwise.",
+    )
   if (finding === 'ask_again') {
     if (task.state !== 'failed')
       throw conflict('task_not_failed', `${task.id} has not failed: its state is ${taskStateOf(task)}.`)

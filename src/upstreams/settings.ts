@@ -18,7 +18,7 @@ export const UpstreamEntry = Type.Object(
       Type.String({ pattern: '^https?://' }),
     ),
     apiKey: optionalSetting(
-      'One key, or several: each conversation keeps to one of them, other requests use them in turn, and one that is refused rests (docs/operate/affinity.md). `null` for a server that wants none; TOML writes `false`. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. Absent, as an unset environment variable is: its models are hidden.',
+      'One key, or several: each conversation keeps to one of them, other requests use them in turn, and one that is refused rests (docs/operate/affinity.md). `null` for a server that needs none; TOML writes `false`. A key of fewer than 8 characters is masked in answers and logs only if it cannot be a word or a number. Absent, as an unset environment variable is: its models are hidden.',
       Type.Union([
         Type.String({ minLength: 1 }),
         Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
@@ -76,7 +76,7 @@ export const UpstreamEntry = Type.Object(
       Fields,
     ),
     omittedFields: optionalSetting(
-      "Top-level fields of JSON bodies that it does not get, because it refuses them and nobody misses them: `['verbosity']`. `gateway upstreams refusals` lists what vendors refuse.",
+      "Top-level fields of JSON bodies that it does not get, because it refuses them and they can be left out: `['verbosity']`. `gateway upstreams refusals` lists what vendors refuse.",
       Type.Array(Type.String({ minLength: 1 })),
     ),
     proxy: optionalSetting(
@@ -109,7 +109,7 @@ export const UpstreamEntry = Type.Object(
       Type.Union([Type.Literal('cancel'), Type.Literal('drain')]),
     ),
     fileHosts: optionalSetting(
-      'Hosts that its results may lie on, beside those that are known: `files.example.com`, or `.example.com` for all below it.',
+      'Further hosts that its results may be on, besides those that are known: `files.example.com`, or `.example.com` for all below it.',
       Type.Array(Type.String({ pattern: '^[a-z0-9.:-]+$' })),
     ),
     pollsPerSecond: optionalSetting(

@@ -1,4 +1,4 @@
-// What the overview says about money and what wants attention, in a real browser: margin, failures by who caused them, keys that spend
+// What the overview says about money and what needs attention, in a real browser: margin, failures by who caused them, keys that spend
 // too fast or expire, models that lose money, each with what to do about it in its line.
 
 import { expect, setDefaultTimeout } from 'bun:test'

@@ -137,14 +137,14 @@ test('loading is shown, an error says what to do and can be retried, and a list 
   await page.unroute('**/admin/v1/accounts?*')
   await page.route('**/admin/v1/accounts?*', (route) => route.abort())
   await page.getByRole('button', { name: 'Try again' }).click()
-  await alert.getByText('Is it running, and is the network there?').waitFor()
+  await alert.getByText('Check that it is running').waitFor()
   await page.unroute('**/admin/v1/accounts?*')
   await page.getByRole('button', { name: 'Try again' }).click()
   await rows.first().waitFor()
   expect(await alert.count()).toBe(0)
   for (const [address, next] of [
-    ['tasks', 'Videos make tasks'],
-    ['keys?account=nobody', 'Make one'],
+    ['tasks', 'Videos and deferred requests create tasks'],
+    ['keys?account=nobody', 'Create one'],
     ['requests?model=none', 'Choose a longer range'],
     ['accounts?held=true', 'Nothing is held now.'],
   ] as const) {

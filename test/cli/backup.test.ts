@@ -43,7 +43,7 @@ test('a backup is made, listed, kept as many as asked for, and restored elsewher
   expect((await json('backup --list')).map(({ name }: { name: string }) => name)).toEqual([named.name])
   await allFail(1, [
     ['backup first.zst', 'first.zst is there already'],
-    ['backup other.zst --keep 2', '--keep goes with backups that are named by their time'],
+    ['backup other.zst --keep 2', '--keep only works for backups that are named by their time'],
     ['restore first.zst', 'is there already'],
     ['restore nowhere.zst', 'There is no file nowhere.zst here'],
   ])
@@ -51,7 +51,7 @@ test('a backup is made, listed, kept as many as asked for, and restored elsewher
     ['backup --keep none', '--keep takes a whole number'],
     ['move --to sqlite:here', '--to takes an address that begins with postgres://'],
   ])
-  await allFail(1, [['restore gateway.config.ts', 'is no backup, or it is damaged']], join(folder, 'other'))
+  await allFail(1, [['restore gateway.config.ts', 'is not a backup, or is damaged']], join(folder, 'other'))
   const again = join(folder, 'again')
   expect(await run('restore first.zst', again)).toMatchObject({ code: 0, stderr: '' })
   expect(await json('audit --action backup.restore', again)).toMatchObject([
@@ -112,7 +112,7 @@ test('a place that cannot be used is said in its own words, and a folder where n
 
   const there = join(folder, 'not-mounted', 'gateway')
   const refused = await run(`backup ${join(there, 'one.zst')}`)
-  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Mount its disk, or make it') })
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('Mount its disk, or create it') })
   expect(existsSync(join(folder, 'not-mounted'))).toBe(false)
   expect((await run(`backup ${join(there, 'one.zst')} --make`)).code).toBe(0)
   expect((await run(`backup ${join(there, 'next', 'one.zst')}`)).code).toBe(0)

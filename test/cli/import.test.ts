@@ -392,7 +392,7 @@ test('LiteLLM moves in by the hashes of its keys, with what is left of its budge
   const left = done.left_behind.map(({ what, why }: Json) => `${what}: ${why}`).join('\n')
   for (const text of [
     'model unknown: its provider sagemaker is not known',
-    'model openai/*: a star stands for many models',
+    'model openai/*: a star matches many models',
     'model hidden of the database: its settings are encrypted',
     'model odd: its price there cannot be carried: output_cost_per_image has no unit here',
     'model hidden-key: its credential stored is not in the file: in the database it is encrypted',

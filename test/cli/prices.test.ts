@@ -322,9 +322,9 @@ test('wrong usage and what cannot be priced say what to do', async () => {
     ['models price tiered --n 0', '--n takes a whole number from 1'],
     ['models price tiered --images 2 --n 2', '--n does not go with quantities'],
     ['models price tiered --images 2 --tier 1k --size 1024x1024', '--size does not go with --tier'],
-    ['models price tiered --tier 1k', '--tier goes with quantities'],
-    ['models price long --text a --service-tier flex', '--service-tier goes with quantities'],
-    ['models price tiered --body {} --size 1024x1024', '--size goes with --text, not with --body'],
+    ['models price tiered --tier 1k', '--tier needs quantities'],
+    ['models price long --text a --service-tier flex', '--service-tier needs quantities'],
+    ['models price tiered --body {} --size 1024x1024', '--size works with --text, not with --body'],
     ['models price tiered --body {} --reference-images 1', 'the body of tiered names them itself'],
     ['models price chat --body {broken', '--body takes a JSON object'],
   ])

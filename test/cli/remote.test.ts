@@ -296,7 +296,7 @@ test('who is refused, and what is no gateway, is said in one line', async () => 
     ['keys list', '--server http://203.0.113.1 --token x', 1, ['clear text', '--allow-http']],
     ['keys list', '--server ftp://example.com --token x', 2, ['takes an address']],
     ['keys list', `--server ${server.url}`, 2, ['takes a token']],
-    ['keys list', '--token x', 2, ['goes with --server']],
+    ['keys list', '--token x', 2, ['needs --server']],
     ['keys list', '--context nothing', 2, ['no context nothing']],
     ['keys list', `--server ${other.url} --token x`, 1, ['no gateway']],
     ['keys list', `--server ${other.url}old --token x`, 1, ['version 0.0.1']],

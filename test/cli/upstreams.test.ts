@@ -106,7 +106,7 @@ test('nothing else is overwritten', async () => {
   const file = join(folder, 'precious.txt')
   writeFileSync(file, 'mine')
   await allFail(1, [
-    ['prices fetch openrouter --to precious.txt', 'is no list of models, and is not overwritten'],
+    ['prices fetch openrouter --to precious.txt', 'is not a list of models, and is not overwritten'],
     ['prices fetch claude', 'has no list of models with prices'],
     ['prices fetch unset', 'set OPENAI_API_KEY'],
     ['prices fetch opnrouter', 'Did you mean openrouter?'],
@@ -276,7 +276,7 @@ test.each([
   ['a*b', { list: 'x.json' }, ': a star is allowed only at the end of an id'],
   ['a/*', {}, '.list: missing; an id with a star needs a list of models'],
   ['a/*', { list: 'none.json' }, '.list: none.json does not exist'],
-  ['a/*', { list: 'gateway.config.json' }, '.list: gateway.config.json is no list of models'],
+  ['a/*', { list: 'gateway.config.json' }, '.list: gateway.config.json is not a list of models'],
   [
     'a/*',
     { list: 'openrouter.models.json', upstreamModel: 'x' },

@@ -317,7 +317,7 @@ test.each([
   ],
   [
     { omittedFields: ['max_tokens'] },
-    'omittedFields: the vendor needs "max_tokens"; name only fields that nobody misses',
+    'omittedFields: the vendor needs "max_tokens"; name only fields that can be left out',
   ],
   [{ tls: { certFile: '/no/such.pem' } }, 'tls.certFile: /no/such.pem cannot be read (ENOENT)'],
   [{ apiKeyFile: '/no/key' }, 'apiKeyFile: give one of apiKey, apiKeyFile and credentials'],

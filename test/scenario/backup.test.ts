@@ -340,7 +340,7 @@ describe('a server that makes backups by itself', () => {
         /^The bucket missing at http\S+ cannot be used: NoSuchBucket: /,
       ],
       [{ s3: gone }, /^The bucket safe at http\S+ cannot be used: no answer \(ConnectionRefused\)$/],
-      [{ folder }, /^There is no folder \S+not-mounted to make \S+gateway in\. Mount its disk, or make it/],
+      [{ folder }, /^There is no folder \S+not-mounted to make \S+gateway in\. Mount its disk, or create it/],
     ]
     for (const [place, reason] of rows) {
       const { schedule, events, reasons } = open(db, address, temporaryFolder(), clock, {

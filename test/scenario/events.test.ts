@@ -611,7 +611,7 @@ test('a configuration is checked: each way, its secret, and what it needs', () =
     'events.to.two: give one of webhook, slack and email',
     'events.to.unsigned.secret: give `whsec_` and 24 to 64 bytes in base64',
     'events.to.short.secret: give `whsec_` and 24 to 64 bytes in base64',
-    'events.to.mailless.email: goes with events.smtp',
+    'events.to.mailless.email: needs events.smtp',
     'events.lowBalanceUsd: "five" is not an amount of dollars, such as "5" or "0.50"',
     'events.repeatEvery: "1s" is not a duration of a minute or more, such as "12h"',
   ])

@@ -139,7 +139,7 @@ test('a unix socket is for the owner and the group, and what is no socket is not
   expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
   writeFileSync(path, 'a text')
   expect((await rejection(startTestGateway({ config: { server: { unixSocket: path } } }))).message).toContain(
-    'is no socket',
+    'is not a socket',
   )
 })
 

@@ -130,7 +130,7 @@ describe('a price', () => {
     ])
     expect(faults({ above_200k: tokens, service_tiers: { flex: '0', default: '1', fast: tokens } })).toEqual([
       'models.m.price.service_tiers.flex: "0" is not a factor such as "0.5"',
-      'models.m.price.service_tiers.default: the usual prices stand above',
+      'models.m.price.service_tiers.default: the usual prices go above',
       'models.m.price.service_tiers.fast: above_200k is missing, which the prices above have',
     ])
     expect(faults({ above_200k: tokens, above_200000: tokens })).toEqual([

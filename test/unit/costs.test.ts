@@ -99,12 +99,12 @@ describe('a cost', () => {
     [
       'for a strange upstream',
       { ...chat, price, cost: { upstreams: { west: tokens('0.5', '1') } } },
-      ['models.m.cost.upstreams.west: it is no upstream of this model'],
+      ['models.m.cost.upstreams.west: it is not an upstream of this model'],
     ],
     [
       'in both forms',
       { ...chat, price, cost: { ...price, upstreams: { east: price } } },
-      ['models.m.cost: with upstreams, prices stand below each of them only'],
+      ['models.m.cost: with upstreams, give prices below each of them only'],
     ],
     [
       'without a price or a markup',

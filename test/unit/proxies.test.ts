@@ -137,7 +137,7 @@ describe('a proxy that', () => {
   const rows: Record<string, { instead: (socket: Socket) => void; says: string }> = {
     'wants a password': {
       instead: (socket) => void socket.write('HTTP/1.1 407 No\r\nproxy-authenticate: Basic\r\n\r\n'),
-      says: 'wants a user and a password',
+      says: 'needs a user and a password',
     },
     'refuses to connect': {
       instead: (socket) => void socket.end('HTTP/1.1 502 Bad gateway\r\ncontent-length: 4\r\n\r\nlong'),

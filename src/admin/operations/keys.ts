@@ -230,7 +230,7 @@ const rollWebhook = operation({
   id: 'rollWebhookSecret',
   endpoint: 'POST /keys/{key}/roll-webhook',
   role: 'operator',
-  summary: 'Replace the secret that signs webhooks; the old one signs too, for a day',
+  summary: 'Replace the secret that signs webhooks; for a day the old one signs too',
   reply: Type.Object({ id: Type.String(), webhook_secret: Type.String(), old_until: Type.String() }, open),
   async run(asked) {
     const key = await usableKeyOf(asked)

@@ -23,7 +23,7 @@ const UpstreamReply = Type.Object(
   {
     name: Type.String(),
     kind: Type.String(),
-    key: OneOf(['set', 'none', 'missing'], 'Whether it has a key; `none`: it wants none.'),
+    key: OneOf(['set', 'none', 'missing'], 'Whether it has a key; `none`: it needs none.'),
     variable: Nullable(Type.String({ description: 'The variable that sets a key which is missing.' })),
     models: Type.Integer(),
     address: Type.String(),

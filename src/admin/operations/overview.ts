@@ -55,7 +55,7 @@ const overview = operation({
   id: 'getOverview',
   endpoint: 'GET /overview',
   role: 'viewer',
-  summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what wants attention',
+  summary: 'Spend, requests, failures and speed by hour or day, what is open now, and what needs attention',
   query: Type.Object({
     ...periodQuery,
     before_since: optionalText(

@@ -164,7 +164,7 @@ const list = operation({
       return csvResponse('requests.csv', requestTitles(names), cellsOf(asked, pages, names), (cells) => cells)
     }
     if (last !== undefined)
-      throw invalidRequest('last', "'last' goes with format=csv: pages take 'limit' and 'after'.")
+      throw invalidRequest('last', "'last' needs format=csv: pages take 'limit' and 'after'.")
     const limit = limitOf(query)
     const page = await listRequests({ db, requests }, filter, { limit, after }).catch((error) => {
       throw error instanceof UnknownCursor ? unknownCursor() : error

@@ -76,7 +76,7 @@ const list = operation({
   endpoint: 'GET /spenders',
   role: 'viewer',
   summary:
-    'Tokens that act for keys, and whom requests name, newest first, with what each has spent of its budget',
+    'Spenders, newest first: tokens of keys, and users that requests name, with what each has spent of its budget',
   query: Type.Object({ ...pageQuery, key: optionalText('Only those of this key, by its name or id.') }),
   reply: PageOf(SpenderReply),
   async run(asked, query) {

@@ -91,7 +91,7 @@ const issue = operation({
   endpoint: 'POST /statements',
   role: 'operator',
   summary:
-    'Issue the statements of a month that is over: of one account, or of all that moved or had anything. Those that are there stay',
+    'Issue the statements of a month that is over: of one account, or of all with a balance or a movement. Existing ones stay',
   body: Type.Object({ month: Month, account: optionalText('Only that of this account.') }, closedBody),
   reply: Type.Object({ data: Type.Array(Summary) }, open),
   async run(asked, _query, { month, account }) {

@@ -109,7 +109,7 @@ export async function readReferences(db: Db): Promise<ReferencedTexts> {
 
 export function archivedCharge(row: Row, references: ReferencedTexts): ArchivedCharge {
   const series = references.series.get(row.series as number)
-  if (!series) throw new Error(`charge ${row.id} belongs to nobody: series ${row.series} is missing`)
+  if (!series) throw new Error(`charge ${row.id} has no owner: series ${row.series} is missing`)
   const shape = row.usage_shape === null ? null : references.usageShapes.get(row.usage_shape as number)
   if (shape === undefined)
     throw new Error(`charge ${row.id}: the form ${row.usage_shape} of its usage is missing`)

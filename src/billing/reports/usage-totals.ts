@@ -191,7 +191,7 @@ export async function faultsOfTotals(db: Db, after: number, since = 0): Promise<
   })
   return rows.map(
     ({ start }) =>
-      `usage of the hour ${isoTime(start as number)} is not what its charges say: make it anew with gateway usage --rebuild`,
+      `usage of the hour ${isoTime(start as number)} is not what its charges say: rebuild it with gateway usage --rebuild`,
   )
 }
 

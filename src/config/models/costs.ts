@@ -72,11 +72,13 @@ export function costFaults(
       : [['.cost', cost]]
   const strangers = lists.flatMap(([place]) => {
     const name = place.slice('.cost.upstreams.'.length)
-    return place === '.cost' || upstreams.includes(name) ? [] : [`${place}: it is no upstream of this model`]
+    return place === '.cost' || upstreams.includes(name)
+      ? []
+      : [`${place}: it is not an upstream of this model`]
   })
   const more =
     isObject(cost) && 'upstreams' in cost && Object.keys(cost).length > 1
-      ? ['.cost: with upstreams, prices stand below each of them only']
+      ? ['.cost: with upstreams, give prices below each of them only']
       : []
   return [
     ...strangers,

@@ -75,7 +75,7 @@ export const ModelEntry = Type.Object(
       Count,
     ),
     maxOutputTokens: optionalSetting(
-      'The most tokens that it writes in one answer, for a vendor that wants a limit. Default: what is known by its name, else as many as are held.',
+      'The most tokens that it writes in one answer, for a vendor that requires a limit. Default: what is known by its name, else as many as are held.',
       Count,
     ),
     contextTokens: optionalSetting(

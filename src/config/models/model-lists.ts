@@ -100,6 +100,7 @@ function readList(file: string): ModelList | string {
       ? 'does not exist: `gateway prices fetch` writes it'
       : `cannot be read (${code ?? 'no such file'})`
   }
-  if (!isObject(list) || !Check(List, list)) return 'is no list of models: `gateway prices fetch` writes one'
+  if (!isObject(list) || !Check(List, list))
+    return 'is not a list of models: `gateway prices fetch` writes one'
   return list as unknown as ModelList
 }

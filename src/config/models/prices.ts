@@ -91,7 +91,7 @@ function tierFaults(tiers: unknown, base: Record<string, unknown>): string[] {
   if (!isObject(tiers)) return ['.service_tiers: expected tiers such as { flex: "0.5" }']
   return Object.entries(tiers).flatMap(([tier, prices]) => {
     const at = `.service_tiers.${tier}`
-    if (isBaseTier(tier)) return [`${at}: the usual prices stand above`]
+    if (isBaseTier(tier)) return [`${at}: the usual prices go above`]
     if (typeof prices === 'string') {
       const factor = parseDecimal(prices, FACTOR_DECIMALS)
       return typeof factor === 'bigint' && factor > 0n

@@ -70,7 +70,7 @@ export const RouteEntry = Type.Object(
       Type.Record(Type.String(), ConditionEntry),
     ),
     prefer: optionalSetting(
-      'The order in which the models are tried, anew for each request (docs/operate/routes.md). `cheapest`: by what the caller may have to pay for it. `fastest`: by the time to the first output of streams. `least_busy`: by the calls that run. Default: the order of `route`.',
+      'The order in which the models are tried, decided for each request (docs/operate/routes.md). `cheapest`: by what the caller may have to pay for it. `fastest`: by the time to the first output of streams. `least_busy`: by the calls that run. Default: the order of `route`.',
       Type.Union(PREFERENCES.map((preference) => Type.Literal(preference))),
     ),
     ownedBy: optionalSetting(

@@ -19,7 +19,7 @@ const POLICY =
 /** The page. Its links are relative, because a proxy may serve it below another path. */
 function pageOf(hasConsole: boolean): string {
   const console =
-    '<li><a href="console">Console</a>: requests, balances and keys, for who has a key here.</li>'
+    '<li><a href="console">Console</a>: requests, balances and keys, for everyone who has a key here.</li>'
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -108,7 +108,7 @@ function noSocket(): GatewayError {
 function noProxy(): GatewayError {
   return new GatewayError(405, {
     code: 'method_not_allowed',
-    message: 'This server is no proxy: it does not take CONNECT. The API is below /v1.',
+    message: 'This server is not a proxy: it does not support CONNECT. The API is below /v1.',
     headers: { allow: 'GET, HEAD, POST' },
   })
 }

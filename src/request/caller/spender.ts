@@ -104,7 +104,7 @@ async function spenderNamed(
   if (found) return found
   throw new GatewayError(429, {
     code: 'Throttling.RateQuota',
-    message: `Requests of this key have named ${most} new spenders today, the most that it makes in a day.`,
+    message: `Requests of this key have named ${most} new spenders today, the most per day.`,
     headers: { 'retry-after': '3600', 'x-should-retry': 'false' },
   })
 }

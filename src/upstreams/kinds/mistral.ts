@@ -12,7 +12,7 @@ const ofAudio = refusedOfAudio(
   {
     field: 'prompt',
     plain: [''],
-    why: 'the vendor of this model reads no text beside the audio',
+    why: 'the vendor of this model reads no text next to the audio',
     instead: "Name unusual words in 'context_bias'.",
   },
 )

@@ -97,7 +97,7 @@ function priceOf(
 ): Pick<ListedSettings, 'free' | 'price'> | string {
   const { overrides = [], ...own } = pricing
   if (own.prompt === undefined || own.completion === undefined) return 'it has no price of tokens'
-  if (!Array.isArray(overrides)) return `its overrides are ${JSON.stringify(overrides)}, which is no list`
+  if (!Array.isArray(overrides)) return `its overrides are ${JSON.stringify(overrides)}, which is not a list`
   const base = amountsOf(own, own, architecture)
   if (typeof base === 'string') return base
   const ranges: { above: number; amounts: Amounts }[] = [{ above: 0, amounts: base }]
@@ -124,7 +124,7 @@ function amountsOf(
     const shown = JSON.stringify(value)
     const one = typeof value === 'string' ? picoOf(value) : undefined
     const key = PER_TOKEN[name] ?? (name === 'request' ? 'per_request' : undefined)
-    if (one === undefined) return `its price ${name} is ${shown}, which is no amount`
+    if (one === undefined) return `its price ${name} is ${shown}, which is not an amount`
     if (key !== undefined) amounts[key] = one
     else if (one !== 0n && !isCounted(name, one, all) && !(name === 'image_output' && isText(made))) {
       return `its price ${name} (${shown}) is of a kind that is not billed here`

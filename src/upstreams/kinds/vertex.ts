@@ -45,7 +45,7 @@ export const vertex: UpstreamKind = {
       if (!secret.trimStart().startsWith('{')) return undefined
       const { client_email: email, private_key: key, private_key_id: id, token_uri: url } = accountOf(secret)
       if (typeof email !== 'string' || typeof key !== 'string' || typeof url !== 'string') {
-        throw new Error('the key is no service account: it needs client_email, private_key and token_uri')
+        throw new Error('the key is not a service account: it needs client_email, private_key and token_uri')
       }
       const issued = Math.floor(atMs / 1_000)
       const claims = { iss: email, scope: SCOPE, aud: url, iat: issued, exp: issued + LIFE_SECONDS }

@@ -87,7 +87,7 @@ const refused = bridgedFields(
   ['web_search_options', 'this model does not search'],
   ['search_parameters', 'this model does not search', ['{"mode":"off"}']],
   ['enable_search', 'this model does not search', [false]],
-  ['moderation', 'this model has no moderation beside its own'],
+  ['moderation', 'this model has only its own moderation'],
   ['plugins', 'this model has none', ['[]']],
   ['models', 'it names other models; name one, or have a route of models configured'],
   ['fallbacks', 'it names other models; name one, or have a route of models configured'],

@@ -75,7 +75,7 @@ const refused: BridgedField[] = [
   },
   ...bridgedFields(
     'refused',
-    ['container', 'there is no container behind this model'],
+    ['container', 'this model has no containers'],
     ['mcp_servers', 'its servers are called by the vendor of another model', ['[]']],
     ['fallbacks', 'it names other models; name one, or have a route of models configured'],
     ['compaction', 'summaries are made by the vendor of another model'],
@@ -87,7 +87,7 @@ const refused: BridgedField[] = [
     ['output_config.format.type', 'formats are JSON schemas', ['json_schema']],
     ['output_config.task_budget', 'budgets of a whole task are known to the vendor of another model'],
     ['output_format.type', 'formats are JSON schemas', ['json_schema']],
-    ['service_tier', 'there are no such tiers behind this model', ['auto', 'standard_only']],
+    ['service_tier', 'this model has no such tiers', ['auto', 'standard_only']],
     ['speed', 'there is one speed behind this model', ['standard']],
     [
       'inference_geo',

@@ -62,5 +62,5 @@ export const converseCan: Expressions = {
   user: { ignored: 'the vendor does not learn who the caller is' },
   cache_key: { ignored: 'where a cache is looked for; the answer is the same' },
   cached_by_key: { as: `${CACHE}; at the end of the last message` },
-  service_tier: { refused: 'there are no such tiers behind this model' },
+  service_tier: { refused: 'this model has no such tiers' },
 }

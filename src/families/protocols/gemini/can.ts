@@ -4,7 +4,7 @@ import type { Expressions } from '../../conversation/concepts'
 
 const NOT_SENT = 'omitted if a trait of the model forbids it'
 const THOUGHTS = { as: '`thinkingConfig.includeThoughts`' }
-const NO_VERBOSITY = { ignored: 'there is no such setting behind this model' }
+const NO_VERBOSITY = { ignored: 'this model has no such setting' }
 const CACHED_ANYWAY = { ignored: 'the vendor keeps caches by itself; the answer is the same' }
 
 const STRICT = {

@@ -57,5 +57,5 @@ export const messagesCan: Expressions = {
   user: { as: '`metadata.user_id`' },
   cache_key: { ignored: 'where a cache is looked for; the answer is the same' },
   cached_by_key: { as: '`cache_control` of the whole request' },
-  service_tier: { refused: 'there are no such tiers behind this model' },
+  service_tier: { refused: 'this model has no such tiers' },
 }

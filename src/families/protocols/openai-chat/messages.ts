@@ -157,7 +157,7 @@ function messagePart(part: Part, { readsAddresses }: ChatVendor): MessagePart {
     case 'audio': {
       const [begin = '', format] = SOUND.exec(part.url) ?? []
       if (format) return { type: 'input_audio', input_audio: { data: part.url.slice(begin.length), format } }
-      throw refused(part.urlAt, 'is no data URL of a sound, in which this model takes it')
+      throw refused(part.urlAt, 'is not a data URL of audio, which this model needs')
     }
   }
   throw refused(part.at, `is a part of type '${part.type}', which this model does not take`)

@@ -87,7 +87,7 @@ function refusalOfCode(
 }
 
 function codeNotFound(): GatewayError {
-  return refused(404, 'code_not_found', 'There is no such code. Look for a typing error.')
+  return refused(404, 'code_not_found', 'There is no such code. Check it for typing errors.')
 }
 
 /** An error that the same request meets again. */

@@ -148,7 +148,7 @@ const ofModels = {
 } as const
 
 const oneModel = {
-  params: { id: 'Its id, in which slashes may stand.' },
+  params: { id: 'Its id, which may contain slashes.' },
   answers: 'The model.',
   missing: modelNotFound(
     'The model `no-such-model` does not exist or this key may not use it. This key may use: …',

@@ -198,7 +198,7 @@ const prices = callerOperation(
         }),
         shutdown_date: Type.Optional(Type.String({ description: 'The day on which its vendor ends it.' })),
         successor: Type.Optional(Type.String({ description: 'The model that takes its place.' })),
-        options: mapOf(PlainOptions, 'What a request in plain words may have beside its text, by operation.'),
+        options: mapOf(PlainOptions, 'Options of a plain request besides its text, by operation.'),
         route: Type.Optional(list(text, { description: 'The models of a route.' })),
       }),
     ),

@@ -35,7 +35,7 @@ const rollWebhook = callerOperation(
   id: 'rollOwnWebhookSecret',
   endpoint: 'POST /v1/me/roll-webhook',
   tag: 'Keys',
-  summary: 'Replace the secret that signs the webhooks of this key. The old one signs too for a day',
+  summary: 'Replace the secret that signs the webhooks of this key. For a day the old one signs too',
   isPrivate: true,
   async run({ world, key, request, requestId, recorded }) {
     const db = recorded(key, { action: 'key.roll_webhook' }, { requestId, request })

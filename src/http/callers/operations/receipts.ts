@@ -151,7 +151,7 @@ function receiptsOff(): GatewayError {
   return new GatewayError(404, {
     code: 'receipts_off',
     type: 'invalid_request_error',
-    message: 'This gateway gives no receipts. Ask its operator to set `receipts: true`.',
+    message: 'This gateway does not issue receipts. Ask its operator to set `receipts: true`.',
   })
 }
 

@@ -17,11 +17,11 @@ const show = callerOperation(shared('VideoTask'))({
   aliases: ['/v1/video/generations/{id}'],
   params: { id: 'The id of the task, or the one that the vendor gave it.' },
   tag: 'Video',
-  summary: 'How a video task stands',
+  summary: 'The state of a video task',
   isMarked: true,
   forTokens: true,
   parameters: waiting,
-  answers: 'The task in the form of its vendor, with these fields beside.',
+  answers: 'The task in the form of its vendor, with these additional fields.',
   missing: taskNotFound('task_1'),
   async run({ world, key, params: { id = '' }, request, listener }) {
     const task = await requireTask(world.db, key, id)

@@ -21,7 +21,7 @@ class CutConnection implements HttpSink {
 
   constructor(wantedBytes: number) {
     this.wantedBytes = wantedBytes
-    // It may fail before anybody waits for it, which is no error of this process.
+    // It may fail before anybody waits for it, which is not an error of this process.
     this.arrival.promise.catch(() => {})
   }
 

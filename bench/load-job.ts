@@ -61,7 +61,7 @@ export interface SteadyReport {
   faults: string[]
 }
 
-/** Requests at a steady rate, and probes of the server's event loop beside them. */
+/** Requests at a steady rate, and probes of the server's event loop next to them. */
 export interface LagJob extends Omit<SteadyJob, 'kind'> {
   kind: 'lag'
   /** Process id of the server. */

@@ -1,5 +1,5 @@
 // Processor time per answer of a model over two upstreams, which its session chooses, and of a route that chooses the cheapest of two
-// models, beside the same answer of a model over one upstream. All take turns in one process, so that a slow minute of the machine falls
+// models, next to the same answer of a model over one upstream. All take turns in one process, so that a slow minute of the machine falls
 // on each.
 import { EQUAL, PREFERRED, WHOLE } from './exchange'
 import type { AffinityFigures } from './figures'

@@ -1,4 +1,4 @@
-// Processor time per answer that the gateway gives again from its cache, beside the same answer passed from the vendor. Both take turns
+// Processor time per answer that the gateway gives again from its cache, next to the same answer passed from the vendor. Both take turns
 // in one process, so that a slow minute of the machine falls on both.
 import { CACHED, WHOLE } from './exchange'
 import type { CacheFigures } from './figures'

@@ -11,7 +11,7 @@ import { startReceiver, type Target } from './targets'
 
 export const CHATS_PER_SECOND = 100
 const SLOW_ANSWER_MS = 5000
-/** From the plan to the end of all tasks, beside what chat is measured for before it. */
+/** From the plan to the end of all tasks, next to what chat is measured for before it. */
 const START_MS = 5000
 const WARM_UP_MS = 3000
 const AGE_MS = 60_000

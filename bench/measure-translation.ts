@@ -1,4 +1,4 @@
-// Processor time per stream that the gateway translates to responses, beside the same stream passed as it comes. Both
+// Processor time per stream that the gateway translates to responses, next to the same stream passed as it comes. Both
 // take turns in one process, so that a slow minute of the machine falls on both.
 import { BURST, PACED } from './exchange'
 import type { TranslationCost, TranslationFigures } from './figures'

@@ -51,7 +51,7 @@ export interface Amounts {
   chatBeforeMs: number
   /** Time under each of the hostile bodies. */
   hostileMs: number
-  /** How often all processes of the measure of parts are started anew. */
+  /** How often all processes of the measure of parts are started again. */
   partsGenerations: number
   partsWarmUpMs: number
   partsMs: number

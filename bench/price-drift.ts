@@ -1,5 +1,5 @@
 // Processor time that the comparison with a vendor's own price adds to a request, in a loop: of a vendor that names no price, and of one that
-// does. Beside it, in the same run, the time of a whole charge by the price list, which
+// does. Next to it, in the same run, the time of a whole charge by the price list, which
 // every request needs anyway. Run it with `bun bench/price-drift.ts`. It must never log.
 
 import { PriceDrifts } from '../src/billing/proofs/price-drift'

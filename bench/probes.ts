@@ -10,7 +10,7 @@ const END_OF_HEAD = '\r\n\r\n'
 /** Longest wait for an answer; an unanswered probe counts with it. */
 const DEADLINE_MS = 20_000
 
-/** Probes beside chat requests at a steady rate. */
+/** Probes next to chat requests at a steady rate. */
 export async function runLag(job: LagJob): Promise<LagReport> {
   const [probes, chat] = await Promise.all([runProbes(job), runSteady({ ...job, kind: 'steady' })])
   return { probes, chatLatenciesMs: chat.latenciesMs, errors: chat.errors, faults: chat.faults }

@@ -1,4 +1,4 @@
-// What can be asked beside the gateway: the mock vendor itself, the bare pipe, and nginx where it is installed.
+// What can be asked next to the gateway: the mock vendor itself, the bare pipe, and nginx where it is installed.
 // It must never give one of them an advantage: same machine, same request, same mock.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -130,7 +130,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     hostname: '127.0.0.1',
     port: options.port ?? 0,
     maxRequestBodySize: bodyBytesMax,
-    // A reply that is cut on purpose is no error to report.
+    // A reply that is cut on purpose is not an error to report.
     development: false,
     async fetch(request, listener) {
       listener.timeout(request, 0)

@@ -14,7 +14,7 @@ export interface VendorRequest {
   /** Headers by lower-case name. */
   headers: Readonly<Record<string, string>>
   text: string
-  /** The parsed body; undefined if the text is no JSON. */
+  /** The parsed body; undefined if the text is not JSON. */
   json: unknown
   /** The fields and files of a multipart body; undefined for any other. */
   form: readonly FormField[] | undefined

@@ -61,7 +61,7 @@ export function jobId(prefix: string, job: VideoJob): string {
   return `${prefix}${crypto.randomUUID().slice(0, 8)}-${text}`
 }
 
-/** The state of a job; undefined if the id is no job of this vendor. */
+/** The state of a job; undefined if the id is not a job of this vendor. */
 export function stateOf(prefix: string, id: string, now: number): JobState | undefined {
   const text = id.startsWith(prefix) ? id.slice(prefix.length + 9) : undefined
   if (!text) return undefined

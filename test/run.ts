@@ -16,7 +16,7 @@ const ALL = ['architecture.test.ts', 'browser/', 'unit/', 'contract/', 'vendors/
 const LONGEST = 'scenario/simulation.test.ts'
 /** Tests that fill the machine and look at what it still does then: one after another, as two of them disturb each other. */
 const ONE_BY_ONE = ['load/']
-/** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway once more. */
+/** Tests often wait for a moment to come: others work meanwhile. Each more reads and compiles the gateway again. */
 const WORKERS_PER_CORE = 3
 const WORKERS_MOST = 12
 /** How long each file takes, as `--update-timings` writes it: the longest begin first. */
@@ -61,7 +61,7 @@ try {
   // After all of them, so that a server which has started is stopped.
   for (const each of preparations) if (each.status === 'rejected') throw each.reason
   const workers = Math.min(Math.round(WORKERS_PER_CORE * availableParallelism()), WORKERS_MOST)
-  // A process keeps what it has loaded for all its files: loading the gateway anew for each takes longer than most of them.
+  // A process keeps what it has loaded for all its files: loading the gateway again for each takes longer than most of them.
   const flags = [`--parallel=${workers}`, '--no-isolate', `--path-ignore-patterns=**/${LONGEST}`, ...more]
   if (chosen.length > 0)
     code = await run(

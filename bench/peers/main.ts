@@ -1,4 +1,4 @@
-// `bun bench/peers/main.ts`: the gateway beside other gateways, same requests and same mock vendor, in turns in one run.
+// `bun bench/peers/main.ts`: the gateway next to other gateways, same requests and same mock vendor, in turns in one run.
 // It must never leave out what is switched on in each: ours does its money, most others only pass requests on.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

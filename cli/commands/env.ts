@@ -81,7 +81,7 @@ export const env = defineCommand({
     if (args.json) {
       return printJson({ client, url, variables, command: command ?? null, file: file ?? null })
     }
-    // A file is what is pasted; the variable that it names is set beside it.
+    // A file is what is pasted; the variable that it names is set next to it.
     const assignments = Object.entries(variables).map(([name, value]) => assignment(shell, name, value))
     if (file) {
       say(`Put this into ${file.path}:\n`)

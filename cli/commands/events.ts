@@ -24,7 +24,7 @@ const DEFAULT_LIMIT = 50
 const TEST_TIMEOUT_MS = 20_000
 /** How often it is looked whether a gateway somewhere else has sent a test, in milliseconds. */
 const LOOK_MS = 500
-/** Events of a recipient among which a test is looked for. */
+/** Events of a recipient that are searched for a test. */
 const NEWEST = 20
 const NO_EVENTS = 'The configuration has no `events`: no notifications are sent.'
 

@@ -1,5 +1,5 @@
 // gateway prices: fetches a vendor's list of models with their prices into a file, for an operator to review. It must never
-// change what is charged by itself: the configuration names the file, and is loaded when its operator says so.
+// change what is charged by itself: the configuration names the file, and the operator decides when to load it.
 
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'

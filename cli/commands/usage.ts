@@ -1,5 +1,5 @@
 // gateway usage: shows requests and payments, summed from the charges. It must never write, except for the totals that it is
-// asked to make anew.
+// asked to make again.
 
 import type { ReplyOf } from '../../src/admin/client'
 import {

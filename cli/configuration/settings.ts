@@ -69,7 +69,7 @@ interface JudgedConfig {
 }
 
 interface LoadOptions {
-  /** True for the command that fetches lists of models: a list that is missing is no fault then. */
+  /** True for the command that fetches lists of models: a list that is missing is not a fault then. */
   mayLackLists?: boolean
 }
 

@@ -49,7 +49,7 @@ const rows: Readonly<Record<string, Row>> = {
 /** The order in which people read prices. */
 const ORDER = Object.values(rows).map(({ key }): string => key)
 
-/** Fields that say once more what another one says. If they differ, the model is left out. */
+/** Fields that say again what another one says. If they differ, the model is left out. */
 const repeated: Readonly<Record<string, string>> = {
   output_cost_per_reasoning_token: 'output_cost_per_token',
   input_cost_per_image_token: 'input_cost_per_token',

@@ -30,7 +30,7 @@ async function recordHere(db: Db, change: RecordedChange): Promise<void> {
 }
 
 /**
- * Adds entries for what this command has done beside the database, which it opens. One that is not there yet, or that an older
+ * Adds entries for what this command has done next to the database, which it opens. One that is not there yet, or that an older
  * gateway wrote, stays as it is. Never fails: what is done is done.
  */
 export async function auditCommand(

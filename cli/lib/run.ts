@@ -37,7 +37,7 @@ function unknownCommand(command: AnyCommand, path: string, word: string): string
   return `There is no command ${path} ${word}.${hint}`
 }
 
-/** Says what is wrong, and how to call the command: the whole help only where no command was named, or it would push the error away. */
+/** Says what is wrong, and how to call the command. The whole help is printed only if no command was named: it would push the error away. */
 async function report(
   error: unknown,
   command: AnyCommand,

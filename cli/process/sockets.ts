@@ -1,5 +1,5 @@
 // The sockets of this process, for the guard of connections. It calls the C library, because neither Bun nor Node.js
-// reports which descriptors belong to callers. It must never touch a descriptor that is no caller. Linux only;
+// reports which descriptors belong to callers. It must never touch a descriptor that is not a caller. Linux only;
 // elsewhere there is no guard, and connection timeouts are the only limit.
 
 import { dlopen, FFIType, ptr } from 'bun:ffi'
@@ -80,7 +80,7 @@ export function openSockets(passed?: number): Sockets | undefined {
     listeners: (place) => listenersAt(place).filter((listener) => listener !== passed),
     stopListening(listeners) {
       const idle = c.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)
-      // Bun closes each number once more, later: until then a socket that nobody can reach has it.
+      // Bun closes each number again, later: until then a socket that nobody can reach has it.
       const closed = listeners.filter((listener) => c.dup3(idle, listener, SOCK_CLOEXEC) === listener)
       if (idle >= 0) c.close(idle)
       return closed.length > 0

@@ -1,4 +1,4 @@
-// Takes the place of a gateway that serves from the same data directory: this process listens beside it, then the other one
+// Takes the place of a gateway that serves from the same data directory: this process listens next to it, then the other one
 // leaves and ends what it began. Two versions must never work on one database unless both know its shape.
 
 import type { Subprocess } from 'bun'
@@ -40,7 +40,7 @@ interface Leaving {
   server: Pick<Server, 'giveWay' | 'takeBack' | 'handOver'>
   dataDir: string
   lock: ServeLock
-  /** Opens the control channel anew where it was lost to a successor. */
+  /** Opens the control channel again where it was lost to a successor. */
   reopenControl(): void
   /** Runs once this process has left. */
   onLeft(): Promise<void>

@@ -71,7 +71,7 @@ export async function printStream(stream: ReadableStream<Uint8Array>): Promise<v
 }
 
 /**
- * A parameter of our own escape sequences until they are printed. It is drawn anew in each process, so that no text that a
+ * A parameter of our own escape sequences until they are printed. It is drawn again in each process, so that no text that a
  * command shows can hold such a sequence.
  */
 const SEAL = crypto.getRandomValues(new Uint32Array(2)).join('')

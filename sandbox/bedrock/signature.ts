@@ -61,7 +61,7 @@ export function signatureFault(call: SignedCall, known: Credentials): string | u
 function canonical({ method, path, query, headers, text }: SignedCall, signed: readonly string[]): string {
   const parameters = [...query].map(([name, value]) => `${encode(name)}=${encode(value)}`).sort()
   const lines = signed.map((name) => `${name}:${(headers[name] ?? '').trim().replace(/ +/g, ' ')}\n`)
-  // Each segment is encoded once more than it was sent, for every service but S3.
+  // Each segment is encoded again than it was sent, for every service but S3.
   const places = path.split('/').map(encode).join('/')
   return [method, places, parameters.join('&'), lines.join(''), signed.join(';'), hash(text)].join('\n')
 }

@@ -18,7 +18,7 @@ let pair: { privateKey: string; publicKey: string } | undefined
 /** The pair of keys of the account, made when it is first needed. */
 function keys() {
   pair ??= generateKeyPairSync('rsa', {
-    // Short, because it protects nothing and is made anew in every process.
+    // Short, because it protects nothing and is made again in every process.
     modulusLength: 1024,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },

@@ -11,7 +11,7 @@ export interface Spender extends SpenderLimits {
   keyId: string
   /** Ids of the models that it may use of those of its key; null means all of them. */
   models: string[] | null
-  /** The first and last characters of a token's secret; null for who has none. */
+  /** The first and last characters of a token's secret; null if there is none. */
   hint: string | null
   expiresAt: number | null
   /** When its secret ends, unless it is renewed; null or absent for the end of the token. */

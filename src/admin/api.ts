@@ -113,7 +113,7 @@ export class AdminApi {
     const { db, config, now } = this.world
     const use = { now: now(), clientAddress }
     const session = sessionTokenOf(request, 'admin', config)
-    // A guess would be one of 2^256, and a page whose session has ended may ask often: these are no attempts.
+    // A guess would be one of 2^256, and a page whose session has ended may ask often: these are not attempts.
     if (session) return adminOfSession(db, session, use)
     const authorization = request.headers.get('authorization')
     const address = clientAddress ?? 'unknown'
@@ -134,7 +134,7 @@ export class AdminApi {
     }
   }
 
-  /** The operator of a token of an identity provider; undefined for what is none, or where none is taken. */
+  /** The operator of a token of an identity provider; undefined if it is invalid, or where none is taken. */
   private async adminOfToken(authorization: string | null, from: Sender): Promise<Admin | undefined> {
     const { db, bearerTokens, now } = this.world
     const [, token] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? []

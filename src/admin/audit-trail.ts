@@ -80,7 +80,7 @@ function entryOf(
   }
 }
 
-/** Adds an entry for what is no change of the database, such as a reload. */
+/** Adds an entry for what is not a change of the database, such as a reload. */
 export async function record(world: TrailWorld, actor: Actor, change: RecordedChange): Promise<void> {
   await recording(world, actor, change).batch([])
 }

@@ -89,7 +89,7 @@ export interface AdminOperation extends ApiOperation {
   isIdempotent?: boolean
   /** Whether it answers the bytes of a file, whole or in part, and no JSON. */
   isFile?: boolean
-  /** Answers JSON, or a whole response for what is none. */
+  /** Answers JSON, or a whole response if it is invalid. */
   run(asked: OperationContext, query: Record<string, never>, body: Record<string, never>): Promise<object>
 }
 
@@ -101,7 +101,7 @@ export function changing({ world, actor, onChange }: OperationContext, change: R
   return notifyingDb(recording(world, actor, change), onChange)
 }
 
-/** Records what is no change of the database. */
+/** Records what is not a change of the database. */
 export async function recordOnly(
   { world, actor, onChange }: OperationContext,
   change: RecordedChange,

@@ -36,7 +36,7 @@ export function describeInput(
   }
 }
 
-/** A schema with its examples beside it, by the name of the schema. */
+/** A schema with its examples next to it, by the name of the schema. */
 export function mediaOf(schema: TSchema): Media {
   const { examples, ...plain } = plainSchema(schema)
   if (!Array.isArray(examples)) return { schema: plain }

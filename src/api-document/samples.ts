@@ -13,7 +13,7 @@ export interface Sample {
 interface Client {
   sdk: 'openai' | 'anthropic'
   call: string
-  /** The file for an answer that is no JSON. */
+  /** The file for an answer that is not JSON. */
   file?: string
   /** Statements that print a piece of a stream, named `event`. */
   streamed?: { python: string; typescript: string }

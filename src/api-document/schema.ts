@@ -50,7 +50,7 @@ function simplify(part: unknown): unknown {
   return words.every((each) => each !== undefined) ? { ...rest, ...choice(words.flat()) } : simple
 }
 
-/** The type of a schema that says no more; undefined for others. */
+/** The type of a schema without other keywords; undefined for others. */
 function typeOnly(schema: Record<string, unknown>): unknown {
   return Object.keys(schema).length === 1 ? schema.type : undefined
 }

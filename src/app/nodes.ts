@@ -1,4 +1,4 @@
-// The nodes that serve one database of PostgreSQL, each as a row of `times` that it writes anew: whoever changes the schema must
+// The nodes that serve one database of PostgreSQL, each as a row of `times` that it writes again: whoever changes the schema must
 // know whether one lives, wherever it runs. A node that finds a newer schema must not continue as if it knew it.
 
 import { apply, type Db, type Statement, tryApply } from '../db/db'

@@ -266,7 +266,7 @@ class Ending {
     const { world, gateway, entrance, metrics, admins, scheduler, unwatch } = this.parts
     const { deadline } = this
     const endsAt = world.monotonic() + graceMs
-    // Those who are still connected may ask once more.
+    // Those who are still connected may ask again.
     if (this.hasHandedOver) await this.callersGone(graceMs)
     const closed = entrance.stop()
     const drained = gateway.drain(Math.max(0, endsAt - world.monotonic()))

@@ -52,7 +52,7 @@ import { type Observation, type ObservedRequests, observe, openRequests } from '
 import { openReports, type Reports } from './report-database'
 import { type UpgradeParts, upgradeSchema } from './schema-upgrade'
 
-/** The parts of the configuration in force are read anew for each request. */
+/** The parts of the configuration in force are read again for each request. */
 export interface World extends System, InForce, Observation, MediaWorkers {
   dataDir: string
   db: Db

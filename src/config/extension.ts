@@ -24,7 +24,7 @@ export function extended(
   const { parts, faults } = withoutRemoved(partsOf(catalogue), own)
   const merged = PARTS.map((part) => [
     part,
-    // What is no record is left as it is, to be found by the schema.
+    // What is not a record is left as it is, to be found by the schema.
     own[part] === undefined || isObject(own[part]) ? { ...parts[part], ...present(own[part]) } : own[part],
   ])
   return { value: { ...own, ...Object.fromEntries(merged) }, faults }

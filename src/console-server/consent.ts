@@ -1,5 +1,5 @@
 // Consent: GET /console/consent shows the holder of a key what a program asks for, POST allows or refuses it. Both take the query
-// that the program sent, and check it anew: what a page says of it is not believed. It must never be decided by another site, nor
+// that the program sent, and check it again: what a page says of it is not believed. It must never be decided by another site, nor
 // by anybody but who holds the key.
 
 import { sessionEnded } from '../accounts/authenticator'

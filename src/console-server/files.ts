@@ -58,7 +58,7 @@ export async function readConsoleFiles(): Promise<ConsoleFiles> {
   return new Map(await Promise.all(packing))
 }
 
-/** The answer to GET `/console` and below; undefined for a path that is no file of the console. */
+/** The answer to GET `/console` and below; undefined for a path that is not a file of the console. */
 export function consoleFileAnswer(files: ConsoleFiles, request: Request): Response | undefined {
   const path = pathOf(request).slice(CONSOLE_PATH.length)
   // The page's relative addresses begin at the folder around it.
@@ -111,7 +111,7 @@ async function bundledFiles(index: string): Promise<ReadFile[]> {
   )
 }
 
-/** The bundler addresses files from the root, or beside each other. Scripts lie beside each other; the page does not. */
+/** The bundler addresses files from the root, or next to each other. Scripts lie next to each other; the page does not. */
 function withRelativeNames(text: string, names: readonly string[], isPage: boolean): string {
   const place = isPage ? 'console/' : './'
   return names.reduce(

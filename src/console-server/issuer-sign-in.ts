@@ -206,7 +206,7 @@ export class IssuerSignIn {
   }
 }
 
-/** Sent with the answers of the provider only, which come from its page: no stricter cookie would be. */
+/** SameSite=Lax, because the provider's answer is a navigation from its page: a stricter cookie would not be sent. */
 function cookieOf({ base, redirectUri, issuer }: Begun, sealed: string, maxAgeSeconds: number): string {
   const secure = redirectUri.startsWith('https:') ? '; Secure' : ''
   return `${COOKIE}=${sealed}; Path=${base}${SIGN_IN_PATH}/${issuer}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`

@@ -58,7 +58,7 @@ export class LiveBalances {
 
   constructor(private readonly world: LiveWorld) {}
 
-  /** Forgets what was seen: what happened while nobody watched is no news. */
+  /** Forgets what was seen: what happened while nobody watched is not news. */
   begin(): void {
     this.rounds = 0
     this.seen = undefined

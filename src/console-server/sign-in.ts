@@ -146,7 +146,7 @@ export class SignIn {
     return response
   }
 
-  /** Whom a token, a key or a link stands for. Rejects with 401 for what is none, and with 403 for who may not here. */
+  /** Whom a token, a key or a link stands for. Rejects with 401 if it is invalid, and with 403 for who may not here. */
   private async identify(
     { token, link }: SignInRequest,
     { kinds, clientAddress }: ConsolePlace,

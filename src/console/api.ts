@@ -234,7 +234,7 @@ export function kindBefore(): Session['kind'] | null {
   return kind === 'admin' || kind === 'key' ? kind : null
 }
 
-/** Asks who looks, and what gateway it is. Nobody signed in is no error. */
+/** Asks who looks, and what gateway it is. Nobody signed in is not an error. */
 export async function readSession(): Promise<void> {
   const isKnown = kindBefore() !== null
   const response = isKnown

@@ -10,7 +10,7 @@ export interface Column<Row> {
   isNumber?: boolean
   /** On a narrow screen: the first line has what names a row and its main figure. Default: the second, with its title. */
   isFirstLine?: boolean
-  /** The higher, the sooner the column gives way where there is no room. Default: 2, and the first line never does. */
+  /** The higher, the sooner the column gives way where there is no room. Default: 2. Columns of the first line never give way. */
   priority?: number
   /** The value to sort by. Default: the one that its cells show, if they are amounts, times, numbers or texts. */
   sort?(row: Row): SortValue

@@ -16,7 +16,7 @@ import './browser-language'
 
 /** Figures up to now are asked for again this often, while the page is seen, in milliseconds. */
 const CLOCK_MS = 60_000
-/** The page that a program sends people to, which stands alone: nothing beside the question can be clicked by mistake. */
+/** The page that a program sends people to, which stands alone: nothing next to the question can be clicked by mistake. */
 const ALLOW_PAGE = 'allow'
 
 /**

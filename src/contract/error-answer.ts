@@ -1,5 +1,5 @@
 // The one catcher: makes the answer to anything that was thrown, in the form that its reader expects, and logs it once.
-// An error that is no GatewayError is a fault of ours: the caller must learn only the request's id, the log the rest.
+// An error that is not a GatewayError is a fault of ours: the caller must learn only the request's id, the log the rest.
 
 import { DatabaseUnavailable } from '../db/db'
 import { type Dialect, errorBody, GatewayError } from '../lib/errors'

@@ -178,7 +178,7 @@ export interface JsonFamily<Body = unknown> extends Contract<Body> {
    * needs no change. Absent: the vendors of this family have no others.
    */
   plainAnswer?(answer: object): object
-  /** Absent: every answer that is no stream is JSON. */
+  /** Absent: every answer that is not a stream is JSON. */
   text?: TextContract<Body>
   links?: FindLinks<Body>
 }
@@ -259,7 +259,7 @@ export interface OutputTokens {
 /** Finds the addresses in a reply at which the vendor keeps results for a while. */
 type FindLinks<Body> = (reply: unknown, body: Body) => string[]
 
-/** Reads an answer that is no JSON but a text, such as subtitles, whose bytes go to the caller unchanged. */
+/** Reads an answer that is not JSON but a text, such as subtitles, whose bytes go to the caller unchanged. */
 interface TextContract<Body> {
   /** The media type of the answer; undefined if the request asks for JSON. */
   type(body: Body): string | undefined
@@ -319,7 +319,7 @@ export interface Translator extends StreamCut {
   finish(usage: Quantities): string
   /** The events that end a broken answer. Absent: the error event of the dialect. */
   fail?(error: GatewayError): string
-  /** The event that is sent in silence. Absent: that of the dialect. */
+  /** The event that is sent in silence. Absent: the one of the dialect. */
   keepAlive?(): string
   /** The whole answer, for an operation that keeps its answers; undefined before its end. */
   answer?(): object | undefined

@@ -371,7 +371,7 @@ export function priceNano(quantities: Quantities, prices: Prices, minimumPico = 
     if (each === undefined) throw new Error(`no price for ${unit}`)
     pico += count * each
   }
-  // A sum up to nine thousand dollars is exact as a number; a larger one is computed anew.
+  // A sum up to nine thousand dollars is exact as a number; a larger one is computed again.
   if (pico > Number.MAX_SAFE_INTEGER) return largeNano(quantities, prices, share)
   if (!Number.isSafeInteger(pico) || pico < 0) throw new RangeError(`not a price: ${pico}`)
   if (pico < minimumPico) pico = minimumPico

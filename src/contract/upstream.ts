@@ -54,7 +54,7 @@ export interface UpstreamKind {
    * refuses them and an answer without would be another one.
    */
   refused?: readonly FieldRule[]
-  /** Headers that prove who sends a request, made anew for each, besides `headers`. Pure. */
+  /** Headers that prove who sends a request, made again for each, besides `headers`. Pure. */
   sign?(secret: string, request: SignedRequest, place: UpstreamPlace): Record<string, string>
   /** The parts of a key that are secret by themselves, where it is made of several. Absent: the key as a whole. */
   secretParts?(secret: string): string[]

@@ -54,7 +54,7 @@ export interface Movement {
   account: string
   /** Data that the function reads, by the names of its columns. */
   columns: Columns
-  /** Statements that mean the same, without `also`. The function answers what they would have answered. */
+  /** Statements that mean the same, without `also`. The function returns what they would return. */
   statements(): Statement[]
   /** Further statements that are done with it or not at all. */
   also: readonly Statement[]

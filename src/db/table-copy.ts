@@ -169,7 +169,7 @@ export async function requireWholeCopy(db: TableSource): Promise<void> {
   )
 }
 
-/** Forgets an unfinished copy and all its rows, so that it can begin anew. */
+/** Forgets an unfinished copy and all its rows, so that it can begin again. */
 export async function dropCopy(to: Db, tables: readonly Table[]): Promise<void> {
   if (!(await isUnfinished(to))) return
   await apply(to, [emptied('copied_tables'), ...tables.map(({ name }) => emptied(name))])

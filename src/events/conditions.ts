@@ -5,7 +5,7 @@
 import { type EventName, type EventState, eventsSentOnce, eventTypes } from '../contract/events'
 import { apply, type Db, type Row, type Statement } from '../db/db'
 
-/** A state of something, as somebody has seen it. */
+/** The state of something, as it was observed. */
 export interface EventCondition {
   type: EventName
   /** The account, key or upstream that it is about, unique within the type. */

@@ -58,7 +58,7 @@ export function together(one: SealedReasoning, other: SealedReasoning): SealedRe
   }
 }
 
-/** The sealed form; undefined if the request is of nobody for whom it could be sealed. */
+/** The sealed form; undefined if the request belongs to no account to seal it for. */
 export function sealReasoning(
   { answer }: ParsedRequest,
   model: Model,

@@ -26,7 +26,7 @@ export const USEFUL_OUTPUT_TOKENS = 256
 /** More than any answer can have, in tokens or seconds: a larger figure is a fault of the vendor. */
 export const ABSURD_FIGURE = 100_000_000
 
-/** A count in a vendor's answer; 0 if absent, NaN if it is no count, so that no sum with it passes a bound. */
+/** A count in a vendor's answer; 0 if absent, NaN if it is not a count, so that no sum with it passes a bound. */
 export function reportedCount(value: unknown): number {
   if (value === undefined || value === null) return 0
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : Number.NaN
@@ -45,7 +45,7 @@ export function outputWithSeparateCache(
   return isWithin ? output : Math.min(rest, output + reportedCount(thinking))
 }
 
-/** A vendor's figure; 0 if absent, NaN if it is no figure, or an absurd one. */
+/** A vendor's figure; 0 if absent, NaN if it is not a figure, or an absurd one. */
 export function figureOf(value: unknown): number {
   if (value === undefined || value === null) return 0
   return typeof value === 'number' && value >= 0 && value <= ABSURD_FIGURE ? value : Number.NaN

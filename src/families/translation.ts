@@ -5,7 +5,7 @@ import type { Model } from '../contract/family'
 
 type Translate<Body extends object, Result> = (body: Body, model: Model) => Result
 
-/** A function that remembers its result for each body and model. Errors are thrown anew. */
+/** A function that remembers its result for each body and model. Errors are thrown again. */
 export function translatedOnce<Body extends object, Result>(
   translate: Translate<Body, Result>,
 ): Translate<Body, Result> {

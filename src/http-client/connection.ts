@@ -28,7 +28,7 @@ export interface ConnectionOwner {
   closed(connection: Connection): void
 }
 
-/** Thrown if the server closed the connection, or sent something that is no HTTP, after the request was sent. */
+/** Thrown if the server closed the connection, or sent something that is not HTTP, after the request was sent. */
 export class ConnectionBroken extends Error {}
 
 const TOO_EARLY = 'the server answered before it had been sent the request'

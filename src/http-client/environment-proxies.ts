@@ -14,7 +14,7 @@ const NAMES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'] as cons
 
 /**
  * The transport that goes through the proxies of the environment, where a server's own settings do not say otherwise. Throws if
- * one of them is no address of a proxy.
+ * one of them is not an address of a proxy.
  */
 export function transportBehind(variables: Variables): Transport {
   for (const name of NAMES) if (variables[name]) readProxy(variables[name])

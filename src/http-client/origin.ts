@@ -39,7 +39,7 @@ export function openOrigin(address: string, options: OriginOptions = {}): Origin
 function serverOf({ protocol, hostname: host, port }: URL, options: OriginOptions): ServerAddress {
   const isSecure = protocol === 'https:'
   const hostname = withoutBrackets(host)
-  // Without the dot that ends a full name, which is missing in certificates. An IP address is no name (RFC 6066,
+  // Without the dot that ends a full name, which is missing in certificates. An IP address is not a name (RFC 6066,
   // section 3).
   const serverName = isIP(hostname) ? '' : hostname.replace(/\.$/, '')
   const named = options.address ?? hostname

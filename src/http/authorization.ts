@@ -11,7 +11,7 @@ import { queryOf } from './target'
 /** The header in which clients of Google's API send the key. */
 export const CONTENTS_KEY = 'x-goog-api-key'
 
-/** The parts by which requests of a key are answered. */
+/** What answering a request of a key needs. */
 export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
   authenticator: Authenticator
   config: Pick<Config, 'server'>

@@ -238,7 +238,7 @@ async function collect(
 class Arrival implements Member {
   index = -1
   bytes = 0
-  /** False while received bytes are being processed, which is no fault of the sender's. */
+  /** False while received bytes are being processed, which is not a fault of the sender's. */
   isAwaited = true
   /** Undefined until the first check. */
   #startedAt: number | undefined

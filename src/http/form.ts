@@ -169,7 +169,7 @@ function fieldOf(name: string): FieldName {
   }
 }
 
-/** The texts in the order of their numbers; one alone is no list. */
+/** The texts in the order of their numbers; one alone is not a list. */
 function textOf(items: DraftText['items']): string | readonly string[] {
   const [first, ...others] = items.toSorted((a, b) => a.index - b.index).map(({ text }) => text)
   return others.length === 0 ? (first ?? '') : [first ?? '', ...others]

@@ -3,7 +3,7 @@
 import { isoTime } from '../db/iso-time'
 import { invalidRequest } from '../lib/errors'
 
-/** A time in UTC in milliseconds since 1970. Throws 400 for what is none. */
+/** A time in UTC in milliseconds since 1970. Throws 400 if it is invalid. */
 export function timeOfQuery(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)

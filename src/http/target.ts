@@ -12,7 +12,7 @@ function addressOf({ url }: Request): URL | null {
   return URL.parse(url) ?? URL.parse(url.replace(ORIGIN, ''), 'http://gateway')
 }
 
-/** The path as routes read it; `/` if the target is no address at all. */
+/** The path as routes read it; `/` if the target is not an address at all. */
 export function pathOf(request: Request): string {
   return addressOf(request)?.pathname ?? '/'
 }
@@ -31,7 +31,7 @@ export function decodedId(id: string): string {
 }
 
 /**
- * Throws 400 for a Host that is no name or address, and for several Hosts (RFC 9112, 3.2): a proxy in front of this
+ * Throws 400 for a Host that is not a name or address, and for several Hosts (RFC 9112, 3.2): a proxy in front of this
  * server may have read another one. HTTP/1.0 may come without one; Bun refuses HTTP/1.1 without.
  */
 export function checkHost({ headers }: Request): void {

@@ -30,7 +30,7 @@ const HEAD_BYTES = SALT_BYTES + NONCE_BYTES
 const FORM = new RegExp(`^${SEALED_PREFIX.replace('.', '\\.')}([0-9a-f]{${2 * ID_BYTES}})\\.`)
 
 /**
- * The sealed text that a client read as bytes in base64, or wrote anew in the letters for addresses; undefined if there is none in it.
+ * The sealed text that a client read as bytes in base64, or wrote again in the letters for addresses; undefined if there is none in it.
  */
 export function sealedInBase64(text: string): string | undefined {
   const sealed = Buffer.from(text, 'base64').toString('latin1')

@@ -34,7 +34,7 @@ const DATA = 'data'
 const DATA_BYTES = Buffer.from(DATA)
 
 export function createEventSplitter(): EventSplitter {
-  // The unfinished event, with room to grow. Joining it anew with each piece takes time that grows with the square of
+  // The unfinished event, with room to grow. Joining it again with each piece takes time that grows with the square of
   // its size: seconds for a large picture.
   let store: Buffer = EMPTY
   let carried = 0
@@ -60,7 +60,7 @@ export function createEventSplitter(): EventSplitter {
       // A new end can only be where the new piece begins, or later.
       const end = endOfLastEvent(whole, carried)
       if (whole.length - end > MAX_EVENT_BYTES) throw new Error('an event of the stream is too long')
-      // Bytes given away are never written to again: a store that begins anew is full, so the next piece moves it.
+      // Bytes given away are never written to again: a store that begins again is full, so the next piece moves it.
       if (end > 0 || carried === 0) store = end === whole.length ? EMPTY : whole.subarray(end)
       carried = whole.length - end
       return end === whole.length ? whole : whole.subarray(0, end)

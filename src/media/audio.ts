@@ -43,7 +43,7 @@ export class AudioReader {
   }
 
   /**
-   * Reads a file. Undefined if it is not audio, nor video that may have some. Throws 503 if too many files wait, and
+   * Reads a file. Undefined if it is neither audio nor a video that may contain some. Throws 503 if too many files wait, and
    * the reason of the signal when that fires.
    */
   async read(file: Blob, signal: AbortSignal): Promise<Audio | undefined> {

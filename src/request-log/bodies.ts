@@ -135,7 +135,7 @@ export class BodyLog {
 
   async close(): Promise<void> {
     await this.flush()
-    // Beside SQLite they have a file of their own; PostgreSQL belongs to the gateway.
+    // Next to SQLite they have a file of their own; PostgreSQL belongs to the gateway.
     if (this.db.kind === 'sqlite') await this.db.close()
   }
 

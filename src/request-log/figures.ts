@@ -1,5 +1,5 @@
 // Figures of requests by hour, and of calls by model and upstream: how many, how many failed, how long they took. Summed up as
-// requests end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes anew
+// requests end, so that a million of them are looked at as fast as ten. Each process keeps rows of its own, which it writes again
 // while their hour lasts. Lost with a crash is a minute at most; nothing here must be used for money.
 
 import type { Db, Statement } from '../db/db'

@@ -61,7 +61,7 @@ export function choicesOfQuery(text: string | undefined, field: string): string[
   return found.length > 0 ? found : undefined
 }
 
-/** The filter of a query. Throws 400 for what is none. */
+/** The filter of a query. Throws 400 if it is invalid. */
 export function filterOfQuery(query: OwnFilterQuery): RequestFilter {
   const { slower_ms: slowerMs, above_usd: aboveUsd, text } = query
   const aboveNano = aboveUsd === undefined ? undefined : parseUsd(aboveUsd)

@@ -124,7 +124,7 @@ async function readPages(db: Db, numbers: readonly number[], needsRows: boolean)
 
 /**
  * A row by its id: where its time says, then where the clock of a node that is wrong would have put it. An id that says no
- * time is no gateway's own: it is looked for in the newest pages.
+ * time is not a gateway's own: it is looked for in the newest pages.
  */
 export async function findInPages(db: Db, id: string): Promise<LoggedRequest | undefined> {
   const at = timeOfId(id)

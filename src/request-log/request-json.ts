@@ -160,7 +160,7 @@ export function detailsJson(
   }
 }
 
-/** Where requests of an operation go, and in which form; null for what is none any more. */
+/** Where requests of an operation go, and in which form; null if it is invalid any more. */
 function endpointOf(name: unknown): { path: string; body: 'json' | 'form' } | null {
   const found = operations.find((operation) => operation.name === name)
   return found ? { path: found.path, body: found.body } : null

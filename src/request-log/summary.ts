@@ -1,6 +1,6 @@
 // Requests of the log in sum: how many and how many failed, by whom, what was paid, how long they took, the same over time, and the
 // values of each facet with their counts. A facet counts what meets all other conditions, so that a second value can be chosen
-// beside the first. Nothing here must be used for money: rows can be lost.
+// next to the first. Nothing here must be used for money: rows can be lost.
 
 import type { Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'

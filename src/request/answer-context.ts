@@ -77,7 +77,7 @@ async function beginCompaction(world: RequestWorld, read: ReadRequest): Promise<
   const compacted = userMessagesOf((await completeInput(world, read)).whole)
   const { body, byteLength } = read.given
   const items = itemsOfInput(wellFormed(body).input)
-  // What is no conversation is refused by the check.
+  // What is not a conversation is refused by the check.
   if (items.length > 0) {
     const asked = summaryRequestOf(body, items)
     read.given = { ...read.given, body: asked, byteLength: byteLength + SUMMARY_REQUEST_BYTES }

@@ -4,7 +4,7 @@
 import type { Config } from '../config/schema'
 import { Issuer, type IssuerWorld } from './issuer'
 
-/** The configuration in force, read anew at each use. */
+/** The configuration in force, read again at each use. */
 interface Configured {
   readonly config: Pick<Config, 'signIn'>
 }

@@ -165,7 +165,7 @@ function isMembers(value: unknown): value is Members {
 function edited(text: string, before: Members, after: Members): string {
   if (before === after) return text
   const scanned = scanObject(text)
-  // Lists, objects with a repeated name, and what is no object any more.
+  // Lists, objects with a repeated name, and what is not an object any more.
   if (!('members' in scanned) || !isMembers(after)) return JSON.stringify(after)
   const set: Record<string, string> = {}
   const drop: string[] = []

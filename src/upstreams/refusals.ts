@@ -18,7 +18,7 @@ export interface Refusal extends KeyRefusal {
 }
 
 const MAX_ERROR_BYTES = 64 * 1024
-/** Longest quoted error that is no JSON, in characters: a longer one is a page or a dump. */
+/** Longest quoted error that is not JSON, in characters: a longer one is a page or a dump. */
 const MAX_SENTENCE_LENGTH = 500
 
 export class Refusals {

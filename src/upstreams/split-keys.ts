@@ -163,7 +163,7 @@ class StreamMask implements SplitMask {
   }
 }
 
-/** An event, with its data written anew if a part of a key was taken out of it. */
+/** An event, with its data written again if a part of a key was taken out of it. */
 function shownOf({ text, json, isChanged }: HeldEvent): string {
   if (!isChanged) return text
   const names = text.split(/\r\n|\n|\r/).filter((line) => line !== '' && !line.startsWith('data'))
@@ -265,7 +265,7 @@ class Places {
     this.keep(name, place, text, known !== undefined)
   }
 
-  /** Keeps of a place what may be the beginning of a key, which waits if it is more than may pass. */
+  /** Holds back the end of a place's text that may be the beginning of a key. */
   private keep(name: string, place: Place, text: string, isKnown: boolean): void {
     let longest = 0
     let waiting = 0

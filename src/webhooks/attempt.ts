@@ -108,7 +108,7 @@ export function noAnswer(why: string): AttemptAnswer {
   return { status: null, text: kept(why), retryAfterMs: 0 }
 }
 
-/** The beginning of an answer. The rest is not awaited, and a broken body is no failure: the status has arrived. */
+/** The beginning of an answer. The rest is not awaited, and a broken body is not a failure: the status has arrived. */
 async function readStart({ body }: HttpResponse): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

@@ -77,7 +77,7 @@ export function insertWebhook(
       task.account,
       task.keyId,
       task.webhookUrl,
-      // Checked at the submit. If it is no address after all, the task still ends, and the delivery reports what is
+      // Checked at the submit. If it is not an address after all, the task still ends, and the delivery reports what is
       // wrong.
       URL.parse(task.webhookUrl)?.host ?? '',
       codec.encode(bodyOf(`${task.event ?? VIDEO_EVENT}.${state}`, document, now), placeOf(id)),
@@ -118,7 +118,7 @@ export const webhookTexts: EncodedTable = {
 }
 
 /**
- * The body: the task under `data`, byte for byte, and its fields once more at the top for receivers that expect a bare
+ * The body: the task under `data`, byte for byte, and its fields again at the top for receivers that expect a bare
  * task.
  */
 function bodyOf(event: string, document: string, now: number): string {

@@ -308,7 +308,7 @@ test('a holder replaces the webhook secret, which is shown once', async () => {
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download' }).click()
   expect(await Bun.file((await (await downloading).path()) as string).text()).toContain(`${made}\n`)
-  // No other page has it, nor this one after it was opened anew.
+  // No other page has it, nor this one after it was opened again.
   await page.reload()
   await visited.settled()
   expect(await page.content()).not.toContain(made as string)

@@ -1,4 +1,4 @@
-// Models and upstreams in a real browser: which can be asked and why others cannot, price beside cost and what is left of it, how
+// Models and upstreams in a real browser: which can be asked and why others cannot, price next to cost and what is left of it, how
 // many requests fail, what some usage costs, and a test of an upstream that costs nothing.
 
 import { expect, setDefaultTimeout } from 'bun:test'

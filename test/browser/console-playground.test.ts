@@ -105,7 +105,7 @@ async function ended(): Promise<void> {
 
 const message = () => visit.page.getByRole('textbox', { name: 'Message' })
 
-/** Opens a part beside the thread, which stays open from one conversation to the next. */
+/** Opens a part next to the thread, which stays open from one conversation to the next. */
 async function openPart(title: string): Promise<void> {
   const part = visit.page.locator('.playground-part', {
     has: visit.page.locator('summary', { hasText: title }),

@@ -67,7 +67,7 @@ async function visit(path = '/docs', title = 'Unified Model Gateway'): Promise<V
   return { page, faults }
 }
 
-/** Opens an operation by its address: whether the list beside is open at first is a matter of luck in the viewer. */
+/** Opens an operation by its address: whether the list next to is open at first is a matter of luck in the viewer. */
 async function openOperation(page: Page, address: string, heading: string): Promise<void> {
   await page.goto(`${page.url().split('#')[0]}#tag/${address}`)
   await page.getByRole('heading', { name: heading }).first().waitFor()

@@ -1,4 +1,4 @@
-// gateway backup, restore and move as people type them, beside a running server too; and a server that does not start on
+// gateway backup, restore and move as people type them, next to a running server too; and a server that does not start on
 // a database whose log has lost commits.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'

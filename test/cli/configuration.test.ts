@@ -326,7 +326,7 @@ describe('a configuration is found', () => {
     const { call } = createCommandLine(folder)
     const { stdout } = await call(['config', 'check'])
     expect(stdout).toContain('The built-in configuration has no faults.')
-    // An executable looks beside itself too.
+    // An executable also looks in its own folder.
     const beside = PROGRAM.length === 1 ? `${dirname(PROGRAM[0] as string)}, ` : ''
     expect(stdout).toContain(`in: ${folder}, ${beside}${folder}/.config/gateway, /etc/gateway.`)
     const file = fileIn(join(folder, '.config/gateway'), 'config.yaml', formats.yaml ?? '')

@@ -1,4 +1,4 @@
-// gateway console and gateway sessions beside a gateway that serves: links that sign in as who they name, once, and sessions that
+// gateway console and gateway sessions next to a gateway that serves: links that sign in as who they name, once, and sessions that
 // are listed and ended.
 
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'

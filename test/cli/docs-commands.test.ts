@@ -202,7 +202,7 @@ function writeFiles(vendors: Sandbox): void {
   writeFileSync(join(folder, 'bin', 'gateway'), shim, { mode: 0o755 })
 }
 
-/** The built-in catalogue and the settings that the pages have beside their commands, with simulated vendors. */
+/** The built-in catalogue and the settings that the pages have next to their commands, with simulated vendors. */
 function configuration({ baseUrls, secrets }: Sandbox): string {
   const kinds = Object.keys(baseUrls) as (keyof typeof baseUrls)[]
   const upstreams = kinds.map((kind) => [

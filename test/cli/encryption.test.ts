@@ -125,7 +125,7 @@ test('a gateway that starts with a key encrypts what commands wrote before, and 
   for await (const piece of serving.stdout) {
     if (new TextDecoder().decode(piece).includes('Gateway listening')) break
   }
-  // Commands beside it have the same configuration.
+  // Commands next to it have the same configuration.
   const rolled = await json('keys roll-webhook alice')
   expect(await json('config check')).toMatchObject({ encryption: { key: idOf(first), before: [] } })
   serving.kill('SIGTERM')

@@ -1,5 +1,5 @@
 // What is different in the compiled executable from the same code run by Bun: its worker, its limits, what it loads from
-// the folder it is started in, and a configuration file in TypeScript beside no source at all.
+// the folder it is started in, and a configuration file in TypeScript next to no source at all.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'

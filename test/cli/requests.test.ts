@@ -1,4 +1,4 @@
-// `gateway requests` beside a gateway that serves: a request by its id with its bodies, and requests as they end.
+// `gateway requests` next to a gateway that serves: a request by its id with its bodies, and requests as they end.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { testEvent } from '../../src/events/send'

@@ -1,5 +1,5 @@
 // Statements and margins as a shell sees them: a month is issued once, shown as a page, a table and JSON, checked, and summed up
-// beside what its vendors cost.
+// next to what its vendors cost.
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, writeFileSync } from 'node:fs'

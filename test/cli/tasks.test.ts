@@ -1,4 +1,4 @@
-// gateway tasks, and the keys that sign webhooks, as an operator uses them beside a running gateway: what is printed,
+// gateway tasks, and the keys that sign webhooks, as an operator uses them next to a running gateway: what is printed,
 // what it is worth as an exit code, and what has then become of the money and the webhook.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

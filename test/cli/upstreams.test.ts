@@ -209,7 +209,7 @@ test('those of a gateway elsewhere are listed and tried by it, in the same words
   for (const line of ['upstreams list', 'upstreams health', 'upstreams test wrong', 'upstreams test gone']) {
     const [here, elsewhere] = await Promise.all([run(`${line} --json`), run(`${line} --json ${there}`)])
     const known = Object.keys(config.upstreams)
-    // A test gateway has upstreams of its own beside them.
+    // A test gateway has upstreams of its own next to them.
     const rows = ({ stdout }: { stdout: string }) =>
       [JSON.parse(stdout)]
         .flat()

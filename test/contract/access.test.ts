@@ -204,7 +204,7 @@ async function makeAll(): Promise<Made> {
   }
 }
 
-/** The path of each operation that takes an id, with the id of another account; null where the id is no secret of a key. */
+/** The path of each operation that takes an id, with the id of another account; null where the id is not a secret of a key. */
 const ofOthers: Record<string, ((made: Made) => string) | null> = {
   getModel: null,
   getContentsModel: null,
@@ -297,7 +297,7 @@ describe('what belongs to another account', () => {
   })
 })
 
-/** How each path is guarded that is no operation. */
+/** How each path is guarded that is not an operation. */
 const otherPaths: Record<string, Guard> = {
   '/': 'public',
   '/.well-known/oauth-authorization-server': 'public',

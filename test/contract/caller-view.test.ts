@@ -1,4 +1,4 @@
-// Parts of an answer about the operator: costs beside the usage, and the ids of organization, project, team or account in
+// Parts of an answer about the operator: costs next to the usage, and the ids of organization, project, team or account in
 // complaints. Callers see neither, in no kind of answer, and everything else passes as it came.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
@@ -38,7 +38,7 @@ afterAll(async () => {
 })
 
 const ORGANIZATION = 'org-Abc123Def456Ghi789'
-/** The members that vendors on record put beside their figures. */
+/** The members that vendors on record put next to their figures. */
 const COSTS = {
   cost: 0.00012,
   cost_details: { upstream_inference_cost: null, upstream_inference_prompt_cost: 7e-7 },

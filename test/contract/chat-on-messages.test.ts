@@ -161,7 +161,7 @@ describe('on record', () => {
     const { events = [] } = streams.find(({ name }) => name === 'stream-tools') as Fixture
     const end = events.length - 1
     for (const [gone, event] of events.entries()) {
-      // A block that does not stop may still go on beside the next one; only the last is stopped by the end.
+      // A block that does not stop may still go on next to the next one; only the last is stopped by the end.
       if ((event as Json).type === 'content_block_stop' && gone < end - 1) continue
       const { finish } = readChunks(translated(textOf(events.toSpliced(gone, 1))).chunks, true)
       expect(finish).toBe('tool_calls')

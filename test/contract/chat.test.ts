@@ -44,7 +44,7 @@ const weather = {
 }
 const clock = { type: 'function', function: { name: 'read_clock' } }
 
-/** Every optional field of the spec's table, with what it needs beside it. */
+/** Every optional field of the spec's table, with what it needs next to it. */
 const fields: [field: string, value: Json, beside?: Record<string, Json>][] = [
   ['stream', false],
   ['temperature', 0.3],

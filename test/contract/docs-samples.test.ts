@@ -1,4 +1,4 @@
-// The samples beside the operations of the API documentation, run as a reader would: those in TypeScript by themselves,
+// The samples next to the operations of the API documentation, run as a reader would: those in TypeScript by themselves,
 // those in Python as far as they can be read here.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'

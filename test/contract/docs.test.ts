@@ -105,7 +105,7 @@ test('every route is in the document, and nothing else is', () => {
     // What the page loads, and what clients reach whose base URL has one /v1 too many.
     .filter(
       ({ method, path }) =>
-        // What browsers ask before a page may call is no request of the API.
+        // What browsers ask before a page may call is not a request of the API.
         method !== 'OPTIONS' &&
         !path.startsWith('/docs/viewer.') &&
         // It has a document of its own, and the console is for browsers.

@@ -247,7 +247,7 @@ async function bearsAbsurdFigures(family: Family, record: Fixture): Promise<void
   }
 }
 
-/** A vendor that reports zeros beside real output is not believed. Callers are shown the tokens that are paid. */
+/** A vendor that reports zeros next to real output is not believed. Callers are shown the tokens that are paid. */
 async function bearsZeros(family: Family, record: Fixture): Promise<void> {
   const part = record.events ?? record.reply
   const zeros = figuresIn(record).reduce((json: Json, path) => withValue(json, path, 0), part)

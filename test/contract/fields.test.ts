@@ -1,4 +1,4 @@
-// What a vendor bills beside the plain price has a price here, or is refused by the name of its field before anything is
+// What a vendor bills next to the plain price has a price here, or is refused by the name of its field before anything is
 // sent: every rule of every family, whatever way the request comes, and fields that nobody has described.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
@@ -23,7 +23,7 @@ type Json = Record<string, unknown>
 const seed = seedOf('FIELDS_SEED')
 
 const all = [...families.values()]
-/** Values of which at least one is beside the plain ones of every rule. */
+/** Values of which at least one is next to the plain ones of every rule. */
 const samples = [
   'web_search_20250305',
   'live_search',

@@ -64,7 +64,7 @@ function draw(body: Record<string, unknown>, expected: Partial<Scenario> = {}): 
   return play(gateway, { name: 'image', path: PATH, body, ...rest })
 }
 
-/** Plays a request that never gets past its check: the flat form, with an `error` object beside. */
+/** Plays a request that never gets past its check: the flat form, with an `error` object next to it. */
 async function refuse(body: unknown, param: string | null, ...said: string[]): Promise<void> {
   const error = { param, type: 'invalid_request_error' }
   const { json, response } = await play(gateway, {

@@ -71,7 +71,7 @@ const catSent = { type: 'image_url', url: 'https://example.com/cat.jpg' }
 interface Translation {
   body: Record<string, unknown>
   path?: string
-  /** Members that the vendor gets beside model and prompt. */
+  /** Members that the vendor gets next to model and prompt. */
   sent: Record<string, unknown>
   /** Thousandths of a dollar. */
   paid: number

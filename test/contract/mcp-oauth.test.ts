@@ -189,7 +189,7 @@ describe('a program is not let in', () => {
       expect([400, 401]).toContain(response.status)
       expect(response.headers.get('location')).toBeNull()
       expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
-      // The console checks anew what its page sends.
+      // The console checks again what its page sends.
       const holder = await signInHolder(gateway)
       const query = url.searchParams.toString()
       const decided = await decide(gateway, holder, { query, allow: true, limit_usd: '1', days: 1 })

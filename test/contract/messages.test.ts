@@ -306,7 +306,7 @@ describe('what is paid', () => {
   for (const fault of ['missing', 'negative', 'string', 'huge', 'overflow', 'nan']) {
     for (const stream of [false, true]) {
       test(`usage that is ${fault}${stream ? ', streamed' : ''}: the texts are counted`, async () => {
-        // A whole reply with NaN in it is no JSON; that is a vendor who failed.
+        // A whole reply with NaN in it is not JSON; that is a vendor who failed.
         if (fault === 'nan' && !stream) {
           const failed = await ask(prompt('[sandbox usage=nan] Hello!'), { status: 502 })
           expect(failed.charges).toMatchObject([{ state: 'released', amount: 0 }])

@@ -1,4 +1,4 @@
-// The vendors' own names work as ids beside those of the catalogue: the same model, the same key's list, the same price,
+// The vendors' own names work as ids next to those of the catalogue: the same model, the same key's list, the same price,
 // not listed twice. And what the built-in catalogue says of its prices.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'

@@ -619,7 +619,7 @@ describe('an answer ends', () => {
       [{ message: 'Boom', type: 'server_error', code: null }, 'server_error'],
       [{ message: 'Slow down, try again in 3s', code: 'rate_limit_exceeded' }, 'rate_limit_exceeded'],
       [{ message: 'Too long', code: 'context_length_exceeded' }, 'context_length_exceeded'],
-      // Whose quota that was is no business of the caller.
+      // Whose quota that was does not concern the caller.
       [{ message: 'Pay up', code: 'insufficient_quota' }, 'server_error'],
     ]
     for (const [error, code] of errors) {

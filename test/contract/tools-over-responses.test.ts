@@ -1,4 +1,4 @@
-// Requests with tools for models whose vendor refuses tools beside an effort on chat completions. They go over responses by
+// Requests with tools for models whose vendor refuses tools next to an effort on chat completions. They go over responses by
 // themselves, and their callers notice nothing. The simulated vendor refuses in the words of the recorded refusals.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -79,7 +79,7 @@ interface Answer {
   charges: number
 }
 
-/** Polls of tasks go on beside. */
+/** Polls of tasks continue in parallel. */
 const countSent = () => sandbox.calls.filter(({ method }) => method === 'POST').length
 
 async function send(path: string, body: Json, secret?: string, to = gateway): Promise<Answer> {

@@ -129,7 +129,7 @@ test(`${STREAMS} streams at once lose no frame, and hold up no video or webhook`
   const begin = async () => {
     callers.push(await call(gateway, askAgain))
   }
-  // However long the videos take, as many streams as ever run beside them.
+  // However long the videos take, as many streams as ever run next to them.
   const askAgain = () => {
     if (!areTold) void begin()
   }

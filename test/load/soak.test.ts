@@ -211,7 +211,7 @@ async function checkBooks({ installation, answered, failures }: Place, database:
   expect({ code, stdout, stderr }).toMatchObject({ code: 0 })
 }
 
-/** The newest of the scheduled backups, restored beside the database, has right books. */
+/** The newest of the scheduled backups, restored next to the database, has right books. */
 async function checkBackups({ installation: { json, configFile } }: Place): Promise<void> {
   const backups: { name: string }[] = await json('backup', '--list')
   expect(backups.length).toBeGreaterThan(0)

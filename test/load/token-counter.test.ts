@@ -31,7 +31,7 @@ test('large inputs without figures are all paid by an exact count, at any load',
   vendor.answer = ({ url }) => Response.json(url.includes('embeddings') ? vectors : answer)
   const statuses = await Promise.all(
     Array.from({ length: REQUESTS }, async (_, place) => {
-      // The answer of a chat is counted behind its input, and sets the time anew; vectors are not.
+      // The answer of a chat is counted behind its input, and sets the time again; vectors are not.
       if (place % 2 === 0)
         return (await gateway.post('/v1/embeddings', { model: 'odd-embedding', input: text(place) })).status
       const body = { model: 'odd-chat', max_tokens: 10, messages: say(text(place)) }

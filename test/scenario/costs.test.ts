@@ -1,4 +1,4 @@
-// The cost at the vendor beside the price, through the whole gateway: stored with each charge, by the upstream that answered,
+// The cost at the vendor next to the price, through the whole gateway: stored with each charge, by the upstream that answered,
 // exact to the nano-dollar, summed up for operators, and never told to a holder of a key.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'

@@ -642,7 +642,7 @@ async function readiness({ url }: Running) {
 
 /**
  * Makes the database's log longer than a file of the server may be: a reader that never ends keeps the log from being
- * used anew, and many small changes make it grow. When the reader ends there is room again.
+ * used again, and many small changes make it grow. When the reader ends there is room again.
  */
 function fillDisk({ dataDir }: Installation) {
   const path = join(dataDir, 'gateway.sqlite')

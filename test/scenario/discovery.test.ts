@@ -1,4 +1,4 @@
-// Models that a server of the operator's own tells of: served while they are there, free, beside those of the configuration, and
+// Models that a server of the operator's own tells of: served while they are there, free, next to those of the configuration, and
 // for as long as the server does not say otherwise.
 
 import { afterAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'

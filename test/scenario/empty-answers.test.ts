@@ -138,7 +138,7 @@ const emptyMessages: [name: string, message: Json, finish?: string][] = [
   ['nothing for a limit that was not used', { role, content: '' }, 'length no tokens'],
 ]
 
-/** And what is output, though some of it is no text. */
+/** And what is output, though some of it is not text. */
 const fullMessages: [name: string, message: Json, finish?: string, figures?: Json][] = [
   ['a text', { role, content: 'Hi' }],
   ['a space', { role, content: ' ' }],

@@ -316,7 +316,7 @@ for (const kind of databaseKinds) {
         'ops: statement.issued began 7',
         'ops: webhook.failed began deaf',
       ])
-      // The next day has a budget of its own; that the others are over is no news.
+      // The next day has a budget of its own; that the others are over is not news.
       await leap(DAY)
       expect((await reported()).slice(5)).toEqual([
         'ops: account_budget.reached ended member own',

@@ -66,7 +66,7 @@ async function closeSome(db: Db): Promise<void> {
   await Array.fromAsync(ledgerOf(db, 'alice', { since: 0, until: START + 2 * HOUR_MS }))
 }
 
-/** Everything that reads a part of the charges beside requests: checks, comparisons with vendors, statements, closings. */
+/** Everything that reads a part of the charges next to requests: checks, comparisons with vendors, statements, closings. */
 async function readBooks(db: Db, late: number): Promise<void> {
   const key = 'signs'
   const position = CHARGES - 1_000

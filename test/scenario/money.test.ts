@@ -38,7 +38,7 @@ const models: Record<string, ModelConfig> = {
   },
 }
 
-// Those that take long begin first and go on beside the others.
+// Those that take long begin first and go on next to the others.
 describe.concurrent('a hold', () => {
   test('that nobody ends, as of a node that died, is given back by itself when its time is over', async () => {
     const clock = makeClock()
@@ -516,7 +516,7 @@ function priceTests(kind: DatabaseKind): void {
     const old = await startTestGateway({ database: kind, ...priced('1.00') })
     const running = [ask(old)]
     await waitFor(() => vendor.requests === 1)
-    // PostgreSQL: another node with new prices beside the old one. SQLite: the old one ends and a new one begins.
+    // PostgreSQL: another node with new prices next to the old one. SQLite: the old one ends and a new one begins.
     const twin = kind === 'postgres' ? await startTwin(old, priced('3.00')) : undefined
     if (twin) running.push(ask(twin))
     await waitFor(() => vendor.requests === running.length)

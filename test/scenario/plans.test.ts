@@ -64,7 +64,7 @@ describe.each(databaseKinds)('a plan on %s', (database) => {
     (await (
       await fetch(`${gateway.url}/v1/${path}`, { headers: { authorization: `Bearer ${secret}` } })
     ).json()) as { data: { id: string; prices: object; pricing: object }[] } & Record<string, unknown>
-  /** Keys are read anew after half a second. */
+  /** Keys are read again after half a second. */
   const soon = () => Bun.sleep(600)
 
   test('decides the price that is quoted, held, charged, told and shown', async () => {

@@ -374,7 +374,7 @@ function chatRound(price: PriceConfig, index: number, random: Random): Round {
   const speaks = price.per_1m_output_audio_tokens !== undefined && random.chance(0.5)
   const text = 'x'.repeat(1 + random.below(3_000))
   const limit = 1 + random.below(3_000)
-  // A vendor that counts none beside an answer is not believed.
+  // A vendor that counts none next to an answer is not believed.
   const prompt = 1 + random.below(text.length)
   const cached = random.below(prompt + 1)
   const written = price.per_1m_cache_write_tokens ? random.below(prompt - cached + 1) : 0

@@ -1,4 +1,4 @@
-// What vendors say was used beside the charges: exports of vendors as they come, their columns read by name, and the
+// What vendors say was used next to the charges: exports of vendors as they come, their columns read by name, and the
 // differences of each day and model, on every database.
 
 import { expect, test } from 'bun:test'
@@ -60,7 +60,7 @@ test('a file that is not understood is an error', () => {
   )
 })
 
-/** Charges of October, and some beside it. */
+/** Charges of October, and some next to it. */
 async function openCharges(kind: Db['kind']): Promise<Db> {
   const db = await openTestDatabase(kind)
   await addCredit(db, { id: 'd', account: 'alice', amountNano: 100 * NANO_PER_USD, now: OCTOBER, note: null })

@@ -1,4 +1,4 @@
-// Bodies beside the request log: kept where the operator asks for it, as they were delivered, redacted and encrypted, and
+// Bodies next to the request log: kept where the operator asks for it, as they were delivered, redacted and encrypted, and
 // nowhere else. The same on SQLite and on PostgreSQL.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

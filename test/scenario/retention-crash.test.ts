@@ -1,4 +1,4 @@
-// Closing old charges while things go wrong: a process that is killed at any step, two nodes that do it at once beside those
+// Closing old charges while things go wrong: a process that is killed at any step, two nodes that do it at once next to those
 // who report and settle, and a database that is brought back from before or from the middle.
 
 import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'

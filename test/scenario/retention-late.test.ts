@@ -131,7 +131,7 @@ function lateTests(kind: DatabaseKind): void {
     for (const unknown of ['req_1', young])
       expect(await findRequest({ db, requests }, unknown)).toBeUndefined()
     expect(await answerAgain(db, key)).toEqual({ ...answer, charge: id })
-    // The same charge once more would have to be open first, and its key is taken.
+    // The same charge again would have to be open first, and its key is taken.
     expect(await hold(db, charge, [claimKey(key, id, LATER)])).toEqual({ refusedBy: 'idempotency' })
     await expectRight(db)
   })

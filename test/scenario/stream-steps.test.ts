@@ -1,4 +1,4 @@
-// The steps of a stream's hold beside random streams of vendors, cut at random places, on accounts with random means: at no
+// The steps of a stream's hold next to random streams of vendors, cut at random places, on accounts with random means: at no
 // moment is more delivered than held, who can pay gets every byte, and who cannot gets a well-formed end. The relay, the meters
 // and the ledger are the real ones; what is delivered is decided by rules of the test.
 

@@ -1,5 +1,5 @@
 // Tasks as rows: every change names the state that it expects, so that repeats, late owners and a wrong order change
-// nothing. 10,000 random changes beside a second bookkeeper, and many that want to end the same task at once.
+// nothing. 10,000 random changes next to a second bookkeeper, and many that want to end the same task at once.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { SQL } from 'bun'

@@ -1,4 +1,4 @@
-// The tables of transitions beside the SQL: a task of each kind is brought into each stage in every way that leads there, and then
+// The tables of transitions next to the SQL: a task of each kind is brought into each stage in every way that leads there, and then
 // everybody tries every change. What the table lists must happen, with the charge as it says; nothing else may, and what
 // is not listed must leave the row and the money as they were.
 

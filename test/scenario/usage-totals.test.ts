@@ -1,4 +1,4 @@
-// Totals of usage beside the charges: reports read from them are what the charges say, to the last request, whatever is
+// Totals of usage next to the charges: reports read from them are what the charges say, to the last request, whatever is
 // in the totals already.
 
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'

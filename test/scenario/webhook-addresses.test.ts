@@ -41,7 +41,7 @@ const lookup: Lookup = async (host) => {
   return found
 }
 
-/** All that WHATWG URLs can say for an address that is nobody's business, and what is no web address at all. */
+/** All that WHATWG URLs can say for an address that is nobody's business, and what is not a web address at all. */
 const refusedUrls: readonly (readonly [url: string, why: string])[] = [
   ...[
     '127.0.0.1',
@@ -276,7 +276,7 @@ describe('a webhook is sent', () => {
       watch: 0,
     })
     expect((await sending.of(task)).webhook.state).toBe('delivered')
-    // Each attempt is checked anew.
+    // Each attempt is checked again.
     const second = await sending.add(url)
     await sending.deliver()
     expect({ lookups, site: site.connections, watch: watch.connections }).toEqual({

@@ -249,7 +249,7 @@ for (const kind of databaseKinds) {
       await redeliver(sending.db, task)
       await sending.deliver()
       const { webhook } = await sending.of(task)
-      // Its schedule begins anew.
+      // Its schedule begins again.
       expect(webhook).toMatchObject({ state: 'pending', nextAt: sending.clock.now + 5 * SECOND })
       sending.clock.now = webhook.nextAt
       await sending.deliver()

@@ -16,7 +16,7 @@ export async function startNodes(
   return [first, ...(await Promise.all(others))]
 }
 
-/** One more node beside another. It brings no money of its own. */
+/** One more node next to another. It brings no money of its own. */
 export async function startTwin(
   gateway: TestGateway,
   options: TestGatewayOptions = {},

@@ -52,7 +52,7 @@ export async function play(gateway: TestGateway, scenario: Scenario): Promise<Pl
   const { vendorCalls = 0, charges = 0, logRows = 1 } = scenario
   const played = await request(gateway, scenario)
   const { response, text, json } = played
-  // With the body beside it a wrong status explains itself.
+  // With the body next to it a wrong status explains itself.
   const body = text.slice(0, 600)
   expect({ status: response.status, body }).toEqual({ status: scenario.status, body })
   if (scenario.error) expect(json?.error).toMatchObject(scenario.error)
@@ -144,7 +144,7 @@ function parsed(text: string): Json {
   }
 }
 
-/** The id in an error: the form of messages has it beside the error, and Google's among the details. */
+/** The id in an error: the form of messages has it next to the error, and Google's among the details. */
 function requestIdOf({ type, error, request_id: id }: Json): unknown {
   if (type === 'error') return id
   return error.details?.[0].metadata?.requestId ?? error.request_id

@@ -136,7 +136,7 @@ export function events(...list: string[]): Response {
   return eventStream(list.join(''))
 }
 
-/** A reply that is no stream. */
+/** A reply that is not a stream. */
 export function whole(audio: { data?: string; url?: string }, more: object = {}): Response {
   return Response.json({ code: '', output: { finish_reason: 'stop', audio }, ...more })
 }

@@ -26,7 +26,7 @@ test('the caller that has waited longest without taking anything is cut first', 
   backlog.note(first, 40_000)
   backlog.note(third, 40_000)
   expect({ log, cut }).toEqual({ log: [], cut: [] })
-  // The first takes all that waits, and begins to wait anew.
+  // The first takes all that waits, and begins to wait again.
   backlog.forget(first)
   backlog.note(first, 60_000)
   expect({ log, cut }).toEqual({ log: ['slow_caller_cut'], cut: ['second'] })

@@ -1,4 +1,4 @@
-// The table of error codes beside the source: the compiler finds a code that is missing there; here is found what is in
+// The table of error codes next to the source: the compiler finds a code that is missing there; here is found what is in
 // the table only, what comes with another status, and what its texts name that does not exist.
 
 import { expect, test } from 'bun:test'

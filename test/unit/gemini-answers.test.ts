@@ -1,5 +1,5 @@
 // Answers of Gemini's own API as callers of each dialect get them. The shapes are those of replies and streams that vercel/ai has
-// recorded (packages/google/src/__fixtures__, 2026), written anew.
+// recorded (packages/google/src/__fixtures__, 2026), written again.
 
 import { describe, expect, test } from 'bun:test'
 import type { MadeFamily, Model, ParsedRequest } from '../../src/contract/family'

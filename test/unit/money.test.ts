@@ -1,4 +1,4 @@
-// Dollars as text and nano-dollars as numbers: the round trip is exact, and whatever is no plain amount is refused.
+// Dollars as text and nano-dollars as numbers: the round trip is exact, and whatever is not a plain amount is refused.
 // The oracle counts in bigints.
 
 import { expect, test } from 'bun:test'

@@ -1,4 +1,4 @@
-// The jobs beside requests, with a clock that the test moves: nothing is late, and a process with nothing to do sleeps.
+// The jobs next to requests, with a clock that the test moves: nothing is late, and a process with nothing to do sleeps.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createKey, unlimited } from '../../src/accounts/keys'

@@ -10,7 +10,7 @@ export interface Asked {
   path: string
   /** The request in a few words. */
   label: string
-  /** The top-level fields that are asked for, without what they need beside them. */
+  /** The top-level fields that are asked for, without what they need next to them. */
   fields: readonly string[]
   headers: Record<string, string>
   /** Whether two options are asked for. */
@@ -19,7 +19,7 @@ export interface Asked {
   body: JsonObject
 }
 
-/** A value of a field, with what it needs beside it. */
+/** A value of a field, with what it needs next to it. */
 interface Option {
   label: string
   fields: readonly string[]

@@ -1,4 +1,4 @@
-// What vendors refuse, as rules over the requests that reach them, written from the records beside this file. They must never be
+// What vendors refuse, as rules over the requests that reach them, written from the records next to this file. They must never be
 // derived from the gateway's own table of traits: they judge it.
 
 import { geminiRules } from './gemini-rules'

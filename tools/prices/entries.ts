@@ -92,7 +92,7 @@ function idOf(
   if (!providers.includes(String(provider)) || !name.startsWith(prefix)) return undefined
   const id = name.slice(prefix.length)
   if (!NAME.test(id)) return undefined
-  // Sizes and qualities of pictures, and fine-tuned models, are no names that a vendor serves.
+  // Sizes and qualities of pictures, and fine-tuned models, are not names that a vendor serves.
   return id.startsWith('ft:') || /^(low|medium|high|standard|hd|\d+-x-\d+)\//.test(id) ? undefined : id
 }
 

@@ -1,4 +1,4 @@
-// What a vendor says was used beside the charges, over the admin API: by day and model of one upstream. It must never write.
+// What a vendor says was used next to the charges, over the admin API: by day and model of one upstream. It must never write.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { Nullable, open } from '../../api-operation/operation'

@@ -107,7 +107,7 @@ async function keyIdOf({ world }: OperationContext, text: string | undefined): P
   return key?.id ?? text
 }
 
-/** The filter of a query. Throws 400 for what is none. */
+/** The filter of a query. Throws 400 if it is invalid. */
 async function filterOf(asked: OperationContext, query: FilterQuery): Promise<RequestFilter> {
   const { metadata, account, upstream, since, until } = query
   const keys = choicesOfQuery(query.key, 'key')

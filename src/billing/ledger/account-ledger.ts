@@ -148,7 +148,7 @@ export async function pageOfLedger(
     for await (const page of placedLedger(db, account, { since: from, until, before, chargesUntil, most }))
       last = [...last, ...page].slice(-most)
     if (from > since) {
-      // Charges of nothing are no entries, so that there may be fewer than were counted.
+      // Charges of nothing are not entries, so that there may be fewer than were counted.
       if (last.length < most) continue
       const first = last.find(({ position }) => position > 0)
       // A charge that ended before may have been written after one of these.
@@ -187,7 +187,7 @@ async function endOfCharges(db: Db, account: string, until: number, position: nu
   return Math.min((row?.last as number) + DAY_MS, until)
 }
 
-/** The highest position of charges of an account that ended between two hours, or more of the first day. */
+/** The highest position of an account's charges that ended between two hours, at least as far back as the first day. */
 async function lastPositionBetween(db: Db, account: string, since: number, until: number): Promise<number> {
   const day = until - (until % DAY_MS)
   const mark = await markOf(db)

@@ -108,7 +108,7 @@ function rowOf(
 export const ENDED_COLUMNS =
   'id, series, price_list, state, held, amount, shortfall, usage_shape, usage, usage_source, ended_by, created_at, ended_at, cost'
 
-/** A constant, because a text built anew each time would be parsed anew to find its prepared statement. */
+/** A constant, because a text built again each time would be parsed again to find its prepared statement. */
 const INSERT_ENDED = `insert into ended_charges (${ENDED_COLUMNS})
   values ($1, $2, $3, $4, $5, $6, 0, $7, $8, $9, $10, $11, $12, $13)`
 

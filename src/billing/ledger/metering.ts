@@ -183,7 +183,7 @@ async function count(
   const outputTokens = Math.max(reported.output_token ?? 0, Math.round(output.tokens * scale))
   const quote = model.family.quote(parsed, model)
   const quantities: Quantities = {
-    // Of input that is no text the quote is the only figure, unless the family has counted it.
+    // Of input that is not text the quote is the only figure, unless the family has counted it.
     ...(outcome.made && { ...inputOf(quote), ...atMost(outcome.made, quote) }),
     ...(reported.input_token === undefined && counted),
     ...reported,

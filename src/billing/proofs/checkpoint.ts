@@ -119,7 +119,7 @@ interface ClosingWrite {
 }
 
 /**
- * Writes a closing with its entries. It takes the place of the checkpoints before it, and those behind are signed anew after
+ * Writes a closing with its entries. It takes the place of the checkpoints before it, and those behind are signed again after
  * it. False if a closing or a checkpoint was written meanwhile: then nothing was changed.
  */
 export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<boolean> {
@@ -148,7 +148,7 @@ export function writeClosing(db: Db, write: ClosingWrite, key: string): Promise<
     // Who writes a checkpoint meanwhile would sign after one that is not there any more.
     ...(db.kind === 'postgres' ? [{ sql: 'lock table checkpoints in exclusive mode' }] : []),
     {
-      // What is removed must be in the totals: they may be being made anew at this moment.
+      // What is removed must be in the totals: they may be being made again at this moment.
       sql: `update marks set position = position where name = 'usage' and position >= $1`,
       parameters: [position],
       guard: true,

@@ -10,7 +10,7 @@ import { COST_MEMBER } from './vendor-cost'
 /** The requests of a model for which the vendor reported a price. Amounts in nano-dollars. */
 export interface ComparedModel {
   model: string
-  /** Whether costs were compared, or prices before any plan. A model that had both in a period has two rows. */
+  /** Whether costs were compared, or list prices before plans. A model that had both in a period has two rows. */
   basis: Comparison['basis']
   requests: number
   listNano: bigint

@@ -91,7 +91,7 @@ export function publicKeysIn(text: string): Map<string, KeyObject> {
     keys.map((key) => {
       if (!isObject(key) || key.kty !== 'OKP' || key.crv !== ALGORITHM || typeof key.x !== 'string')
         throw new Error('it is not a public key of Ed25519 as a JSON Web Key')
-      // The id follows from the key: what is written beside it proves nothing.
+      // The id follows from the key: what is written next to it proves nothing.
       const { kty, crv, x } = publicJwkOf(key.x)
       return [thumbprintOf(x), createPublicKey({ key: { kty, crv, x }, format: 'jwk' })]
     }),

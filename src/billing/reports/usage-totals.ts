@@ -38,7 +38,7 @@ export async function addToTotals(db: Db): Promise<number> {
   return done - from
 }
 
-/** Throws the totals of charges that are not closed away, and makes them anew. Those of closed charges stay. */
+/** Throws the totals of charges that are not closed away, and makes them again. Those of closed charges stay. */
 export async function rebuildTotals(db: Db, onProgress: (done: number, all: number) => void): Promise<void> {
   const [from, { position }] = [await markOf(db), await closedPart(db)]
   const isReset = await tryApply(db, [

@@ -1,4 +1,4 @@
-// Models that the operator's own servers have listed while this process serves (`discover` of an upstream): free, and beside
+// Models that the operator's own servers have listed while this process serves (`discover` of an upstream): free, and next to
 // those that the configuration names, which win. A model with a price must never come in here.
 
 import type { ListedModels } from '../../contract/upstream'

@@ -38,7 +38,7 @@ interface Amount {
   parts: bigint
 }
 
-/** Every amount of a price list by its place: `above_200k.per_1m_input_tokens`. Factors of tiers are no amounts. */
+/** Every amount of a price list by its place: `above_200k.per_1m_input_tokens`. Factors of tiers are not amounts. */
 function amountsOf(price: object, place = '', isAmount = false): Map<string, Amount> {
   return new Map(
     Object.entries(price).flatMap(([key, value]): [string, Amount][] => {

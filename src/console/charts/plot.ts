@@ -1,5 +1,5 @@
 // The drawing of a chart: made once, and updated by its data. Everything that can change is read from what is to be drawn
-// when it is drawn, so that neither new figures nor another range or theme make it anew.
+// when it is drawn, so that neither new figures nor another range or theme make it again.
 
 import type uPlot from 'uplot'
 import { inZone, timeFormat } from '../zone'

@@ -30,7 +30,7 @@ interface ExploreProps {
   sums: Load<RequestSums>
   /** The filters that are listed with their values, in their order. */
   facets: readonly FacetName[]
-  /** Buttons beside the search. */
+  /** Buttons next to the search. */
   actions?: ComponentChildren
   /** The list. */
   children: ComponentChildren

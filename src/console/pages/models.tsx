@@ -181,7 +181,7 @@ interface PricedUnit {
 /** The cost of a model at each of its upstreams; null where none is configured. */
 type Costs = Readonly<Record<string, PriceTree | null>>
 
-/** The price of each unit beside its cost at each upstream, and what is left of it as a share of the price. */
+/** The price of each unit next to its cost at each upstream, and what is left of it as a share of the price. */
 function PriceTable({ price, costs }: { price: PriceTree; costs: Costs }) {
   const rows = unitsOf(price)
   const columns: readonly Column<PricedUnit>[] = [

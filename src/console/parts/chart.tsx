@@ -244,7 +244,7 @@ function linesAt({ kind, times, spanMs, series, before, write }: NamedDrawing, a
     const value = values[at]
     return value ? [{ title, value: write(value), look }] : []
   })
-  // Lines are no parts of a whole, such as p50 and p99.
+  // Lines are not parts of a whole, such as p50 and p99.
   if (kind === 'bars' && lines.length > 1) {
     const total = series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0)
     lines.push({ title: texts.total, value: write(total) })

@@ -1,4 +1,4 @@
-// A text of code or settings in a frame of its own, which scrolls by keyboard too. It is no landmark: a page may have many of
+// A text of code or settings in a frame of its own, which scrolls by keyboard too. It is not a landmark: a page may have many of
 // one name.
 
 export function Code({ label, text }: { label: string; text: string }) {

@@ -1,4 +1,4 @@
-// Forms: fields with labels, an error beside the field that the server names, and a button that cannot be pressed twice.
+// Forms: fields with labels, an error next to the field that the server names, and a button that cannot be pressed twice.
 // A form sends what its fields show and nothing else.
 
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'

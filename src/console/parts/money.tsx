@@ -31,7 +31,7 @@ export function moneyText(usd: string): string {
   return `${sign}$${whole}${fine}`
 }
 
-/** An amount cut to cents, for sentences beside the exact figure; smaller ones as they are. */
+/** An amount cut to cents, for sentences next to the exact figure; smaller ones as they are. */
 export function centsText(usd: string): string {
   const { sign, whole } = partsOf(usd)
   return Number(whole.replaceAll(',', '')) === 0 ? moneyText(usd) : `${sign}$${whole}`
@@ -57,7 +57,7 @@ export function sumUsd(amounts: readonly (string | null | undefined)[]): string 
   return formatUsd(amounts.reduce((sum, usd) => sum + nanoOf(usd ?? '0'), 0n))
 }
 
-/** An amount in nano-dollars; 0 for what is no amount. */
+/** An amount in nano-dollars; 0 for what is not an amount. */
 export function nanoOf(usd: string): bigint {
   return BigInt(parseUsd(usd) ?? 0)
 }

@@ -1,4 +1,4 @@
-// The panel that slides in beside a list and shows one row of it in full. The address says which row is open, so closing it
+// The panel that slides in next to a list and shows one row of it in full. The address says which row is open, so closing it
 // is a change of the address. The focus goes into it and back to the row, and never to what the panel covers.
 
 import type { ComponentChildren } from 'preact'

@@ -1,4 +1,4 @@
-// The state of a thing: a word with a sign beside it, because colour must never be the only sign.
+// The state of a thing: a word with a sign next to it, because colour must never be the only sign.
 
 import { texts } from '../texts'
 import { Icon, type IconName } from './icon'

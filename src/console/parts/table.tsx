@@ -246,7 +246,7 @@ function isAmount(cell: ComponentChildren): cell is VNode<Parameters<typeof Mone
 }
 
 /**
- * The columns that give way so that a table fits into its frame, which are measured anew when the frame changes its width; and
+ * The columns that give way so that a table fits into its frame, which are measured again when the frame changes its width; and
  * whether it is still too wide. Only such a frame scrolls, because heads stick to the page and not to a frame.
  */
 function useRoom<Row>(frame: { current: HTMLElement | null }, columns: readonly Column<Row>[]) {

@@ -9,7 +9,7 @@ import { CodeBlock } from './code-block'
 
 const words = keyTexts.playground
 
-/** A longer text is shown as it is while it still comes, in characters: it would be read anew for each piece. */
+/** A longer text is shown as it is while it still comes, in characters: it would be read again for each piece. */
 const MOST_WHILE_RUNNING = 60_000
 
 export function Markdown({ text, isRunning }: { text: string; isRunning: boolean }) {
@@ -23,7 +23,7 @@ export function Markdown({ text, isRunning }: { text: string; isRunning: boolean
   )
 }
 
-/** One block, drawn anew only when its text changes: all but the last stand still while an answer comes. */
+/** One block, drawn again only when its text changes: all but the last stand still while an answer comes. */
 function Block({ token }: { token: Token }) {
   return useMemo(() => <>{blockOf(token)}</>, [token.raw, token.type])
 }

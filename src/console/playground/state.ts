@@ -22,7 +22,7 @@ import { type Asked, type PlaygroundRequest, requestOf } from './request'
 import { run } from './run'
 import { drop, dropAll, keep, keptConversations } from './store'
 
-/** A request and the most that it can cost, as shown beside the button. */
+/** A request and the most that it can cost, as shown next to the button. */
 export interface Priced {
   model: string
   request: PlaygroundRequest

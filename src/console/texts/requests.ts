@@ -66,7 +66,7 @@ export const requests = {
   sessionBy: (hash: string, by: string) => `${hash}, named by ${by}`,
   keyOfSession: (key: number | null) => `${key}, the key of its session`,
   keyInTurn: (key: number | null) => `${key}, in turn: it has no session`,
-  keyInPlaceOf: (key: number | null, resting: string) => `${key}, because ${resting} was paused`,
+  keyInPlaceOf: (key: number | null, resting: string) => `${key}, because ${resting} was resting`,
   took: 'Took',
   charge: 'Charge',
   late: 'Charge of the late success',

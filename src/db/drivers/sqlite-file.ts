@@ -31,7 +31,7 @@ export function copySqlite(path: string, to: string): void {
   }
 }
 
-/** Why a file is no whole SQLite database, in words that follow "it"; undefined if it is. Blocks the thread. */
+/** Why a file is not a whole SQLite database, in words that follow "it"; undefined if it is. Blocks the thread. */
 export function fileFault(path: string): string | undefined {
   let database: Database | undefined
   try {

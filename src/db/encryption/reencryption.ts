@@ -32,7 +32,7 @@ const ROWS = 32
 const BATCH_LENGTH = 262_144
 /**
  * Looks in a row at which an older key must have been unused. A node that was held up longer notes its key again at its next beat:
- * then the key counts as used once more, and nothing is lost.
+ * then the key counts as used again, and nothing is lost.
  */
 const IDLE_LOOKS = 5
 /** Beats from one warning to the next. */

@@ -137,7 +137,7 @@ export function readCompletion(reply: unknown): Reading {
   const { error, service_tier: tier } = completion
   const choices = choicesIn(completion)
   const usage = usageIn(completion)
-  // A reply without a candidate is no completion, whatever it says.
+  // A reply without a candidate is not a completion, whatever it says.
   const failed =
     isError(error) ||
     choices.length === 0 ||
@@ -356,7 +356,7 @@ export function chatFigures(usage: unknown): Quantities | 'invalid' | undefined 
         detailOf(usage.completion_tokens_details, 'reasoning_tokens'),
       )
     : Math.max(completion, rest)
-  // NaN, for what is no count, fails this comparison.
+  // NaN, for what is not a count, fails this comparison.
   const sane = Math.max(prompt, completion, cached, written, output) <= ABSURD_FIGURE
   const fresh = prompt - written - (isBeside ? 0 : cached)
   if (!sane || fresh < 0 || usage.prompt_tokens === undefined) return 'invalid'

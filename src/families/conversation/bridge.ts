@@ -87,7 +87,7 @@ export interface WriteOptions extends Partial<Opener> {
 
 /** The vendors' side: writes requests, and reads answers. */
 export interface Protocol extends QuoteRules {
-  /** The end of the names of its bridges. A dialect of this name is its own: it needs no bridge. */
+  /** The suffix of the names of its bridges. A dialect of this name is its own: it needs no bridge. */
   name: ProtocolName
   /** The family that the configuration names for its models. */
   family: string

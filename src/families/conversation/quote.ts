@@ -64,7 +64,7 @@ export function quoteConversation(
     [draws(model, rules) ? 'output_image_token' : 'output_token']: quotedOutput(limit, parsed, model),
   }
   if (media.soundTokens > 0) each.input_audio_token = Math.min(media.soundTokens, most)
-  // Each candidate is a call of its own, and reads the prompt anew.
+  // Each candidate is a call of its own, and reads the prompt again.
   return Object.fromEntries(Object.entries(each).map(([unit, count]) => [unit, count * settings.candidates]))
 }
 
@@ -181,7 +181,7 @@ function soundTokens(inline: number): number {
   return SOUND_TOKENS + Math.ceil(inline / SOUND_LENGTH_PER_TOKEN)
 }
 
-/** All parts, those in instructions and in results of tools too. */
+/** All parts, including those in instructions and in tool results. */
 function partsOf({ turns }: Conversation): Part[] {
   return turns.flatMap((turn): readonly Part[] => {
     if (turn.side === 'system') return turn.parts

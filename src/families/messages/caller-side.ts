@@ -238,7 +238,7 @@ interface Message {
 }
 
 /**
- * Reads one event of a stream. The first brings the input, a later one the output, and perhaps the input anew: a stream
+ * Reads one event of a stream. The first brings the input, a later one the output, and perhaps the input again: a stream
  * that ends between the two has figures of the input only.
  */
 export function readMessageEvent(event: unknown): Reading {

@@ -143,7 +143,7 @@ function withoutEnd(body: string): string {
 
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' }
 
-/** The text of a JSON string that no parser reads: what is no escape stays, and half an escape at the end is dropped. */
+/** The text of a JSON string that no parser reads: what is not an escape stays, and half an escape at the end is dropped. */
 function unescaped(body: string): string {
   return body.replaceAll(
     /\\(?:u([0-9a-f]{4})|u[0-9a-f]{0,3}$|$|([\s\S]))/gi,
@@ -162,7 +162,7 @@ function parsedOrUndefined(text: string): unknown {
   }
 }
 
-/** The members of an action or an operation, which some models wrap once more. */
+/** The members of an action or an operation, which some models wrap again. */
 function membersOf(text: string, wrapper: string): Fields {
   const input = callInput(text)
   return isObject(input[wrapper]) ? asObject(input[wrapper]) : input

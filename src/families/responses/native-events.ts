@@ -1,4 +1,4 @@
-// The events of a vendor of responses for the caller: in the vendor's order, numbered anew, each item under one id,
+// The events of a vendor of responses for the caller: in the vendor's order, numbered again, each item under one id,
 // without padding and without kinds that clients throw on. It must never throw, nor send an end that is not the last.
 
 import { ENDED_BY_BALANCE } from '../../contract/failures'

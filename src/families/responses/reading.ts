@@ -117,7 +117,7 @@ export function responseFigures(response: Fields): Quantities | 'invalid' | unde
   const written = reportedCount(details.cache_write_tokens)
   const long = reportedCount(lifetimes.ttl_12h_tokens)
   const { searches, isReported } = searchesOf(response)
-  // NaN, for what is no count, fails these comparisons.
+  // NaN, for what is not a count, fails these comparisons.
   const isSane = Math.max(input, reported, output, cached, written, long, searches) <= ABSURD_FIGURE
   const fresh = input - written - (isBeside ? 0 : cached)
   if (!isSane || fresh < 0 || long > written) return 'invalid'

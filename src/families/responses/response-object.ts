@@ -158,7 +158,7 @@ export function textEcho(text: unknown): Fields {
   return { format: { type, ...members, ...withoutNulls(format) }, ...rest }
 }
 
-/** The members that have a value; none of what is no object. */
+/** The members that have a value; none of what is not an object. */
 export function withoutNulls(value: unknown): Fields {
   if (!isObject(value)) return {}
   return Object.fromEntries(Object.entries(value).filter(([, member]) => (member ?? null) !== null))

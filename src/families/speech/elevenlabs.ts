@@ -59,7 +59,7 @@ const PRESETS = new Map(Object.entries(VOICES).map(([name, id]) => [name.toLower
 const VOICE_ID = /^[A-Za-z0-9]{20}$/
 /** Names, and the ids of these voices. Others are of the account, or of the library, where some cost a multiple. */
 const VOICE_FOR_ALL = new RegExp(`^(?![A-Za-z0-9]{20}$)|^(?:${[...PRESETS.values()].join('|')})$`)
-/** The vendor's own fields, for callers who know them. Those that name what its account keeps are not among them. */
+/** The vendor's own fields, for callers who know them, except those that name what its account keeps. */
 const NATIVE_FIELDS = ['language_code', 'seed', 'apply_text_normalization'] as const
 
 export const elevenlabsSpeech: SpeechFamily<SpeechBody> = {

@@ -163,7 +163,7 @@ interface Reply {
   base_resp?: unknown
 }
 
-/** The vendor's code: 0 for success, NaN for what is no code. */
+/** The vendor's code: 0 for success, NaN for what is not a code. */
 function statusCodeOf(json: unknown): number {
   const { status_code: code = 0 } = asObject((json as Reply).base_resp)
   return typeof code === 'number' ? code : Number.NaN

@@ -26,7 +26,7 @@ const USUAL_EFFORT = 'high'
 export const budgetOfEffort = (effort = USUAL_EFFORT): number =>
   budgets[effort] ?? (budgets[USUAL_EFFORT] as number)
 
-/** The effort that a number of tokens stands for. */
+/** The effort that corresponds to a number of tokens. */
 export function effortOfBudget(tokens: number): string {
   if (tokens <= LOW_EFFORT_TOKENS) return 'low'
   return tokens <= MEDIUM_EFFORT_TOKENS ? 'medium' : 'high'

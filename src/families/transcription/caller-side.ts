@@ -110,7 +110,7 @@ function secondsOf(body: AudioBody): number {
   return Math.max(1, Math.ceil(own)) + (body.known_speaker_references?.length ?? 0) * REFERENCE_SECONDS
 }
 
-/** The media type of an answer that is no JSON. */
+/** The media type of an answer that is not JSON. */
 export function textType({ response_format: format }: AudioBody): string | undefined {
   if (format === 'text') return 'text/plain; charset=utf-8'
   if (format === 'srt') return 'application/x-subrip; charset=utf-8'

@@ -55,7 +55,7 @@ const shared = {
   read: readAudioReply,
   text: { type: textType, read: readTranscript },
   usage: shownAudioUsage,
-  // Audio is no text; the tokens of the written text are counted.
+  // Audio is not text; the tokens of the written text are counted.
   texts: (_: unknown, model: Model) => (isPricedByTime(model) ? undefined : []),
   plain: plainAudio,
 } as const

@@ -264,7 +264,7 @@ function madeFromDraft({ content }: Body): boolean {
   return content.some((item) => item.type === 'draft_task' || draftIn(item))
 }
 
-/** The draft that an item names. An item that is no object with an id never reaches the vendor: its id is unknown. */
+/** The draft that an item names. An item that is not an object with an id never reaches the vendor: its id is unknown. */
 function draftIn(item: Body['content'][number]): { id?: unknown } | undefined {
   const { draft_task: draft } = item as { draft_task?: unknown }
   return draft === undefined || draft === null ? undefined : Object(draft)

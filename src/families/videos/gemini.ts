@@ -114,7 +114,7 @@ const DEFAULT_RESOLUTION = '720p'
 const INPUT_SECONDS = 15
 /** Tokens held for a picture: docs.cloud.google.com has 1,120 at the usual resolution. */
 const PICTURE_TOKENS = 2_240
-/** Tokens held for what it thinks and writes beside the video; recorded answers have up to 900. */
+/** Tokens held for what it thinks and writes next to the video; recorded answers have up to 900. */
 const WORDS_TOKENS = 4_096
 
 export const geminiVideo: TaskFamily<Body> = {

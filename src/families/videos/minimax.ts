@@ -139,7 +139,7 @@ export const minimaxVideo: TaskFamily<Body> = {
     pollContext: (body) => (countOf('video_url', body) > 0 ? { isFromVideo: true } : {}),
     poll: (upstreamId) => taskCall('GET', `/v2/query/video_generation/${encodeURIComponent(upstreamId)}`),
     cancel: (upstreamId) => taskCall('DELETE', `/v2/video_generation/${encodeURIComponent(upstreamId)}`),
-    // Of a task that has ended the vendor deletes the record, and one that runs it refuses to stop.
+    // The vendor deletes the record of a task that has ended, and refuses to stop a running one.
     hasStopped: (reply) => (reply as Submitted).status === 'cancelled',
     outcome,
   },

@@ -1,9 +1,9 @@
-// The form of an operation of the callers' API beside those that are paid: what a holder of a key reads, keeps and changes,
+// The form of an operation of the callers' API next to those that are paid: what a holder of a key reads, keeps and changes,
 // and what may be read without one.
 // Its routes, its checks, its document and the types of the console are made from the list of them (operations/index.ts).
 //
 // To add one: write its rules where they belong, as a function that throws a GatewayError; describe it with
-// `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response for what is none.
+// `callerOperation` in a file of operations/, where `run` answers JSON, or a whole response if it is invalid.
 
 import { Type } from '@sinclair/typebox'
 import type { Key } from '../../accounts/keys'

@@ -19,7 +19,7 @@ import { pathOf, queryOf } from '../target'
 import type { CallerContext, CallerOperation, CallerWorld } from './operation'
 import { callerOperations } from './operations'
 
-/** The paths of paid operations, whose words are no ids: there is no video `generations`. */
+/** The paths of paid operations, whose words are not ids: there is no video `generations`. */
 const paidPaths = new Set([...operations, compaction].flatMap((operation) => servedPaths(operation)))
 
 interface CallerParts extends Pick<CallerContext, 'world' | 'recorded' | 'countTokens' | 'gateway'> {

@@ -39,7 +39,7 @@ export interface IncomingWorld extends Pick<System, 'newId' | 'log'>, FormTools 
 }
 
 /**
- * The routes of the operations. `listener` is the server: Elysia's `server` is a getter that is defined anew for each
+ * The routes of the operations. `listener` is the server: Elysia's `server` is a getter that is defined again for each
  * request.
  */
 export function operationRoutes(

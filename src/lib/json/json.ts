@@ -51,7 +51,7 @@ export interface Edit {
   /** Members to set, as JSON text. An existing value is replaced in place. */
   set?: Record<string, string>
   drop?: readonly string[]
-  /** Members that are objects, edited in their own text. A member that is no object is replaced. */
+  /** Members that are objects, edited in their own text. A member that is not an object is replaced. */
   inside?: Record<string, Edit>
 }
 

@@ -43,7 +43,7 @@ type Source = Pick<CheckedRequest, 'model' | 'parsed'> & Pick<Reservation, 'canc
 
 /** How long a vendor may leave its stream open after the audio is complete, in milliseconds. */
 const CLOSE_MS = 1_000
-/** Media types of answers that are files. Nothing else is taken for one: a page of HTML is no sound. */
+/** Media types of answers that are files. Nothing else is taken for one: a page of HTML is not sound. */
 const FILE = /^(?:audio\/|video\/|application\/(?:octet-stream|ogg)|binary\/octet-stream)/i
 /** A media type of audio with parameters such as a rate, as it may be sent to the caller. */
 const AUDIO_TYPE = /^audio\/[\w.+-]+(?: *; *[\w-]+=[\w-]+)*$/i

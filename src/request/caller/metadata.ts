@@ -45,7 +45,7 @@ export function valuesOfHeader(header: string): Record<string, unknown> {
   )
 }
 
-/** A value as it is kept: one line of bounded length; undefined for what is no plain value, or empty. */
+/** A value as it is kept: one line of bounded length; undefined for what is not a plain value, or empty. */
 export function metadataValue(value: unknown): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)

@@ -77,7 +77,7 @@ function firstOf(one: number, other: number): number {
   return Math.min(one, other)
 }
 
-/** Whether a text has figures of usage, even if it is no JSON. */
+/** Whether a text has figures of usage, even if it is not JSON. */
 export function reportsUsage(text: string): boolean {
   return /"usage"\s*:\s*(?!null)/.test(text)
 }

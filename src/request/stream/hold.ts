@@ -143,7 +143,7 @@ export class StreamHold {
     this.note(steps.first)
   }
 
-  /** Holds the next step ahead of need, beside the stream. */
+  /** Holds the next step ahead of need, next to the stream. */
   renew(meter: StreamMeter): void {
     if (this.running || meter.countTokens() <= this.renewAt || meter.isComplete()) return
     // If refused, the extension is retried when the stream has to wait.
@@ -360,7 +360,7 @@ export class StreamHold {
     const tokens =
       lean?.textTokens ?? (await countTexts(this.world.tokenCounter, this.reservation.request))?.tokens
     const most = quoted[unit] ?? 0
-    // Candidates that are calls of their own read the prompt anew.
+    // Candidates that are calls of their own read the prompt again.
     const times = Math.max(1, Math.round(most / (lean ?? parsed).byteLength))
     return tokens === undefined ? quoted : { [unit]: Math.min(tokens * times, most) }
   }

@@ -21,7 +21,7 @@ interface ParsedEvent {
   text: string
   /** Undefined for a comment. */
   data: string | undefined
-  /** Undefined for data that is no JSON, and for the closing event. */
+  /** Undefined for data that is not JSON, and for the closing event. */
   json: object | undefined
 }
 

@@ -61,7 +61,7 @@ export const google: UpstreamKind = {
 }
 
 /**
- * The reason of a failed interaction. It is no error by its form: the reason is in a list of errors, or in the failed
+ * The reason of a failed interaction. It is not an error by its form: the reason is in a list of errors, or in the failed
  * step.
  */
 function reasonOf(body: unknown): unknown {

@@ -1,5 +1,5 @@
 // What the conformance test must know of each family: the catalogue entry that it is tried with, what of a request or a
-// reply is documented to change on its way, and requests that are wrong. A new family needs a row here, or beside it for
+// reply is documented to change on its way, and requests that are wrong. A new family needs a row here, or next to it for
 // pictures and videos.
 
 import type { ModelConfig } from '../../../src/config/schema'
@@ -64,7 +64,7 @@ export const familyRows: Record<string, FamilyRow> = {
   'openai-chat': {
     kind: 'openai',
     model: { upstreamModel: 'gpt-4.1-mini', price: tokens },
-    // Thinking that the vendor counts beside the completion is in it.
+    // Thinking that the vendor counts next to the completion is in it.
     answered: ['usage/cost_in_usd_ticks', 'usage/completion_tokens'],
     refused: [
       ['messages', 'Hello'],
@@ -635,7 +635,7 @@ export const familyRows: Record<string, FamilyRow> = {
     model: { upstreamModel: 'text-embedding-3-small', price: { per_1m_input_tokens: '1' } },
     // Always asked for numbers: base64 is made here.
     translated: ['encoding_format'],
-    // The answer is made anew, from the vectors of all parts of a batch.
+    // The answer is made again, from the vectors of all parts of a batch.
     answered: ['id', 'x_unknown/**', '*/x_unknown/**', 'data/*/x_unknown/**'],
     refused: [
       ['input', ''],

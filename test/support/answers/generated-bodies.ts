@@ -167,7 +167,7 @@ function twiceWide(generated: GeneratedBody): GeneratedBody {
   return { ...generated, characters: characters.length + wide.length }
 }
 
-/** Vendors read the query beside each document. */
+/** Vendors read the query next to each document. */
 function rerankBody(random: Random, model: string): GeneratedBody {
   const query = text(random)
   const texts = [text(random), ...many(random, 12, () => text(random))]

@@ -131,12 +131,12 @@ const MUTATIONS: readonly Mutation[] = [
   // A line between two others.
   (text, random) => replaceAt(text, lineBreak(text, random) + 2, 0, random.pick(LINES)),
   (text, random) => replaceAt(text, text.indexOf('\r\n') + 2, 0, random.pick(LINES)),
-  // Beside a line break, and instead of it.
+  // Next to a line break, and instead of it.
   (text, random) => replaceAt(text, lineBreak(text, random), 0, random.pick(FRAGMENTS)),
   (text, random) => replaceAt(text, lineBreak(text, random) + 2, 0, random.pick(FRAGMENTS)),
   (text, random) => replaceAt(text, lineBreak(text, random), 2, random.pick(['\n', '\r', '\r\r\n', '\n\r'])),
   (text, random) => replaceAt(text, lineBreak(text, random), 2, random.pick(FRAGMENTS)),
-  // Beside a colon.
+  // Next to a colon.
   (text, random) => replaceAt(text, text.indexOf(':', random.below(text.length)), 0, random.pick(FRAGMENTS)),
   (text, random) =>
     replaceAt(text, text.indexOf(':', random.below(text.length)) + 1, 1, random.pick(FRAGMENTS)),

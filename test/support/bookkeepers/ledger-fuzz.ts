@@ -1,4 +1,4 @@
-// Random operations on the ledger beside the second bookkeeper, who has to agree with every answer and every figure.
+// Random operations on the ledger next to the second bookkeeper, who has to agree with every answer and every figure.
 // Accounts are worked on side by side, each in its own order, so that many transactions run at once and every answer
 // can still be predicted.
 

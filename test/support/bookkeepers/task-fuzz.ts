@@ -1,4 +1,4 @@
-// Random changes of tasks beside the second bookkeeper, who has to agree with every answer and every row. Repeats, late
+// Random changes of tasks next to the second bookkeeper, who has to agree with every answer and every row. Repeats, late
 // owners and things in a wrong order are as likely as the right way. Accounts are worked on side by side, each in its own
 // order, so that many transactions run at once and every answer can still be predicted.
 

@@ -44,7 +44,7 @@ const reasonings = {
   },
 } as const satisfies Record<string, Parameters<typeof sealReasoning>[2]>
 
-/** Each kind by the model itself and by another one, one that is no reasoning, and one of another account. */
+/** Each kind by the model itself and by another one, one that is not a reasoning, and one of another account. */
 export const sealedKinds: readonly string[] = [
   ...Object.keys(reasonings),
   ...Object.keys(reasonings).map((kind) => `${kind} of another`),

@@ -98,7 +98,7 @@ export async function makeAdminToken(
   return token
 }
 
-/** Asks the admin API, as a program beside the console. */
+/** Asks the admin API, as a program next to the console. */
 export function askAs({ url }: TestGateway, token: string) {
   return (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${url}/admin/v1${path}`, {

@@ -1,4 +1,4 @@
-// A random history over months, kept twice: by the ledger in a database, and in plain memory beside the second bookkeeper, who
+// A random history over months, kept twice: by the ledger in a database, and in plain memory next to the second bookkeeper, who
 // never closes anything. What reports, ledgers and balances say is compared with the memory.
 
 import { expect } from 'bun:test'

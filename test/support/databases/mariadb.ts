@@ -1,5 +1,5 @@
 // A real MariaDB server for tests of what moves in from MySQL: the one that is installed here, or else that of Debian's packages,
-// unpacked beside the tests and never installed. Its data ends with the tests. TEST_MYSQL_URL names another server in its place,
+// unpacked next to the tests and never installed. Its data ends with the tests. TEST_MYSQL_URL names another server in its place,
 // such as a MySQL 8, of a user that may make databases.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'

@@ -28,7 +28,7 @@ const bare = (secret: string) => secret.slice('sk-'.length)
 /** The largest integer of these databases, which operators write for never. */
 const MOST_INTEGER = 9_223_372_036_854_775_807n
 
-/** The types of columns that are no texts, as GORM makes them. */
+/** The types of columns that are not texts, as GORM makes them. */
 const numbers =
   /^(id|user_id|role|status|quota|used_quota|redeemed_time|used_user_id|request_count|inviter_id|created_time|accessed_time|expired_time|remain_quota|type|weight|priority|test_time|response_time|aff_quota|plan_id|amount_total|amount_used|start_time|end_time|total_amount)$/
 const switches = /^(unlimited_quota|model_limits_enabled|cross_group_retry)$/

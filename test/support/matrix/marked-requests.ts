@@ -1,4 +1,4 @@
-// Requests in which every thing that is said is marked, so that it can be found in the vendor's request: each once, and nothing beside
+// Requests in which every thing that is said is marked, so that it can be found in the vendor's request: each once, and nothing next to
 // them. Marks take the place of texts, of the content of files, and of the inputs of calls. It must never know a protocol.
 
 import type { Json } from '../scenario'

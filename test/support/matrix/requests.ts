@@ -43,7 +43,7 @@ export function requestFaults(
   ].map((fault) => where(`${fault}\n    ${text.slice(0, 1_500)}\n    ${sent.slice(0, 1_500)}`))
 }
 
-/** Lines of the gateway's own beside those of the caller. */
+/** Lines of the gateway's own next to those of the caller. */
 const OWN_WORDS = new RegExp(
   `^(?:${[
     // Who is speaking, and instructions among what is said.

@@ -26,7 +26,7 @@ export const vendorAnswers: Readonly<Record<string, VendorAnswers>> = {
       }
       return words.all
     },
-    // Some vendors count thinking beside the output: it has more tokens then.
+    // Some vendors count thinking next to the output: it has more tokens then.
     tokensOf({ usage }) {
       const {
         prompt_tokens: input,

@@ -69,7 +69,7 @@ export interface Installation {
   serve(options?: StartOptions): Promise<Running>
   /** Starts `gateway serve` and waits until it has ended, for a start that is to fail. */
   serveUntilRefused(options?: StartOptions): Promise<Finished>
-  /** Reads the database beside a running server. */
+  /** Reads the database next to a running server. */
   rows(sql: string, ...parameters: (string | number)[]): Promise<Row[]>
   /** The faults in the books. */
   problems(): Promise<string[]>

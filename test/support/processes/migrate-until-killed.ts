@@ -7,7 +7,7 @@ import { openSqlite } from '../../../src/db/drivers/sqlite'
 import { migrate } from '../../../src/db/migrations'
 import { migrations } from '../../../src/db/schema/steps'
 
-/** Steps on rows that are there, beside those of the program. */
+/** Steps on rows that are there, next to those of the program. */
 export const ownSteps = [
   [
     'create table things (id bigint not null, word text)',

@@ -19,7 +19,7 @@ export interface Serving {
   dataDir: string
   /** The demonstration key, which has ten dollars. */
   key: string
-  /** Reads the database beside the running server. */
+  /** Reads the database next to the running server. */
   rows(sql: string): Promise<Row[]>
   /** Ends it as an operator does, and fails unless it ends well and leaves right books and no open charge. */
   stop(): Promise<void>

@@ -1,5 +1,5 @@
 // The recordings of releases: for each a backup of a database of both kinds that its own program has filled, and a manifest of
-// every table. A recording that was released must never be made anew.
+// every table. A recording that was released must never be made again.
 
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Callers who open many connections, and an honest one beside them who counts what happens to its requests.
+// Callers who open many connections, and an honest one next to them who counts what happens to its requests.
 
 import { readFileSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'

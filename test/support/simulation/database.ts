@@ -78,7 +78,7 @@ export async function watchWrites(db: Db): Promise<void> {
 
 interface Kind {
   name: string
-  /** SQLite reads a statement anew for each value of its limit, unless that is a sum. It takes longer than to run it. */
+  /** SQLite reads a statement again for each value of its limit, unless that is a sum. It takes longer than to run it. */
   sql: string
   class: number
   isWatched: boolean

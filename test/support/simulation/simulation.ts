@@ -368,7 +368,7 @@ function act(simulation: Simulation): string {
   return operate(simulation)
 }
 
-/** Commands of an operator beside the gateway. */
+/** Commands of an operator next to the gateway. */
 function operate(simulation: Simulation): string {
   const { random, database, customers, vendor, time, log, newId, count } = simulation
   if (time.monotonic() < database.awayUntil) return 'nothing'

@@ -1,4 +1,4 @@
-// Runs seeds of the simulation beside the tests, one at a time, as they are sent.
+// Runs seeds of the simulation next to the tests, one at a time, as they are sent.
 
 import { type SimulationResult, simulate } from './simulation'
 

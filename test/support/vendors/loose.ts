@@ -39,7 +39,7 @@ function withSize(size: (digits: string) => string): Framing['frame'] {
   return (body, next) => `${CHUNKED}\r\n${size(hex(body))}\r\n${body}\r\n0\r\n\r\n${next}`
 }
 
-/** A length that is too short, in some disguise, beside the true one. */
+/** A length that is too short, in some disguise, next to the true one. */
 function withLengths(fields: (short: string, long: string) => string): Framing['frame'] {
   return (body, next) =>
     `${HEAD}${fields(`${Buffer.byteLength(body)}`, `${Buffer.byteLength(body + next)}`)}\r\n\r\n${body}${next}`

@@ -15,7 +15,7 @@ export interface ScriptedServer {
   open(): number
   /** Whole requests as they came in, with their bodies. */
   requests: string[]
-  /** Every byte that came, also of what is no whole request. */
+  /** Every byte that came, also of what is not a whole request. */
   receivedBytes: number
   /** Says something on every open connection, whatever has come on it. */
   say(text: string): void

@@ -24,7 +24,7 @@ export interface Said {
  */
 export type OddFigures = 'zero' | 'absurd' | 'less' | 'beside'
 
-/** Tokens of thinking that is counted beside the output. */
+/** Tokens of thinking that is counted next to the output. */
 export const BESIDE = 16
 
 interface TrilingualVendor {
@@ -105,7 +105,7 @@ function odd({ whole, events }: Form, figures: OddFigures): Form {
   }
   const all = events.map(changed)
   if (figures !== 'less') return { whole: changed(whole), events: all }
-  // The event with the last figures comes once more, with less.
+  // The event with the last figures comes again, with less.
   const at = all.findLastIndex(({ usage }) => usage)
   const { usage } = all[at] ?? {}
   const output = usage && 'completion_tokens' in usage ? 'completion_tokens' : 'output_tokens'

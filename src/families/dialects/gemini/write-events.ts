@@ -45,7 +45,7 @@ export class CandidateWriter implements AnswerWriter {
     this.vendorId ||= id
   }
 
-  /** Responses of functions name their call by its id: one that the vendor gave twice is made anew. */
+  /** Responses of functions name their call by its id: one that the vendor gave twice is made again. */
   nameCall(item: CallItem): void {
     if (this.named.has(item)) return
     this.named.add(item)

@@ -109,7 +109,7 @@ class ToolList implements FlatTools {
     return this.find(origin)?.name ?? plainName(origin)
   }
 
-  /** Adds a tool; one that is listed anew takes the place of the earlier one. */
+  /** Adds a tool; one that is listed again takes the place of the earlier one. */
   add(tool: Omit<FlatTool, 'name'>): void {
     const key = keyOf(tool.origin)
     const place = this.places.get(key) ?? this.list.length

@@ -251,7 +251,7 @@ class InputReader {
     return waiting.calls[waiting.next]
   }
 
-  /** Some vendors begin the ids of their calls anew with each turn; others refuse one that comes twice. */
+  /** Some vendors begin the ids of their calls again with each turn; others refuse one that comes twice. */
   private uniqueId(callId: string): string {
     let id = callId
     let count = this.callIds.get(callId) ?? 0

@@ -179,7 +179,7 @@ export function geminiFigures(usage: unknown): Quantities | 'invalid' | undefine
   const cachedHeard = Array.isArray(usage.cacheTokensDetails)
     ? tokensOf('AUDIO', usage.cacheTokensDetails)
     : Math.max(0, heard - (prompt - cached))
-  // NaN, for what is no count, fails these comparisons.
+  // NaN, for what is not a count, fails these comparisons.
   const isSane =
     Math.max(prompt, cached, forTools, output, heard, spoken, drawn, cachedHeard) <= ABSURD_FIGURE
   const freshText = prompt - cached - (heard - cachedHeard)

@@ -30,7 +30,7 @@ const subscription = callerOperation(
 )({
   ...ownKey,
   id: 'getSubscription',
-  // Clients with a base URL that ends with /v1, and those that leave it away.
+  // Clients with a base URL that ends with /v1, and those that omit it.
   endpoint: 'GET /v1/dashboard/billing/subscription',
   aliases: ['/dashboard/billing/subscription'],
   summary: 'The most that this key can spend with what it has spent, for clients that show a balance',

@@ -234,7 +234,7 @@ const prices = callerOperation(
   },
 })
 
-/** Fields that a request in plain words may have beside its text, and their values where they are known, by operation. */
+/** Fields that a request in plain words may have next to its text, and their values where they are known, by operation. */
 function optionsOf(forms: readonly Model[]) {
   const options: Record<string, Static<typeof PlainOptions>> = {}
   for (const model of forms) {

@@ -1,5 +1,5 @@
 // Reads the frames of AWS event streams: lengths, headers, payload, each guarded by a checksum. Strict and bounded: a stream with
-// one wrong byte is no stream. https://smithy.io/2.0/aws/amazon-eventstream.html.
+// one wrong byte is not a stream. https://smithy.io/2.0/aws/amazon-eventstream.html.
 
 import { crc32 } from 'node:zlib'
 

@@ -46,8 +46,6 @@ const program = await read('{src,cli,sandbox}/**/*.{ts,tsx}', 'gateway.config.ts
 /** The catalogue is data: as long as there are models. */
 const programs = program.filter(({ path }) => path !== 'gateway.config.ts')
 const around = await read('{bench,test}/**/*.ts', 'build.ts')
-/** The program without its simulators. */
-const source = program.filter(({ path }) => !path.startsWith('sandbox/'))
 // This file and the rules name the forbidden words.
 const all = [...program, ...around].filter(
   ({ path }) => !/^test\/(architecture\.test|support\/source-rules)\.ts$/.test(path),
@@ -65,8 +63,9 @@ describe('the source keeps', () => {
   test('one file for each name that is exported', () => expect(doubledNames(program)).toEqual([]))
   test('files that say what they are for', () => expect(fileFaults(all)).toEqual([]))
   test('comments that stand alone, in usual words', () => expect(proseFaults(all)).toEqual([]))
-  test('plain phrases, in the program and in its pages', async () => {
-    expect(phraseFaults([...source, ...(await read('*.md', 'docs/**/*.md', 'decisions/*.md'))])).toEqual([])
+  test('plain phrases, in the program, its tests and its pages', async () => {
+    const prose = await read('*.md', '{docs,decisions}/**/*.md', 'test/support/README.md', 'tools/**/*.ts')
+    expect(phraseFaults([...all, ...prose])).toEqual([])
   })
   test(`files of at most ${FILE_LINES_MOST} lines`, () => {
     expect(over(longFiles(programs, FILE_LINES_MOST), longFilesAllowed)).toEqual([])

@@ -29,7 +29,7 @@ const begin = gatewayCommand({
     for: { type: 'string', valueHint: '2m', required: true, description: 'How long, at most 8h' },
     status: { type: 'string', valueHint: '503', description: 'Refuse requests with this status' },
     delay: { type: 'string', valueHint: '20s', description: 'Send calls so much later, at most 5m' },
-    hang: { type: 'boolean', description: 'Give no answer, until the time limit of the upstream' },
+    hang: { type: 'boolean', description: 'Leave requests unanswered, until the time limit of the upstream' },
     share: { type: 'string', valueHint: '20%', description: 'The part of their requests (default 100%)' },
   },
   run(args) {

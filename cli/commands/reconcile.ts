@@ -129,7 +129,7 @@ interface Flags extends GatewayFlags {
 /** The flags of a comparison with files. Throws if one is missing, or belongs to `--own`. */
 function filesOf({ upstream, month, file, since, until }: Flags) {
   if (since !== undefined || until !== undefined)
-    throw new WrongUsage('--since and --until go with --own; files are compared with one --month.')
+    throw new WrongUsage('--since and --until need --own; files are compared with one --month.')
   if (upstream === undefined || month === undefined || file === undefined)
     throw new WrongUsage('Give --upstream, --month and --file, or --own to compare without a file.')
   return { upstream, month, file }

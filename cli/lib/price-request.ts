@@ -216,7 +216,7 @@ function filesOf(model: Model, count: number | undefined): Record<string, unknow
   }
   if (count === undefined) return {}
   throw new WrongUsage(
-    `--reference-images does not go with --body here: the body of ${model.id} names them itself.`,
+    `--reference-images cannot be combined with --body here: the body of ${model.id} names them itself.`,
   )
 }
 

@@ -19,7 +19,7 @@ export interface CheckWorld extends PeopleWorld, Pick<System, 'log'> {
 
 /** A check follows the one before it after this time, in milliseconds; the job that makes them runs every 15 seconds. */
 const EVERY_MS = 30_000
-/** How long a session continues while its provider gives no answer, in milliseconds. */
+/** How long a session continues while its provider is not answering, in milliseconds. */
 const UNANSWERED_MS = 10 * 60_000
 /** Checks of one run, and how many run at a time. */
 const MOST_CHECKS = 500

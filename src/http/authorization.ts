@@ -11,7 +11,7 @@ import { queryOf } from './target'
 /** The header in which clients of Google's API send the key. */
 export const CONTENTS_KEY = 'x-goog-api-key'
 
-/** What answering a request of a key needs. */
+/** The dependencies for answering requests of a key. */
 export interface KeyedWorld extends Pick<System, 'newId' | 'log'> {
   authenticator: Authenticator
   config: Pick<Config, 'server'>

@@ -337,7 +337,7 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
     await settled()
     const before = (await gateway.balance()).balanceNano
     const unseen: string[] = []
-    /** Goes on until a field or button has the focus. */
+    /** Presses Tab until a field or button has the focus. */
     const tabTo = async (name: string) => {
       for (let presses = 0; presses < 100; presses++) {
         await page.keyboard.press('Tab')

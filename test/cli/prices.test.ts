@@ -321,7 +321,7 @@ test('wrong usage and what cannot be priced say what to do', async () => {
     ['models price chat --input-tokens -1', '--input-tokens takes a whole number from 0'],
     ['models price tiered --n 0', '--n takes a whole number from 1'],
     ['models price tiered --images 2 --n 2', '--n does not go with quantities'],
-    ['models price tiered --images 2 --tier 1k --size 1024x1024', '--size does not go with --tier'],
+    ['models price tiered --images 2 --tier 1k --size 1024x1024', '--size cannot be combined with --tier'],
     ['models price tiered --tier 1k', '--tier needs quantities'],
     ['models price long --text a --service-tier flex', '--service-tier needs quantities'],
     ['models price tiered --body {} --size 1024x1024', '--size works with --text, not with --body'],

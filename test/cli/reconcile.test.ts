@@ -79,7 +79,7 @@ test('the file of a vendor is compared with the charges of its upstream', async 
     [`${line} --file same.csv --tolerance much`, '--tolerance takes a percentage'],
     ['reconcile --upstream openai --month October --file same.csv', '--month takes a month'],
     ['reconcile --upstream openai --month 2026-10', 'Give --upstream, --month and --file, or --own'],
-    [`${line} --file same.csv --since 7d`, '--since and --until go with --own'],
+    [`${line} --file same.csv --since 7d`, '--since and --until need --own'],
     ['reconcile --own --file same.csv', '--file cannot be combined with --own'],
     ['reconcile --own --month 2026-10 --since 7d', '--month cannot be combined with --since'],
   ])

@@ -101,7 +101,7 @@ describe('chat completions', () => {
     expect(json.usage.completion_tokens_details.reasoning_tokens).toBeGreaterThan(0)
   })
 
-  test('an effort is a budget for models of before', async () => {
+  test('an effort is a budget for older models', async () => {
     await ask('/v1/chat/completions', { model: 'g2.5', messages: say('Hi'), reasoning_effort: 'none' })
     expect(lastBody().generationConfig.thinkingConfig).toEqual({ thinkingBudget: 0 })
     await ask('/v1/chat/completions', { model: 'g2.5', messages: say('Hi'), reasoning_effort: 'medium' })

@@ -37,7 +37,7 @@ async function ask(client: string, model: string, { folder = '' }: Python = clie
 describe.each(['test-chat', 'test-messages', 'on-responses', 'on-contents'])('%s', (model) => {
   const sdks: [name: string, python: Python][] = [
     ['by the SDK', newest],
-    ['by the SDK of before', clients],
+    ['by the older SDK', clients],
   ]
   for (const [name, python] of sdks)
     test.skipIf(!python.folder)(named(name, python), async () => {

@@ -380,7 +380,7 @@ function limitContract(kind: DatabaseKind): void {
     await db.close()
   })
 
-  test('while somebody still has the success of before: it is charged once', async () => {
+  test('while the earlier success is still being handled: it is charged once', async () => {
     using vendor = startTaskVendor()
     await using group = await startTaskNodes(kind, 2, { upstreams: { dashscope: vendor.upstream } })
     const { db } = group.nodes[0].world

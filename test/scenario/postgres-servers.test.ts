@@ -199,7 +199,7 @@ group('an address with one server', () => {
     await waitFor(async () => (await gateway.chat()).status === 200)
     await waitFor(async () => (await gateway.balance()).heldNano === 0)
     const states = (await gateway.charges()).map(({ state, ended_by: by }) => `${state} by ${by}`)
-    // The first had been sent when nobody knew that it hangs, and was made when it went on.
+    // The first had been sent when nobody knew that it hangs, and was applied when it continued.
     expect(states.filter((state) => state !== 'settled by done')).toEqual(['released by expired'])
     await gateway.close()
   })

@@ -326,7 +326,7 @@ for (const database of databaseKinds) {
     expect(JSON.stringify(rows)).toContain('the provider has ended it')
   })
 
-  test(`a provider that gives no answer ends sessions after ten minutes, and no new one begins (${database})`, async () => {
+  test(`a provider that does not answer ends sessions after ten minutes, and no new one begins (${database})`, async () => {
     const gateway = at(database)
     const { world } = gateway.server
     const lea = unique('lea')

@@ -279,8 +279,15 @@ const DANGLING = /^(It|Its|They|Them|The same|Of|Beside|With|What|Whose|One that
 /** Archaic words, and metaphors that had standard names all along. */
 const UNCLEAR_WORD = /\bshall\b|\b(?:create)?(?:roster|pulse|canceller|flight)s?\b|\bjournal\b(?!\.sqlite|')/i
 /** Phrases at which a native reader stumbles: "except", "permanently", "reported", "is" and "continues" say the same. */
-const FOREIGN_PHRASE =
-  /\b(?:but for|since ever|for ever|of before(?![.)])|(?:is|are|was|were|been) told|told (?:of|apart)|stands? (?:in|at|beside|there)|stood (?:in|there)|goes on|in vain)\b/i
+const FOREIGN_PHRASE = new RegExp(
+  `\\b(?:${[
+    'but for|since ever|for ever|of before(?![.)])|in vain|goes on|went on',
+    '(?:is|are|was|were|been) told|told (?:of|apart)',
+    'stands? (?:in|at|beside|there)|stood (?:in|there)',
+    '(?:goes|go) (?:with|without) (?:--|the flag)|for what is none|for who has none|gives? no answer',
+  ].join('|')})\\b`,
+  'i',
+)
 
 /** Phrases in comments, messages and pages that have a plainer form. */
 export function phraseFaults(files: readonly SourceFile[]): string[] {

@@ -1,5 +1,5 @@
 // A certified identity provider (oidc-provider) over real HTTP, with people that a test decides, and a browser that signs in there.
-// In front of it stands a door that a test can close, so that it gives no answer.
+// In front of it is a door that a test can close, so that it does not answer.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

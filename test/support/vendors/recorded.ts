@@ -1,7 +1,7 @@
 // A vendor over real HTTP that answers with what is on record, and remembers what it was sent.
 // It must not judge a request: that is what the simulators are for.
 
-/** Stands in an answer for a value that nests deep, which is written as text: no writer of JSON that calls itself can. */
+/** Placeholder in an answer for a deeply nested value, which is written as text: no writer of JSON that calls itself can. */
 export const DEEP = 'a value that nests deep'
 /** Nested deeper than any reader that calls itself goes. Each level is a list and an object. */
 const DEEP_LEVELS = 20_000

@@ -169,7 +169,7 @@ test('wrong usage is exit 2 and says what is wrong', async () => {
     ['balance adjust alice 5', 'needs a reason: --note TEXT'],
     ['balance adjust alice 0 --note nothing', 'must not be 0'],
     ['balance ledger alice --csv --json', 'Choose one of --csv and --json'],
-    ['usage --by colour', '--by takes key, account, model'],
+    ['usage --by colour', '--by takes key, account, spender, model'],
     ['usage --since yesterday', '--since takes a date'],
     ['requests list --limit 0', '--limit takes a whole number from 1'],
     ['requests list --limit 1001', '--limit takes at most 1000'],

@@ -4,7 +4,7 @@
 import type { Socket } from 'bun'
 import { HttpReader, type HttpSink } from './http-reader'
 import { encodeRequest, type LoopJob, type LoopReport } from './load-job'
-import { checkResponse, checkStream, checkWhole, type Verdict } from './reply-check'
+import { checkResponse, checkStream, checkWhole, checkWholeResponse, type Verdict } from './reply-check'
 import { Samples } from './statistics'
 
 const MAX_FAULTS = 5
@@ -56,8 +56,9 @@ export class Loop {
   }
 
   judge(text: string): Verdict {
-    if (this.job.path === '/v1/responses') return checkResponse(text)
-    return this.job.stream ? checkStream(text) : checkWhole(text)
+    const isTranslated = this.job.path === '/v1/responses'
+    if (this.job.stream) return isTranslated ? checkResponse(text) : checkStream(text)
+    return isTranslated ? checkWholeResponse(text) : checkWhole(text)
   }
 
   fail(fault: string): void {

@@ -69,15 +69,15 @@ export function requestBody(model: string, stream: boolean, user?: string): stri
   })
 }
 
-/** A request for a stream in the form of responses, with the same question, to a model that speaks chat. */
-export function responsesBody(model: string): string {
+/** A request in the form of responses, with the same question, to a model that speaks chat. */
+export function responsesBody(model: string, stream: boolean): string {
   const instructions = 'You are a helpful assistant of a small company. Be brief and exact.'
   return JSON.stringify({
     model,
     instructions,
     input: QUESTION,
     max_output_tokens: 1024,
-    stream: true,
+    stream,
     // Neither does a chat keep its answers.
     store: false,
   })

@@ -71,8 +71,9 @@ export interface StreamsFigures {
 /** Processor time of a gateway with each part, with none, and of another one with none; one entry per generation. */
 export type PartsFigures = Record<'none' | 'again' | 'metrics' | 'lines' | 'console', TurnsFigures[]>
 
-/** Processor time of the gateway per stream, in microseconds, one value per round. */
+/** Processor time of the gateway per answer, in microseconds, one value per round. */
 export interface TranslationFigures {
+  whole: TranslationCost
   burst: TranslationCost
   paced: TranslationCost
 }

@@ -68,14 +68,15 @@ export class LoadClient {
     })
   }
 
-  /** Loads the gateway with streams that it translates to responses. */
+  /** Loads the gateway with answers that it translates to responses. */
   async responses(
     target: Target,
     answer: string,
+    stream: boolean,
     size: Pick<LoopJob, 'connections' | 'durationMs' | 'repliesPerConnection'>,
   ): Promise<Metered> {
-    const body = responsesBody(target.model(answer))
-    return await this.meteredLoop(target, { path: '/v1/responses', body, stream: true, ...size })
+    const body = responsesBody(target.model(answer), stream)
+    return await this.meteredLoop(target, { path: '/v1/responses', body, stream, ...size })
   }
 
   async cut(target: Target, job: Omit<CutJob, 'kind' | 'port' | 'headers'>): Promise<CutReport> {

@@ -1,6 +1,6 @@
-// Processor time per stream that the gateway translates to responses, next to the same stream passed as it comes. Both
+// Processor time per answer that the gateway translates to responses, next to the same answer passed as it comes. Both
 // take turns in one process, so that a slow minute of the machine falls on both.
-import { BURST, PACED } from './exchange'
+import { BURST, PACED, WHOLE } from './exchange'
 import type { TranslationCost, TranslationFigures } from './figures'
 import type { LoadClient, Metered } from './load-client'
 import type { LoopJob } from './load-job'
@@ -17,8 +17,11 @@ export async function measureTranslation(
   amounts: Amounts,
 ): Promise<TranslationFigures> {
   const warmUp = { connections: CONNECTIONS, durationMs: amounts.warmUpMs }
-  await load.loop(gateway, BURST, true, warmUp)
-  await load.responses(gateway, BURST, warmUp)
+  for (const answer of [WHOLE, BURST]) {
+    await load.loop(gateway, answer, answer !== WHOLE, warmUp)
+    await load.responses(gateway, answer, answer !== WHOLE, warmUp)
+  }
+  const whole = { connections: CONNECTIONS, durationMs: amounts.wholeMs }
   const burst = { connections: CONNECTIONS, durationMs: amounts.burstMs }
   const paced = {
     connections: amounts.pacedConnections,
@@ -26,6 +29,7 @@ export async function measureTranslation(
     repliesPerConnection: amounts.pacedStreamsPerConnection,
   }
   return {
+    whole: await inTurns(load, gateway, WHOLE, whole, amounts.rounds),
     burst: await inTurns(load, gateway, BURST, burst, amounts.rounds),
     // Paced streams last seconds and say the same each time, so fewer rounds of them do.
     paced: await inTurns(load, gateway, PACED, paced, Math.ceil(amounts.rounds / 2)),
@@ -39,14 +43,15 @@ async function inTurns(
   size: Size,
   rounds: number,
 ): Promise<TranslationCost> {
+  const isStream = answer !== WHOLE
   const cost: TranslationCost = { passedMicros: [], translatedMicros: [] }
   for (let round = 0; round < rounds; round++) {
-    cost.passedMicros.push(microsPerStream(await load.loop(gateway, answer, true, size)))
-    cost.translatedMicros.push(microsPerStream(await load.responses(gateway, answer, size)))
+    cost.passedMicros.push(microsPerAnswer(await load.loop(gateway, answer, isStream, size)))
+    cost.translatedMicros.push(microsPerAnswer(await load.responses(gateway, answer, isStream, size)))
   }
   return cost
 }
 
-function microsPerStream({ report, cpuMs }: Metered): number {
+function microsPerAnswer({ report, cpuMs }: Metered): number {
   return (cpuMs * 1000) / report.replies
 }

@@ -13,6 +13,11 @@ interface Reply {
   usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null
 }
 
+interface WholeResponse {
+  output?: { content?: { text?: unknown }[] }[]
+  usage?: { input_tokens?: unknown; output_tokens?: unknown }
+}
+
 const indexOfContent = new Map<unknown, number>(
   Array.from({ length: CONTENT_FRAMES }, (_, index) => [frameContent(index), index]),
 )
@@ -43,6 +48,14 @@ export function checkStream(text: string): Verdict {
   }
   if (last !== 'data: [DONE]') return { framesWrong, fault: 'the stream does not end with [DONE]' }
   return { framesWrong }
+}
+
+/** A whole answer as it is translated. */
+export function checkWholeResponse(text: string): Verdict {
+  const { output, usage: used } = (parse(text) ?? {}) as WholeResponse
+  if (output?.[0]?.content?.[0]?.text !== wholeContent) return { framesWrong: 0, fault: 'content changed' }
+  const isSame = used?.input_tokens === usage.promptTokens && used.output_tokens === usage.completionTokens
+  return isSame ? { framesWrong: 0 } : { framesWrong: 0, fault: 'usage changed' }
 }
 
 /** The texts of all frames as they are translated, and the events that end a response. */

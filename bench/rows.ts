@@ -180,11 +180,11 @@ function streamRows({ streams }: Figures): Row[] {
 
 function translationRows(translation: TranslationFigures | undefined): Row[] {
   if (translation === undefined) return []
-  const row = (pace: string, { passedMicros, translatedMicros }: TranslationCost): Row => {
+  const row = (what: string, { passedMicros, translatedMicros }: TranslationCost): Row => {
     const [passed, translated] = [median(passedMicros), median(translatedMicros)]
     const ratio = translated / passed
     return {
-      figure: `CPU per stream of ${CONTENT_FRAMES} chunks translated to responses, ${pace}`,
+      figure: `CPU per ${what}`,
       bar: `≤ ${BAR.translationRatio}× passed as it comes`,
       cells: {
         gateway: `${translated.toFixed(0)} µs, ${ratio.toFixed(2)}× (${passed.toFixed(0)} µs)`,
@@ -192,9 +192,11 @@ function translationRows(translation: TranslationFigures | undefined): Row[] {
       missed: !(ratio <= BAR.translationRatio),
     }
   }
+  const stream = `stream of ${CONTENT_FRAMES} chunks translated to responses`
   return [
-    row('as fast as they go', translation.burst),
-    row(`${FRAMES_PER_SECOND} a second`, translation.paced),
+    row('whole answer of 1 KB translated to responses', translation.whole),
+    row(`${stream}, as fast as they go`, translation.burst),
+    row(`${stream}, ${FRAMES_PER_SECOND} a second`, translation.paced),
   ]
 }
 

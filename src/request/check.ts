@@ -17,10 +17,10 @@ import { editObject } from '../lib/json/json'
 import type { System } from '../lib/system'
 import { createValidator } from '../lib/validate'
 import type { RequestLogRow } from '../request-log/row'
+import type { CacheUse } from './cache/response-cache'
 import type { Deferral } from './deferral'
 import { checkFields, pathsOf } from './fields'
 import { inOwnPlaces } from './recalled-places'
-import type { CacheUse } from './response-cache'
 import type { RequestSession } from './session'
 
 export interface CheckedRequest {

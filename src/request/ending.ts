@@ -19,10 +19,10 @@ import {
   noteUpstreamEnd,
   type RequestLogRow,
 } from '../request-log/row'
+import type { ResponseCache } from './cache/response-cache'
 import type { CheckedRequest } from './check'
 import type { Reservation, Reservations } from './reservation'
 import { holdRest } from './reserve'
-import type { ResponseCache } from './response-cache'
 import type { Paces } from './route/pace'
 import type { WarmSessions } from './route/warm-sessions'
 import type { RequestWorld } from './world'

@@ -2,8 +2,8 @@
 
 import { rateHeadersOf } from '../../billing/ledger/limits'
 import { formatUsd } from '../../lib/money'
+import type { CacheHit } from '../cache/response-cache'
 import type { CheckedRequest } from '../check'
-import type { CacheHit } from '../response-cache'
 import type { RequestWorld } from '../world'
 import type { FileAnswer } from './answer'
 

@@ -2,18 +2,18 @@
 // waits for the one that is being made, and keeps new answers after they are paid. A cache that cannot be read or written must never
 // be an error, nor hold up an answer.
 
-import type { Key } from '../accounts/keys'
-import type { SavedAnswer } from '../billing/ledger/idempotency'
-import { billOf, type Measure, type Outcome } from '../billing/ledger/metering'
-import { cachingOf, canBeCached } from '../config/models/response-cache'
-import { callerLeft } from '../contract/failures'
-import type { Model, ResponseCaching } from '../contract/family'
-import { tableNano, tariffOfVariant, withShare } from '../contract/prices'
-import { type CachedAnswer, findCachedAnswer, keepCachedAnswer } from '../kept-responses/cached-answers'
-import type { RequestLogRow } from '../request-log/row'
+import type { Key } from '../../accounts/keys'
+import type { SavedAnswer } from '../../billing/ledger/idempotency'
+import { billOf, type Measure, type Outcome } from '../../billing/ledger/metering'
+import { cachingOf, canBeCached } from '../../config/models/response-cache'
+import { callerLeft } from '../../contract/failures'
+import type { Model, ResponseCaching } from '../../contract/family'
+import { tableNano, tariffOfVariant, withShare } from '../../contract/prices'
+import { type CachedAnswer, findCachedAnswer, keepCachedAnswer } from '../../kept-responses/cached-answers'
+import type { RequestLogRow } from '../../request-log/row'
+import type { CheckedRequest } from '../check'
+import type { RequestWorld } from '../world'
 import { type Bypass, cacheControlOf, cacheIdOf, isCacheable } from './cache-rules'
-import type { CheckedRequest } from './check'
-import type { RequestWorld } from './world'
 
 /** Use of the cache by a request. */
 export interface CacheUse {

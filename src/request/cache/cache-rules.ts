@@ -1,14 +1,14 @@
 // What the response cache may hold, and under which name: the request as the vendor gets it, of one account. A difference that could
 // change the answer must be in the name, so all of it is. Pure.
 
-import type { SavedAnswer } from '../billing/ledger/idempotency'
-import type { Measure, Outcome } from '../billing/ledger/metering'
-import type { Call } from '../contract/family'
-import { callUnits, type Quantities } from '../contract/units'
-import { asObject } from '../lib/objects'
-import type { CheckedRequest } from './check'
-import type { Reservation } from './reservation'
-import { textBodyOf } from './upstream-call'
+import type { SavedAnswer } from '../../billing/ledger/idempotency'
+import type { Measure, Outcome } from '../../billing/ledger/metering'
+import type { Call } from '../../contract/family'
+import { callUnits, type Quantities } from '../../contract/units'
+import { asObject } from '../../lib/objects'
+import type { CheckedRequest } from '../check'
+import type { Reservation } from '../reservation'
+import { textBodyOf } from '../upstream-call'
 
 /** Why a request goes past the cache. */
 export type Bypass =

@@ -218,7 +218,7 @@ function routeOf(operation: AdminOperation): Route {
   }
 }
 
-/** The values in a path; undefined if it is another one. */
+/** The values in a path; undefined if the path does not match. */
 function paramsOf(pattern: readonly string[], words: readonly string[]): Record<string, string> | undefined {
   if (pattern.length !== words.length) return undefined
   const params: Record<string, string> = {}

@@ -1,4 +1,4 @@
-// What the gateway says of itself to programs that connect by OAuth: RFC 9728 for the tools, RFC 8414 for who gives tokens.
+// What the gateway says of itself to programs that connect by OAuth: RFC 9728 for the tools, RFC 8414 for the server that issues tokens.
 // Addresses come from the configuration only: a Host header, which any caller can write, must never name a place to sign in.
 
 import type { Config } from '../config/schema'

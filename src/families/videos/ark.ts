@@ -59,7 +59,7 @@ const DRAFT_RESOLUTION = '480p'
 /** How long the vendor lets a task wait and run by default, in seconds. */
 const VENDOR_EXPIRY_SECONDS = 172_800
 const LEAST_EXPIRY_SECONDS = 3_600
-/** Settings that older models read out of the prompt, where the gateway could not bill them. */
+/** Settings that older models read from the prompt, which the gateway could not bill. */
 const COMMANDS = /(?:^|\s)--(?:rs|resolution|dur|duration|frames)(?=[\s=:]|$)/i
 /** Fields that are refused, each with what to use instead. */
 const NOT_TAKEN: Record<string, string> = {

@@ -298,7 +298,7 @@ test('who is refused, and what is no gateway, is said in one line', async () => 
     ['keys list', `--server ${server.url}`, 2, ['takes a token']],
     ['keys list', '--token x', 2, ['needs --server']],
     ['keys list', '--context nothing', 2, ['no context nothing']],
-    ['keys list', `--server ${other.url} --token x`, 1, ['no gateway']],
+    ['keys list', `--server ${other.url} --token x`, 1, ['not a gateway']],
     ['keys list', `--server ${other.url}old --token x`, 1, ['version 0.0.1']],
     ['keys list', `--server ${other.url}elsewhere --token x`, 1, ['https://example.com/']],
     ['keys list', `--server ${other.url}odd --token x`, 1, ['in a form']],

@@ -202,7 +202,7 @@ test('each line of what wants attention leads to what it is about', async () => 
   await page.getByRole('heading', { name: 'Account poor' }).waitFor()
   await follow(line(/^Key key_\w+ has used \d+ % of its budget per day$/))
   await page.getByRole('heading', { name: /^Key key_/ }).waitFor()
-  await page.getByText(/^\$0\.\d+ of \$0\.\d+ this day$/).waitFor()
+  await page.getByText(/^\$0\.\d+ of \$0\.\d+ today$/).waitFor()
   await follow(line(new RegExp(`^ending ends at its vendor on ${ENDS}; successor: test-chat$`)))
   await page.getByRole('heading', { name: 'ending' }).waitFor()
   await follow(line(/^1 webhook delivery failed$/))

@@ -18,6 +18,11 @@ test('measures are shown wherever they stand, and other texts only where nobody 
     artifacts: { keep: '7d', maxBytes: '10 GB' },
     retention: { charges: '12mo' },
   })
+  const baseUrl = 'https://user:password@vendor.example/v1?key=secret#part'
+  expect(visibleConfig({ upstreams: { local: { kind: 'openai', baseUrl } }, models: {} })).toEqual({
+    upstreams: { local: { kind: 'openai', baseUrl: 'https://vendor.example/v1' } },
+    models: {},
+  })
   for (const secret of ['7days', '1234567890d', 'd7', '7d7d', '7'])
     expect(JSON.stringify(visibleConfig(config('7d', secret)))).not.toContain(`"${secret}"`)
   expect(changesBetween(config('7d', 'sk-1'), config('2w', 'sk-2'))).toMatchObject([

@@ -92,7 +92,8 @@ export function readQuestion(flags: Record<string, unknown>): Question {
   }
   if (quantities) {
     refuseAllBut(TIER_OPTIONS, options, 'does not go with quantities')
-    if (tier !== undefined) refuseAllBut([], options, 'cannot be combined with --tier: one of them names the price')
+    if (tier !== undefined)
+      refuseAllBut([], options, 'cannot be combined with --tier: one of them names the price')
     return { ask: 'quantities', quantities, options, tier, serviceTier }
   }
   if (text === undefined && Object.keys(options).length === 0) {

@@ -247,4 +247,38 @@ describe.each(databaseKinds.map((kind) => [kind] as const))('proofs of months on
     await set(last?.amount)
     expect(check(await pagesOf()).faults).toEqual([])
   })
+
+  test('a seal that is changed in the database is found, whatever is changed of it', async () => {
+    const { db } = gateway.server.world
+    const [row] = await db.query({
+      sql: `select month, seal from sealed_months where account = 'mine' order by month limit 1`,
+    })
+    const { month, seal } = row as { month: string; seal: string }
+    const set = (text: string) =>
+      apply(db, [
+        {
+          sql: `update sealed_months set seal = $1 where account = 'mine' and month = $2`,
+          parameters: [text, month],
+        },
+      ])
+    const [head = '', content = '', signature = ''] = seal.split('.')
+    const claims = JSON.parse(Buffer.from(content, 'base64url').toString())
+    const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const changed = Object.keys(claims).map((name) => encoded({ ...claims, [name]: `${claims[name]}1` }))
+    const forged = [
+      ...changed.map((each) => `${head}.${each}.${signature}`),
+      `${head}.${content}.${flipped(signature)}`,
+    ]
+    for (const text of forged) {
+      await set(text)
+      expect(check(await pagesOf()).faults.length).toBeGreaterThan(0)
+    }
+    await set(seal)
+    expect(check(await pagesOf()).faults).toEqual([])
+  })
 })
+
+/** A signature with another first character. */
+function flipped(signature: string): string {
+  return `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+}

@@ -20,6 +20,7 @@ export type PricedModel = Answer<'getPrices'>['data'][number]
 export type ModelOptions = PricedModel['options'][string]
 /** A row has its model, day or other dimension too, by the name of the dimension. */
 export type OwnUsageRow = Answer<'getUsage'>['rows'][number] & Record<string, string | number>
+export type OwnToken = Answer<'listTokens'>['data'][number]
 export type Quote = Answer<'createQuote'>
 
 async function get<Reply>(path: string, query: QueryValues = {}, signal?: AbortSignal): Promise<Reply> {
@@ -58,5 +59,10 @@ export const askArtifacts = (query: QueryValues, signal?: AbortSignal) =>
 export const askQuote = (of: { path: string; body: object; plain?: boolean }, signal?: AbortSignal) =>
   post<Quote>('v1/quotes', of, signal)
 export const redeem = (code: string) => change<Answer<'redeemCode'>>('v1/codes/redeem', { code })
+export const askTokens = (signal?: AbortSignal) => get<Answer<'listTokens'>>('v1/tokens', {}, signal)
+export async function revokeOwnToken(id: string): Promise<void> {
+  await send('DELETE', `v1/tokens/${encodeURIComponent(id)}`)
+  changes.value++
+}
 export const rollKey = () => change<Answer<'rollOwnKey'>>('v1/me/roll')
 export const rollWebhookSecret = () => change<Answer<'rollOwnWebhookSecret'>>('v1/me/roll-webhook')

@@ -19,6 +19,7 @@ import { requests } from './texts/requests'
 import { results } from './texts/results'
 import { retention } from './texts/retention'
 import { settings } from './texts/settings'
+import { spenders } from './texts/spenders'
 import { statements } from './texts/statements'
 import { tasks } from './texts/tasks'
 import { upstreams } from './texts/upstreams'
@@ -211,6 +212,7 @@ export const texts = {
   overview,
   accounts,
   keys,
+  spenders,
   explore,
   requests,
   usage,

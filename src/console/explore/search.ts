@@ -8,6 +8,7 @@ export const FACET_NAMES = [
   'refused_by',
   'model',
   'key',
+  'spender',
   'account',
   'upstream',
   'operation',

@@ -21,6 +21,7 @@ import { Facts } from '../parts/panel'
 import { Secret } from '../parts/secret'
 import { useQuery } from '../query'
 import { keyTexts } from '../texts'
+import { OwnTokens } from './key-spenders'
 
 const words = keyTexts.connect
 const KEY = 'sk-YOUR-KEY'
@@ -45,6 +46,7 @@ export default function Connect() {
         <h2>{words.client}</h2>
         <Loaded of={models}>{({ data }) => <ClientSettings url={url} models={data} />}</Loaded>
       </section>
+      <OwnTokens />
       <Secrets />
     </>
   )

@@ -15,6 +15,7 @@ import type { Column } from '../parts/table'
 import { Time, timeText } from '../parts/time'
 import { useQuery } from '../query'
 import { texts } from '../texts'
+import { SpendersOfKey } from './key-spenders'
 
 const words = texts.keys
 type Key = Reply<'getKey'>
@@ -207,6 +208,7 @@ function KeyPanel({ name }: { name: string }) {
               <a href={hrefOf('requests', { key: name })}>{texts.requests.title}</a>
               <a href={hrefOf('usage', { key: name, by: 'model' })}>{texts.usage.title}</a>
             </p>
+            <SpendersOfKey name={name} />
             {hasRole('operator') && key.status !== 'revoked' && (
               <>
                 <StateActions of={key} />

@@ -52,7 +52,17 @@ interface LoggedRequest extends Omit<RowOf<'listRequests'>, 'status'> {
   metadata: Record<string, string> | null
 }
 
-const FACETS = ['status', 'error', 'refused_by', 'model', 'key', 'account', 'upstream', 'operation'] as const
+const FACETS = [
+  'status',
+  'error',
+  'refused_by',
+  'model',
+  'key',
+  'spender',
+  'account',
+  'upstream',
+  'operation',
+] as const
 
 const columns: readonly Column<LoggedRequest>[] = [
   { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },

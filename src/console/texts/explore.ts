@@ -24,6 +24,7 @@ export const explore = {
     refused_by: 'Refused by',
     model: 'Model',
     key: 'Key',
+    spender: 'Spender',
     account: 'Account',
     upstream: 'Upstream',
     operation: 'Operation',

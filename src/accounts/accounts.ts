@@ -38,17 +38,23 @@ interface AccountFilter {
   plan?: string | undefined
   /** Only accounts that something is held on now. */
   isHeld?: boolean
+  /** Only accounts whose name or display name has this text in it. */
+  text?: string | undefined
   limit?: number
 }
 
 /** Accounts by their names. */
 export async function listAccounts(
   db: Db,
-  { after, plan, isHeld = false, limit = 1_000_000 }: AccountFilter = {},
+  { after, plan, isHeld = false, text, limit = 1_000_000 }: AccountFilter = {},
 ): Promise<Account[]> {
   const list = new Conditions(...(isHeld ? ['accounts.name in (select account from open_charges)'] : []))
     .where('accounts.name > ?', after)
     .where('plan = ?', plan)
+    .where(
+      `accounts.name || ' ' || coalesce(display_name, '') ${db.kind === 'postgres' ? 'ilike' : 'like'} ? escape '!'`,
+      text && `%${text.replace(/[!%_]/g, '!$&')}%`,
+    )
   const rows = await db.query({
     sql: `${SELECT_ACCOUNTS} ${list.sql} order by accounts.name limit ${list.place(limit)}`,
     parameters: list.parameters,
@@ -88,28 +94,27 @@ export function introduceAccount({
   }
 }
 
+/** What people decide about an account. */
+export type AccountDetails = Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>
+
 /** Sets what an account is shown as, what is noted of it, its plan and its budget. */
 export async function describeAccount(
   db: Db,
-  {
-    account,
-    displayName,
-    note,
-    plan,
-    budget,
-  }: Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>,
+  details: AccountDetails,
   also: readonly Statement[] = [],
 ): Promise<void> {
-  await tryApply(db, [
-    {
-      sql: `insert into account_details (name, display_name, note, plan, account_budget, account_budget_period)
-        values ($1, $2, $3, $4, $5, $6)
-        on conflict (name) do update set display_name = excluded.display_name, note = excluded.note, plan = excluded.plan,
-          account_budget = excluded.account_budget, account_budget_period = excluded.account_budget_period`,
-      parameters: [account, displayName, note, plan, budget?.amountNano ?? null, budget?.period ?? null],
-    },
-    ...also,
-  ])
+  await tryApply(db, [setDetails(details), ...also])
+}
+
+/** The statement that sets the details of an account. */
+export function setDetails({ account, displayName, note, plan, budget }: AccountDetails): Statement {
+  return {
+    sql: `insert into account_details (name, display_name, note, plan, account_budget, account_budget_period)
+      values ($1, $2, $3, $4, $5, $6)
+      on conflict (name) do update set display_name = excluded.display_name, note = excluded.note, plan = excluded.plan,
+        account_budget = excluded.account_budget, account_budget_period = excluded.account_budget_period`,
+    parameters: [account, displayName, note, plan, budget?.amountNano ?? null, budget?.period ?? null],
+  }
 }
 
 /** Throws 400 for a plan that is not configured. */

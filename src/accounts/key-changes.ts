@@ -1,14 +1,15 @@
 // What operators do with keys, and its rules: made, changed, replaced. A secret is in the result that makes it, and must
 // never be kept.
 
+import { openAccount } from '../billing/ledger/ledger'
 import { type CacheRule, cacheRuleFaults } from '../config/models/response-cache'
 import type { Config } from '../config/schema'
 import type { Db } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { conflict, invalidRequest, notFound } from '../lib/errors'
+import { conflict, type GatewayError, invalidRequest, notFound } from '../lib/errors'
 import { networkNamed } from '../lib/network'
 import { makeWebhookSecret, OVERLAP_MS, rollWebhookSecret } from '../webhooks/secrets'
-import { assertOpen, findAccount } from './accounts'
+import { type AccountDetails, assertOpen, findAccount, setDetails } from './accounts'
 import { createKey, findKey, type Key, type KeySettings, makeSecret, type NewKey, rollKey } from './keys'
 import { isName, NAME_RULE } from './names'
 import type { SessionToken } from './sessions'
@@ -91,9 +92,28 @@ export async function draftKey(db: Db, source: Source, name: string, account: st
 /** Stores a drafted key, and its account if that is new. Rejects with 409 if the name is taken. */
 export async function storeKey(db: Db, key: NewKey, settings: KeySettings): Promise<void> {
   if (await createKey(db, { ...key, ...settings })) return
+  throw await nameTaken(db, key)
+}
+
+/** Stores a new account with its details and its first key. Rejects with 409 if the name of either is taken. */
+export async function storeCustomer(
+  db: Db,
+  key: NewKey,
+  settings: KeySettings,
+  details: Omit<AccountDetails, 'account'>,
+): Promise<void> {
+  const { account, createdAt } = key
+  const first = [{ ...openAccount(account, createdAt), guard: true }, setDetails({ ...details, account })]
+  if (await createKey(db, { ...key, ...settings }, first)) return
+  if (await findAccount(db, account))
+    throw conflict('account_exists', `An account named ${account} already exists: make a key for it.`)
+  throw await nameTaken(db, key)
+}
+
+async function nameTaken(db: Db, key: NewKey): Promise<GatewayError> {
   const taken = await findKey(db, key.name)
   const why = taken?.revokedAt ? ' It is revoked, and names are not reused.' : ''
-  throw conflict('key_exists', `A key named ${key.name} already exists.${why}`)
+  return conflict('key_exists', `A key named ${key.name} already exists.${why}`)
 }
 
 /**

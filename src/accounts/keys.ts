@@ -237,6 +237,17 @@ export async function listKeysAfter(
   return rows.map(keyOfRow)
 }
 
+/** How many keys each of these accounts has that are not revoked. */
+export async function countKeys(db: Db, accounts: readonly string[]): Promise<Map<string, number>> {
+  if (accounts.length === 0) return new Map()
+  const places = accounts.map((_, index) => `$${index + 1}`).join(', ')
+  const rows = await db.query({
+    sql: `select account, count(*) as keys from keys where revoked_at is null and account in (${places}) group by account`,
+    parameters: accounts,
+  })
+  return new Map(rows.map((row) => [row.account as string, Number(row.keys)]))
+}
+
 /** Finds a key by its name or its id. */
 export async function findKey(db: Db, nameOrId: string): Promise<Key | undefined> {
   const rows = await db.query({

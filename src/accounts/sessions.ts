@@ -207,6 +207,8 @@ export function followSecret(token: SessionToken, secretHash: string): Statement
 interface SessionFilter {
   kind?: SessionKind | undefined
   subject?: string | undefined
+  /** Only those of keys of this account. */
+  account?: string | undefined
   /** Sessions that began before the one with this id. */
   before?: string | undefined
   limit: number
@@ -217,8 +219,16 @@ export async function listSessions(db: Db, filter: SessionFilter, now: number): 
   const rows = await db.query({
     sql: `${SELECT_SESSIONS} where (kind = $2 or cast($2 as text) is null)
       and (subject = $3 or cast($3 as text) is null) and (id < $4 or cast($4 as text) is null)
+      and (cast($6 as text) is null or (kind = 'key' and subject in (select id from keys where account = $6)))
       order by id desc limit $5`,
-    parameters: [now, filter.kind ?? null, filter.subject ?? null, filter.before ?? null, filter.limit],
+    parameters: [
+      now,
+      filter.kind ?? null,
+      filter.subject ?? null,
+      filter.before ?? null,
+      filter.limit,
+      filter.account ?? null,
+    ],
   })
   return rows.map(sessionOfRow)
 }

@@ -212,6 +212,12 @@ export const errorCodes = {
       undefined,
       'no',
     ],
+    account_exists: [
+      'An account of this name exists.',
+      'Choose another name, or make a key for the account.',
+      'gateway accounts list',
+      'no',
+    ],
     admin_exists: [
       'An admin of this name exists or existed.',
       'Choose another name.',

@@ -147,6 +147,24 @@ interface Step {
 const journey: Step[] = [
   { id: 'createKey', path: '/keys', body: { name: 'ann', models: ['test-chat'] }, writes: 'key.create' },
   { id: 'listAccounts', path: '/accounts?limit=1' },
+  {
+    id: 'createCustomer',
+    path: '/customers',
+    body: { account: 'bea', display_name: 'Bea & Co', plan: 'team', key: { name: 'bea-1', concurrency: 3 } },
+    writes: 'account.create',
+    change: { after: { plan: 'team', key: 'bea-1', concurrency: 3, budget_usd: null } },
+    answers: { name: 'bea-1', account: 'bea', concurrency: 3, balance_usd: '0.00' },
+  },
+  {
+    id: 'listCustomers',
+    path: '/customers?text=%26 co',
+    answers: { data: [{ account: 'bea', plan: 'team', keys: 1, spend_usd: '0.00', last_used_on: null }] },
+  },
+  {
+    id: 'getCustomer',
+    path: '/customers/bea',
+    answers: { keys: 1, budget_in_force_usd: null, low_balance_recipients: ['nobody'] },
+  },
   { id: 'getAccount', path: '/accounts/ann' },
   {
     id: 'updateAccount',
@@ -248,11 +266,26 @@ const journey: Step[] = [
     body: { amount_usd: '5', count: 2, expires_at: null },
     writes: 'codes.create',
   },
-  { id: 'listCodes', path: '/codes?limit=1' },
+  { id: 'listCodes', path: '/codes?limit=1&status=open' },
   {
     id: 'revokeCode',
     path: ({ createCodes }) => `/codes/${createCodes.data[0].code}/revoke`,
     writes: 'code.revoke',
+  },
+  {
+    id: 'listTransfers',
+    path: '/transfers?account=ann&limit=1',
+    answers: { data: [{ account: 'ann', kind: 'adjust', amount_usd: '-1.50', note: 'x' }] },
+  },
+  {
+    id: 'sumTransfers',
+    path: '/transfers/sums?account=ann',
+    answers: {
+      data: [
+        { kind: 'adjust', transfers: 1, amount_usd: '-1.50' },
+        { kind: 'credit', transfers: 1, amount_usd: '5.00' },
+      ],
+    },
   },
   { id: 'listRequests', path: '/requests?status=failed' },
   {

@@ -17,7 +17,7 @@ const ROUNDS = 12
 /** Requests that are asked at most until each that moves money was once right and once wrong. */
 const MOST_MORE = 5_000
 /** Operations that move money, or make codes of it. */
-const MOVING = ['creditAccount', 'adjustAccount', 'createKey', 'createCodes']
+const MOVING = ['creditAccount', 'adjustAccount', 'createKey', 'createCustomer', 'createCodes']
 const seed = seedOf('ADMIN_FUZZ_SEED')
 
 interface Schema {
@@ -151,7 +151,7 @@ function movedNano(operation: string, status: number, body: unknown, asked: unkn
     const { amount_usd: amount, replayed } = body as { amount_usd: string; replayed: boolean }
     return replayed ? 0 : (parseUsd(amount) as number)
   }
-  if (operation !== 'createKey') return 0
+  if (operation !== 'createKey' && operation !== 'createCustomer') return 0
   const { balance_usd: deposit = '0' } = asked as { balance_usd?: string }
   return parseUsd(deposit) as number
 }

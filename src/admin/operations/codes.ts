@@ -3,9 +3,12 @@
 
 import { Type } from '@sinclair/typebox'
 import { MAX_NOTE_LENGTH } from '../../accounts/accounts'
-import { Nullable, open } from '../../api-operation/operation'
+import { Nullable, OneOf, open } from '../../api-operation/operation'
 import {
+  CODE_STATES,
+  CODE_TITLES,
   codeJson,
+  codesByPage,
   createCodes,
   hintOfCode,
   listCodes,
@@ -17,6 +20,7 @@ import {
 import { isoTime } from '../../db/iso-time'
 import { timeOfQuery } from '../../http/query-time'
 import { formatUsd } from '../../lib/money'
+import { csvResponse } from '../csv'
 import {
   changing,
   closedBody,
@@ -42,17 +46,27 @@ const list = operation({
   endpoint: 'GET /codes',
   role: 'viewer',
   summary: 'Codes, newest first: what each is worth, and what became of it',
-  query: Type.Object(pageQuery),
+  query: Type.Object({
+    ...pageQuery,
+    status: Type.Optional(OneOf(CODE_STATES, 'Only those in this state.')),
+    format: Type.Optional(OneOf(['json', 'csv'], '`csv` is all of them as a file. Default `json`.')),
+  }),
   reply: PageOf(CodeReply),
   async run({ world }, query) {
     const limit = limitOf(query)
     const place = placeOfCursor(query.after)
     const before = place && { createdAt: place.at, id: place.id }
-    const rows = await listCodes(world.db, { limit: limit + 1, before })
+    const { status, format } = query
+    const now = world.now()
+    if (format === 'csv')
+      return csvResponse('codes.csv', CODE_TITLES, codesByPage(world.db, status, now), (code) =>
+        Object.values(codeJson(code, now)),
+      )
+    const rows = await listCodes(world.db, { limit: limit + 1, before, status }, now)
     return pageOf(
       rows,
       limit,
-      (code) => codeJson(code, world.now()),
+      (code) => codeJson(code, now),
       ({ createdAt, id }) => timedCursor(createdAt, id),
     )
   },

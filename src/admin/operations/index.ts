@@ -3,6 +3,7 @@
 import type { AdminOperation } from '../operation'
 import { accountOperations } from './accounts'
 import { codeOperations } from './codes'
+import { customerOperations } from './customers'
 import { drillOperations } from './drills'
 import { eventOperations } from './events'
 import { gatewayOperations } from './gateway'
@@ -19,14 +20,17 @@ import { sessionOperations } from './sessions'
 import { spenderOperations } from './spenders'
 import { statementOperations } from './statements'
 import { taskOperations } from './tasks'
+import { transferOperations } from './transfers'
 import { tryOutOperations } from './try-out'
 
 const operations = [
   ...accountOperations,
+  ...customerOperations,
   ...keyOperations,
   ...spenderOperations,
   ...planOperations,
   ...codeOperations,
+  ...transferOperations,
   ...requestOperations,
   ...reconciliationOperations,
   ...rehearsalOperations,

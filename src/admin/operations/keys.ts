@@ -19,6 +19,7 @@ import {
   type Key,
   type KeySettings,
   listKeysAfter,
+  type NewKey,
   pauseKey,
   resumeKey,
   revokeKey,
@@ -54,7 +55,8 @@ import { amountOf, transfer } from './accounts'
 
 const operation = operationsIn('Keys')
 const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
-const settings = {
+/** What a key may do. */
+export const keySettings = {
   models: Type.Optional(
     Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000, description: 'null: all.' })),
   ),
@@ -68,10 +70,10 @@ const settings = {
   cache: Type.Optional(Nullable(CacheRule)),
   expires_at: Type.Optional(Nullable(Text('A time in UTC: `2026-12-31T00:00Z`.'))),
 }
-const Settings = Type.Object(settings, closedBody)
+const Settings = Type.Object(keySettings, closedBody)
 
 const KeyReply = Type.Object(keyView.schema.properties, open)
-const NewKeyReply = Type.Object(
+export const NewKeyReply = Type.Object(
   { key: Type.String({ description: 'The secret, shown only this once.' }), id: Type.String() },
   open,
 )
@@ -132,35 +134,53 @@ const create = operation({
       name: Text(`Its name: ${NAME_RULE}.`),
       account: optionalText('The account that pays. Default: one of its own name.'),
       balance_usd: optionalText('Dollars to add to the account, such as `5`.'),
-      ...settings,
+      ...keySettings,
     },
     closedBody,
   ),
   reply: NewKeyReply,
-  async run(asked, _query, body) {
-    const { world } = asked
-    const { name, account = name, balance_usd: deposit = '0', ...rest } = body
-    const depositNano = amountOf(deposit, 'balance_usd')
-    if (depositNano < 0) throw invalidRequest('balance_usd', "Invalid 'balance_usd': expected 0 or more.")
-    const drafted = await draftKey(world.db, world, name, account)
-    const settings = settingsOf(asked, unlimited, rest)
-    const payer = await balanceOf(world.db, account)
-    if (payer) assertRoom(payer, depositNano)
-    const db = changing(asked, {
-      action: 'key.create',
-      target: targetOf(drafted),
-      after: { id: drafted.id, account, ...settingsJson(settings) },
+  async run(asked, _query, { name, account = name, balance_usd: deposit, ...body }) {
+    const { db } = asked.world
+    const payer = await balanceOf(db, account)
+    if (payer && deposit !== undefined) assertRoom(payer, amountOf(deposit, 'balance_usd'))
+    return makeKey(asked, { name, account, deposit, settings: body }, (drafted, settings) => {
+      const recorded = changing(asked, {
+        action: 'key.create',
+        target: targetOf(drafted),
+        after: { id: drafted.id, account, ...settingsJson(settings) },
+      })
+      return storeKey(recorded, drafted, settings)
     })
-    await storeKey(db, drafted, settings)
-    if (depositNano > 0) {
-      const of = await requireAccount(world.db, account)
-      await transfer(asked, of, { kind: 'credit', amountNano: depositNano, note: `with key ${name}` })
-    }
-    const { secret, webhookSecret } = drafted
-    const made = await requireKey(world.db, drafted.id)
-    return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(asked, made)) }
   },
 })
+
+interface KeyToMake {
+  name: string
+  account: string
+  /** Dollars to add to the account. */
+  deposit: string | undefined
+  settings: Static<typeof Settings>
+}
+
+/** Makes a key, which `store` keeps, and adds the first money to its account. Its secrets are in the answer only. */
+export async function makeKey(
+  asked: OperationContext,
+  { name, account, deposit = '0', settings: given }: KeyToMake,
+  store: (drafted: NewKey, settings: KeySettings) => Promise<void>,
+) {
+  const { world } = asked
+  const depositNano = amountOf(deposit, 'balance_usd')
+  if (depositNano < 0) throw invalidRequest('balance_usd', "Invalid 'balance_usd': expected 0 or more.")
+  const drafted = await draftKey(world.db, world, name, account)
+  await store(drafted, settingsOf(asked, unlimited, given))
+  if (depositNano > 0) {
+    const of = await requireAccount(world.db, account)
+    await transfer(asked, of, { kind: 'credit', amountNano: depositNano, note: `with key ${name}` })
+  }
+  const { secret, webhookSecret } = drafted
+  const made = await requireKey(world.db, drafted.id)
+  return { key: secret, webhook_secret: webhookSecret, ...(await withMoney(asked, made)) }
+}
 
 const update = operation({
   id: 'updateKey',
@@ -282,7 +302,7 @@ function given(value: number | null | undefined, before: number | null): number 
   return value === undefined ? before : value
 }
 
-function settingsJson(of: KeySettings): object {
+export function settingsJson(of: KeySettings): object {
   return {
     models: of.models,
     addresses: of.addresses,

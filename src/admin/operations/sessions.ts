@@ -7,7 +7,7 @@ import { OneOf, open } from '../../api-operation/operation'
 import type { Db } from '../../db/db'
 import { notFound } from '../../lib/errors'
 import { adminOfSubject, listAdmins } from '../admins'
-import { changing, limitOf, operationsIn, PageOf, pageOf, pageQuery } from '../operation'
+import { changing, limitOf, operationsIn, optionalText, PageOf, pageOf, pageQuery } from '../operation'
 
 const operation = operationsIn('Sessions')
 const SessionReply = Type.Object(
@@ -40,12 +40,13 @@ const list = operation({
   summary: 'Sessions of the console, newest first, also those that have ended',
   query: Type.Object({
     kind: Type.Optional(OneOf(['admin', 'key'], 'Only those of admins, or of holders of keys.')),
+    account: optionalText('Only those of holders of keys of this account.'),
     ...pageQuery,
   }),
   reply: PageOf(SessionReply),
   async run({ world }, query) {
     const limit = limitOf(query)
-    const filter = { kind: query.kind, before: query.after, limit: limit + 1 }
+    const filter = { kind: query.kind, account: query.account, before: query.after, limit: limit + 1 }
     const rows = await listSessions(world.db, filter, world.now())
     const nameOf = await ownerNames(world.db, rows)
     const named = await Promise.all(rows.map(async (session) => ({ session, name: await nameOf(session) })))

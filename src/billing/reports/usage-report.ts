@@ -55,6 +55,8 @@ export interface UsagePeriod {
   /** Only charges of this key, by its id, or of this account. Absent: all. */
   keyId?: string
   account?: string
+  /** Only charges of these accounts. Absent: all. */
+  accounts?: readonly string[]
 }
 
 const names: Record<Exclude<(typeof usageDimensions)[number], 'spender'>, string> = {
@@ -84,6 +86,7 @@ export async function usageBy(
   period: UsagePeriod,
   second?: UsageDimension,
 ): Promise<Usage[]> {
+  if (period.accounts?.length === 0) return []
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const [mark, closed] = [await markOf(db), await closedPart(db)]
     const counted = inWholeHours(period, closed)
@@ -106,7 +109,7 @@ function inWholeHours(period: UsagePeriod, { endedBefore }: ClosedPart): UsagePe
 async function usageStatement(
   db: Db,
   [dimension, second]: readonly [UsageDimension, UsageDimension | undefined],
-  { since, until = Number.MAX_SAFE_INTEGER, keyId, account }: UsagePeriod,
+  { since, until = Number.MAX_SAFE_INTEGER, keyId, account, accounts }: UsagePeriod,
   mark: number,
 ): Promise<Statement> {
   const parameters: Value[] = []
@@ -114,6 +117,7 @@ async function usageStatement(
   const owners = Object.entries({ account, key_id: keyId }).flatMap(([column, wanted]) =>
     wanted === undefined ? [] : [`${column} = ${value(wanted)}`],
   )
+  if (accounts) owners.push(`account in (${accounts.map(value).join(', ')})`)
   const isOwned = owners.join(' and ')
   const dimensions = second === undefined ? [dimension] : [dimension, second]
   const isOfTime = dimensions.every(isTime)

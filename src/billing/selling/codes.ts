@@ -2,6 +2,7 @@
 // is stored, and the code is shown once, when it is created. A code must never be credited twice, nor be found by a
 // part of it.
 
+import { Conditions } from '../../db/conditions'
 import { type Db, type Row, type Statement, tryApply } from '../../db/db'
 import { isoTime } from '../../db/iso-time'
 import { conflict, notFound } from '../../lib/errors'
@@ -22,7 +23,16 @@ export interface Code {
   redeemedBy: string | null
 }
 
-type CodeStatus = 'open' | 'redeemed' | 'revoked' | 'expired'
+export const CODE_STATES = ['open', 'redeemed', 'revoked', 'expired'] as const
+type CodeStatus = (typeof CODE_STATES)[number]
+
+/** What is true of all codes in each state, besides the time at which they expire. */
+const IN_STATE: Record<CodeStatus, string> = {
+  open: 'redeemed_at is null and revoked_at is null',
+  redeemed: 'redeemed_at is not null',
+  revoked: 'redeemed_at is null and revoked_at is not null',
+  expired: 'redeemed_at is null and revoked_at is null',
+}
 
 /** Letters and digits that nobody mistakes for one another: Crockford's base 32. */
 const CODE_DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -94,17 +104,41 @@ export async function createCodes(db: Db, codes: readonly NewCode[]): Promise<vo
   await tryApply(db, statements)
 }
 
+interface CodeList {
+  limit: number
+  before?: { createdAt: number; id: string } | undefined
+  /** Only those in this state now. */
+  status?: CodeStatus | undefined
+}
+
 /** Codes, the newest first, before one of them. */
-export async function listCodes(
-  db: Db,
-  { limit, before }: { limit: number; before?: { createdAt: number; id: string } | undefined },
-): Promise<Code[]> {
+export async function listCodes(db: Db, { limit, before, status }: CodeList, now: number): Promise<Code[]> {
+  const list = new Conditions(...(status ? [IN_STATE[status]] : []))
+    .where('(expires_at is null or expires_at > ?)', status === 'open' ? now : undefined)
+    .where('expires_at <= ?', status === 'expired' ? now : undefined)
+    .where('created_at <= ?', before?.createdAt)
+  if (before) list.where(`(created_at < ${list.place(before.createdAt)} or id < ?)`, before.id)
   const rows = await db.query({
-    sql: `select * from top_up_codes where created_at < $2 or (created_at = $2 and id < $3)
-      order by created_at desc, id desc limit $1`,
-    parameters: [limit, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? ''],
+    sql: `select * from top_up_codes ${list.sql} order by created_at desc, id desc limit ${list.place(limit)}`,
+    parameters: list.parameters,
   })
   return rows.map(codeOfRow)
+}
+
+/** All codes, the newest first, page by page. */
+export async function* codesByPage(
+  db: Db,
+  status: CodeStatus | undefined,
+  now: number,
+): AsyncGenerator<Code[]> {
+  const limit = 5_000
+  let before: Code | undefined
+  for (;;) {
+    const page = await listCodes(db, { limit, before, status }, now)
+    yield page
+    if (page.length < limit) return
+    before = page.at(-1)
+  }
 }
 
 /** A code by its id, or by the code itself. Rejects with 404. */
@@ -142,6 +176,20 @@ export async function revokeOpenCode(db: Db, { id }: Pick<Code, 'id'>, now: numb
   const by = code.redeemedBy === null ? '' : ` by account ${code.redeemedBy}`
   throw conflict('code_ended', `The code ${code.hint} was ${statusOfCode(code, now)} before${by}.`)
 }
+
+/** The names of what is shown of a code, in its order. */
+export const CODE_TITLES = [
+  'id',
+  'hint',
+  'status',
+  'amount_usd',
+  'note',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+  'redeemed_at',
+  'redeemed_by',
+] as const
 
 /** A code as operators see it: its end only. */
 export function codeJson(code: Code, now: number) {

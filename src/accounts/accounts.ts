@@ -94,7 +94,7 @@ export function introduceAccount({
   }
 }
 
-/** What people decide about an account. */
+/** Parts of an account that people decide. */
 export type AccountDetails = Pick<Account, 'account' | 'displayName' | 'note' | 'plan' | 'budget'>
 
 /** Sets what an account is shown as, what is noted of it, its plan and its budget. */

@@ -4,7 +4,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { go, hrefOf } from './address'
 import type { ConsolePage } from './pages'
-import { closePanel } from './parts/panel'
+import { closeOpen } from './parts/panel'
 
 /** How long after `g` a letter opens a page, in milliseconds. */
 const LETTER_MS = 1_500
@@ -28,7 +28,7 @@ export function useKeyboard(own: readonly ConsolePage[], showHelp: () => void): 
         // The first Escape leaves the field with its text, the second closes the panel.
         target.blur()
         event.preventDefault()
-      } else if (key === 'Escape') closePanel()
+      } else if (key === 'Escape') closeOpen()
       if (isTyping) return
       const page = event.timeStamp - goAt < LETTER_MS ? own.find(({ letter }) => letter === key) : undefined
       goAt = key === 'g' ? event.timeStamp : Number.NEGATIVE_INFINITY

@@ -18,7 +18,9 @@ import { playground } from './texts/playground'
 import { requests } from './texts/requests'
 import { results } from './texts/results'
 import { retention } from './texts/retention'
+import { sessions } from './texts/sessions'
 import { settings } from './texts/settings'
+import { spend } from './texts/spend'
 import { spenders } from './texts/spenders'
 import { statements } from './texts/statements'
 import { tasks } from './texts/tasks'
@@ -221,12 +223,14 @@ export const texts = {
   models,
   upstreams,
   settings,
+  spend,
 }
 
 export const sellingTexts = {
   plans,
   statements,
   retention,
+  sessions,
 }
 
 export const keyTexts = {

@@ -20,7 +20,7 @@ const PAGES_WITH_TIMES: Readonly<Record<string, (address: Address) => boolean>> 
   usage: () => true,
   models: () => true,
   upstreams: () => true,
-  accounts: ({ id }) => id !== null,
+  accounts: ({ id }) => id !== null && id !== 'new',
   settings: ({ id }) => id === 'audit',
   home: () => true,
   activity: ({ query }) => (query.show ?? 'requests') === 'requests',

@@ -17,7 +17,7 @@ let browser: Browser
 beforeAll(async () => {
   gateway = await startTestGateway({
     balance: '10',
-    config: { plans: { team: { priceFactor: '0.9', budget: { usd: '50', per: 'month' } } } },
+    config: { plans: { team: { priceFactor: '0.9', budget: { usd: '50', per: 'month' } }, solo: {} } },
   })
   browser = await openBrowser()
   await gateway.makeKey('team', '5')
@@ -48,7 +48,7 @@ const FOCUSED = `(() => {
 for (const width of [400, 768, 1280, 1440])
   test(`D9: Tab stops at nothing that a panel covers at ${width} pixels`, async () => {
     const { page, open, faults } = await visitConsole(browser, gateway, { width })
-    for (const address of ['accounts/team', 'keys/new', 'overview']) {
+    for (const address of ['plans/team', 'keys/new', 'overview']) {
       await open(address)
       const stops: { name: string; isCovered: boolean; isInPanel: boolean }[] = []
       for (let count = 0; count < 60; count++) {
@@ -69,9 +69,9 @@ for (const width of [400, 768, 1280, 1440])
 
 test('D9: beside a panel the rows of a wide screen open others', () =>
   journeyAs([browser, gateway], 'viewer', async ({ page, open }) => {
-    await open('accounts/team')
-    await page.getByRole('link', { name: 'alice', exact: true }).click()
-    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+    await open('plans/team')
+    await page.getByRole('link', { name: 'solo', exact: true }).click()
+    await page.getByRole('heading', { name: 'Plan solo' }).waitFor()
   }))
 
 test('D31: a plan with its accounts has no fault that axe finds at 400 pixels', async () => {

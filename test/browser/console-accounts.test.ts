@@ -1,11 +1,18 @@
-// Accounts and keys in a real browser: made, topped up, corrected, limited, paused, given new secrets and revoked, and a ledger
-// whose balance after each movement is right.
+// Customers and keys in a real browser: made, topped up, corrected, limited, paused, given new secrets and revoked, and a ledger
+// whose balance after each movement is right. Clicks are counted: each job takes at most four.
 
 import { expect, setDefaultTimeout } from 'bun:test'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import type { Config } from '../../src/config/schema'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
-import { askAs, type Journey, journeyAs, makeAdminToken } from '../support/browser/console-visit'
+import {
+  askAs,
+  type Journey,
+  journeyAs,
+  makeAdminToken,
+  visitConsole,
+} from '../support/browser/console-visit'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
 
 setDefaultTimeout(180_000)
@@ -13,13 +20,18 @@ setDefaultTimeout(180_000)
 /** A text that would run as a script, break out of an attribute, or load a picture from elsewhere. */
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>'{{7*7}}`
 
+const config: Partial<Config> = {
+  plans: { team: { priceFactor: '0.9', budget: { usd: '40', per: 'month' } } },
+  events: { to: { ops: { slack: 'http://127.0.0.1:1/' } }, lowBalanceUsdOf: { northwind: '7.5' } },
+}
+
 let gateway: TestGateway
 let browser: Browser
 // biome-ignore lint/suspicious/noExplicitAny: answers of many forms
 let admin: (method: string, path: string, body?: object) => Promise<any>
 
 beforeAll(async () => {
-  gateway = await startTestGateway()
+  gateway = await startTestGateway({ config })
   browser = await openBrowser()
   const token = await makeAdminToken(gateway, 'owner', 'seeder')
   const ask = askAs(gateway, token)
@@ -82,6 +94,131 @@ test('a secret is copied where a page has no clipboard, and may be left then', (
     await page.locator('.panel').waitFor({ state: 'detached' })
   }))
 
+/** Counts the clicks of a job. */
+function counted(page: Page) {
+  let clicks = 0
+  return {
+    async click(role: 'link' | 'button', name: string, within: Pick<Page, 'getByRole'> = page) {
+      clicks++
+      await within.getByRole(role, { name, exact: true }).first().click()
+    },
+    clicks: () => clicks,
+  }
+}
+
+test('a new customer by one form: account, plan, first money and first key with its limits', () =>
+  visiting(
+    'operator',
+    async ({ page, open, settled, axe }) => {
+      await open('overview')
+      const { click, clicks } = counted(page)
+      await click('link', 'Customers')
+      await click('link', 'New customer')
+      const panel = page.locator('.panel')
+      await panel.getByLabel('Name', { exact: true }).fill('northwind')
+      await panel.getByLabel('Display name').fill(SCRIPT)
+      await panel.getByLabel('Plan').selectOption('team')
+      await panel.getByLabel('Opening balance in dollars').fill('25.5')
+      await panel.getByText('Limits of the key').press('Enter')
+      await panel.getByLabel('Requests per minute').fill('30')
+      expect(await axe()).toEqual([])
+      await click('button', 'Create customer')
+      const secret = (await page.locator('.secret code').first().textContent()) ?? ''
+      expect(clicks()).toBe(3)
+      const answer = await gateway.chat({ max_tokens: 1 }, { authorization: `Bearer ${secret}` })
+      expect(answer.status).toBe(200)
+      await answer.text()
+      expect(await admin('GET', '/keys/northwind')).toMatchObject({ requests_per_minute: 30 })
+      expect(await admin('GET', '/accounts/northwind')).toMatchObject({
+        plan: 'team',
+        display_name: SCRIPT,
+      })
+      const [, entry] = (await admin('GET', '/audit?limit=2')).data
+      expect(entry).toMatchObject({ action: 'account.create', after: { plan: 'team', key: 'northwind' } })
+      expect(JSON.stringify(entry)).not.toContain(secret)
+      // The name is taken: nothing is made, and the form says so.
+      for (const place of [0, 1])
+        await page.locator('.secret').nth(place).getByRole('button', { name: 'Copy' }).click()
+      await page.getByRole('link', { name: 'Open northwind' }).click()
+      await page.getByRole('heading', { name: 'Customer northwind' }).waitFor()
+      await settled()
+      await open('accounts/new')
+      await panel.getByLabel('Name', { exact: true }).fill('northwind')
+      await panel.getByLabel('Name of the key').fill('another')
+      await panel.getByLabel('Opening balance in dollars').fill('9')
+      await panel.getByRole('button', { name: 'Create customer' }).click()
+      await page.getByRole('alert').getByText('An account named northwind already exists').waitFor()
+      expect((await gateway.balance('northwind')).balanceNano).toBeLessThanOrEqual(25.5e9)
+    },
+    [409],
+  ))
+
+test('a customer is found by any part of a name, and has its money, keys, requests and history on one page', () =>
+  visiting('operator', async ({ page, open, settled, axe }) => {
+    const { key } = await admin('POST', '/customers', {
+      account: 'seaside',
+      display_name: 'Seaside & Daughters',
+      plan: 'team',
+      balance_usd: '12',
+    })
+    for (let count = 0; count < 2; count++)
+      await (await gateway.chat({}, { authorization: `Bearer ${key}` })).text()
+    await gateway.server.world.requestLog.flush()
+    await open('accounts')
+    await page.getByRole('searchbox', { name: 'Name' }).fill('daughters')
+    await page.keyboard.press('Enter')
+    await settled()
+    const row = page.getByRole('table', { name: 'Customers' }).locator('tbody tr')
+    expect(await row.count()).toBe(1)
+    expect(await row.textContent()).toContain(new Date().toISOString().slice(0, 10))
+    const { click, clicks } = counted(page)
+    await row.getByRole('link').first().click()
+    await page.getByRole('heading', { name: 'Customer seaside' }).waitFor()
+    await page.getByText(/^over a year at this rate$/).waitFor()
+    await page.getByText('of $40.00 this month').waitFor()
+    await settled()
+    expect(await page.getByRole('table', { name: 'Last requests' }).locator('tbody tr').count()).toBe(2)
+    expect(await axe()).toEqual([])
+    await click('button', 'Add money')
+    await page.getByLabel('Dollars', { exact: true }).fill('3')
+    await click('button', 'Add dollars')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(clicks() + 1).toBeLessThanOrEqual(4)
+    expect((await admin('GET', '/accounts/seaside')).balance_usd).toStartWith('14.9')
+    for (const [tab, shown] of [
+      ['Keys', 'sk-'],
+      ['Requests', 'test-chat'],
+      ['Money', 'Issue statements'],
+      ['Sessions and history', 'account.create'],
+      ['Settings', 'Operators are notified when nothing is left: ops.'],
+    ] as const) {
+      await page.getByRole('navigation', { name: 'Customer seaside' }).getByText(tab, { exact: true }).click()
+      await settled()
+      expect({ tab, text: await page.locator('main').textContent() }).toMatchObject({
+        tab,
+        text: expect.stringContaining(shown),
+      })
+      expect({ tab, axe: await axe() }).toEqual({ tab, axe: [] })
+    }
+    await open('accounts/northwind?part=settings')
+    await page.getByText('Operators are notified when the available balance is below $7.50: ops.').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('table', { name: 'Customers' }).waitFor()
+  }))
+
+test('a session of a holder is seen at the customer, and ended', () =>
+  visiting('operator', async ({ page, open, settled }) => {
+    const { key } = await admin('POST', '/customers', { account: 'signed-in' })
+    const visit = await visitConsole(browser, gateway, { token: key })
+    await open('accounts/signed-in?part=access')
+    await page.getByRole('button', { name: 'End session' }).click()
+    await settled()
+    await page.getByRole('table', { name: 'Sessions of its holders' }).getByText('ended').waitFor()
+    await visit.page.getByRole('link', { name: 'Models' }).first().click()
+    await visit.page.getByLabel('Token or key').waitFor()
+    await visit.page.context().close()
+  }))
+
 test('keys and accounts: made, topped up, corrected, limited, paused, revoked', () =>
   visiting(
     'operator',
@@ -95,20 +232,21 @@ test('keys and accounts: made, topped up, corrected, limited, paused, revoked', 
       expect(secret).toStartWith('sk-')
       expect(await admin('GET', '/keys/shop')).toMatchObject({ requests_per_minute: 7, concurrency: null })
 
-      await open('accounts/shop')
-      await page.getByLabel('Dollars', { exact: true }).fill('2.000000001')
-      await page.getByRole('button', { name: 'Add dollars' }).click()
-      await page.getByRole('cell', { name: '$2.000000001' }).first().waitFor()
-      await page.getByLabel('Dollars, − to deduct').fill('-0.5')
-      await page.getByLabel('Why').fill(SCRIPT)
-      await page.getByRole('button', { name: 'Correct the balance' }).click()
-      await page.getByRole('cell', { name: '−$0.50' }).waitFor()
-      expect(await admin('GET', '/accounts/shop')).toMatchObject({ balance_usd: '1.500000001' })
-
+      await open('accounts/shop?part=money')
+      await page.getByRole('button', { name: 'Add money' }).click()
       await page.getByLabel('Dollars', { exact: true }).fill('nothing')
       await page.getByRole('button', { name: 'Add dollars' }).click()
       await page.getByRole('alert').waitFor()
       expect(await page.locator('[name=amount_usd]:focus').count()).toBe(1)
+      await page.getByLabel('Dollars', { exact: true }).fill('2.000000001')
+      await page.getByRole('button', { name: 'Add dollars' }).click()
+      await page.getByRole('cell', { name: '$2.000000001' }).first().waitFor()
+      await page.getByRole('button', { name: 'Adjust balance' }).click()
+      await page.getByLabel('Amount in dollars (negative to deduct)').fill('-0.5')
+      await page.getByLabel('Why').fill(SCRIPT)
+      await page.getByRole('button', { name: 'Adjust', exact: true }).click()
+      await page.getByRole('cell', { name: '−$0.50' }).waitFor()
+      expect(await admin('GET', '/accounts/shop')).toMatchObject({ balance_usd: '1.500000001' })
 
       await open('keys/shop')
       await page.getByRole('button', { name: 'Pause' }).click()
@@ -186,7 +324,7 @@ test('a key: limits are changed, a pause refuses it, and a new secret replaces t
     expect(trail.flat().join()).not.toContain(made)
   }))
 
-test('an account: its ledger has the balance after each movement, and leads to requests and statements', () =>
+test('a customer: its ledger has the balance after each movement, and leads to requests', () =>
   visiting('viewer', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/keys', { name: 'ledgered' })
     await admin('POST', '/accounts/ledgered/credits', { amount_usd: '2', note: 'invoice 7' })
@@ -196,7 +334,7 @@ test('an account: its ledger has the balance after each movement, and leads to r
     await Bun.sleep(2)
     await admin('POST', '/accounts/ledgered/adjustments', { amount_usd: '-0.25', note: 'too much' })
     await gateway.server.world.requestLog.flush()
-    await open('accounts/ledgered')
+    await open('accounts/ledgered?part=money')
     const nano = (text = '') => Math.round(Number(text.replace('−', '-').replace(/[$,]/g, '')) * 1e9)
     const lines = await page.getByRole('table', { name: 'Ledger' }).locator('tbody tr').all()
     const cells = await Promise.all(lines.map((line) => line.locator('td').allTextContents()))
@@ -213,19 +351,17 @@ test('an account: its ledger has the balance after each movement, and leads to r
     }
     expect((await gateway.balance('ledgered')).balanceNano).toBe(balance)
     const download = page.waitForEvent('download')
-    await page.locator('.panel').getByRole('link', { name: 'CSV' }).click()
+    await page.locator('main').getByRole('link', { name: 'CSV' }).click()
     expect((await download).suggestedFilename()).toContain('.csv')
     await page.getByRole('link', { name: 'request', exact: true }).first().click()
     await page.getByRole('heading', { name: /^req_/ }).waitFor()
     await page.getByText('settled').waitFor()
-    await open('accounts/ledgered')
-    await page.locator('.panel').getByRole('link', { name: 'Statements' }).click()
+    await open('accounts/ledgered?part=money')
+    await page.locator('main').getByText('No statements yet.').waitFor()
     await settled()
-    expect(page.url()).toEndWith('#/statements?account=ledgered')
-    expect(await page.getByLabel('Account').inputValue()).toBe('ledgered')
   }))
 
-test('an account: frozen, open again, named, and closed permanently', () =>
+test('a customer: frozen, open again, named, and closed permanently', () =>
   visiting('owner', async ({ page, open, settled }) => {
     const { key } = await admin('POST', '/keys', { name: 'closing' })
     await admin('POST', '/accounts/closing/credits', { amount_usd: '1' })
@@ -240,22 +376,23 @@ test('an account: frozen, open again, named, and closed permanently', () =>
       await dialog.waitFor({ state: 'detached' })
       await settled()
     }
-    await open('accounts/closing')
+    await open('accounts/closing?part=settings')
     await confirm('Freeze…', '0 running requests end as usual and are charged.')
     await waitFor(async () => (await statusOf()) === 403)
     await page.getByRole('button', { name: 'Unfreeze' }).click()
     await waitFor(async () => (await statusOf()) === 200)
     await page.getByLabel('Display name').fill('Closing & Sons')
     await page
-      .locator('.panel form', { has: page.getByLabel('Display name') })
+      .locator('main form', { has: page.getByLabel('Display name') })
       .getByRole('button')
       .click()
-    await page.getByRole('row', { name: 'closing Closing & Sons' }).waitFor()
+    await page.locator('.facts-line').getByText('Closing & Sons').waitFor()
     await confirm('Close…', '$0.00 is held now', 'closing')
     await waitFor(async () => (await statusOf()) === 403)
     expect(await admin('GET', '/accounts/closing')).toMatchObject({
       status: 'closed',
       display_name: 'Closing & Sons',
     })
-    expect(await page.locator('.panel').getByRole('button', { name: 'Add dollars' }).count()).toBe(0)
+    await page.locator('.facts-line').getByText('closed').waitFor()
+    expect(await page.getByRole('button', { name: 'Add money' }).count()).toBe(0)
   }))

@@ -58,12 +58,12 @@ test('Back shows the list as it was while it is asked again', async () => {
   const rows = await page.locator('main tbody tr').count()
   await visit.open('keys')
   const held = Promise.withResolvers<void>()
-  await page.route('**/admin/v1/accounts?*', async (route) => {
+  await page.route('**/admin/v1/customers?*', async (route) => {
     await held.promise
     await route.continue()
   })
   await page.goBack()
-  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.getByRole('heading', { name: 'Customers' }).waitFor()
   await page.locator('main tbody tr').first().waitFor()
   expect(rows).toBeGreaterThan(0)
   expect(await page.locator('main tbody tr').count()).toBe(rows)
@@ -101,7 +101,7 @@ test('nothing that an operator has seen is left for who signs in next', async ()
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await visit.settled()
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await page.route('**/admin/v1/accounts**', (route) => route.abort())
+  await page.route('**/admin/v1/customers**', (route) => route.abort())
   await page.getByLabel('Token or key').fill(await makeAdminToken(gateway, 'viewer'))
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await visit.open('accounts/alice')

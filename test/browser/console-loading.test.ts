@@ -40,7 +40,7 @@ afterAll(async () => {
 test('below a path of a proxy it loads, signs in, asks and signs out', async () => {
   const visit = await visitConsole(browser, gateway, { url: `${proxy.url.origin}${PREFIX}` })
   await visit.open('accounts/alice')
-  await visit.page.getByRole('heading', { name: 'Account alice' }).waitFor()
+  await visit.page.getByRole('heading', { name: 'Customer alice' }).waitFor()
   const context = visit.page.context()
   const paths = async () => (await context.cookies()).map(({ path }) => path).sort()
   expect(await paths()).toEqual([`${PREFIX}/admin/v1`, `${PREFIX}/console`])
@@ -113,12 +113,12 @@ test('loading is shown, an error says what to do and can be retried, and a list 
     await script.promise
     await route.continue()
   })
-  await page.route('**/admin/v1/accounts?*', async (route) => {
+  await page.route('**/admin/v1/customers?*', async (route) => {
     await held.promise
     const message = 'The database does not answer.'
     await route.fulfill({ status: 503, json: { error: { code: 'database_unavailable', message } } })
   })
-  const asked = page.waitForRequest('**/admin/v1/accounts?*')
+  const asked = page.waitForRequest('**/admin/v1/customers?*')
   await page.evaluate(`location.hash = '#/accounts'`)
   const loading = page.getByRole('status', { name: 'Loading' })
   await loading.waitFor()
@@ -131,14 +131,14 @@ test('loading is shown, an error says what to do and can be retried, and a list 
   const alert = page.getByRole('alert')
   await alert.getByText('The database does not answer.').waitFor()
   await alert.getByText('database_unavailable').waitFor()
-  await page.getByRole('heading', { name: 'Accounts' }).waitFor()
+  await page.getByRole('heading', { name: 'Customers' }).waitFor()
   expect([await axe(), await rows.count()]).toEqual([[], 0])
   // Then nobody answers at all.
-  await page.unroute('**/admin/v1/accounts?*')
-  await page.route('**/admin/v1/accounts?*', (route) => route.abort())
+  await page.unroute('**/admin/v1/customers?*')
+  await page.route('**/admin/v1/customers?*', (route) => route.abort())
   await page.getByRole('button', { name: 'Try again' }).click()
   await alert.getByText('Check that it is running').waitFor()
-  await page.unroute('**/admin/v1/accounts?*')
+  await page.unroute('**/admin/v1/customers?*')
   await page.getByRole('button', { name: 'Try again' }).click()
   await rows.first().waitFor()
   expect(await alert.count()).toBe(0)
@@ -146,7 +146,7 @@ test('loading is shown, an error says what to do and can be retried, and a list 
     ['tasks', 'Videos and deferred requests create tasks'],
     ['keys?account=nobody', 'Create one'],
     ['requests?model=none', 'Choose a longer range'],
-    ['accounts?held=true', 'Nothing is held now.'],
+    ['accounts?held=true', 'No customers match.'],
   ] as const) {
     await open(address)
     await page.locator('.empty', { hasText: next }).waitFor()

@@ -199,7 +199,7 @@ test('each line of what wants attention leads to what it is about', async () => 
   await panel.getByText('down').waitFor()
   await panel.getByText('100 %').waitFor()
   await follow(line(/^poor has \$0\.0\d+ left \(\d+ \w+ at this rate\)$/))
-  await page.getByRole('heading', { name: 'Account poor' }).waitFor()
+  await page.getByRole('heading', { name: 'Customer poor' }).waitFor()
   await follow(line(/^Key key_\w+ has used \d+ % of its budget per day$/))
   await page.getByRole('heading', { name: /^Key key_/ }).waitFor()
   await page.getByText(/^\$0\.\d+ of \$0\.\d+ today$/).waitFor()

@@ -167,7 +167,8 @@ test('a viewer is offered nothing that changes anything', () =>
     ]) {
       await open(address)
       const buttons = await page.locator('main button:not(.sort)').allTextContents()
-      const tabs = ['Configuration', 'Backups', 'Retention', 'Audit trail']
+      const customer = ['Overview', 'Keys', 'Requests', 'Money', 'Sessions and history', 'Settings']
+      const tabs = [...customer, 'Configuration', 'Backups', 'Retention', 'Audit trail']
       const harmless = [...tabs, 'Check again', 'Clear', 'Show more']
       expect(buttons.filter((text) => !harmless.includes(text))).toEqual([])
     }
@@ -312,7 +313,7 @@ test('the keyboard: search, help, pages, and a way back', () =>
     await page.keyboard.type('ali')
     await page.getByRole('option', { name: /alice/ }).first().waitFor()
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+    await page.getByRole('heading', { name: 'Customer alice' }).waitFor()
     await page.keyboard.press('Escape')
     await page.keyboard.press('?')
     await page.getByRole('dialog').getByText('Next row').waitFor()
@@ -333,7 +334,7 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
     await settled()
     await page.keyboard.press('j')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+    await page.getByRole('heading', { name: 'Customer alice' }).waitFor()
     await settled()
     const before = (await gateway.balance()).balanceNano
     const unseen: string[] = []
@@ -347,15 +348,21 @@ test('by keyboard alone: an account is found, topped up and left, and the focus 
       }
       throw new Error(`no key reaches ${name}`)
     }
+    await tabTo('Add money')
+    await page.keyboard.press('Enter')
     await tabTo('Dollars')
     await page.keyboard.type('0.25')
     await tabTo('Add dollars')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await settled()
+    await tabTo('Money')
     await page.keyboard.press('Enter')
     await page.getByRole('cell', { name: '$0.25' }).first().waitFor()
     expect((await gateway.balance()).balanceNano - before).toBe(250_000_000)
     expect(unseen).toEqual([])
     await page.keyboard.press('Escape')
-    await page.getByRole('heading', { name: 'Account alice' }).waitFor({ state: 'detached' })
+    await page.getByRole('heading', { name: 'Customer alice' }).waitFor({ state: 'detached' })
   }))
 
 test('a key that signs in after an operator, in the same tab, gets pages of its own', () =>
@@ -391,7 +398,7 @@ test('at 400 pixels a bar has five entries, and the other pages stand behind the
   const seen = async () => page.locator('nav.side-bar li:visible').allInnerTexts()
   expect((await seen()).map((text) => text.trim())).toEqual([
     'Overview',
-    'Accounts',
+    'Customers',
     'Requests',
     'Tasks',
     'More',
@@ -411,8 +418,8 @@ test('at 400 pixels a bar has five entries, and the other pages stand behind the
   expect(await seen()).toHaveLength(5)
   // The same figures, as lines with their titles.
   await open('accounts')
-  const title = `getComputedStyle(document.querySelector('main tbody td[data-title="Available"]'), '::before').content`
-  expect(await page.evaluate<string>(title)).toContain('Available')
+  const title = `getComputedStyle(document.querySelector('main tbody td[data-title="Held"]'), '::before').content`
+  expect(await page.evaluate<string>(title)).toContain('Held')
   expect(await page.locator('main tbody tr').first().textContent()).toContain('$')
   expect(faults).toEqual([])
   await page.context().close()
@@ -429,7 +436,7 @@ test('search finds a request by its id and an account by how its name begins, an
     await settled()
     await search.fill('tea')
     await page.getByRole('option', { name: /^team account/ }).click()
-    await page.getByRole('heading', { name: 'Account team' }).waitFor()
+    await page.getByRole('heading', { name: 'Customer team' }).waitFor()
     await search.fill('stat')
     await search.press('Enter')
     await page.waitForURL('**#/statements*')

@@ -56,7 +56,7 @@ async function leave(person: string, address = '') {
 test('it comes back signed in to the page that was asked for, and signs out of both', async () => {
   provider.people.set('ada', ['owners'])
   const { page, context, faults } = await leave('ada', '#/accounts/alice')
-  await page.getByRole('heading', { name: 'Account alice' }).waitFor()
+  await page.getByRole('heading', { name: 'Customer alice' }).waitFor()
   expect(page.url()).toBe(`${url}/console#/accounts/alice`)
   const cookies = (await context.cookies()).filter(({ name }) => name.startsWith('gateway_'))
   expect(cookies.map(({ name, sameSite }) => [name, sameSite])).toEqual([

@@ -15,7 +15,7 @@ const REQUESTS = 45
 /** Height of the header of the page, in pixels. */
 const HEADER = 48
 /** In the page: the text of each amount, and where its decimal point is, in pixels. */
-const POINTS = `[...document.querySelectorAll('main tbody td[data-title="Balance"] .money')].map((amount) => {
+const POINTS = `[...document.querySelectorAll('main tbody td[data-title="Available"] .money')].map((amount) => {
   const whole = [...amount.childNodes].findLast(({ data }) => data?.includes('.'))
   const range = document.createRange()
   range.setStart(whole, whole.data.indexOf('.'))
@@ -189,11 +189,11 @@ test('D20: a head sorts a whole list by amounts, numbers and names, and Back und
   const { page } = visit
   await visit.open('accounts')
   const balances = async () => {
-    const texts = await page.locator('main tbody td[data-title="Balance"]').allTextContents()
+    const texts = await page.locator('main tbody td[data-title="Available"]').allTextContents()
     return texts.map((text) => Number(text.replace(/[$,]/g, '')))
   }
   const before = await balances()
-  const head = page.getByRole('columnheader', { name: 'Balance' })
+  const head = page.getByRole('columnheader', { name: 'Available' })
   const click = () => head.getByRole('button').click()
   await click()
   expect(await head.getAttribute('aria-sort')).toBe('descending')

@@ -155,7 +155,7 @@ function customerJson(account: Account, keys: number, used: readonly Usage[], si
   return { ...accountJson(account), keys, ...spendJson(used, since) }
 }
 
-/** What an account spent from a day on, by day. */
+/** The spend of an account from a day on, by day. */
 function spendJson(used: readonly Usage[], since: number) {
   const amounts = new Map(used.map(({ second, amountNano }) => [Number(second), amountNano]))
   const days = Array.from({ length: SPEND_DAYS }, (_, index) => since + index * DAY_MS)

@@ -55,7 +55,7 @@ import { amountOf, transfer } from './accounts'
 
 const operation = operationsIn('Keys')
 const Limit = Type.Optional(Nullable(Type.Integer({ minimum: 1, maximum: 1_000_000_000_000 })))
-/** What a key may do. */
+/** Limits of a key, as the API takes them. */
 export const keySettings = {
   models: Type.Optional(
     Nullable(Type.Array(Text('Id of a model.'), { minItems: 1, maxItems: 1_000, description: 'null: all.' })),

@@ -26,7 +26,7 @@ export interface Code {
 export const CODE_STATES = ['open', 'redeemed', 'revoked', 'expired'] as const
 type CodeStatus = (typeof CODE_STATES)[number]
 
-/** What is true of all codes in each state, besides the time at which they expire. */
+/** Conditions of the codes in each state, besides the time at which they expire. */
 const IN_STATE: Record<CodeStatus, string> = {
   open: 'redeemed_at is null and revoked_at is null',
   redeemed: 'redeemed_at is not null',

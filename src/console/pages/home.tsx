@@ -1,23 +1,20 @@
 // Home of a key's holder: what there is, what is held and why, what was spent by time and by model, and a code to top up.
 
 import { useState } from 'preact/hooks'
-import { hrefOf, period, periodQuery } from '../address'
-import { askHolds, askKey, askUsage, type Hold, type OwnKey, type OwnUsageRow, redeem } from '../key-api'
+import { hrefOf } from '../address'
+import { Spend } from '../charts/spend'
+import { askHolds, askKey, askUsage, type Hold, type OwnKey, redeem } from '../key-api'
 import { useLive } from '../live'
-import { Chart } from '../parts/chart'
 import { Figure } from '../parts/figure'
 import { Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
-import { dollarsOf, dollarsText, Money, moneyText, nanoOf, sumUsd } from '../parts/money'
+import { Money, moneyText, nanoOf, sumUsd } from '../parts/money'
 import { type Column, Table } from '../parts/table'
 import { Time } from '../parts/time'
 import { useQuery } from '../query'
-import { SPANS_MS, spanStarts, timeOfSpan } from '../spans'
 import { keyTexts } from '../texts'
 
 const words = keyTexts.home
-/** Ranges up to this are shown by hour. */
-const HOURLY_MS = 3 * SPANS_MS.day
 
 export default function Home() {
   const news = useLive('overview')
@@ -35,7 +32,13 @@ export default function Home() {
         </section>
         <TopUp />
       </div>
-      <Spend />
+      <Spend
+        name="own usage"
+        ask={askUsage}
+        hrefOfModel={(model) => hrefOf('activity', { model })}
+        empty={words.noSpend}
+        isLive
+      />
     </>
   )
 }
@@ -127,114 +130,5 @@ function TopUp() {
       </Form>
       {answer && <p role="status">{answer}</p>}
     </section>
-  )
-}
-
-function Spend() {
-  const { since, until } = period.value
-  const end = until === null ? Date.now() : Date.parse(until)
-  const by = end - Date.parse(since) <= HOURLY_MS ? 'hour' : 'day'
-  const news = useLive('overview')
-  const asked = periodQuery()
-  const times = useQuery(['own usage', by, asked], (signal) => askUsage({ ...asked, by }, signal), news)
-  const models = useQuery(
-    ['own usage', 'model', asked],
-    (signal) => askUsage({ ...asked, by: 'model' }, signal),
-    news,
-  )
-  return (
-    <div class="columns">
-      <section class="part">
-        <Loaded of={times}>
-          {({ rows }) => <SpendChart rows={rows} by={by} since={Date.parse(since)} until={end} />}
-        </Loaded>
-      </section>
-      <section class="part">
-        <h2>{words.byModel}</h2>
-        <Loaded of={models}>
-          {({ rows, total }) => <ByModel rows={rows} totalUsd={total.amount_usd} requests={total.requests} />}
-        </Loaded>
-      </section>
-    </div>
-  )
-}
-
-interface SpendChartProps {
-  rows: readonly OwnUsageRow[]
-  by: 'hour' | 'day'
-  since: number
-  until: number
-}
-
-function SpendChart({ rows, by, since, until }: SpendChartProps) {
-  const spanMs = SPANS_MS[by]
-  const paid = new Map(rows.map((row) => [timeOfSpan(String(row[by])), row.amount_usd]))
-  const times = spanStarts(since - (since % spanMs), until, spanMs)
-  const columns: readonly Column<OwnUsageRow>[] = [
-    { title: by === 'hour' ? words.hour : words.day, isFirstLine: true, cell: (row) => `${row[by]} UTC` },
-    { title: words.requests, isNumber: true, cell: ({ requests }) => requests },
-    { title: words.amount, isNumber: true, isFirstLine: true, cell: (row) => <Money usd={row.amount_usd} /> },
-  ]
-  return (
-    <Chart
-      label={words.spend(by)}
-      kind="bars"
-      times={times}
-      spanMs={spanMs}
-      series={[
-        {
-          title: words.amount,
-          values: times.map((time) => dollarsOf(paid.get(time) ?? '0')),
-          colour: 'var(--series-0)',
-        },
-      ]}
-      write={dollarsText}
-    >
-      <Table
-        label={words.spend(by)}
-        columns={columns}
-        rows={rows}
-        keyOf={(row) => String(row[by])}
-        empty={words.noSpend}
-      />
-    </Chart>
-  )
-}
-
-function ByModel({
-  rows,
-  totalUsd,
-  requests,
-}: {
-  rows: readonly OwnUsageRow[]
-  totalUsd: string
-  requests: number
-}) {
-  const share = (usd: string) => {
-    const percent = (dollarsOf(usd) / dollarsOf(totalUsd)) * 100
-    if (dollarsOf(totalUsd) === 0) return '–'
-    return percent > 0 && percent < 1 ? '< 1 %' : `${Math.round(percent)} %`
-  }
-  const columns: readonly Column<OwnUsageRow>[] = [
-    { title: words.model, isFirstLine: true, cell: ({ model }) => model, footer: words.total },
-    { title: words.requests, isNumber: true, cell: (row) => row.requests, footer: requests },
-    { title: words.share, isNumber: true, cell: ({ amount_usd }) => share(amount_usd) },
-    {
-      title: words.amount,
-      isNumber: true,
-      isFirstLine: true,
-      cell: ({ amount_usd }) => <Money usd={amount_usd} />,
-      footer: <Money usd={totalUsd} />,
-    },
-  ]
-  return (
-    <Table
-      label={words.byModel}
-      columns={columns}
-      rows={rows}
-      keyOf={({ model }) => String(model)}
-      hrefOf={({ model }) => hrefOf('activity', { model: String(model) })}
-      empty={words.noSpend}
-    />
   )
 }

@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { KeySettings, keySettingsOf } from '../customer/key-settings'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
@@ -76,68 +77,6 @@ export default function Keys() {
   )
 }
 
-type Values = Readonly<Record<string, string>>
-
-/** Limits as the API takes them: null for what is left empty. */
-function settingsOf(values: Values) {
-  const number = (name: string) => (values[name] ? Number(values[name]) : null)
-  const models = (values.models ?? '').split(/[\s,]+/).filter((each) => each !== '')
-  const period = values.budget_period as 'day' | 'week' | 'month' | ''
-  return {
-    models: models.length > 0 ? models : null,
-    requests_per_minute: number('requests_per_minute'),
-    tokens_per_minute: number('tokens_per_minute'),
-    concurrency: number('concurrency'),
-    budget_usd: values.budget_usd || null,
-    budget_period: period || null,
-    expires_at: values.expires_at ? `${values.expires_at}Z` : null,
-  }
-}
-
-function SettingFields({ of }: { of?: Key }) {
-  return (
-    <div class="fields">
-      <Field
-        name="models"
-        title={words.models}
-        hint={words.modelsHint}
-        value={of?.models?.join(', ') ?? ''}
-      />
-      <Field
-        name="requests_per_minute"
-        title={words.requestsPerMinute}
-        type="number"
-        value={of?.requests_per_minute ?? ''}
-      />
-      <Field
-        name="tokens_per_minute"
-        title={words.tokensPerMinute}
-        type="number"
-        value={of?.tokens_per_minute ?? ''}
-      />
-      <Field name="concurrency" title={words.concurrency} type="number" value={of?.concurrency ?? ''} />
-      <Field name="budget_usd" title={words.budget} value={of?.budget_usd ?? ''} />
-      <Field
-        name="budget_period"
-        title={words.budgetPeriod}
-        value={of?.budget_period ?? ''}
-        options={[
-          ['', '–'],
-          ['day', words.day],
-          ['week', words.week],
-          ['month', words.month],
-        ]}
-      />
-      <Field
-        name="expires_at"
-        title={words.expiresUtc}
-        type="datetime-local"
-        value={of?.expires_at ? of.expires_at.slice(0, 16) : ''}
-      />
-    </div>
-  )
-}
-
 function NewKey({ account }: { account: string | undefined }) {
   const [made, setMade] = useState<Reply<'createKey'>>()
   return (
@@ -157,7 +96,7 @@ function NewKey({ account }: { account: string | undefined }) {
             const { name = '', account: payer } = values
             setMade(
               await call('createKey', {
-                body: { name, ...(payer && { account: payer }), ...settingsOf(values) },
+                body: { name, ...(payer && { account: payer }), ...keySettingsOf(values) },
               }),
             )
           }}
@@ -167,7 +106,7 @@ function NewKey({ account }: { account: string | undefined }) {
             <Field name="account" title={words.account} value={account ?? ''} hint={words.accountHint} />
           </div>
           <h3>{words.limits}</h3>
-          <SettingFields />
+          <KeySettings />
         </Form>
       )}
     </Panel>
@@ -217,10 +156,10 @@ function KeyPanel({ name }: { name: string }) {
                   <Form
                     action={texts.save}
                     submit={(values) =>
-                      call('updateKey', { params: { key: name }, body: settingsOf(values) })
+                      call('updateKey', { params: { key: name }, body: keySettingsOf(values) })
                     }
                   >
-                    <SettingFields of={key} />
+                    <KeySettings of={key} />
                   </Form>
                 </section>
               </>

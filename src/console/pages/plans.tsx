@@ -4,9 +4,10 @@
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { Used } from '../charts/used'
 import { Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
-import { dollarsOf, Money, moneyText } from '../parts/money'
+import { Money, moneyText } from '../parts/money'
 import { PagedTable, usePages } from '../parts/paged'
 import { Facts, Panel } from '../parts/panel'
 import { Status } from '../parts/status'
@@ -137,16 +138,6 @@ function PlanFacts({ plan }: { plan: Plan }) {
 }
 
 type Member = RowOf<'listPlanAccounts'>
-
-/** How much of an amount is used, as a bar with its words. */
-function Used({ title, used, of, text }: { title: string; used: string; of: string; text: string }) {
-  return (
-    <div class="used">
-      <progress aria-label={title} max={dollarsOf(of)} value={Math.min(dollarsOf(used), dollarsOf(of))} />{' '}
-      {text}
-    </div>
-  )
-}
 
 const memberColumns: readonly Column<Member>[] = [
   {

@@ -3,8 +3,9 @@
 
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { address, hrefOf, hrefOfRow, periodQuery, setQuery } from '../address'
+import { address, hrefOfRow, periodQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { Tabs } from '../parts/choice'
 import { Code } from '../parts/code'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Danger, Field, Form } from '../parts/form'
@@ -15,8 +16,9 @@ import { Retention } from '../parts/retention'
 import { Secret } from '../parts/secret'
 import { Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
-import { LogTime, Time } from '../parts/time'
+import { Time } from '../parts/time'
 import { useQuery } from '../query'
+import { AuditTable } from '../records/audit-table'
 import { texts } from '../texts'
 
 const words = texts.settings
@@ -30,18 +32,7 @@ export default function Settings() {
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
-      <nav class="tabs" aria-label={words.title}>
-        {own.map((each) => (
-          <button
-            type="button"
-            key={each}
-            aria-current={each === part ? 'page' : undefined}
-            onClick={() => setQuery({ part: each })}
-          >
-            {words.parts[each]}
-          </button>
-        ))}
-      </nav>
+      <Tabs label={words.title} parts={own} part={part} titles={words.parts} />
       {part === 'configuration' && <Configuration />}
       {part === 'backups' && <Backups />}
       {part === 'retention' && <Retention />}
@@ -272,54 +263,6 @@ function NewAdmin() {
   )
 }
 
-const auditColumns: readonly Column<RowOf<'listAudit'>>[] = [
-  { title: texts.time, isFirstLine: true, cell: ({ at }) => <LogTime at={at} /> },
-  { title: words.who, isFirstLine: true, cell: ({ actor }) => <span class="long">{actor}</span> },
-  { title: words.action, cell: ({ action }) => action },
-  { title: words.target, cell: ({ target }) => <Target target={target} /> },
-  { title: words.before, cell: ({ before }) => <Values values={before} /> },
-  {
-    title: words.after,
-    cell: ({ after, action }) => <Values values={after ?? words.outcomes[action]} />,
-  },
-  { title: words.from, cell: ({ client_address }) => <span class="quiet">{client_address}</span> },
-]
-
-/** Kinds of targets that have a page, by what stands before the name. */
-const PAGES_OF: Readonly<Record<string, string>> = {
-  key: 'keys',
-  account: 'accounts',
-  task: 'tasks',
-  request: 'requests',
-  plan: 'plans',
-}
-
-function Target({ target }: { target: string }) {
-  const [kind = '', ...rest] = target.split(':')
-  const page = PAGES_OF[kind]
-  if (!page || rest.length === 0) return <span class="long">{target}</span>
-  return (
-    <a class="long" href={hrefOf(page, {}, rest.join(':'))}>
-      {target}
-    </a>
-  )
-}
-
-/** Names and values, each on a line. */
-function Values({ values }: { values: unknown }) {
-  if (values === null || typeof values !== 'object') return null
-  const shown = Object.entries(values).filter(([, value]) => value !== null)
-  return (
-    <ul class="small values">
-      {shown.map(([name, value]) => (
-        <li key={name}>
-          <span class="quiet">{name}</span> {typeof value === 'string' ? value : JSON.stringify(value)}
-        </li>
-      ))}
-    </ul>
-  )
-}
-
 function Audit() {
   const { query } = address.value
   const { actor, action, target } = query
@@ -337,13 +280,7 @@ function Audit() {
           { name: 'target', title: words.target },
         ]}
       />
-      <PagedTable
-        label={words.parts.audit}
-        pages={pages}
-        columns={auditColumns}
-        keyOf={({ id }) => id}
-        empty={words.noChangesYet}
-      />
+      <AuditTable label={words.parts.audit} pages={pages} empty={words.noChangesYet} />
     </section>
   )
 }

@@ -1,4 +1,4 @@
-// A choice that always has a value, which is in the address.
+// A choice that always has a value, which is in the address: as a list to select from, or as tabs of a page.
 
 import { setQuery } from '../address'
 
@@ -38,5 +38,30 @@ export function Choice<Value extends string>({
         ))}
       </select>
     </label>
+  )
+}
+
+interface TabsProps<Part extends string> {
+  /** The name of the list, for screen readers. */
+  label: string
+  parts: readonly Part[]
+  part: Part
+  titles: Readonly<Record<Part, string>>
+}
+
+export function Tabs<Part extends string>({ label, parts, part, titles }: TabsProps<Part>) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {parts.map((each) => (
+        <button
+          type="button"
+          key={each}
+          aria-current={each === part ? 'page' : undefined}
+          onClick={() => setQuery({ part: each, sort: null })}
+        >
+          {titles[each]}
+        </button>
+      ))}
+    </nav>
   )
 }

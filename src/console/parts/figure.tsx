@@ -7,7 +7,7 @@ interface FigureProps {
   href: string
   children: ComponentChildren
   /** A line below the figure. */
-  note?: string
+  note?: string | undefined
 }
 
 export function Figure({ title, href, children, note }: FigureProps) {

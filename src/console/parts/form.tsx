@@ -279,9 +279,16 @@ interface CopyProps {
   onCopied?(): void
 }
 
-/** Copies a text. Pages that were loaded without TLS from another machine have no clipboard: the text is selected and copied there. */
+/**
+ * Copies a text. Pages that were loaded without TLS from another machine have no clipboard, and a browser may refuse it: then the text
+ * is selected and copied there.
+ */
 async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const isCopied = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+  if (isCopied) return
   const area = document.createElement('textarea')
   area.value = text
   // Inside an open dialog, as nothing outside it can be selected.

@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { go, hrefOfRow } from '../address'
+import { hrefOfRow } from '../address'
 import { texts } from '../texts'
 import { Icon } from './icon'
 
@@ -70,11 +70,9 @@ function keepCoveredInert(panel: HTMLElement): () => void {
   }
 }
 
-/** Closes the panel that is open. False if there is none. */
-export function closePanel(): boolean {
-  if (!document.querySelector('.panel')) return false
-  go(hrefOfRow(null))
-  return true
+/** Closes what is open: the panel, or the page of one thing that leads back to its list. */
+export function closeOpen(): void {
+  document.querySelector<HTMLElement>('a[data-closes]')?.click()
 }
 
 /** Facts about a thing: a name and a value each. */

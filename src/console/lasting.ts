@@ -1,0 +1,16 @@
+// How long a balance lasts. Pure.
+
+import { dollarsOf } from './parts/money'
+
+/** Days whose spend is the rate. */
+const RATE_DAYS = 7
+
+/**
+ * Whole days for which an amount lasts at the rate of the last seven days, of which the last one of the list is today; null where
+ * nothing was spent in them.
+ */
+export function daysLeft(availableUsd: string, spendByDayUsd: readonly string[]): number | null {
+  const spent = spendByDayUsd.slice(-RATE_DAYS).reduce((sum, usd) => sum + dollarsOf(usd), 0)
+  if (!(spent > 0)) return null
+  return Math.max(0, Math.floor((dollarsOf(availableUsd) / spent) * RATE_DAYS))
+}

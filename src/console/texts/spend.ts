@@ -1,0 +1,13 @@
+// The console's words of what was spent by time and by model. A page must not have words of its own.
+
+export const spend = {
+  spend: (span: 'hour' | 'day') => (span === 'hour' ? 'Spend by hour in dollars' : 'Spend by day in dollars'),
+  byModel: 'Spend by model',
+  model: 'Model',
+  requests: 'Requests',
+  share: 'Share',
+  amount: 'Amount',
+  total: 'Total',
+  day: 'Day',
+  hour: 'Hour',
+}

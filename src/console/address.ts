@@ -18,9 +18,38 @@ export const FIRST_PAGE = 'overview'
 const KEPT = ['range', 'since', 'until', 'compare']
 
 export const address = signal<Address>(read())
+/** The address that is shown, as the browser has it. */
+let shown = location.hash
 addEventListener('hashchange', () => {
-  address.value = read()
+  const wanted = location.hash
+  // Back, Forward or a typed address: the browser has followed it already.
+  if (wanted !== shown && isHeld(() => go(wanted))) return history.pushState(null, '', shown || '#')
+  show()
 })
+
+/** Shows the page of the address that the browser has. */
+function show(): void {
+  shown = location.hash
+  address.value = read()
+}
+
+type LeaveGuard = (goOn: () => void) => boolean
+let leaveGuard: LeaveGuard | null = null
+
+/** Sets what is asked before the page is left: it returns whether it holds that back, and then calls the function that continues. */
+export function guardLeaving(guard: LeaveGuard | null): void {
+  leaveGuard = guard
+}
+
+/** Whether something must be asked first; `goOn` is called once that is answered. */
+function isHeld(goOn: () => void): boolean {
+  return leaveGuard?.(goOn) ?? false
+}
+
+/** Does what ends the page that is shown, such as signing out, once nothing on it would be lost. */
+export function leaveTo(end: () => void): void {
+  if (!isHeld(end)) end()
+}
 
 function read(): Address {
   const [path = '', search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2)
@@ -63,7 +92,9 @@ function hashOf(page: string, query: Query, id: string | null): string {
 }
 
 export function go(href: string): void {
+  if (href !== location.hash && isHeld(() => go(href))) return
   location.hash = href
+  shown = location.hash
 }
 
 /** Changes filters of the page that is shown; null removes one. Each change is a step that Back undoes. */
@@ -71,9 +102,9 @@ export function setQuery(changes: Query): void {
   const { page, id, query } = address.value
   // A view that was changed is not the one that was saved.
   const hash = hashOf(page, { ...query, view: null, ...changes }, id)
-  if (hash === hashOf(page, { ...query, view: null }, id)) return
+  if (hash === hashOf(page, { ...query, view: null }, id) || isHeld(() => setQuery(changes))) return
   history.pushState(null, '', hash)
-  address.value = read()
+  show()
 }
 
 const HOUR_MS = 3_600_000

@@ -3,7 +3,7 @@
 
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { FIRST_PAGE, hrefOf } from './address'
+import { FIRST_PAGE, hrefOf, leaveTo } from './address'
 import { ApiError, session, signOut, urlOf } from './api'
 import { useKeyboard } from './keyboard'
 import { type ConsolePage, pageOf, pages } from './pages'
@@ -81,7 +81,7 @@ function Header({ page }: { page: ConsolePage | undefined }) {
       <span class="who">
         {name} {role && <span class="quiet">({role})</span>}
       </span>
-      <button type="button" class="plain" onClick={() => void signOut().catch(() => {})}>
+      <button type="button" class="plain" onClick={() => leaveTo(() => void signOut().catch(() => {}))}>
         {texts.signOut}
       </button>
     </header>

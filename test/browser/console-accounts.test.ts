@@ -59,12 +59,28 @@ test('a secret that is shown once is not lost by a key press or a link', () =>
       () => page.keyboard.press('Escape'),
       () => page.getByRole('link', { name: 'Requests' }).first().click(),
       () => page.getByRole('link', { name: 'Close' }).click(),
+      () => page.goBack(),
+      () => page.getByRole('button', { name: 'Sign out' }).click(),
+      async () => {
+        await page.keyboard.press('g')
+        await page.keyboard.press('t')
+      },
+      async () => {
+        await page.keyboard.press('Control+k')
+        await page.keyboard.type('stmts')
+        await page.getByRole('option', { name: 'Statements' }).first().waitFor()
+        await page.keyboard.press('Enter')
+      },
     ]) {
       await leave()
       await question.waitFor()
       await question.getByRole('button', { name: 'Stay' }).click()
       expect(await page.locator('.secret code').first().textContent()).toBe(secret)
+      expect(page.url()).toContain('#/keys/new')
     }
+    // A reload asks in the words of the browser.
+    const asked = await page.evaluate(`!dispatchEvent(new Event('beforeunload', { cancelable: true }))`)
+    expect(asked).toBe(true)
     await page.keyboard.press('Escape')
     await question.waitFor()
     expect(await axe()).toEqual([])

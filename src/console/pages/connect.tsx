@@ -103,7 +103,9 @@ function Snippet({ title, text }: { title: string; text: string }) {
 
 function Secrets() {
   const own = useQuery(['own key'], askKey)
-  const [made, setMade] = useState<{ title: string; text: string }>()
+  const [made, setMade] = useState<readonly { title: string; text: string }[]>([])
+  const show = (secret: (typeof made)[number]) =>
+    setMade([...made.filter(({ title }) => title !== secret.title), secret])
   return (
     <section class="part">
       <h2>{words.secrets}</h2>
@@ -118,7 +120,7 @@ function Secrets() {
                 nameToType={name}
                 act={async () => {
                   const { key } = await rollKey()
-                  setMade({ title: words.newKey, text: key })
+                  show({ title: words.newKey, text: key })
                 }}
               >
                 <p>{words.rollConsequence(hint)}</p>
@@ -128,7 +130,7 @@ function Secrets() {
                 title={words.rollWebhook}
                 act={async () => {
                   const { webhook_secret } = await rollWebhookSecret()
-                  setMade({ title: words.newSecret, text: webhook_secret })
+                  show({ title: words.newSecret, text: webhook_secret })
                 }}
               >
                 <p>{words.rollWebhookConsequence}</p>
@@ -137,7 +139,9 @@ function Secrets() {
           </>
         )}
       </Loaded>
-      {made && <Secret title={made.title} text={made.text} />}
+      {made.map((secret) => (
+        <Secret key={secret.text} {...secret} />
+      ))}
     </section>
   )
 }

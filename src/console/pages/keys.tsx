@@ -183,7 +183,10 @@ function useCurrentUse(key: string) {
 }
 
 function StateActions({ of }: { of: Key }) {
-  const [secret, setSecret] = useState<{ title: string; text: string }>()
+  // A secret of another kind must not hide the one that was made before.
+  const [secrets, setSecrets] = useState<readonly { title: string; text: string }[]>([])
+  const show = (made: (typeof secrets)[number]) =>
+    setSecrets([...secrets.filter(({ title }) => title !== made.title), made])
   const use = useCurrentUse(of.name)
   const params = { key: of.name }
   const consequence = use.data
@@ -201,7 +204,7 @@ function StateActions({ of }: { of: Key }) {
           action={words.roll}
           title={words.rollTitle(of.name)}
           act={async () =>
-            setSecret({ title: words.secretOf(of.name), text: (await call('rollKey', { params })).key })
+            show({ title: words.secretOf(of.name), text: (await call('rollKey', { params })).key })
           }
         >
           <p>{words.rollMeans(of.hint)}</p>
@@ -211,7 +214,7 @@ function StateActions({ of }: { of: Key }) {
           action={words.rollWebhook}
           title={words.rollWebhookTitle(of.name)}
           act={async () =>
-            setSecret({
+            show({
               title: words.webhookSecret,
               text: (await call('rollWebhookSecret', { params })).webhook_secret,
             })
@@ -229,7 +232,9 @@ function StateActions({ of }: { of: Key }) {
           <p>{consequence}</p>
         </Danger>
       </p>
-      {secret && <Secret {...secret} />}
+      {secrets.map((secret) => (
+        <Secret key={secret.text} {...secret} />
+      ))}
     </>
   )
 }

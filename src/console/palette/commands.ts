@@ -1,7 +1,7 @@
 // What the palette offers by itself: pages, their tabs, and actions. What costs money or cannot be undone opens its form, where
 // its consequences are; only what can be undone is done at once.
 
-import { go, hrefOf } from '../address'
+import { go, hrefOf, leaveTo } from '../address'
 import { call, hasRole, type Session, signOut, urlOf } from '../api'
 import { pages } from '../pages'
 import { savedViews } from '../saved-views'
@@ -62,7 +62,11 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
       kind: words.action,
       act: async () => location.assign(urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')),
     },
-    { title: texts.signOut, kind: words.action, act: signOut },
+    {
+      title: texts.signOut,
+      kind: words.action,
+      act: async () => leaveTo(() => void signOut().catch(() => {})),
+    },
   ]
 }
 

@@ -3,6 +3,7 @@
 
 import { signal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
+import { guardLeaving } from '../address'
 import { texts } from '../texts'
 import { Copy, Dialog } from './form'
 import { saveFile } from './save-file'
@@ -64,7 +65,14 @@ export function SecretGuard() {
     }
     addEventListener('click', click, true)
     addEventListener('keydown', press, true)
+    // Back and Forward, keys, the palette, tabs and signing out.
+    guardLeaving((goOn) => {
+      if (unsaved.peek().size === 0) return false
+      setLeave(() => goOn)
+      return true
+    })
     return () => {
+      guardLeaving(null)
       removeEventListener('click', click, true)
       removeEventListener('keydown', press, true)
     }

@@ -13,7 +13,7 @@ export interface Visit {
   page: Page
   /** Errors of the page, and addresses that are not the gateway's. */
   faults: string[]
-  /** Opens a page of the console by what stands behind the `#`, and waits until all of it is there. */
+  /** Opens a page of the console by what stands behind the `#`, also from an unsaved secret, and waits until all of it is there. */
   open(address: string): Promise<void>
   /** Waits until nothing is loading or being sent. */
   settled(): Promise<void>
@@ -177,6 +177,10 @@ export async function visitConsole(
     },
     async open(address) {
       await page.evaluate(`(${GO})(${JSON.stringify(`#/${address}`)})`)
+      await settled()
+      const leave = page.getByRole('button', { name: 'Leave without it' })
+      if ((await leave.count()) === 0) return
+      await leave.click()
       await settled()
     },
     async axe() {

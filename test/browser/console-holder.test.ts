@@ -104,6 +104,7 @@ test('home: what there is, what is held and why, and what was spent by time and 
   ])
   expect((await cellsOf('Spend by model', 'tfoot'))[0]?.at(-1)).toBe(paid())
   await page.getByText('Figures as a table').click()
+  await page.getByRole('table', { name: 'Spend by hour in dollars' }).locator('tbody tr').first().waitFor()
   const hours = await cellsOf('Spend by hour in dollars')
   const sum = hours.reduce((all, row) => all + Math.round(Number(row.at(-1)?.slice(1)) * 1e9), 0)
   expect(written(sum)).toBe(paid())

@@ -310,6 +310,7 @@ const otherPaths: Record<string, Guard> = {
   '/console/sign-in': 'public',
   '/docs': 'public',
   '/docs/json': 'public',
+  '/docs/reference': 'public',
   '/docs/viewer.js': 'public',
   '/health': 'public',
   '/health/live': 'public',

@@ -42,7 +42,6 @@ export const accounts = {
   lastUsed: 'Last used',
   notUsed: 'not in 30 days',
   keys: 'Keys',
-  keyCount: (keys: number) => (keys === 1 ? '1 key' : `${keys} keys`),
   balance: 'Balance',
   created: 'Created',
   since: (day: string) => `Customer since ${day}`,
@@ -55,7 +54,6 @@ export const accounts = {
     settings: 'Settings',
   },
   budget: 'Budget used',
-  noBudget: 'No budget',
   ofBudget: (used: string, budget: string, period: 'day' | 'week' | 'month') =>
     ({
       day: `${used} of ${budget} today`,

@@ -18,6 +18,8 @@ const MOST = ['xhigh', 'max']
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 const THINKING_PAGE =
   'Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking#important-considerations-when-using-extended-thinking'
+const THINKING_FIRST =
+  'When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking'
 const INSTEAD = 'Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.'
 
 /** The version of the API that has no fields of sampling. */
@@ -100,9 +102,15 @@ function findChoiceFault(model: string, body: JsonObject): string | undefined {
     : undefined
 }
 
-function findPrefillFault(model: string, { messages }: JsonObject): string | undefined {
-  const continues = asObjects(messages).at(-1)?.role === 'assistant'
-  return continues && FROM_4_6.test(model)
-    ? 'This model does not support assistant message prefill. The conversation must end with a user message.'
+function findPrefillFault(model: string, body: JsonObject): string | undefined {
+  const messages = asObjects(body.messages)
+  const { role, content } = messages.at(-1) ?? {}
+  if (role !== 'assistant') return undefined
+  if (FROM_4_6.test(model)) {
+    return 'This model does not support assistant message prefill. The conversation must end with a user message.'
+  }
+  const isText = typeof content === 'string' || asObjects(content)[0]?.type === 'text'
+  return isText && thinkingOf(body) === 'enabled'
+    ? `messages.${messages.length - 1}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`text\`. ${THINKING_FIRST}`
     : undefined
 }

@@ -153,6 +153,11 @@ const anthropic: Record<string, Rule> = {
     has(sent, 'top_p'),
   'anthropic/prefill': (sent) =>
     isClaude(sent) && from46.test(sent.model) && object(list(sent.body.messages).at(-1)).role === 'assistant',
+  'anthropic/prefill-while-thinking'(sent) {
+    const { role, content } = object(list(sent.body.messages).at(-1))
+    const beginsWithText = typeof content === 'string' || object(list(content)[0]).type === 'text'
+    return isClaude(sent) && thinkingOf(sent) === 'enabled' && role === 'assistant' && beginsWithText
+  },
   'anthropic/version-2026-10-21'(sent) {
     const version = sent.body.anthropic_version ?? sent.headers['anthropic-version']
     return isClaude(sent) && version === '2026-10-21' && has(sent, 'temperature', 'top_p', 'top_k')

@@ -80,7 +80,7 @@ interface ServerOptions {
   processFigures?: () => ProcessFigures
 }
 
-const LAST_BYTES_MS = 1_000
+const LAST_BYTES_MS = 3_000
 /** How long a stop at once takes at most, in milliseconds. */
 const STOP_NOW_MS = 2_500
 /** How much longer than its grace a stop may take in all, and what of it is kept for its last steps, in milliseconds. */

@@ -116,7 +116,7 @@ const cases: Record<string, Case> = {
     },
     answer: () => new Promise(() => {}),
     row: { status: 499, asked_model: 'smart', refused_by: 'caller', vendor_status: null },
-    says: 'The caller left before the answer',
+    says: 'The caller disconnected before the answer',
   },
 }
 

@@ -117,7 +117,7 @@ test.each([
   [{ internal_reasoning: '0.00003' }, 'internal_reasoning'],
   [{ prompt: '-1', completion: '-1' }, 'prompt is "-1"'],
   [{ prompt: 7 }, 'prompt is 7'],
-  [{ prompt: `0.${'1'.repeat(40)}` }, 'no amount'],
+  [{ prompt: `0.${'1'.repeat(40)}` }, 'not an amount'],
   [{ discount: 0.15 }, 'discount'],
 ])('%j is refused with the reason', (pricing, reason) => {
   expect(listed(model(pricing)).refused.m).toContain(reason)

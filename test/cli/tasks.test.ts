@@ -261,7 +261,7 @@ describe('stopping', () => {
   })
 
   test.concurrent('a task of a vendor that stops none', async () => {
-    const id = await submitted({ model: 'gkx-imagine-video', prompt: 'a fox [sandbox task_ms=5000]' })
+    const id = await submitted({ model: 'gkx-imagine-video', prompt: `a fox ${LONG}` })
     const ran = await line.run(`tasks cancel ${id}`)
     expect(ran).toMatchObject({
       code: 1,

@@ -16,7 +16,7 @@ import {
 } from '../support/databases/databases'
 import { ownSteps } from '../support/processes/migrate-until-killed'
 
-setDefaultTimeout(300_000)
+setDefaultTimeout(900_000)
 
 const PROGRAM = resolve(import.meta.dir, '../support/processes/migrate-until-killed.ts')
 

@@ -16,7 +16,7 @@ import { say, startTestGateway, type TestGateway, waitFor } from '../support/gat
 import type { Json } from '../support/scenario'
 import { chunk, DONE, eventStream, startVendor, usageChunk } from '../support/vendors/vendor'
 
-setDefaultTimeout(180_000)
+setDefaultTimeout(600_000)
 
 /** Nano-dollars of an input and an output token. */
 const INPUT = 1_000

@@ -63,7 +63,13 @@ async function reference(
   for (const row of await db.query({ sql: 'select * from charges' })) {
     const at = (row.state === 'held' ? row.created_at : row.ended_at) as number
     if (at < since || at >= until) continue
-    const names = { ...row, key: row.key_id, day: at - (at % DAY_MS), hour: at - (at % HOUR_MS) }
+    const names = {
+      ...row,
+      key: row.key_id,
+      spender: row.spender_id ?? '(none)',
+      day: at - (at % DAY_MS),
+      hour: at - (at % HOUR_MS),
+    }
     const name = String((names as Record<string, unknown>)[by])
     const sum = sums.get(name) ?? {
       requests: 0,

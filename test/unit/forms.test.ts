@@ -378,7 +378,7 @@ const refusals: Refusal[] = [
       body: () => closed.slice(0, bytes),
       status: 400,
       code: 'invalid_form',
-      words: 'cut short',
+      words: 'incomplete',
     }),
   ),
   {
@@ -387,7 +387,7 @@ const refusals: Refusal[] = [
     contentType: typeOf('another'),
     status: 400,
     code: 'invalid_form',
-    words: 'cut short',
+    words: 'incomplete',
   },
   {
     name: 'a text twice',
@@ -545,7 +545,7 @@ const refusals: Refusal[] = [
     body: () => `--${BOUNDARY}\r\n${'-'.repeat(8 * MEBIBYTE)}`,
     status: 400,
     code: 'invalid_form',
-    words: 'cut short',
+    words: 'incomplete',
   },
 ]
 

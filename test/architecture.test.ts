@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
+import { shownTextFaults } from './support/shown-text'
 import {
   cycleFaults,
   doubledNames,
@@ -55,6 +56,7 @@ describe('the source keeps', () => {
   test('its levels', () => expect(importFaults(program)).toEqual([]))
   test('imports without a circle', () => expect(cycleFaults(program)).toEqual([]))
   test('process, clock and network at the edge', () => expect(wordingFaults(program)).toEqual([]))
+  test('words of the console in its texts', () => expect(shownTextFaults(program)).toEqual([]))
   test('vendors in their folders', () => expect(vendorFaults(program)).toEqual([]))
   test(`folders of at most ${FOLDER_FILES_MOST} files`, () => {
     const shared = around.filter(({ path }) => path.startsWith('test/support/'))
@@ -123,6 +125,32 @@ const KINDS = {
 }
 
 const breaches: readonly Breach[] = [
+  {
+    title: 'a word in a page of the console',
+    find: shownTextFaults,
+    good: {
+      'src/console/a.tsx': `export const A = () => <p title={texts.a}>CSV <i class="b c">{texts.b}</i></p>`,
+    },
+    bad: { 'src/console/a.tsx': `export const A = () => <p>Hello <i>{texts.b}</i></p>` },
+  },
+  {
+    title: 'a word in a tooltip',
+    find: shownTextFaults,
+    good: { 'src/console/a.tsx': `export const A = () => <input placeholder={texts.a} name="b" />` },
+    bad: { 'src/console/a.tsx': `export const A = () => <input placeholder={isB ? 'Some text' : ''} />` },
+  },
+  {
+    title: 'a number that is written in one language',
+    find: shownTextFaults,
+    good: { 'src/console/language.ts': `export const a = (b: number) => b.toLocaleString('en')` },
+    bad: { 'src/console/pages/a.tsx': `export const a = (b: number) => b.toLocaleString('en')` },
+  },
+  {
+    title: 'English texts in a page',
+    find: shownTextFaults,
+    good: { 'src/console/texts/german/a.ts': `import type { a } from '../a'` },
+    bad: { 'src/console/pages/a.tsx': `import { a } from '../texts/a'` },
+  },
   {
     title: 'a family that reads the database',
     find: importFaults,

@@ -3,6 +3,7 @@
 
 import { address } from './address'
 import { send, session, signOut, withQuery } from './api'
+import { LanguageChoice } from './language-choice'
 import { Field, Form } from './parts/form'
 import { Loaded } from './parts/loaded'
 import { useQuery } from './query'
@@ -40,6 +41,7 @@ export function Allow() {
       <button type="button" class="plain" onClick={() => void signOut().catch(() => {})}>
         {texts.signOut}
       </button>
+      <LanguageChoice />
     </main>
   )
 }

@@ -1,6 +1,7 @@
 // Columns of tables as data: by what a column sorts, and which columns give way where a table has no room. Pure.
 
 import { type ComponentChildren, isValidElement } from 'preact'
+import { language, numberOfText } from './language'
 import { Money, nanoOf } from './parts/money'
 import { Duration, LogTime, Time } from './parts/time'
 
@@ -59,7 +60,7 @@ export function sortValueOf(cell: ComponentChildren, isNumber = false): SortValu
 
 /** A number as people read it, such as `1,234` or `0.4 %`; null for none. */
 function numberOf(text: string): number | null {
-  const number = Number.parseFloat(text.replaceAll(',', '').replace('−', '-'))
+  const number = numberOfText(text)
   return Number.isNaN(number) ? null : number
 }
 
@@ -78,7 +79,7 @@ function compare(one: SortValue, two: SortValue, isDescending: boolean): number 
   if (one === null || two === null) return Number(one === null) - Number(two === null)
   const difference =
     typeof one === 'string' && typeof two === 'string'
-      ? one.localeCompare(two, 'en', { numeric: true })
+      ? one.localeCompare(two, language, { numeric: true })
       : one < two
         ? -1
         : Number(one > two)

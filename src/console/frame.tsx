@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { FIRST_PAGE, hrefOf, leaveTo } from './address'
 import { ApiError, session, signOut, urlOf } from './api'
 import { useKeyboard } from './keyboard'
+import { LanguageChoice } from './language-choice'
 import { type ConsolePage, pageOf, pages } from './pages'
 import { Palette } from './palette/palette'
 import { Dialog } from './parts/form'
@@ -109,6 +110,9 @@ function SideBar({ own, current }: { own: readonly ConsolePage[]; current: strin
           <a href={urlOf(kind === 'admin' ? 'admin/v1/docs' : 'docs')}>
             <Icon name="statements" /> <span>{texts.palette.docs}</span>
           </a>
+        </li>
+        <li class="further-entry">
+          <LanguageChoice />
         </li>
         <li class="more-entry">
           <button

@@ -8,6 +8,7 @@ import { address, clock } from './address'
 import { Allow } from './allow'
 import { comeBack, kindBefore, readSession, session, signIn } from './api'
 import { Frame } from './frame'
+import { language } from './language'
 import { pageOf } from './pages'
 import { SignIn } from './sign-in'
 import { texts } from './texts'
@@ -51,6 +52,7 @@ function Console() {
   return <Frame key={session.value.name} page={address.value.page} />
 }
 
+document.documentElement.lang = language
 const place = document.getElementById('console')
 if (!place) throw new Error('the page has no place for the console')
 // The page comes while it is asked who looks, and what the document itself shows stays until that is known.

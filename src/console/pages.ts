@@ -154,7 +154,6 @@ export const pages: readonly ConsolePage[] = [
     icon: 'connect',
     kind: 'key',
     letter: 'c',
-    isMain: true,
     load: () => import('./pages/connect'),
   },
 ]

@@ -2,6 +2,7 @@
 
 import type { DescribedPrices } from '../config/models/prices'
 import type { PricedModel } from './key-api'
+import { moneyText } from './parts/money'
 import { keyTexts } from './texts'
 
 const words = keyTexts.models
@@ -22,20 +23,12 @@ export function priceLines(prices: DescribedPrices, when = ''): PriceLine[] {
     const above = /^above_(.+)$/.exec(name)?.[1]
     if (above && typeof value !== 'string')
       return priceLines(value, `${when}, ${words.above(above.toUpperCase())}`)
-    const unit = unitText(name)
+    const unit = words.unit(name)
     if (typeof value === 'string') return [{ what: `${unit}${when}`, usd: value }]
     return Object.entries(value).flatMap(([variant, usd]) =>
       typeof usd === 'string' ? [{ what: `${unit}, ${variant}${when}`, usd }] : [],
     )
   })
-}
-
-/** A unit of the configuration as people say it: `per_1m_input_tokens` is `1M input tokens`. */
-function unitText(name: string): string {
-  return name
-    .replace(/^per_/, '')
-    .replace(/^(\d+)([km])_/, (_, count: string, factor: string) => `${count}${factor.toUpperCase()} `)
-    .replaceAll('_', ' ')
 }
 
 const CONVERSATIONS: readonly string[] = ['chat', 'messages', 'responses', 'contents', 'completions']
@@ -76,8 +69,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 
 /** Dollars to two figures, never as a power of ten. */
 function roughUsd(dollars: number): string {
-  if (dollars === 0) return '$0'
+  if (dollars === 0) return moneyText('0')
   const places = Math.max(2, 1 - Math.floor(Math.log10(dollars)))
-  const [whole, decimals = ''] = dollars.toFixed(Math.min(places, 9)).split('.')
-  return `$${whole}.${decimals.replace(/0+$/, '').padEnd(2, '0')}`
+  return moneyText(dollars.toFixed(Math.min(places, 9)))
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { type IdentityProvider, identityProviders, leaveFor, signIn, signInFault } from './api'
+import { LanguageChoice } from './language-choice'
 import { Action, Field, Form } from './parts/form'
 import { SandboxBadge } from './parts/sandbox-badge'
 import { texts } from './texts'
@@ -36,6 +37,7 @@ export function SignIn() {
       <p>
         <code>{words.command}</code>
       </p>
+      <LanguageChoice />
     </main>
   )
 }

@@ -3,6 +3,7 @@
 // and the docs. A sentence with a figure in it is a function.
 
 import type { OperationName } from '../contract/operations'
+import { language, named, numberText, shareText, type Translated } from './language'
 import { accounts } from './texts/accounts'
 import { activity } from './texts/activity'
 import { allow } from './texts/allow'
@@ -26,20 +27,9 @@ import { statements } from './texts/statements'
 import { tasks } from './texts/tasks'
 import { upstreams } from './texts/upstreams'
 import { usage } from './texts/usage'
-import { timeFormat } from './zone'
+import { shortTimeText, spanText } from './zone'
 
-const shortTime = timeFormat({
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-})
-const day = timeFormat({ day: 'numeric', month: 'short' })
-const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const time = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
-
-export const texts = {
+export const frame = {
   product: 'Gateway',
   sandbox: 'sandbox',
   sandboxMeans: 'Vendors are simulated: no real money and no real answers.',
@@ -60,6 +50,7 @@ export const texts = {
     keys: 'Ctrl K',
     action: 'action',
     theme: (name: string) => `Theme: ${name}`,
+    language: (name: string) => `Language: ${name}`,
     docs: 'API documentation',
     failed: 'Requests that failed',
     reload: 'Reload the configuration',
@@ -79,10 +70,7 @@ export const texts = {
     kind: 'view',
   },
   range: 'Time range',
-  ranges: { '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' } as Record<
-    string,
-    string
-  >,
+  ranges: named({ '1h': '1 hour', '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' }),
   timeControl: {
     thisMonth: 'This month (UTC)',
     lastMonth: 'Last month (UTC)',
@@ -102,9 +90,10 @@ export const texts = {
     },
     zones: { local: 'Times: local', utc: 'Times: UTC' },
     fromTo: (since: string, until: string | null) =>
-      `${shortTime.format(new Date(since))} – ${until === null ? 'now' : shortTime.format(new Date(until))}`,
+      `${shortTimeText(new Date(since))} – ${until === null ? 'now' : shortTimeText(new Date(until))}`,
   },
   theme: 'Theme',
+  language: 'Language',
   themes: { auto: 'Auto', light: 'Light', dark: 'Dark' },
   signOut: 'Sign out',
   noPages: 'There is no page for this session.',
@@ -121,8 +110,8 @@ export const texts = {
   showNews: 'Show new rows',
   noneSoFar: 'None so far: not all rows have been searched.',
   lookFurther: 'Keep searching',
-  rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${rows} rows`),
-  rowsOf: (shown: number, all: number) => `${shown.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
+  rowsInAll: (rows: number) => (rows === 1 ? '1 row' : `${numberText(rows)} rows`),
+  rowsOf: (shown: number, all: number) => `${numberText(shown)} of ${numberText(all)} rows`,
   furtherColumns: 'More columns',
   close: 'Close',
   cancel: 'Cancel',
@@ -145,12 +134,7 @@ export const texts = {
   showSeries: 'Show in the chart',
   hideSeries: 'Hide from the chart',
   comparedWith: { before: 'previous period', year: 'same period a year before', none: '' },
-  span: (from: number, lengthMs: number) => {
-    const at = new Date(from)
-    // Sums by day are by days in UTC.
-    if (lengthMs >= 86_400_000) return utcDay.format(at)
-    return `${day.format(at)} ${time.format(at)}–${time.format(new Date(from + lengthMs))}`
-  },
+  span: spanText,
   keysHelpTitle: 'Keyboard shortcuts',
   keysHelp: [
     ['Ctrl+K or /', 'Search, jump or act'],
@@ -159,14 +143,14 @@ export const texts = {
     ['Enter', 'Open the row'],
     ['Esc', 'Close what is open'],
     ['?', 'Keyboard shortcuts'],
-  ] as const,
-  states: {
+  ] as readonly (readonly [keys: string, what: string])[],
+  states: named({
     ready: 'ready',
     unavailable: 'not available',
     submitted: 'running',
     down: 'down',
-  } as Record<string, string>,
-  operations: {
+  }),
+  operations: named({
     chat: 'chat',
     messages: 'messages',
     responses: 'responses',
@@ -181,18 +165,13 @@ export const texts = {
     image: 'images',
     'image-edit': 'image edits',
     video: 'video',
-  } satisfies Record<OperationName, string> as Readonly<Record<string, string>>,
+  } satisfies Record<OperationName, string>),
   state: 'State',
   time: 'Time',
   total: 'Total',
   each: (period: string) => (period === '' ? '' : `per ${period}`),
   /** A share of all, as `0.4 %`; empty without any. */
-  share: (part: number | undefined, all: number | undefined) => {
-    if (!all || part === undefined) return ''
-    const percent = (part / all) * 100
-    const figure = percent === 0 || Math.abs(percent) >= 10 ? Math.round(percent) : percent.toPrecision(2)
-    return `${figure} %`.replace('-', '−')
-  },
+  share: shareText,
   signIn: {
     title: 'Gateway',
     intro: 'Sign in as an operator with an admin token, or with a key to see its own account.',
@@ -201,42 +180,50 @@ export const texts = {
     action: 'Sign in',
     by: (title: string) => `Sign in with ${title}`,
     fault: 'The sign-in was not completed. Start again.',
-    faults: {
+    faults: named({
       not_a_member: 'You are in no group that may use this gateway. Ask its operator.',
       sign_in_not_here: 'You may sign in to this gateway, but not at this address. Ask its operator.',
       issuer_unavailable: 'The identity provider is not answering. Try again in a moment.',
       too_many_attempts: 'Too many attempts. Try again in a minute.',
-    } as Readonly<Record<string, string>>,
+    }),
     link: 'No token? Create a link that works once, on the machine of the gateway:',
     command: 'gateway console',
   },
-  allow,
-  overview,
-  accounts,
-  keys,
-  spenders,
-  explore,
-  requests,
-  usage,
-  tasks,
-  results,
-  models,
-  upstreams,
-  settings,
-  spend,
 }
 
-export const sellingTexts = {
-  plans,
-  statements,
-  retention,
-  sessions,
+const english = {
+  texts: {
+    ...frame,
+    allow,
+    overview,
+    accounts,
+    keys,
+    spenders,
+    explore,
+    requests,
+    usage,
+    tasks,
+    results,
+    models,
+    upstreams,
+    settings,
+    spend,
+  },
+  sellingTexts: { plans, statements, retention, sessions },
+  keyTexts: { home, activity, models: ownModels, connect, playground },
 }
 
-export const keyTexts = {
-  home,
-  activity,
-  models: ownModels,
-  connect,
-  playground,
-} as const
+/** The form of all texts: a language that lacks one does not compile. */
+export type Texts = Translated<typeof english>
+
+async function ownTexts(): Promise<Texts> {
+  if (language === 'en') return english
+  try {
+    return (await import('./texts/german/german')).german
+  } catch {
+    // Without its own words the page has those that are there.
+    return english
+  }
+}
+
+export const { texts, sellingTexts, keyTexts } = await ownTexts()

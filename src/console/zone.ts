@@ -3,6 +3,7 @@
 // days in UTC, which pages say next to the figures.
 
 import { effect, signal } from '@preact/signals'
+import { language } from './language'
 
 export const ZONES = ['local', 'utc'] as const
 export type Zone = (typeof ZONES)[number]
@@ -33,13 +34,37 @@ export function timeFormat(options: Intl.DateTimeFormatOptions): { format(at: Da
   return {
     format(at) {
       const chosen = zone.value
-      formats[chosen] ??= new Intl.DateTimeFormat('en', {
+      formats[chosen] ??= new Intl.DateTimeFormat(language, {
         ...options,
         ...(chosen === 'utc' && { timeZone: 'UTC' }),
       })
       return formats[chosen].format(at)
     },
   }
+}
+
+const shortTime = timeFormat({
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  hourCycle: 'h23',
+})
+const longTime = timeFormat({ dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
+const day = timeFormat({ day: 'numeric', month: 'short' })
+const utcDay = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const timeOfDay = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
+/** A day and a time to the minute. */
+export const shortTimeText = (at: Date): string => shortTime.format(at)
+/** A day of a year and a time to the minute. */
+export const longTimeText = (at: Date): string => longTime.format(at)
+
+/** A span of time from its beginning, in milliseconds: a day in UTC, as sums by day are, or an hour with its day. */
+export function spanText(from: number, lengthMs: number): string {
+  const at = new Date(from)
+  if (lengthMs >= 86_400_000) return utcDay.format(at)
+  return `${day.format(at)} ${timeOfDay.format(at)}–${timeOfDay.format(new Date(from + lengthMs))}`
 }
 
 /** The name of the zone in force: `Europe/Berlin`, or `UTC`. */
@@ -49,7 +74,7 @@ export function zoneName(): string {
 
 /** The short name of the zone at a time: `GMT+2`. */
 export function shortZoneName(at: Date): string {
-  const parts = new Intl.DateTimeFormat('en', {
+  const parts = new Intl.DateTimeFormat(language, {
     timeZoneName: 'short',
     ...(zone.value === 'utc' && { timeZone: 'UTC' }),
   }).formatToParts(at)

@@ -2,6 +2,7 @@
 // when it is drawn, so that neither new figures nor another range or theme make it again.
 
 import type uPlot from 'uplot'
+import { language } from '../language'
 import { inZone, timeFormat } from '../zone'
 import type { Look } from './colours'
 
@@ -219,7 +220,7 @@ function stepsOf(spanMs: number): number[] {
   return steps.map((step) => (step * spanMs) / 1000)
 }
 
-const utcDay = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+const utcDay = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short', timeZone: 'UTC' })
 const ownDay = timeFormat({ day: 'numeric', month: 'short' })
 const ownHour = timeFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 

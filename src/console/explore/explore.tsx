@@ -6,6 +6,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { address, setQuery } from '../address'
 import type { Reply } from '../api'
+import { numberText } from '../language'
 import { Chart } from '../parts/chart'
 import { Icon } from '../parts/icon'
 import { Failed, Loaded } from '../parts/loaded'
@@ -119,7 +120,8 @@ function Chips() {
   if (names.length === 0) return null
   const chips = names.flatMap((name) => {
     const filter = filters[name] ?? ''
-    if (!(name in words.facets)) return [{ name, text: words.condition(name, filter), left: undefined }]
+    if (!(name in words.facets))
+      return [{ name, text: words.condition(name, limitText(name, filter)), left: undefined }]
     return valuesOf(filter).map((value) => ({
       name,
       text: `${words.facets[name as FacetName]}: ${shown(name, value)}`,
@@ -146,6 +148,12 @@ function Chips() {
       </li>
     </ul>
   )
+}
+
+/** The value of a condition with its unit. */
+function limitText(name: string, value: string): string {
+  if (name === 'slower_ms') return durationText(Number(value))
+  return name === 'above_usd' ? moneyText(value) : value
 }
 
 function shown(name: string, value: string): string {
@@ -198,7 +206,7 @@ function FacetValues({ name, values }: { name: FacetName; values: RequestSums['f
             onChange={() => setQuery({ [name]: toggled(filter, value) ?? null })}
           />
           <span class="facet-value">{shown(name, value)}</span>
-          <span class="number quiet">{requests.toLocaleString('en')}</span>
+          <span class="number quiet">{numberText(requests)}</span>
         </label>
       ))}
       {all.length > first.length && (
@@ -251,7 +259,7 @@ function Histogram({ sums }: { sums: RequestSums }) {
         spanMs={spanMs}
         series={series}
         height={96}
-        write={isSpend ? dollarsText : (count) => count.toLocaleString('en')}
+        write={isSpend ? dollarsText : numberText}
       >
         <Table
           label={label}

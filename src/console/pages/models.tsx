@@ -4,10 +4,11 @@
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, type Reply, type RowOf } from '../api'
+import { numberText } from '../language'
 import { FilterBar } from '../parts/filter-bar'
 import { Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
-import { Money, nanoOf } from '../parts/money'
+import { Money, moneyText, nanoOf } from '../parts/money'
 import { Facts, Panel } from '../parts/panel'
 import { ModelEnd, Status } from '../parts/status'
 import { type Column, Table } from '../parts/table'
@@ -42,7 +43,7 @@ const columns: readonly Column<Row>[] = [
     cell: ({ model }) => ('upstreams' in model ? model.upstreams.join(', ') : model.route.join(' > ')),
   },
   { title: words.price, cell: ({ model }) => ('price' in model ? <PriceLine price={model.price} /> : '') },
-  { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
+  { title: words.requests, isNumber: true, cell: ({ speed }) => speed && numberText(speed.requests) },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
   { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
   {
@@ -55,11 +56,16 @@ const columns: readonly Column<Row>[] = [
 function PriceLine({ price }: { price: Record<string, unknown> }) {
   const { per_1m_input_tokens: input, per_1m_output_tokens: output } = price
   if (amountsIn(price).every((usd) => Number(usd) === 0)) return words.free
-  if (typeof input === 'string' && typeof output === 'string') return words.tokenPrice(input, output)
+  if (typeof input === 'string' && typeof output === 'string')
+    return words.tokenPrice(moneyText(input), moneyText(output))
   const units = Object.entries(price).flatMap(([unit, each]) => {
     const least = amountsIn(each).toSorted((one, two) => Number(one) - Number(two))[0]
     if (least === undefined) return []
-    return [typeof each === 'string' ? words.unitPrice(least, unit) : words.unitPriceFrom(least, unit)]
+    return [
+      typeof each === 'string'
+        ? words.unitPrice(moneyText(least), unit)
+        : words.unitPriceFrom(moneyText(least), unit),
+    ]
   })
   return units.slice(0, 2).join(' · ') || words.free
 }
@@ -142,7 +148,7 @@ function ModelPanel({ id, row }: { id: string; row: Row | undefined }) {
               words.successor,
               model.hands_over ? words.handsOver(model.successor) : model.successor,
             ],
-          speed !== undefined && [words.requests, speed.requests.toLocaleString('en')],
+          speed !== undefined && [words.requests, numberText(speed.requests)],
           speed !== undefined && [words.failed, texts.share(speed.failed, speed.requests)],
           speed !== undefined && [words.duration, <Duration ms={speed.duration_p50_ms} key="duration" />],
         ]}
@@ -237,7 +243,7 @@ function Calculator({ model }: { model: Priced }) {
       <Form action={words.calculate} submit={submit}>
         <div class="fields">
           {model.price_units.map((unit) => (
-            <Field name={unit} title={unit.replaceAll('_', ' ')} type="number" key={unit} />
+            <Field name={unit} title={words.countedUnit(unit)} type="number" key={unit} />
           ))}
           {model.price_variants.length > 0 && (
             <Field

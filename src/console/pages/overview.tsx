@@ -4,6 +4,7 @@
 import { hrefOf, period, periodQuery } from '../address'
 import { call, type Reply } from '../api'
 import { comparedPeriod, comparison } from '../comparison'
+import { decimalText, numberText } from '../language'
 import { useLive } from '../live'
 import { Chart, type Series } from '../parts/chart'
 import { Figure } from '../parts/figure'
@@ -76,7 +77,7 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
         {marginOf(total)}
       </Figure>
       <Figure title={words.requests} href={hrefOf('requests')} note={words.charged(total.charged_requests)}>
-        {total.requests.toLocaleString('en')}
+        {numberText(total.requests)}
       </Figure>
       <Figure title={words.failures} href={hrefOf('requests', { status: 'failed' })} note={failuresOf(total)}>
         {texts.share(total.failed, total.requests) || '–'}
@@ -96,7 +97,7 @@ function Totals({ figures: { total, open } }: { figures: Figures }) {
         href={hrefOf('tasks', { state: 'submitted' })}
         note={words.unknownAmong(open.unknown_tasks)}
       >
-        {open.tasks.toLocaleString('en')}
+        {numberText(open.tasks)}
       </Figure>
     </div>
   )
@@ -123,7 +124,7 @@ function changeOf(nowUsd: string, beforeUsd: string): string {
   const compared = comparison() === 'year' ? words.aYearBefore : words.previous(length)
   if (before === 0n) return words.nothingBefore(compared)
   const percent = Number(((now - before) * 1000n) / before) / 10
-  const text = Math.abs(percent) >= 10 ? percent.toFixed(0) : percent.toFixed(1)
+  const text = decimalText(percent, Math.abs(percent) >= 10 ? 0 : 1)
   return words.change(`${percent > 0 ? '+' : ''}${text}`.replace('-', '−'), compared)
 }
 
@@ -210,7 +211,7 @@ function speedsOf(spans: Figures['spans']): Series[] {
 
 /** A count as text; nothing for the places between two counts that an axis may have. */
 function wholeCount(count: number): string {
-  return Number.isInteger(count) ? count.toLocaleString('en') : ''
+  return Number.isInteger(count) ? numberText(count) : ''
 }
 
 function SpendTable({ figures: { spans, span_ms: spanMs, spend } }: { figures: Figures }) {
@@ -245,8 +246,8 @@ function SpendTable({ figures: { spans, span_ms: spanMs, spend } }: { figures: F
 
 const spanColumns = (spanMs: number): Column<Figures['spans'][number]>[] => [
   { title: texts.time, isFirstLine: true, cell: ({ at }) => texts.span(Date.parse(at ?? ''), spanMs) },
-  { title: words.requests, isNumber: true, cell: ({ requests }) => requests.toLocaleString('en') },
-  { title: words.failedSeries, isNumber: true, cell: ({ failed }) => failed.toLocaleString('en') },
+  { title: words.requests, isNumber: true, cell: ({ requests }) => numberText(requests) },
+  { title: words.failedSeries, isNumber: true, cell: ({ failed }) => numberText(failed) },
   { title: words.firstByteP50, isNumber: true, cell: (each) => <Duration ms={each.first_byte_p50_ms} /> },
   { title: words.firstByteP99, isNumber: true, cell: (each) => <Duration ms={each.first_byte_p99_ms} /> },
   { title: words.durationP50, isNumber: true, cell: (each) => <Duration ms={each.duration_p50_ms} /> },

@@ -2,6 +2,7 @@
 
 import { address, hrefOf, hrefOfRow } from '../address'
 import { askPrices, type PricedModel } from '../key-api'
+import { decimalText } from '../language'
 import { FilterBar } from '../parts/filter-bar'
 import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
@@ -80,7 +81,7 @@ function tokenPrice(price: unknown) {
 
 /** A number of tokens as vendors write it: `128K`, `1M`. */
 function contextText(tokens: number): string {
-  if (tokens >= 1_000_000) return `${Number((tokens / 1_000_000).toFixed(1))}M`
+  if (tokens >= 1_000_000) return `${decimalText(tokens / 1_000_000, tokens % 1_000_000 < 50_000 ? 0 : 1)}M`
   return tokens >= 1_000 ? `${Math.round(tokens / 1_000)}K` : String(tokens)
 }
 

@@ -5,6 +5,7 @@ import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
 import { Used } from '../charts/used'
+import { numberText } from '../language'
 import { Field, Form } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { Money, moneyText } from '../parts/money'
@@ -56,7 +57,7 @@ const columns: readonly Column<Plan>[] = [
   {
     title: words.accounts,
     isNumber: true,
-    cell: ({ accounts }) => accounts.toLocaleString('en'),
+    cell: ({ accounts }) => numberText(accounts),
   },
   { title: words.price, cell: priceText },
   {

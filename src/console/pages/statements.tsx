@@ -4,6 +4,7 @@
 import { useState } from 'preact/hooks'
 import { address, clock, hrefOf, hrefOfRow } from '../address'
 import { ApiError, call, fileAddress, hasRole, type Reply, type RowOf } from '../api'
+import { numberText } from '../language'
 import { FilterBar } from '../parts/filter-bar'
 import { Action, Field, Form } from '../parts/form'
 import { Failed, Loaded } from '../parts/loaded'
@@ -220,8 +221,8 @@ function Used({ content: { usage, used_usd: used } }: { content: Content }) {
     {
       title: words.requests,
       isNumber: true,
-      cell: ({ requests }) => requests.toLocaleString('en'),
-      footer: usage.reduce((sum, { requests }) => sum + requests, 0).toLocaleString('en'),
+      cell: ({ requests }) => numberText(requests),
+      footer: numberText(usage.reduce((sum, { requests }) => sum + requests, 0)),
     },
     {
       title: words.paid,

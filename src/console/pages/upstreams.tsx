@@ -3,6 +3,7 @@
 import { useState } from 'preact/hooks'
 import { address, hrefOf, hrefOfRow, periodQuery } from '../address'
 import { call, hasRole, type Reply, type RowOf } from '../api'
+import { numberText } from '../language'
 import { Action } from '../parts/form'
 import { Loaded } from '../parts/loaded'
 import { Facts, Panel } from '../parts/panel'
@@ -39,7 +40,7 @@ const columns: readonly Column<Row>[] = [
     isNumber: true,
     cell: ({ upstream: { health } }) => (health ? `${health.running} / ${health.concurrency}` : ''),
   },
-  { title: words.requests, isNumber: true, cell: ({ speed }) => speed?.requests.toLocaleString('en') ?? '' },
+  { title: words.requests, isNumber: true, cell: ({ speed }) => speed && numberText(speed.requests) },
   { title: words.failed, isNumber: true, cell: ({ speed }) => texts.share(speed?.failed, speed?.requests) },
   { title: words.firstByte, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p50_ms} /> },
   { title: words.slowest, isNumber: true, cell: ({ speed }) => <Duration ms={speed?.first_byte_p99_ms} /> },
@@ -90,7 +91,7 @@ const refusalColumns: readonly Column<RowOf<'listRefusals'>>[] = [
   { title: words.upstream, isFirstLine: true, cell: ({ upstream }) => upstream },
   { title: words.model, cell: ({ model }) => model },
   { title: words.field, cell: ({ field }) => field ?? '' },
-  { title: words.count, isNumber: true, cell: ({ count }) => count.toLocaleString('en') },
+  { title: words.count, isNumber: true, cell: ({ count }) => numberText(count) },
   { title: words.words, cell: ({ message }) => message },
 ]
 
@@ -130,7 +131,7 @@ function UpstreamPanel({ name, row }: { name: string; row: Row | undefined }) {
           [words.kind, upstream.kind],
           [words.address, upstream.address],
           [words.models, String(upstream.models)],
-          [words.requests, speed?.requests.toLocaleString('en')],
+          [words.requests, speed && numberText(speed.requests)],
           [words.failed, texts.share(speed?.failed, speed?.requests)],
           [words.firstByte, <Duration ms={speed?.first_byte_p50_ms} key="first" />],
           [words.duration, <Duration ms={speed?.duration_p50_ms} key="duration" />],

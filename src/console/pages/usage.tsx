@@ -5,6 +5,7 @@ import { address, hrefOf, period, periodQuery, setQuery } from '../address'
 import { call, fileAddress, type Reply } from '../api'
 import { comparedPeriod, comparison } from '../comparison'
 import { spanOf } from '../earlier-period'
+import { decimalText, numberText } from '../language'
 import { FilterBar } from '../parts/filter-bar'
 import { Failed, Loaded } from '../parts/loaded'
 import { dollarsOf, Money, moneyText, nanoOf } from '../parts/money'
@@ -262,7 +263,7 @@ function Change({ now, before }: { now: string; before: string }) {
 function changeText(now: string, before: string): string | null {
   if (nanoOf(before) <= 0n) return null
   const percent = (dollarsOf(now) / dollarsOf(before) - 1) * 100
-  const figure = Math.abs(percent) >= 10 ? Math.round(percent).toLocaleString('en') : percent.toFixed(1)
+  const figure = decimalText(percent, Math.abs(percent) >= 10 ? 0 : 1)
   return `${percent > 0 ? '+' : ''}${figure} %`.replace('-', '−')
 }
 
@@ -288,8 +289,8 @@ function columnsOf(
     title,
     isNumber: true,
     priority,
-    cell: (row) => (row[of] ?? 0).toLocaleString('en'),
-    footer: (total[of] ?? 0).toLocaleString('en'),
+    cell: (row) => numberText(row[of] ?? 0),
+    footer: numberText(total[of] ?? 0),
   })
   const money = (title: string, of: Amount, priority: number, isMain = false): Column<UsageRow> => ({
     title,

@@ -3,6 +3,8 @@
 
 import { go, hrefOf, leaveTo } from '../address'
 import { call, hasRole, type Session, signOut, urlOf } from '../api'
+import { LANGUAGES, type Language } from '../language'
+import { chooseLanguage } from '../language-choice'
 import { pages } from '../pages'
 import { savedViews } from '../saved-views'
 import { texts } from '../texts'
@@ -56,6 +58,11 @@ export function commandsFor({ kind }: Pick<Session, 'kind'>): Command[] {
       act: async () => {
         zone.value = word
       },
+    })),
+    ...Object.entries(LANGUAGES).map(([code, name]) => ({
+      title: words.language(name),
+      kind: words.action,
+      act: async () => chooseLanguage(code as Language),
     })),
     {
       title: words.docs,

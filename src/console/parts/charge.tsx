@@ -3,12 +3,13 @@
 
 import type { Reply } from '../api'
 import { texts } from '../texts'
-import { requests as words } from '../texts/requests'
 import { Code } from './code'
 import { Money, moneyText, nanoOf, sumUsd } from './money'
 import { Facts } from './panel'
 import { Status } from './status'
 import { type Column, Table } from './table'
+
+const words = texts.requests
 
 export type ChargeJson = Reply<'getRequest'>['charges'][number]
 type Line = NonNullable<ChargeJson['lines']>[number]

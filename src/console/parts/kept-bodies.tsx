@@ -4,10 +4,12 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api'
 import { useQuery } from '../query'
-import { requests as words } from '../texts/requests'
+import { texts } from '../texts'
 import { Code } from './code'
 import { Copy } from './form'
 import { Loaded } from './loaded'
+
+const words = texts.requests
 
 /** Characters of a body that are shown: a longer text makes a page slow. */
 const SHOWN = 20_000

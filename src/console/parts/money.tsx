@@ -1,6 +1,7 @@
 // Amounts of money. An amount is shown as it is, never rounded: digits below a cent are lighter.
 
 import { formatUsd, parseUsd } from '../../lib/money'
+import { afterDollars, beforeDollars, exactDecimalText } from '../language'
 
 interface MoneyProps {
   usd: string | null | undefined
@@ -14,8 +15,11 @@ export function Money({ usd, fineDigits = 0 }: MoneyProps) {
   const { sign, whole, fine } = partsOf(usd)
   return (
     <span class="money" style={{ '--missing-digits': Math.max(0, fineDigits - fine.length) }}>
-      {sign}${whole}
+      {sign}
+      {beforeDollars}
+      {whole}
       {fine && <span class="fine">{fine}</span>}
+      {afterDollars && <span class="currency">{afterDollars}</span>}
     </span>
   )
 }
@@ -28,13 +32,13 @@ export function fineDigitsOf({ usd }: MoneyProps): number {
 /** An amount as text, for sentences and labels. */
 export function moneyText(usd: string): string {
   const { sign, whole, fine } = partsOf(usd)
-  return `${sign}$${whole}${fine}`
+  return `${sign}${beforeDollars}${whole}${fine}${afterDollars}`
 }
 
 /** An amount cut to cents, for sentences next to the exact figure; smaller ones as they are. */
 export function centsText(usd: string): string {
-  const { sign, whole } = partsOf(usd)
-  return Number(whole.replaceAll(',', '')) === 0 ? moneyText(usd) : `${sign}$${whole}`
+  const cents = usd.replace(/(\.\d\d)\d+$/, '$1')
+  return Number(cents) === 0 ? moneyText(usd) : moneyText(cents)
 }
 
 /** A number of dollars as text, exact to the nano-dollar: for what a chart draws. */
@@ -44,10 +48,9 @@ export function dollarsText(dollars: number): string {
 
 function partsOf(usd: string): { sign: string; whole: string; fine: string } {
   const [, minus = '', dollars = '0', decimals = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(usd) ?? []
-  const grouped = dollars.replace(/\B(?=(\d{3})+$)/g, ',')
   return {
     sign: minus && '−',
-    whole: `${grouped}.${decimals.slice(0, 2).padEnd(2, '0')}`,
+    whole: exactDecimalText(`${dollars}.${decimals.slice(0, 2).padEnd(2, '0')}`),
     fine: decimals.slice(2).replace(/0+$/, ''),
   }
 }

@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { call, fileAddress, urlOf } from '../api'
 import type { OwnArtifact } from '../key-api'
+import { decimalText } from '../language'
 import { useQuery } from '../query'
 import { texts } from '../texts'
 import { Dialog } from './form'
@@ -103,5 +104,5 @@ function Result({ type, bytes, expiresAt, address, children }: ResultProps) {
 }
 
 function sizeText(bytes: number): string {
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} KB` : `${(bytes / 1e6).toFixed(2)} MB`
+  return bytes < 1e6 ? `${decimalText(bytes / 1e3, 1)} KB` : `${decimalText(bytes / 1e6, 2)} MB`
 }

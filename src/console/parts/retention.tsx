@@ -1,6 +1,7 @@
 // Retention in the settings: what would be closed now, which months are closed, and closing them, for owners.
 
 import { call, hasRole, type Reply } from '../api'
+import { numberText } from '../language'
 import { useQuery } from '../query'
 import { sellingTexts } from '../texts'
 import { Danger } from './form'
@@ -15,7 +16,7 @@ type MonthToClose = Reply<'listMonthsToClose'>['data'][number]
 
 const monthColumns: readonly Column<MonthToClose>[] = [
   { title: words.month, isFirstLine: true, cell: ({ month }) => month },
-  { title: words.charges, isNumber: true, cell: ({ charges }) => charges.toLocaleString('en') },
+  { title: words.charges, isNumber: true, cell: ({ charges }) => numberText(charges) },
   {
     title: words.paid,
     isNumber: true,
@@ -27,7 +28,7 @@ const monthColumns: readonly Column<MonthToClose>[] = [
 
 const closedColumns: readonly Column<Found['closed'][number]>[] = [
   { title: words.month, isFirstLine: true, cell: ({ month }) => month },
-  { title: words.charges, isNumber: true, cell: ({ charges }) => charges.toLocaleString('en') },
+  { title: words.charges, isNumber: true, cell: ({ charges }) => numberText(charges) },
   {
     title: words.paid,
     isNumber: true,

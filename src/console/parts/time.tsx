@@ -2,22 +2,16 @@
 // it is pointed at. A log shows the exact time instead.
 
 import { clock } from '../address'
+import { decimalText, language } from '../language'
 import { texts } from '../texts'
-import { timeFormat } from '../zone'
+import { shortTimeText, timeFormat } from '../zone'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
-const near = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const thisYear = timeFormat({
-  day: 'numeric',
-  month: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-})
+const near = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' })
 const withYear = timeFormat({ day: 'numeric', month: 'short', year: 'numeric' })
 const toTheMillisecond = timeFormat({
   day: 'numeric',
@@ -58,14 +52,15 @@ export function timeText(at: string): string {
   if (length < HOUR) return near.format(-Math.round(passed / MINUTE), 'minute')
   if (length < DAY) return near.format(-Math.round(passed / HOUR), 'hour')
   return time.getFullYear() === new Date(clock.value).getFullYear()
-    ? thisYear.format(time)
+    ? shortTimeText(time)
     : withYear.format(time)
 }
 
 /** Milliseconds as people read them: `412 ms`, `1.8 s`, `4 min 20 s`. */
 export function durationText(milliseconds: number): string {
   if (milliseconds < SECOND) return `${Math.round(milliseconds)} ms`
-  if (milliseconds < MINUTE) return `${(milliseconds / SECOND).toFixed(milliseconds < 10 * SECOND ? 2 : 1)} s`
+  if (milliseconds < MINUTE)
+    return `${decimalText(milliseconds / SECOND, milliseconds < 10 * SECOND ? 2 : 1)} s`
   const minutes = Math.floor(milliseconds / MINUTE)
   if (minutes < 60) return `${minutes} min ${Math.round((milliseconds % MINUTE) / SECOND)} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`

@@ -4,6 +4,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'
+import { decimalText } from '../language'
 import { Copy } from '../parts/form'
 import { moneyText } from '../parts/money'
 import { durationText } from '../parts/time'
@@ -162,7 +163,7 @@ function Vectors({ vectors, lines }: VectorsProps) {
   const begin = (vector: readonly number[]) =>
     vector
       .slice(0, SHOWN_NUMBERS)
-      .map((number) => number.toFixed(4))
+      .map((number) => decimalText(number, 4))
       .join('  ')
   return (
     <>
@@ -197,7 +198,7 @@ function Likeness({ vectors, lines }: VectorsProps) {
               </th>
               {vectors.map((other, index) => (
                 <td class="number" key={index}>
-                  {cosineOf(vector, other).toFixed(3)}
+                  {decimalText(cosineOf(vector, other), 3)}
                 </td>
               ))}
             </tr>
@@ -217,7 +218,7 @@ function Scores({ scores }: { scores: readonly Score[] }) {
             {label} {isHit && <strong class="bad">{words.flagged}</strong>}
           </span>
           <meter min={0} max={1} value={score} aria-label={label} />
-          <span class="number">{score.toFixed(3)}</span>
+          <span class="number">{decimalText(score, 3)}</span>
         </li>
       ))}
     </ol>
@@ -231,7 +232,7 @@ function Figures({ reply }: { reply: ModelReply }) {
     firstMs !== null && words.firstToken(durationText(firstMs)),
     totalMs !== null && words.total(durationText(totalMs)),
     outputTokens !== null && words.tokens(outputTokens),
-    speed !== null && words.speed(speed.toFixed(speed < 10 ? 1 : 0)),
+    speed !== null && words.speed(decimalText(speed, speed < 10 ? 1 : 0)),
   ]
   return (
     <p class="cost">

@@ -12,7 +12,7 @@ export const models = {
   firstByte: 'First byte',
   duration: 'Last byte, p50',
   route: 'Route',
-  tokenPrice: (input: string, output: string) => `$${input} in, $${output} out per 1M tokens`,
+  tokenPrice: (input: string, output: string) => `${input} in, ${output} out per 1M tokens`,
   free: 'free',
   empty: 'No matching models. The configuration lists them under models.',
   unknown: (id: string) => `There is no model ${id} in the configuration in force.`,
@@ -33,8 +33,9 @@ export const models = {
   calculate: 'Calculate',
   variant: 'Size or quality',
   unit: unitText,
-  unitPrice: (usd: string, unit: string) => `$${usd} ${unitText(unit)}`,
-  unitPriceFrom: (usd: string, unit: string) => `from $${usd} ${unitText(unit)}`,
+  countedUnit: (unit: string) => unit.replaceAll('_', ' '),
+  unitPrice: (usd: string, unit: string) => `${usd} ${unitText(unit)}`,
+  unitPriceFrom: (usd: string, unit: string) => `from ${usd} ${unitText(unit)}`,
 }
 
 /** A unit of a price list: `per_1m_input_tokens` is `per 1M input tokens`. */

@@ -1,5 +1,7 @@
 // The console's words of the overview. A page must not have words of its own.
 
+import { numberText } from '../language'
+
 export const overview = {
   title: 'Overview',
   revenue: 'Revenue',
@@ -8,25 +10,25 @@ export const overview = {
   costUnknown: 'no model has a cost',
   ofCosted: (usd: string) => `of ${usd} with a known cost`,
   requests: 'Requests',
-  charged: (count: number) => `${count.toLocaleString('en')} charged; refused requests are not`,
+  charged: (count: number) => `${numberText(count)} charged; refused requests are not`,
   failures: 'Failures',
-  failed: (count: number) => `${count.toLocaleString('en')} failed`,
+  failed: (count: number) => `${numberText(count)} failed`,
   failedBy: (vendor: number, gateway: number, caller: number) =>
     [
-      `${vendor.toLocaleString('en')} by vendors`,
-      `${gateway.toLocaleString('en')} by the gateway`,
-      `${caller.toLocaleString('en')} by callers`,
+      `${numberText(vendor)} by vendors`,
+      `${numberText(gateway)} by the gateway`,
+      `${numberText(caller)} by callers`,
     ].join(' · '),
   errors: 'Errors',
   firstByte: 'First byte, p50',
   held: 'Held now',
   openTasks: 'Open tasks',
-  unknownAmong: (count: number) => `${count.toLocaleString('en')} unknown at vendors`,
+  unknownAmong: (count: number) => `${numberText(count)} unknown at vendors`,
   period: 'period',
   spend: 'Spend',
   p99: (duration: string) => `p99 ${duration}`,
   noAnswers: 'no answers',
-  holds: (count: number) => (count === 1 ? '1 hold' : `${count.toLocaleString('en')} holds`),
+  holds: (count: number) => (count === 1 ? '1 hold' : `${numberText(count)} holds`),
   previous: (period: string) => `previous ${period}`,
   aYearBefore: 'a year before',
   change: (percent: string, period: string) => `${percent} % vs ${period}`,
@@ -63,7 +65,7 @@ export const overview = {
     `Key ${key} spent ${hour} in the last hour; ${median} is usual`,
   expiring: (key: string, when: string) => `Key ${key} expires ${when}`,
   lostLogRows: (count: number) =>
-    `${count.toLocaleString('en')} rows of the request log were lost: its disk is full or too slow`,
+    `${numberText(count)} rows of the request log were lost: its disk is full or too slow`,
   pauseKey: 'Pause',
   topUp: 'Top up',
   reconcile: 'Reconcile',
@@ -81,5 +83,5 @@ export const overview = {
 function hoursText(hours: number): string {
   if (hours < 1) return `${Math.floor(hours * 60)} min`
   if (hours < 48) return `${Math.floor(hours)} h`
-  return `${Math.floor(hours / 24).toLocaleString('en')} days`
+  return `${numberText(Math.floor(hours / 24))} days`
 }

@@ -22,6 +22,12 @@ export const ownModels = {
   free: 'free',
   above: (size: string) => `above ${size} input tokens`,
   from: 'from ',
+  /** `per_1m_input_tokens` is `1M input tokens`. */
+  unit: (key: string) =>
+    key
+      .replace(/^per_/, '')
+      .replace(/^(\d+)([km])_/, (_, count: string, factor: string) => `${count}${factor.toUpperCase()} `)
+      .replaceAll('_', ' '),
   examples: {
     words: (cost: string) => `1,000 words in and out: about ${cost}`,
     embedded: (cost: string) => `100 pages of text: about ${cost}`,

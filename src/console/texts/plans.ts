@@ -1,5 +1,7 @@
 // The console's words of the page of plans. A page must not have words of its own.
 
+import { numberText } from '../language'
+
 export const plans = {
   title: 'Plans',
   one: (plan: string) => `Plan ${plan}`,
@@ -15,9 +17,9 @@ export const plans = {
   allowanceOfEach: 'Allowance of each account',
   limits: 'Limits',
   limitsOfKeys: 'Limits of each key',
-  requestsPerMinute: (count: number) => `${count.toLocaleString('en')} requests per minute`,
-  tokensPerMinute: (count: number) => `${count.toLocaleString('en')} tokens per minute`,
-  concurrency: (count: number) => `${count.toLocaleString('en')} at a time`,
+  requestsPerMinute: (count: number) => `${numberText(count)} requests per minute`,
+  tokensPerMinute: (count: number) => `${numberText(count)} tokens per minute`,
+  concurrency: (count: number) => `${numberText(count)} at a time`,
   models: 'Models',
   none: 'none',
   gone: 'not configured',

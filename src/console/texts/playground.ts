@@ -1,5 +1,6 @@
 // The console's words of the playground. A page must not have words of its own.
 
+import { named } from '../language'
 import type { Kind } from '../playground/conversation'
 
 type ByKind = Readonly<Record<Kind, string>>
@@ -167,11 +168,11 @@ export const playground = {
   export: 'Export',
   exportName: (id: string) => `conversation-${id}.json`,
   delete: 'Delete',
-  help: {
+  help: named({
     insufficient_balance: 'Add money on the Home page, or ask the operator of this gateway.',
     'Throttling.RateQuota': 'Wait a minute, or ask for higher limits.',
     model_not_found: 'Choose another model.',
-  } as Readonly<Record<string, string>>,
+  }),
   canRepeat: 'It may work if you send it again.',
   cannotRepeat: 'Sending the same request again does not help.',
 } as const

@@ -1,7 +1,9 @@
 // The console's words of the page of requests, and of one request in full. A page must not have words of its own.
 
+import { named, numberText } from '../language'
+
 /** Numbers of units that a price is for. */
-const pers: Record<string, string> = { '1M': 'million', '1K': 'thousand' }
+const pers = named({ '1M': 'million', '1K': 'thousand' })
 
 export const requests = {
   title: 'Requests',
@@ -28,11 +30,11 @@ export const requests = {
   field: 'Field',
   askedModel: 'Requested model',
   refusedBy: 'Refused by',
-  refusers: {
+  refusers: named({
     caller: 'the caller, who disconnected',
     gateway: 'the gateway',
     vendor: 'the vendor',
-  } as Record<string, string>,
+  }),
   refuserWith: (refuser: string, status: number | null) =>
     status === null ? refuser : `${refuser}, with status ${status}`,
   client: 'From',
@@ -78,19 +80,19 @@ export const requests = {
   vendorApart: (percent: string) => `(the vendor: ${percent.replace('-', '−')} %)`,
   shortfall: 'Shortfall',
   usageSource: 'Usage from',
-  usageSources: {
+  usageSources: named({
     upstream: 'the vendor',
     upstream_above_quote: 'the vendor, above the quote',
     counted: 'a count by the gateway',
     estimated: 'an estimate',
-  } as Record<string, string>,
+  }),
   endedBy: 'Ended by',
   price: 'How the price was calculated',
   quantity: 'Quantity and price',
   amount: 'Amount',
   /** `412 input tokens × $0.25 / million`. */
   quantityAtPrice: (count: number, unit: string, price: string, per: string) =>
-    `${count.toLocaleString('en')} ${unit} × ${price}${per === '' ? '' : ` / ${pers[per] ?? per}`}`,
+    `${numberText(count)} ${unit} × ${price}${per === '' ? '' : ` / ${pers[per] ?? per}`}`,
   nothingUsed: 'Nothing was counted.',
   otherAmounts: {
     minimum: 'Minimum charge',
@@ -110,8 +112,7 @@ export const requests = {
   nothingKept: 'Nothing is kept.',
   noBodies:
     'The bodies of this request are not kept. The setting log.bodies says which are kept, and for how long. By default none are.',
-  cut: (shown: number, all: number) =>
-    `The first ${shown.toLocaleString('en')} of ${all.toLocaleString('en')} characters.`,
+  cut: (shown: number, all: number) => `The first ${numberText(shown)} of ${numberText(all)} characters.`,
   copyWhole: 'Copy all',
   refund: (amount: string) => `Refund ${amount}…`,
   refundTitle: (id: string) => `Refund ${id}`,

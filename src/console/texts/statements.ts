@@ -1,5 +1,7 @@
 // The console's words of the page of statements. A page must not have words of its own.
 
+import { numberText } from '../language'
+
 export const statements = {
   title: 'Statements',
   one: (number: string) => `Statement ${number}`,
@@ -41,11 +43,11 @@ export const statements = {
   issuedCount: (count: number, month: string) =>
     count === 0
       ? `Nothing to issue for ${month}: each account with a balance or a movement has its statement.`
-      : `${count === 1 ? '1 statement' : `${count.toLocaleString('en')} statements`} of ${month} issued.`,
+      : `${count === 1 ? '1 statement' : `${numberText(count)} statements`} of ${month} issued.`,
   verify: 'Verify all',
   verified: (count: number) =>
     count === 1
       ? '1 statement is as it was issued.'
-      : `${count.toLocaleString('en')} statements are as they were issued.`,
+      : `${numberText(count)} statements are as they were issued.`,
   empty: 'No matching statements. Issue those of a month that is over.',
 }

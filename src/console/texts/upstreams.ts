@@ -1,5 +1,7 @@
 // The console's words of the page of upstreams. A page must not have words of its own.
 
+import { named, numberText } from '../language'
+
 export const upstreams = {
   title: 'Upstreams',
   upstream: 'Upstream',
@@ -24,18 +26,12 @@ export const upstreams = {
   words: "Vendor's message",
   count: 'Count',
   last: 'Last',
-  states: { none: 'no key', closed: 'ok', open: 'down', 'half-open': 'trying again' } as Record<
-    string,
-    string
-  >,
+  states: named({ none: 'no key', closed: 'ok', open: 'down', 'half-open': 'trying again' }),
   drills: 'Running drills',
   drill: (upstream: string, fault: string, percent: number, keys: string, ends: string) =>
-    `Drill: ${upstream} fails with ${fault} for ${percent.toLocaleString('en')} % of the requests of ${keys}, until ${ends} UTC`,
+    `Drill: ${upstream} fails with ${fault} for ${numberText(percent)} % of the requests of ${keys}, until ${ends} UTC`,
   drillKeys: (count: number) => (count === 1 ? '1 key' : `${count} keys`),
   stopDrill: 'End the drill',
   test: 'Test',
-  tested: { ready: 'answers and accepts the key', reached: 'answers', failed: 'failed' } as Record<
-    string,
-    string
-  >,
+  tested: named({ ready: 'answers and accepts the key', reached: 'answers', failed: 'failed' }),
 }

@@ -1,6 +1,8 @@
 // The console's words of the page of usage. A page must not have words of its own.
 
-const count = (number: number) => number.toLocaleString('en')
+import { numberText } from '../language'
+
+const count = (number: number) => numberText(number)
 
 export const usage = {
   title: 'Usage',

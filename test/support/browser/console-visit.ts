@@ -84,6 +84,8 @@ interface Looks {
   zone?: string
   /** The language that the browser reports. */
   language?: string
+  /** The language that its user reads. */
+  locale?: string
 }
 
 /** Makes an admin and answers the token. */
@@ -128,12 +130,21 @@ export async function journeyAs(
 export async function visitConsole(
   browser: Browser,
   gateway: TestGateway,
-  { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url, zone, language }: Looks = {},
+  {
+    width = 1280,
+    colours = 'light',
+    role = 'owner',
+    token,
+    url = gateway.url,
+    zone,
+    language,
+    locale = 'en-GB',
+  }: Looks = {},
 ): Promise<Visit> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: colours,
-    locale: 'en-GB',
+    locale,
     reducedMotion: 'reduce',
     ...(zone && { timezoneId: zone }),
   })
@@ -159,8 +170,9 @@ export async function visitConsole(
     await page.evaluate(SETTLED).catch((error) => faults.push(String(error)))
   }
   await page.goto(`${url}/console`)
-  await page.getByLabel('Token or key').fill(token ?? (await makeAdminToken(gateway, role)))
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  // By their names in the form: their labels are in the language of the browser.
+  await page.locator('[name=token]').fill(token ?? (await makeAdminToken(gateway, role)))
+  await page.locator('form button[type=submit]').click()
   await settled()
   return {
     page,

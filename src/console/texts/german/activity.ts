@@ -1,0 +1,47 @@
+// German words of a key holder's requests and usage.
+
+import type { Translated } from '../../language'
+import type { activity } from '../activity'
+
+export default {
+  title: 'Anfragen und Aufträge',
+  requests: 'Anfragen',
+  tasks: 'Aufträge',
+  results: 'Gespeicherte Ergebnisse',
+  time: 'Zeit',
+  status: 'Status',
+  operation: 'Art',
+  model: 'Modell',
+  tokens: 'Tokens ein / aus',
+  duration: 'Dauer',
+  paid: 'Bezahlt',
+  held: 'Reserviert',
+  progress: 'Fortschritt',
+  failed: 'Fehlgeschlagen',
+  fine: 'Beantwortet',
+  statusFilter: 'Status',
+  noRequests: 'Keine Anfragen. Senden Sie eine im Playground.',
+  noTasks: 'Keine Aufträge. Ein Video ist ein Auftrag: Erstellen Sie eines im Playground.',
+  noResults:
+    'Für diesen Schlüssel sind keine Bilder, Videos oder Töne gespeichert. Erstellen Sie etwas im Playground.',
+  madeBy: 'Zur Anfrage',
+  requestOf: (id) => `Anfrage ${id}`,
+  taskOf: (id) => `Auftrag ${id}`,
+  firstByte: 'Erstes Byte',
+  error: 'Fehler',
+  reason: 'Grund',
+  field: 'Feld',
+  refusedBy: 'Abgelehnt von',
+  askedModel: 'Angefragt',
+  ended: 'Beendet durch',
+  usage: 'Abgerechnete Nutzung',
+  usageSource: 'Quelle der Werte',
+  charge: 'Belastung',
+  state: 'Status',
+  begun: 'Begonnen',
+  endedAt: 'Beendet',
+  webhook: 'Webhook',
+  stillHeld: 'Die Zeile dieser Anfrage ist noch nicht geschrieben.',
+  video: (model) => `Video von ${model}`,
+  none: '–',
+} satisfies Translated<typeof activity>

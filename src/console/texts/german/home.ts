@@ -1,0 +1,48 @@
+// German words of a key holder's first page.
+
+import { named, type Translated } from '../../language'
+import type { home } from '../home'
+
+const spans = named({ hour: 'Stunde', day: 'Tag' })
+const states = named({
+  paused: 'pausiert',
+  revoked: 'widerrufen',
+  expired: 'abgelaufen',
+  frozen: 'gesperrt',
+  closed: 'geschlossen',
+})
+
+export default {
+  title: 'Start',
+  available: 'Verfügbar',
+  held: 'Jetzt reserviert',
+  today: 'Heute ausgegeben',
+  month: 'In diesem Monat ausgegeben',
+  budgetLeft: 'Rest des Budgets',
+  allowance: 'Rest des Kontingents',
+  notActive: (state) =>
+    `Dieser Schlüssel ist ${states[state] ?? state}: Er wird abgelehnt, bis sich das ändert.`,
+  heldTitle: 'Was reserviert ist, und warum',
+  heldWhy:
+    'Solange eine Anfrage läuft, ist der Betrag reserviert, den sie höchstens kosten kann. Was sie nicht braucht, wird am Ende frei.',
+  heldByOthers: 'Für andere Schlüssel dieses Kontos reserviert',
+  nothingHeld: 'Für diesen Schlüssel ist nichts reserviert.',
+  operation: 'Art',
+  model: 'Modell',
+  since: 'Seit',
+  amount: 'Betrag',
+  spend: (span) => `Ausgaben pro ${spans[span] ?? span} in Dollar`,
+  byModel: 'Ausgaben pro Modell',
+  requests: 'Anfragen',
+  share: 'Anteil',
+  total: 'Gesamt',
+  day: 'Tag',
+  hour: 'Stunde',
+  noSpend:
+    'Keine Anfragen in diesem Zeitraum. Senden Sie eine im Playground, oder verbinden Sie einen Client.',
+  topUp: 'Mit einem Code aufladen',
+  code: 'Code',
+  codeHint: 'Fünf Gruppen mit je fünf Zeichen, zum Beispiel AAAAA-BBBBB-…',
+  redeem: 'Einlösen',
+  redeemed: (amount, available) => `${amount} gutgeschrieben. Verfügbar sind jetzt ${available}.`,
+} satisfies Translated<typeof home>

@@ -1,0 +1,12 @@
+// German words of kept results, wherever they are shown.
+
+import type { Translated } from '../../language'
+import type { results } from '../results'
+
+export default {
+  picture: 'Gespeichertes Bild',
+  video: 'Gespeichertes Video',
+  sound: 'Gespeicherter Ton',
+  file: (type, size) => `${type}, ${size}`,
+  until: 'gespeichert bis',
+} satisfies Translated<typeof results>

@@ -220,6 +220,7 @@ export class SignIn {
 function answerOf({ session, token, name, role, account }: SignedIn, expiresAt: number): Response {
   const body = {
     kind: session.kind,
+    id: session.subject,
     name,
     ...(role !== undefined && { role }),
     ...(account !== undefined && { account }),

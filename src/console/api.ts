@@ -92,12 +92,17 @@ export interface PageOf<Row> {
 
 export interface Session {
   kind: 'admin' | 'key'
+  /** That of the key or the admin: several may have had one name. */
+  id: string
   name: string
   role?: 'viewer' | 'operator' | 'owner'
   /** Goes with every request that changes something. */
   csrf: string
   expiresAt: string | number
 }
+
+/** Whether the paths of keys are asked with a key in place of the session. What a page shows by its address has no key. */
+export const isCallingAs = (): boolean => callingKey !== null
 
 /** Who looks: undefined until the server has said it, null for nobody. */
 export const session = signal<Session | null | undefined>(undefined)
@@ -188,6 +193,14 @@ export function urlOf(path: string): string {
   return new URL(path, new URL('.', location.href)).href
 }
 
+/** The secret that the paths of keys are asked with in place of the session; null for none. */
+let callingKey: string | null = null
+
+/** Asks the paths of keys with a key from now on, or with the session again. */
+export function callAs(secret: string | null): void {
+  callingKey = secret
+}
+
 interface Sent {
   /** JSON, or a form with files. */
   body?: object
@@ -202,6 +215,7 @@ export async function send(
   { body, idempotencyKey, signal }: Sent = {},
 ): Promise<Response> {
   const csrf = session.peek()?.csrf
+  const secret = path.startsWith('v1/') ? callingKey : null
   const response = await fetch(urlOf(path), {
     method,
     credentials: 'same-origin',
@@ -209,13 +223,14 @@ export async function send(
       ...(body && !(body instanceof FormData) && { 'content-type': 'application/json' }),
       ...(method !== 'GET' && csrf && { 'x-csrf-token': csrf }),
       ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
+      ...(secret !== null && { authorization: `Bearer ${secret}` }),
     },
     ...(body && { body: body instanceof FormData ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
   })
   if (response.ok) return response
   // The session has ended: whoever looks signs in again, and comes back to the same address.
-  if (response.status === 401 && session.peek()) enter(null)
+  if (response.status === 401 && session.peek() && secret === null) enter(null)
   throw await errorOf(response)
 }
 

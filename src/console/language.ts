@@ -1,6 +1,6 @@
 // The language of the console: the one that was chosen in this browser, otherwise the first of the browser's own that there are
 // texts in. Numbers and times are written as it writes them. English is part of the program; another language is loaded for
-// those who read it. To add one, add its name here and its texts beside texts/german/.
+// those who read it. To add one, add its name here and its texts beside those of texts/german.ts.
 
 /** Languages that there are texts in, by their codes, each named as its readers name it. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch' } as const

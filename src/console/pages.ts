@@ -105,6 +105,14 @@ export const pages: readonly ConsolePage[] = [
     load: () => import('./pages/upstreams'),
   },
   {
+    name: 'playground',
+    title: keyTexts.playground.title,
+    icon: 'playground',
+    kind: 'admin',
+    letter: 'y',
+    load: () => import('./pages/operator-playground'),
+  },
+  {
     name: 'settings',
     title: texts.settings.title,
     icon: 'settings',

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { type IdentityProvider, identityProviders, leaveFor, signIn, signInFault } from './api'
-import { LanguageChoice } from './language-choice'
+import { LanguageChoice } from './palette/language-choice'
 import { Action, Field, Form } from './parts/form'
 import { SandboxBadge } from './parts/sandbox-badge'
 import { texts } from './texts'

@@ -219,7 +219,7 @@ export type Texts = Translated<typeof english>
 async function ownTexts(): Promise<Texts> {
   if (language === 'en') return english
   try {
-    return (await import('./texts/german/german')).german
+    return (await import('./texts/german')).german
   } catch {
     // Without its own words the page has those that are there.
     return english

@@ -4,7 +4,7 @@
 import { expect, setDefaultTimeout } from 'bun:test'
 import type { Browser } from 'playwright-core'
 import { keyTexts, sellingTexts, texts } from '../../src/console/texts'
-import { german } from '../../src/console/texts/german/german'
+import { german } from '../../src/console/texts/german'
 import { openBrowser } from '../support/browser/browser'
 import { afterAll, beforeAll, test } from '../support/browser/browser-test'
 import { askAs, makeAdminToken, type Visit, visitConsole } from '../support/browser/console-visit'

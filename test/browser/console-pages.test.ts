@@ -405,7 +405,7 @@ test('at 400 pixels a bar has five entries, and the other pages stand behind the
   ])
   await page.getByRole('button', { name: 'More' }).click()
   // The pages, More, the documentation and the language.
-  expect(await seen()).toHaveLength(14)
+  expect(await seen()).toHaveLength(15)
   const bar = page.locator('nav.side-bar li:not(.further-entry)')
   const tops = await bar.evaluateAll((entries) =>
     entries.map((entry) => Math.round(entry.getBoundingClientRect().top)),

@@ -25,13 +25,19 @@ export default function Playground() {
   return (
     <>
       <h1 class="hidden">{words.title}</h1>
-      <Loaded of={load}>{({ data }) => <Place models={data} />}</Loaded>
+      <Loaded of={load}>{({ data }) => <Place owner={session.value?.id ?? ''} models={data} />}</Loaded>
     </>
   )
 }
 
-function Place({ models }: { models: readonly PricedModel[] }) {
-  const playground = playgroundStateOf(session.value?.name ?? '')
+interface PlaceProps {
+  /** The id of whose conversations these are. */
+  owner: string
+  models: readonly PricedModel[]
+}
+
+export function Place({ owner, models }: PlaceProps) {
+  const playground = playgroundStateOf(owner)
   const { query } = address.value
   // What the address asks for is chosen before anything is drawn.
   useMemo(() => {

@@ -194,7 +194,14 @@ function Details({ details }: { details: Reply<'getRequest'> }) {
           <Status state={details.task.state} />
         </p>
       )}
-      {hasRole('operator') && <KeptBodies request={details.id} />}
+      {hasRole('operator') && (
+        <KeptBodies
+          request={details.id}
+          operation={request?.operation ?? ''}
+          model={request?.asked_model ?? request?.model ?? null}
+          account={account}
+        />
+      )}
       <p class="actions">
         {request?.key && <a href={hrefOf('requests', { key: request.key })}>{words.sameKey}</a>}
         {account && <a href={hrefOf('requests', { account })}>{words.sameAccount}</a>}

@@ -4,13 +4,13 @@
 import { go, hrefOf, leaveTo } from '../address'
 import { call, hasRole, type Session, signOut, urlOf } from '../api'
 import { LANGUAGES, type Language } from '../language'
-import { chooseLanguage } from '../language-choice'
 import { pages } from '../pages'
 import { savedViews } from '../saved-views'
 import { texts } from '../texts'
 import { THEMES, theme } from '../theme'
 import { areViewsOpen } from '../views-button'
 import { ZONES, zone } from '../zone'
+import { chooseLanguage } from './language-choice'
 
 export interface Command {
   title: string

@@ -2,11 +2,12 @@
 // keeps who has looked.
 
 import { useState } from 'preact/hooks'
-import { call } from '../api'
+import { go, hrefOf } from '../address'
+import { ApiError, call } from '../api'
 import { useQuery } from '../query'
-import { texts } from '../texts'
+import { keyTexts, texts } from '../texts'
 import { Code } from './code'
-import { Copy } from './form'
+import { Action, Copy } from './form'
 import { Loaded } from './loaded'
 
 const words = texts.requests
@@ -14,13 +15,21 @@ const words = texts.requests
 /** Characters of a body that are shown: a longer text makes a page slow. */
 const SHOWN = 20_000
 
-export function KeptBodies({ request }: { request: string }) {
+/** A request, whose bodies are asked for. */
+interface OfRequest {
+  request: string
+  operation: string
+  model: string | null
+  account: string | null
+}
+
+export function KeptBodies(of: OfRequest) {
   const [isAsked, setAsked] = useState(false)
   return (
     <section>
       <h3>{words.bodies}</h3>
       {isAsked ? (
-        <Bodies request={request} />
+        <Bodies {...of} />
       ) : (
         <p class="actions">
           <button type="button" onClick={() => setAsked(true)}>
@@ -33,7 +42,8 @@ export function KeptBodies({ request }: { request: string }) {
   )
 }
 
-function Bodies({ request }: { request: string }) {
+function Bodies(of: OfRequest) {
+  const { request } = of
   const load = useQuery(['bodies', request], (signal) =>
     call('getRequestBodies', { params: { id: request }, signal }),
   )
@@ -44,12 +54,31 @@ function Bodies({ request }: { request: string }) {
           <p class="quiet">{words.noBodies}</p>
         ) : (
           <>
+            {bodies.request !== null && <OpenInPlayground {...of} body={bodies.request} />}
             <Body title={words.asked} body={bodies.request} />
             <Body title={words.answer} body={bodies.answer} />
           </>
         )
       }
     </Loaded>
+  )
+}
+
+/** Opens the request as a conversation. The playground is loaded for it, and asks who pays. */
+function OpenInPlayground({ operation, model, account, body }: OfRequest & { body: string }) {
+  const { openRequest, openMeans, cannotOpen } = keyTexts.playground
+  const open = async () => {
+    const { reopened, hand } = await import('../playground/from-request')
+    const found = reopened(operation, body, model ?? '')
+    if (!found) throw new ApiError(cannotOpen, 0, null, null)
+    hand(found)
+    go(hrefOf('playground', { account }))
+  }
+  return (
+    <p class="actions">
+      <Action title={openRequest} act={open} />
+      <span class="quiet">{openMeans}</span>
+    </p>
   )
 }
 

@@ -15,6 +15,10 @@ export const KINDS = [
 ] as const
 export type Kind = (typeof KINDS)[number] & OperationName
 
+/** The forms in which a chat can be asked. */
+export const DIALECT_NAMES = ['chat', 'responses', 'messages'] as const
+export type DialectName = (typeof DIALECT_NAMES)[number]
+
 /** Most models that answer side by side. */
 export const MOST_MODELS = 4
 

@@ -1,7 +1,7 @@
 // The forms in which a chat can be asked, by the words of the choice. Each writes the request of a thread and reads the events
 // of its answer; none may ask the gateway itself.
 
-import type { ModelReply, ToolCall, Values } from './conversation'
+import type { DialectName, ModelReply, ToolCall, Values } from './conversation'
 import { chatDialect } from './dialect-chat'
 import { messagesDialect } from './dialect-messages'
 import { responsesDialect } from './dialect-responses'
@@ -38,8 +38,11 @@ export interface ChatDialect {
   next(reply: ModelReply, data: unknown): ModelReply
 }
 
-export const DIALECTS = { chat: chatDialect, responses: responsesDialect, messages: messagesDialect } as const
-export type DialectName = keyof typeof DIALECTS
+export const DIALECTS = {
+  chat: chatDialect,
+  responses: responsesDialect,
+  messages: messagesDialect,
+} satisfies Record<DialectName, ChatDialect>
 
 export function dialectOf({ api }: Values): DialectName {
   return api === 'responses' || api === 'messages' ? api : 'chat'

@@ -4,6 +4,7 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../address'
+import { session } from '../api'
 import { decimalText } from '../language'
 import { Copy } from '../parts/form'
 import { moneyText } from '../parts/money'
@@ -245,7 +246,10 @@ function Figures({ reply }: { reply: ModelReply }) {
         </span>
       ))}
       {requestId && (
-        <a href={hrefOf('activity', {}, requestId)} title={requestId}>
+        <a
+          href={hrefOf(session.value?.kind === 'admin' ? 'requests' : 'activity', {}, requestId)}
+          title={requestId}
+        >
           {words.request}
         </a>
       )}

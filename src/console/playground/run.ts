@@ -2,7 +2,7 @@
 // writes is text, and is never anything else.
 
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import { ApiError, send, urlOf } from '../api'
+import { ApiError, isCallingAs, send, urlOf } from '../api'
 import { askRequest } from '../key-api'
 import type { ModelReply } from './conversation'
 import { DIALECTS } from './dialects'
@@ -125,7 +125,11 @@ async function readVideo(
     if (task.error) throw new ApiError(task.error.message, 502, task.error.code, null)
     taskState = task.status
     if (taskState !== 'succeeded') continue
-    const video = urlOf(`v1/videos/${encodeURIComponent(id)}/content`)
+    const content = `v1/videos/${encodeURIComponent(id)}/content`
+    // A player cannot send a key.
+    const video = isCallingAs()
+      ? URL.createObjectURL(await (await send('GET', content, { signal })).blob())
+      : urlOf(content)
     // What was paid is known with the end of the task.
     return { ...begun, taskState, video, costUsd: null }
   }

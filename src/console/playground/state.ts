@@ -17,6 +17,7 @@ import {
   type Turn,
   type Values,
 } from './conversation'
+import type { Reopened } from './from-request'
 import { quoteOf } from './quotes'
 import { type Asked, type PlaygroundRequest, requestOf } from './request'
 import { run } from './run'
@@ -97,6 +98,13 @@ export class PlaygroundState {
     this.current.value = this.#opened(conversation)
     this.draft.value = EMPTY_DRAFT
     this.results.value = {}
+  }
+
+  /** Opens the conversation of a logged request, with its last turn in the form. */
+  reopen({ conversation, draft, results }: Reopened): void {
+    this.open(conversation)
+    this.draft.value = draft
+    this.results.value = results
   }
 
   async remove(id: string): Promise<void> {

@@ -51,6 +51,24 @@ const emptyTitle: ByKind = {
 
 export const playground = {
   title: 'Playground',
+  payer: {
+    title: 'Who pays?',
+    means:
+      'Requests of the playground are real and cost money. A key is made for you on the account that you choose. It can spend up to its budget and expires within 8 hours.',
+    account: 'Account that pays',
+    budget: 'Budget in dollars',
+    begin: 'Make the key and start',
+    pays: (account: string, budget: string, until: string) =>
+      `Account ${account} pays, ${budget} at most until ${until}.`,
+    key: (key: string) => `Key ${key}`,
+    end: 'End and revoke the key',
+    notOpen: (account: string) => `Account ${account} is frozen or closed. Choose another one.`,
+    needsOperator: 'Viewers cannot send requests. Ask an operator for the role.',
+  },
+  openRequest: 'Open in playground',
+  openMeans: 'As a conversation that you can change and send again.',
+  cannotOpen: 'The playground has no form for this request.',
+  leftOut: (fields: string) => `Left out, because the playground has no field for them: ${fields}.`,
   kind: 'Kind of work',
   kinds,
   fields,

@@ -127,20 +127,19 @@ export async function journeyAs(
   await visit.page.context().close()
 }
 
+/** Signs in. The fields are found by their names: their labels are in the language of the browser. */
+async function signInWith(page: Page, token: string): Promise<void> {
+  await page.locator('[name=token]').fill(token)
+  await page.locator('form button[type=submit]').click()
+}
+
 export async function visitConsole(
   browser: Browser,
   gateway: TestGateway,
-  {
-    width = 1280,
-    colours = 'light',
-    role = 'owner',
-    token,
-    url = gateway.url,
-    zone,
-    language,
-    locale = 'en-GB',
-  }: Looks = {},
+  looks: Looks = {},
 ): Promise<Visit> {
+  const { width = 1280, colours = 'light', role = 'owner', token, url = gateway.url } = looks
+  const { zone, language, locale = 'en-GB' } = looks
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme: colours,
@@ -170,9 +169,7 @@ export async function visitConsole(
     await page.evaluate(SETTLED).catch((error) => faults.push(String(error)))
   }
   await page.goto(`${url}/console`)
-  // By their names in the form: their labels are in the language of the browser.
-  await page.locator('[name=token]').fill(token ?? (await makeAdminToken(gateway, role)))
-  await page.locator('form button[type=submit]').click()
+  await signInWith(page, token ?? (await makeAdminToken(gateway, role)))
   await settled()
   return {
     page,

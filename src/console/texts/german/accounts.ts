@@ -1,54 +1,124 @@
-// German words of the page of accounts.
+// German words of the pages of customers: the list, a new one, and one in full.
 
-import type { Translated } from '../../language'
+import { named, type Translated } from '../../language'
 import type { accounts } from '../accounts'
-import { counted } from './words'
+import { counted, inPeriod } from './words'
 
 export default {
-  title: 'Konten',
-  one: (account) => `Konto ${account}`,
-  account: 'Konto',
-  status: 'Status',
-  balance: 'Guthaben',
-  held: 'Reserviert',
-  available: 'Verfügbar',
-  created: 'Angelegt',
+  title: 'Kunden',
+  one: (account) => `Kunde ${account}`,
+  create: 'Neuer Kunde',
+  createAction: 'Kunden anlegen',
+  open: (account) => `${account} öffnen`,
+  account: 'Kunde',
+  name: 'Name',
+  nameHint: 'Buchstaben, Ziffern, . _ und -. Bleibt unverändert',
   plan: 'Tarif',
-  noPlan: 'keiner',
-  budget: 'Budget',
-  ownBudget: 'Eigenes Budget',
-  budgetHint: 'Leer: das des Tarifs, falls vorhanden',
-  planAndBudget: 'Tarif und Budget',
-  planMeans: 'Ein neuer Tarif gilt nach einer Sekunde. Laufende Anfragen behalten ihren Preis.',
-  heldFilter: [['true', 'etwas']],
-  empty: 'Noch keine Konten. Legen Sie einen Schlüssel an: Sein Konto entsteht mit ihm.',
-  noneHeld: 'Zurzeit ist nichts reserviert.',
-  note: 'Notiz',
+  noPlan: 'Kein Tarif',
+  openingBalance: 'Anfangsguthaben in Dollar',
+  openingHint: 'Leer: noch keines',
+  firstKey: 'Erster Schlüssel',
+  keyName: 'Name des Schlüssels',
+  keyNameHint: 'Leer: der Name des Kunden',
+  keyLimits: 'Grenzen des Schlüssels',
+  search: 'Name',
+  held: 'Reserviert',
+  heldFilter: [['true', 'Mit Reservierungen']],
+  empty: 'Noch keine Kunden. Legen Sie den ersten an: Er erhält gleich einen Schlüssel.',
+  noneFound: 'Keine passenden Kunden. Ändern Sie die Filter, oder setzen Sie sie zurück.',
+  available: 'Verfügbar',
+  availableNow: 'Jetzt verfügbar',
+  lasts: 'Reicht',
+  lastsDays: daysText,
+  lastsAtThisRate: (days) => `reicht bei diesem Verbrauch ${daysText(days)}`,
+  rateMeans: 'Verbrauch: was in den letzten sieben Tagen ausgegeben wurde',
+  spend: 'Ausgaben, 30 Tage',
+  trend: 'Pro Tag',
+  spendByDay: (account) => `Ausgaben von ${account} pro Tag, für 30 Tage`,
+  lastUsed: 'Zuletzt verwendet',
+  notUsed: 'nicht in 30 Tagen',
+  keys: 'API-Schlüssel',
+  balance: 'Guthaben',
+  created: 'Angelegt',
+  since: (day) => `Kunde seit ${day}`,
+  parts: {
+    overview: 'Übersicht',
+    keys: 'API-Schlüssel',
+    requests: 'Anfragen',
+    money: 'Geld',
+    access: 'Sitzungen und Verlauf',
+    settings: 'Einstellungen',
+  },
+  budget: 'Verbrauchtes Budget',
+  ofBudget: (used, budget, period) => `${used} von ${budget} ${inPeriod(period)}`,
+  attention: 'Handlungsbedarf',
+  conditions: named({
+    'balance.low': 'Das Guthaben ist niedrig.',
+    'budget.reached': 'Ein Schlüssel hat sein Budget fast verbraucht.',
+    'account_budget.reached': 'Das Budget ist fast verbraucht.',
+    'key.expiring': 'Ein Schlüssel läuft bald ab.',
+    shortfall: 'Anfragen haben mehr gekostet, als Guthaben da war: Den Rest hat das Gateway gezahlt.',
+    'payment.not_credited': 'Eine Zahlung konnte nicht gutgeschrieben werden.',
+  }),
+  noRequests:
+    'Keine Anfragen in diesem Zeitraum. Wählen Sie einen längeren, oder senden Sie dem Kunden seinen Schlüssel.',
+  lastRequests: 'Letzte Anfragen',
+  allRequests: 'Alle Anfragen',
+  allUsage: 'Nutzung im Einzelnen',
+  tasks: 'Aufträge',
+  noKeys: 'Keine Schlüssel. Legen Sie einen an, damit der Kunde Anfragen senden kann.',
   topUp: 'Aufladen',
+  topUpTitle: (account) => `${account} aufladen`,
   topUpAction: 'Betrag gutschreiben',
-  adjust: 'Korrigieren',
-  adjustAction: 'Guthaben korrigieren',
+  adjust: 'Guthaben korrigieren',
+  adjustTitle: (account) => `Guthaben von ${account} korrigieren`,
+  adjustAction: 'Korrigieren',
   dollars: 'Dollar',
-  signedDollars: 'Dollar, − zum Abziehen',
+  signedDollars: 'Betrag in Dollar (negativ zum Abziehen)',
   why: 'Grund',
+  note: 'Notiz',
   kind: 'Bewegung',
   amount: 'Betrag',
   after: 'Guthaben danach',
   charge: 'Für',
   ledger: 'Buchungen',
+  noStatements: 'Noch keine Abrechnungen. Rechnen Sie einen abgelaufenen Monat ab.',
+  issueStatements: 'Monat abrechnen',
+  sessions: 'Sitzungen der Inhaber',
+  noSessions: 'Mit einem Schlüssel dieses Kunden hat sich niemand angemeldet.',
+  history: 'Was Betreiber geändert haben',
+  noHistory: 'Keine Änderungen in diesem Zeitraum.',
+  planAndBudget: 'Tarif und Budget',
+  planMeans: 'Ein neuer Tarif gilt nach einer Sekunde. Laufende Anfragen behalten ihren Preis.',
+  ownBudget: 'Budget des Kontos',
+  budgetHint: 'Leer: das des Tarifs, falls vorhanden',
+  budgetPeriod: 'Pro',
   describe: 'Name und Notiz',
   displayName: 'Anzeigename',
+  alerts: 'Hinweise nach Guthaben',
+  alertBelow: (amount, recipients) =>
+    `Betreiber werden benachrichtigt, wenn weniger als ${amount} verfügbar sind: ${recipients}.`,
+  alertNobody: (amount) =>
+    `Unter ${amount} gilt das Guthaben als niedrig, aber kein Empfänger von Ereignissen möchte es wissen.`,
+  alertNothingLeft: (recipients) =>
+    `Betreiber werden benachrichtigt, wenn nichts mehr da ist: ${recipients}. Für einen früheren Hinweis setzen Sie events.lowBalanceUsdOf in der Konfiguration.`,
+  noAlerts: 'Niemand wird benachrichtigt: Die Konfiguration hat keine events.',
   freeze: 'Sperren …',
   freezeTitle: (account) => `${account} sperren`,
-  freezeMeans: (running) =>
-    `Alle Schlüssel dieses Kontos werden abgelehnt, bis es entsperrt wird.${
-      running === undefined
-        ? ''
-        : ` ${counted(running, 'laufende Anfrage endet', 'laufende Anfragen enden')} wie üblich und ${running === 1 ? 'wird' : 'werden'} bezahlt.`
-    }`,
+  freezeMeans: 'Alle Schlüssel dieses Kunden werden abgelehnt, bis er entsperrt wird.',
+  freezeRunning: (running) =>
+    `${counted(running, 'laufende Anfrage endet', 'laufende Anfragen enden')} wie üblich und ${running === 1 ? 'wird' : 'werden'} bezahlt.`,
   unfreeze: 'Entsperren',
   close: 'Schließen …',
   closeTitle: (account) => `${account} endgültig schließen`,
-  closeMeans: (balance, held) =>
-    `Alle Schlüssel des Kontos werden dauerhaft abgelehnt. Das Guthaben von ${balance} bleibt in den Büchern und kann nicht mehr verwendet werden. Reserviert sind jetzt ${held}; schließen lässt sich das Konto erst, wenn nichts mehr reserviert ist.`,
+  closeHeading: 'Konto schließen',
+  closeMeans: (balance) =>
+    `Alle Schlüssel des Kontos werden dauerhaft abgelehnt. Das Guthaben von ${balance} bleibt in den Büchern und kann nicht mehr verwendet werden.`,
+  closeHeld: (held) =>
+    `${held} sind jetzt reserviert; schließen lässt sich das Konto erst, wenn nichts mehr reserviert ist.`,
 } satisfies Translated<typeof accounts>
+
+function daysText(days: number): string {
+  if (days < 1) return 'weniger als einen Tag'
+  return days > 365 ? 'über ein Jahr' : counted(days, 'Tag', 'Tage')
+}

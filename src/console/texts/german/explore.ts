@@ -22,6 +22,7 @@ export default {
     refused_by: 'Abgelehnt von',
     model: 'Modell',
     key: 'Schlüssel',
+    spender: 'Verbraucher',
     account: 'Konto',
     upstream: 'Upstream',
     operation: 'Art',

@@ -3,7 +3,6 @@
 import { named, type Translated } from '../../language'
 import type { home } from '../home'
 
-const spans = named({ hour: 'Stunde', day: 'Tag' })
 const states = named({
   paused: 'pausiert',
   revoked: 'widerrufen',
@@ -31,13 +30,6 @@ export default {
   model: 'Modell',
   since: 'Seit',
   amount: 'Betrag',
-  spend: (span) => `Ausgaben pro ${spans[span] ?? span} in Dollar`,
-  byModel: 'Ausgaben pro Modell',
-  requests: 'Anfragen',
-  share: 'Anteil',
-  total: 'Gesamt',
-  day: 'Tag',
-  hour: 'Stunde',
   noSpend:
     'Keine Anfragen in diesem Zeitraum. Senden Sie eine im Playground, oder verbinden Sie einen Client.',
   topUp: 'Mit einem Code aufladen',

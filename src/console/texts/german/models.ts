@@ -2,7 +2,7 @@
 
 import type { Translated } from '../../language'
 import type { models } from '../models'
-import { countedUnit, priceUnit } from './units'
+import { countedUnit, priceUnit } from './words'
 
 export default {
   title: 'Modelle',

@@ -2,7 +2,7 @@
 
 import type { Translated } from '../../language'
 import type { ownModels } from '../own-models'
-import { priceUnit } from './units'
+import { priceUnit } from './words'
 
 export default {
   title: 'Modelle',

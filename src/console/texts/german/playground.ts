@@ -13,6 +13,23 @@ const taskStates = named({
 
 export default {
   title: 'Playground',
+  payer: {
+    title: 'Wer zahlt?',
+    means:
+      'Anfragen im Playground sind echt und kosten Geld. Für Sie wird ein Schlüssel auf dem gewählten Konto angelegt. Er kann sein Budget ausgeben und läuft spätestens nach 8 Stunden ab.',
+    account: 'Konto, das zahlt',
+    budget: 'Budget in Dollar',
+    begin: 'Schlüssel anlegen und beginnen',
+    pays: (account, budget, until) => `Konto ${account} zahlt, höchstens ${budget} bis ${until}.`,
+    key: (key) => `Schlüssel ${key}`,
+    end: 'Beenden und Schlüssel widerrufen',
+    notOpen: (account) => `Das Konto ${account} ist gesperrt oder geschlossen. Wählen Sie ein anderes.`,
+    needsOperator: 'Mit der Rolle viewer können Sie keine Anfragen senden. Bitten Sie um die Rolle operator.',
+  },
+  openRequest: 'Im Playground öffnen',
+  openMeans: 'Als Unterhaltung, die Sie ändern und erneut senden können.',
+  cannotOpen: 'Für diese Anfrage hat der Playground keine Form.',
+  leftOut: (fields) => `Weggelassen, weil der Playground keine Felder dafür hat: ${fields}.`,
   kind: 'Art',
   kinds: {
     chat: 'Chat',

@@ -2,7 +2,7 @@
 
 import { named, numberText, type Translated } from '../../language'
 import type { requests } from '../requests'
-import { countedUnit } from './units'
+import { countedUnit } from './words'
 
 /** Numbers of units that a price is for. */
 const pers = named({ '1M': '1 Mio.', '1K': '1.000', minute: 'Minute' })

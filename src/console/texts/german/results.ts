@@ -5,6 +5,7 @@ import type { results } from '../results'
 
 export default {
   picture: 'Gespeichertes Bild',
+  enlarge: 'Gespeichertes Bild vergrößern',
   video: 'Gespeichertes Video',
   sound: 'Gespeicherter Ton',
   file: (type, size) => `${type}, ${size}`,

@@ -20,6 +20,17 @@ export default {
   reloadMeans: (changes) =>
     `${counted(changes, 'Einstellung ändert', 'Einstellungen ändern')} sich sofort. Laufende Anfragen enden nach den alten; was einen Neustart braucht, bleibt bis dahin, wie es ist.`,
   noChanges: 'Keine ausstehenden Änderungen.',
+  find: 'Einstellungen suchen',
+  noSetting: 'Keine Einstellung enthält diese Wörter.',
+  outcomes: {
+    'key.pause': { status: 'pausiert' },
+    'key.resume': { status: 'aktiv' },
+    'key.revoke': { status: 'widerrufen' },
+    'admin.revoke': { status: 'widerrufen' },
+    'account.freeze': { status: 'gesperrt' },
+    'account.unfreeze': { status: 'offen' },
+    'account.close': { status: 'geschlossen' },
+  },
   setting: 'Einstellung',
   before: 'Vorher',
   after: 'Nachher',

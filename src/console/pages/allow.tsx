@@ -1,13 +1,13 @@
 // Asks the holder of a key whether a program may connect to the tools, with a limit and an end. The page shows where the program
 // gets its answer, because its name is its own word. It must never decide anything without a click.
 
-import { address } from './address'
-import { send, session, signOut, withQuery } from './api'
-import { LanguageChoice } from './language-choice'
-import { Field, Form } from './parts/form'
-import { Loaded } from './parts/loaded'
-import { useQuery } from './query'
-import { texts } from './texts'
+import { address } from '../address'
+import { send, session, signOut, withQuery } from '../api'
+import { LanguageChoice } from '../palette/language-choice'
+import { Field, Form } from '../parts/form'
+import { Loaded } from '../parts/loaded'
+import { useQuery } from '../query'
+import { texts } from '../texts'
 
 const words = texts.allow
 const PATH = 'console/consent'

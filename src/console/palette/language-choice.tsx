@@ -1,8 +1,8 @@
 // Chooses the language of the console. Its names are those that its readers know.
 
-import { keepLanguage, LANGUAGES, type Language, language } from './language'
-import { Icon } from './parts/icon'
-import { texts } from './texts'
+import { keepLanguage, LANGUAGES, type Language, language } from '../language'
+import { Icon } from '../parts/icon'
+import { texts } from '../texts'
 
 /** Keeps a language in this browser, and loads the page again in it. */
 export function chooseLanguage(chosen: Language): void {

@@ -1,0 +1,16 @@
+// German words of what was spent by time and by model.
+
+import type { Translated } from '../../language'
+import type { spend } from '../spend'
+
+export default {
+  spend: (span) => `Ausgaben pro ${span === 'hour' ? 'Stunde' : 'Tag'} in Dollar`,
+  byModel: 'Ausgaben pro Modell',
+  model: 'Modell',
+  requests: 'Anfragen',
+  share: 'Anteil',
+  amount: 'Betrag',
+  total: 'Gesamt',
+  day: 'Tag',
+  hour: 'Stunde',
+} satisfies Translated<typeof spend>

@@ -226,7 +226,7 @@ test('the executable has all of it inside: every page loads', async () => {
     expect(visit.faults).toEqual([])
     await visit.page.context().close()
   }
-  expect(opened).toHaveLength(16)
+  expect(opened).toHaveLength(17)
   expect(opened.filter((title, index) => opened.indexOf(title) !== index).sort()).toEqual([
     'Models',
     'Requests',

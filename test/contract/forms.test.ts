@@ -250,7 +250,7 @@ describe('a form that is refused', () => {
       body: rawForm(lion).slice(0, -40),
       status: 400,
       error: { code: 'invalid_form', param: null },
-      words: ['cut short'],
+      words: ['incomplete'],
     },
     ...(
       [

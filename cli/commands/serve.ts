@@ -396,7 +396,7 @@ function describe(server: Server, setting: Setting): string {
     url: server.url,
     pages: pagesOf(server),
     configuration: file ?? 'built in',
-    data: config.database ? `PostgreSQL, and the request log in ${dataDir}` : dataDir,
+    data: config.database ? `PostgreSQL, and files of this node in ${dataDir}` : dataDir,
     upstreams: modelsByUpstream(config),
     demonstration,
     notSimulated,

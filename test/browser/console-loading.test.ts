@@ -229,6 +229,7 @@ test('the executable has all of it inside: every page loads', async () => {
   expect(opened).toHaveLength(17)
   expect(opened.filter((title, index) => opened.indexOf(title) !== index).sort()).toEqual([
     'Models',
+    'Playground',
     'Requests',
   ])
   await stopWell(installation, server)

@@ -15,6 +15,7 @@ import {
 } from '../../src/kept-responses/background-rows'
 import { databaseKinds } from '../support/databases/databases'
 import { startTestGateway, type TestGateway, waitFor } from '../support/gateway'
+import { inTime } from '../support/in-time'
 import { closeNodes, startNodes } from '../support/nodes'
 
 const price = { per_1m_input_tokens: '1.00', per_1m_output_tokens: '2.00' }
@@ -28,6 +29,8 @@ const models = {
   },
 }
 const request = { model: 'test-responses', background: true }
+/** How long a cancel waits for the end. */
+const CANCEL_MS = 10_000
 
 /** The error of a request; undefined if it was answered. */
 async function refusal(asked: PromiseLike<unknown>): Promise<unknown> {
@@ -284,38 +287,41 @@ for (const database of databaseKinds) {
       expect(await eventsAfter(db, 'resp_end', -1)).toEqual([])
     })
 
-    test('one that runs past its lease keeps it, and a cancel at another node stops it', async () => {
-      let aheadMs = 0
-      const now = () => Date.now() + aheadMs
-      const nodes = await startNodes(database, 2, { models, tokenDelayMs: 20, outside: { now } })
-      const [maker, second = maker] = nodes
-      const { db, after } = maker.server.world
-      const at = ({ url }: TestGateway) =>
-        new OpenAI({ baseURL: `${url}/v1`, apiKey: maker.secret, maxRetries: 0 })
-      const { id } = await at(maker).responses.create({
-        ...request,
-        input: '[sandbox tokens=4000] Tell me a very long story.',
-        background: true,
-      })
-      const other = new BackgroundResponses({ db, now, after, log: () => {} })
-      const leaseMs = async () => {
-        const sql = 'select lease_until from background_responses where id = $1'
-        const [row] = await db.query({ sql, parameters: [id] })
-        return Number(row?.lease_until) - now()
-      }
-      // The first lease covers the time that the vendor may take to begin.
-      await waitFor(async () => (await leaseMs()) <= 30_000)
-      for (let passed = 0; passed < 3; passed++) {
-        aheadMs += 29_000
-        await waitFor(async () => (await leaseMs()) > 20_000)
-        await other.sweep()
-        expect(await at(second).responses.retrieve(id)).toMatchObject({ status: 'in_progress' })
-      }
-      expect(await at(second).responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
-      await waitFor(() => maker.sandbox.calls.at(-1)?.aborted === true)
-      await waitFor(async () => (await maker.newestCharge())?.state === 'settled')
-      await closeNodes(nodes)
-    })
+    test('one that runs past its lease keeps it, and a cancel at another node stops it', () =>
+      inTime(CANCEL_MS, async (part) => {
+        let aheadMs = 0
+        const now = () => Date.now() + aheadMs
+        const nodes = await startNodes(database, 2, { models, tokenDelayMs: 20, outside: { now } })
+        const [maker, second = maker] = nodes
+        const { db, after } = maker.server.world
+        const at = ({ url }: TestGateway) =>
+          new OpenAI({ baseURL: `${url}/v1`, apiKey: maker.secret, maxRetries: 0 })
+        const { id } = await at(maker).responses.create({
+          ...request,
+          input: '[sandbox tokens=4000] Tell me a very long story.',
+          background: true,
+        })
+        const other = new BackgroundResponses({ db, now, after, log: () => {} })
+        const leaseMs = async () => {
+          const sql = 'select lease_until from background_responses where id = $1'
+          const [row] = await db.query({ sql, parameters: [id] })
+          return Number(row?.lease_until) - now()
+        }
+        // The first lease covers the time that the vendor may take to begin.
+        await waitFor(async () => (await leaseMs()) <= 30_000)
+        for (let passed = 0; passed < 3; passed++) {
+          aheadMs += 29_000
+          await waitFor(async () => (await leaseMs()) > 20_000)
+          await other.sweep()
+          expect(await at(second).responses.retrieve(id)).toMatchObject({ status: 'in_progress' })
+        }
+        part.begin()
+        expect(await at(second).responses.cancel(id)).toMatchObject({ id, status: 'cancelled' })
+        part.end()
+        await waitFor(() => maker.sandbox.calls.at(-1)?.aborted === true)
+        await waitFor(async () => (await maker.newestCharge())?.state === 'settled')
+        await closeNodes(nodes)
+      }))
 
     test('one whose process is gone is ended by another', async () => {
       const { db, now, after } = gateway.server.world

@@ -58,7 +58,7 @@ interface Source {
   now: () => number
   monotonic: () => number
   plan?: (name: string) => Plan | undefined
-  /** The id of the key that a token of an identity provider stands for; undefined if it is invalid. Rejects with 401 and 403. */
+  /** The id of the key for a token of an identity provider; undefined if the token is invalid. Rejects with 401 and 403. */
   keyOfToken?: (token: string) => Promise<string | undefined>
 }
 

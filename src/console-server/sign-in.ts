@@ -146,7 +146,7 @@ export class SignIn {
     return response
   }
 
-  /** Whom a token, a key or a link stands for. Rejects with 401 if it is invalid, and with 403 for who may not here. */
+  /** Who signs in by a token, a key or a link. Rejects with 401 if it is invalid, and with 403 if it gives no access here. */
   private async identify(
     { token, link }: SignInRequest,
     { kinds, clientAddress }: ConsolePlace,

@@ -1,4 +1,4 @@
-// A row of small bars in a cell of a table, such as the spend of thirty days. The figure beside it says what they add up to.
+// A row of small bars in a cell of a table, such as the spend of thirty days. The cell has their sum next to them.
 
 interface SparklineProps {
   /** The meaning of the bars, for screen readers. */

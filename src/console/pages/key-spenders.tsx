@@ -48,7 +48,7 @@ const shared: readonly Column<OwnToken>[] = [
   { title: words.status, cell: ({ status }) => <Status state={status} /> },
 ]
 
-/** The spenders of a key, newest first. Nothing where there are none. */
+/** The spenders of a key, newest first. Nothing if it has none. */
 export function SpendersOfKey({ name }: { name: string }) {
   const pages = usePages(['spenders', name], (after, signal) =>
     call('listSpenders', { query: { key: name, after, limit: 50 }, signal }),

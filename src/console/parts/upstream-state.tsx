@@ -17,7 +17,7 @@ export function UpstreamState({ breaker }: { breaker: string | null | undefined 
   return <Status state={state}>{texts.upstreams.states[word] ?? ''}</Status>
 }
 
-/** The drills that run, of one upstream or of all, with a button that ends each. Nothing where there are none. */
+/** The drills that run, of one upstream or of all, with a button that ends each. Nothing if none runs. */
 export function RunningDrills({ upstream }: { upstream?: string }) {
   const load = useQuery(
     ['drills'],

@@ -30,10 +30,11 @@ export function keyBlock(key: ReplyOf<'getKey'>, now: number): string {
     ['key', key.hint],
     ['account', key.account],
     ['balance', `${dollarsOf(key.balance_usd)}, ${dollarsOf(key.available_usd)} of it available`],
-    ['models', key.models === null ? 'all' : key.models.join(', ')],
-    ['used from', key.addresses === null ? 'anywhere' : key.addresses.join(', ')],
+    ['models', key.models === null ? 'all' : key.models.join(', ') || 'none'],
+    ['used from', key.addresses === null ? 'anywhere' : key.addresses.join(', ') || 'nowhere'],
     ['limits', limits.join(', ') || 'none'],
     ['budget', budgetText(key, now)],
+    ...(key.spenders === null ? [] : [['spenders', spendersText(key.spenders)] as [string, string]]),
     ...(key.cache === null ? [] : [['response cache', cacheText(key.cache)] as [string, string]]),
     ['created', moment(key.created_at)],
     ['expires', key.expires_at === null ? 'never' : moment(key.expires_at)],
@@ -48,6 +49,23 @@ function budgetText(key: ReplyOf<'getKey'>, now: number): string {
   if (budget === null) return 'none'
   const { endsAt } = periodOf({ budgetPeriod }, now)
   return `${dollarsOf(budget)} a ${budgetPeriod}, ${dollarsOf(used ?? '')} used, renewed ${distance(endsAt, now)}`
+}
+
+/** The rule by which requests name spenders, such as `by user or x-user-email, each $5.00 a day, 60 requests/min`. */
+function spendersText(rule: NonNullable<KeyReply['spenders']>): string {
+  const {
+    budget_usd: budget,
+    budget_period: period,
+    requests_per_minute: rate,
+    most_new_per_day: most,
+  } = rule
+  if (rule.from.length === 0) return paint('red', 'unreadable, so requests are refused: set the rule again')
+  return [
+    `by ${rule.from.join(' or ')}`,
+    ...(budget ? [`${dollarsOf(budget)} a ${period} each`] : []),
+    ...(rate ? [`${rate} requests/min each`] : []),
+    ...(rule.create === false ? ['no new ones'] : most ? [`${most} new ones a day`] : []),
+  ].join(', ')
 }
 
 export function cacheText(cache: NonNullable<KeyReply['cache']>): string {

@@ -8,11 +8,12 @@ import type { CacheRule } from '../config/models/response-cache'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply, type Value } from '../db/db'
-import { listOfColumn, listText } from '../db/list-column'
+import { jsonOfColumn, listOfColumn, listText } from '../db/json-column'
+import { asObject, isObject } from '../lib/objects'
 import { webhookSecretPlace } from '../webhooks/secrets'
 import { accountBudgetOfRow } from './accounts'
 import { endSessionsOf, followSecret, type SessionToken } from './sessions'
-import type { SpenderRule } from './spender-rule'
+import { type SpenderRule, UNREADABLE_RULE } from './spender-rule'
 import { revokeTokensOf, type Spender } from './spenders'
 
 export interface Key extends KeyLimits {
@@ -364,8 +365,8 @@ function keyOfRow(row: Row): Key {
     concurrency: row.concurrency as number | null,
     budgetNano: row.budget as number | null,
     budgetPeriod: row.budget_period as BudgetPeriod | null,
-    spenders: typeof row.spenders === 'string' ? JSON.parse(row.spenders) : null,
-    cache: typeof row.cache === 'string' ? JSON.parse(row.cache) : null,
+    spenders: jsonOfColumn(row.spenders, UNREADABLE_RULE, (rule) => Array.isArray(asObject(rule).from)),
+    cache: jsonOfColumn<CacheRule>(row.cache, false, (rule) => rule === false || isObject(rule)),
     expiresAt: row.expires_at as number | null,
     revokedAt: row.revoked_at as number | null,
     pausedAt: row.paused_at as number | null,

@@ -44,6 +44,9 @@ export const SpenderRuleBody = Type.Object(
 )
 export type SpenderRule = Static<typeof SpenderRuleBody>
 
+/** In place of a stored rule that cannot be read. Requests of its key are refused, because they would have no limits. */
+export const UNREADABLE_RULE: SpenderRule = { from: [] }
+
 type Defaults = SpenderDefaults | undefined
 
 /** The most spenders that a key makes in a day, by its rule, else by its plan. */

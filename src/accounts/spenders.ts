@@ -5,7 +5,7 @@ import type { SpenderLimits } from '../billing/ledger/limits'
 import type { BudgetPeriod } from '../contract/budgets'
 import { Conditions } from '../db/conditions'
 import { apply, type Db, type Row, type Statement, tryApply } from '../db/db'
-import { listOfColumn, listText } from '../db/list-column'
+import { listOfColumn, listText } from '../db/json-column'
 
 export interface Spender extends SpenderLimits {
   keyId: string

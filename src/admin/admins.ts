@@ -9,7 +9,7 @@ import { endSessionsOf, roleOfSubject, type SessionToken, useSession } from '../
 import { ROLES, type Role } from '../contract/roles'
 import { type Db, type Row, type Statement, tryApply } from '../db/db'
 import { isoTime } from '../db/iso-time'
-import { listOfColumn, listText } from '../db/list-column'
+import { listOfColumn, listText } from '../db/json-column'
 import { conflict, GatewayError, invalidRequest, notFound } from '../lib/errors'
 
 export interface Admin {

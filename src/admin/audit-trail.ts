@@ -2,8 +2,9 @@
 // so that there is neither without the other. It must never hold a secret.
 
 import { Conditions } from '../db/conditions'
-import type { Db, Row, Statement } from '../db/db'
+import type { Db, Row, Statement, Value } from '../db/db'
 import { isoTime } from '../db/iso-time'
+import { jsonOfColumn } from '../db/json-column'
 
 /** Who changes something, and in which request. */
 export interface Actor {
@@ -125,7 +126,7 @@ export function auditJson(entry: AuditEntry) {
 }
 
 function entryOfRow(row: Row): AuditEntry {
-  const parsed = (text: unknown) => (text === null ? null : JSON.parse(text as string))
+  const parsed = (text: Value | undefined) => jsonOfColumn<object | null>(text, null)
   return {
     id: row.id as string,
     at: row.at as number,

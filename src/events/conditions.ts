@@ -4,6 +4,7 @@
 
 import { type EventName, type EventState, eventsSentOnce, eventTypes } from '../contract/events'
 import { apply, type Db, type Row, type Statement } from '../db/db'
+import { jsonOfColumn } from '../db/json-column'
 
 /** The state of something, as it was observed. */
 export interface EventCondition {
@@ -181,7 +182,7 @@ function conditionOfRow(row: Row): StoredCondition {
     type: row.type as EventName,
     subject: row.subject as string,
     account: row.account as string | null,
-    details: JSON.parse(row.details as string),
+    details: jsonOfColumn(row.details, {}) ?? {},
     beganAt: row.began_at as number,
     lastsUntil: row.lasts_until as number,
     notifiedAt: row.told_at as number | null,

@@ -107,7 +107,7 @@ export const errorCodes = {
       'gateway keys show KEY',
     ],
     spender_unknown: [
-      'A request names a spender that its key does not have.',
+      'A request names a spender that its key does not have, or the rule of the key for spenders cannot be read.',
       'Let the rule of the key create it.',
     ],
     token_not_allowed: ['A token asked for what only its key may do.', 'Use the key.'],

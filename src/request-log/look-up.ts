@@ -5,6 +5,7 @@ import { type Closing, closingAt } from '../billing/proofs/closings'
 import { beginOf, type ChargeView, type Cost, chargesOf, costsBetween } from '../billing/reports/usage-report'
 import { firstPositionSince, lastPositionUntil } from '../billing/reports/usage-totals'
 import type { Db } from '../db/db'
+import { isObjects, jsonOfColumn } from '../db/json-column'
 import { findTask } from '../tasks/find'
 import type { Task } from '../tasks/task'
 import { type Webhook, type Attempt as WebhookAttempt, webhookOf } from '../webhooks/rows'
@@ -107,7 +108,7 @@ export async function findRequest(
   const task = charges.length > 0 ? await taskOfCharge(db, id) : undefined
   return {
     row,
-    attempts: typeof row?.attempts === 'string' ? (JSON.parse(row.attempts) as FailedAttempt[]) : [],
+    attempts: jsonOfColumn<FailedAttempt[]>(row?.attempts, [], isObjects) ?? [],
     charges,
     closing,
     task,

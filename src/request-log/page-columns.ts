@@ -3,6 +3,7 @@
 // brought into the same form. Pure.
 
 import type { Value } from '../db/db'
+import { jsonOfColumn } from '../db/json-column'
 import { columnPlace } from './filter'
 import { COLUMNS, endedInError } from './row'
 
@@ -72,9 +73,11 @@ export function storedColumns({ oldestAt, numbers, texts, unpaid }: PageColumns)
   return JSON.stringify(stored)
 }
 
-/** Reads what `storedColumns` has written. */
-export function readColumns(text: string): PageColumns {
-  const [base, numbers, texts, unpaid] = JSON.parse(text) as Stored
+/** Reads what `storedColumns` has written; undefined if it cannot be read. */
+export function readColumns(text: Value | undefined): PageColumns | undefined {
+  const stored = jsonOfColumn<Stored | null>(text, null, Array.isArray)
+  if (!stored) return undefined
+  const [base, numbers, texts, unpaid] = stored
   const times = numbers[0] as number[]
   let last = 0
   for (let row = 0; row < times.length; row++) {

@@ -2,6 +2,7 @@
 // next one, and a list ends where it has looked at enough: it must never hold the process up, however many rows there are.
 
 import type { Db, Row, Statement, Value } from '../db/db'
+import { isLists, jsonOfColumn } from '../db/json-column'
 import {
   choicesOf,
   EQUAL_COLUMNS,
@@ -96,8 +97,9 @@ export async function scanPages(
   let numbers: number[] = []
   const read = async () => {
     for (const page of await readPages(db, numbers, needsRows)) {
-      const rows = page.rows === null ? undefined : (JSON.parse(page.rows as string) as Value[][])
-      const columns = rows ? columnsOf(rows) : readColumns(page.columns as string)
+      const rows = page.rows === null ? undefined : rowsOfPage(page)
+      const columns = rows ? columnsOf(rows) : readColumns(page.columns)
+      if (!columns) continue
       turns.rows += columns.rows
       add(columns, rows)
     }
@@ -276,6 +278,11 @@ export function metadataTerm({ name, value }: Metadata): string {
   return `metadata.${name}=${value}`
 }
 
+/** The rows of a page as they are stored; none of one that cannot be read. */
+function rowsOfPage(page: Row): Value[][] {
+  return jsonOfColumn<Value[][]>(page.rows, [], isLists) ?? []
+}
+
 /** The rows of a page, newest first, with their numbers: those that may be wanted by their values. */
 function rowsOf(
   { codec }: Db,
@@ -285,7 +292,7 @@ function rowsOf(
 ): LoggedRequest[] {
   // Joined with others, or dropped, since its head was read.
   if (!page) return []
-  const rows: Value[][] = JSON.parse(page.rows as string)
+  const rows = rowsOfPage(page)
   turns.rows += rows.length
   const first = Number(page.number) - rows.length + 1
   return rows

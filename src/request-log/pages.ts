@@ -4,6 +4,7 @@
 
 import { type Db, type Statement, tryApply, type Value } from '../db/db'
 import type { RowCodec } from '../db/encryption/codec'
+import { isLists, jsonOfColumn } from '../db/json-column'
 import { EQUAL_COLUMNS, statusWords } from './filter'
 import { columnsOf, type PageColumns, storedColumns } from './page-columns'
 import { metadataTerm, nextTurn } from './page-search'
@@ -144,6 +145,9 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
     parameters: [first.number, last.number],
   })
   const rows = `[${pages.map((page) => (page.rows as string).slice(1, -1)).join(',')}]`
+  const values = jsonOfColumn<Value[][]>(rows, [], isLists) ?? []
+  // A page that cannot be read stays by itself.
+  if (values.length === 0) return
   const terms = new Set(group.flatMap((each) => each.terms.split('\n')).filter((term) => term !== ''))
   await tryApply(db, [
     ...lock,
@@ -160,7 +164,7 @@ async function join(db: Db, group: readonly PageHead[], lock: readonly Statement
         first.number,
         group.length,
         first.previous,
-        storedColumns(columnsOf(JSON.parse(rows) as Value[][])),
+        storedColumns(columnsOf(values)),
       ],
       guard: true,
     },

@@ -7,6 +7,7 @@ import type { ChargeView } from '../billing/reports/usage-report'
 import { operations } from '../contract/operations'
 import type { Quantities } from '../contract/units'
 import { isoTime } from '../db/iso-time'
+import { isObjects, jsonOfColumn } from '../db/json-column'
 import { formatUsd } from '../lib/money'
 import { deliveryJson, taskJson } from '../tasks/task-json'
 import { explanationOf, type FailedRow } from './explanation'
@@ -59,10 +60,10 @@ export function requestJson(row: LoggedRequest, nameOf: NameOf) {
     stream: stream === 1,
     held_usd: usdOf(held),
     amount_usd: usdOf(amount),
-    attempts: (typeof attempts === 'string' ? JSON.parse(attempts) : []) as FailedAttempt[],
-    passed_over: (typeof passedOver === 'string' ? JSON.parse(passedOver) : []) as PassedOver[],
-    route_order: (typeof order === 'string' ? JSON.parse(order) : null) as RouteOrder | null,
-    metadata: (typeof metadata === 'string' ? JSON.parse(metadata) : null) as Record<string, string> | null,
+    attempts: jsonOfColumn<FailedAttempt[]>(attempts, [], isObjects) ?? [],
+    passed_over: jsonOfColumn<PassedOver[]>(passedOver, [], isObjects) ?? [],
+    route_order: jsonOfColumn<RouteOrder | null>(order, null),
+    metadata: jsonOfColumn<Record<string, string> | null>(metadata, null),
     session: typeof session === 'string' ? sessionJson(session) : null,
     resting_keys: typeof resting === 'string' ? resting.split(',').map(Number) : [],
   }

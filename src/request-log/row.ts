@@ -5,6 +5,7 @@ import type { Preference } from '../config/models/route-entry'
 import { inputTokensOf, outputTokensOf, type Quantities } from '../contract/units'
 import type { Row, Value } from '../db/db'
 import { type RowCodec, UnreadableText } from '../db/encryption/codec'
+import { jsonOfColumn } from '../db/json-column'
 import type { GatewayError } from '../lib/errors'
 import { formatUsd } from '../lib/money'
 import type { TraceContext } from '../lib/trace-context'
@@ -294,7 +295,8 @@ export function quantitiesOfRow({
   input_tokens: input,
   output_tokens: output,
 }: LoggedRequest): Quantities | undefined {
-  if (typeof quantities === 'string') return JSON.parse(quantities) as Quantities
+  if (typeof quantities === 'string')
+    return jsonOfColumn<Quantities | undefined>(quantities, undefined) ?? undefined
   if (typeof input !== 'number' || typeof output !== 'number') return undefined
   return { input_token: input, output_token: output }
 }

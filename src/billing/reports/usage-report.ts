@@ -2,6 +2,7 @@
 
 import { METADATA_NAME } from '../../config/usage'
 import { DatabaseUnavailable, type Db, type Row, type Statement, type Value } from '../../db/db'
+import { jsonOfColumn } from '../../db/json-column'
 import { formatUsd } from '../../lib/money'
 import { type KeyLimits, periodOf } from '../ledger/limits'
 import { OTHER_METADATA } from '../ledger/shared-rows'
@@ -201,7 +202,7 @@ export function valueIn(content: string, dimension: UsageDimension): string {
   if (!isOfMetadata(dimension)) return content
   if (content === String(OTHER_METADATA)) return '(other)'
   const name = dimension === 'spender' ? dimension : dimension.slice('metadata.'.length)
-  const values = content.startsWith('{') ? (JSON.parse(content) as Record<string, string>) : {}
+  const values = jsonOfColumn<Record<string, string>>(content, {}) ?? {}
   return Object.hasOwn(values, name) ? (values[name] as string) : '(none)'
 }
 

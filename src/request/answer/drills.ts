@@ -2,6 +2,7 @@
 // of another key, and ends by itself. The rows are in the database, so that every node follows them and a restart does not end them.
 
 import { apply, type Db, type Row } from '../../db/db'
+import { jsonOfColumn, listOfColumn } from '../../db/json-column'
 import type { System } from '../../lib/system'
 
 export type DrillFault =
@@ -125,8 +126,8 @@ function drillOfRow(row: Row): Drill {
   return {
     id: row.id as string,
     upstream: row.upstream as string,
-    fault: JSON.parse(row.fault as string) as DrillFault,
-    keyIds: JSON.parse(row.keys as string) as string[],
+    fault: jsonOfColumn<DrillFault>(row.fault, { kind: 'delay', delayMs: 0 }) as DrillFault,
+    keyIds: listOfColumn(row.keys) ?? [],
     shareMillionths: row.share as number,
     begunAt: row.begun_at as number,
     endsAt: row.ends_at as number,

@@ -36,6 +36,7 @@ export async function spendingKey(
 ): Promise<Key> {
   const { spenders: rule, spender } = key
   if (!rule || spender) return key
+  if (rule.from.length === 0) throw ruleUnreadable(key)
   const named = nameIn(rule, body, from)
   if (!named) return key
   const defaults = key.plan?.spenders
@@ -44,6 +45,13 @@ export async function spendingKey(
     key,
     withDefaults(await spenderNamed(world, key, { ...rule, most }, named), rule, defaults),
   )
+}
+
+function ruleUnreadable({ name }: Key): GatewayError {
+  return new GatewayError(403, {
+    code: 'spender_unknown',
+    message: `The rule for spenders of key ${name} cannot be read. Ask the operator of this gateway to set it again; a repeat does not help until then.`,
+  })
 }
 
 /** The first name that a request has. */

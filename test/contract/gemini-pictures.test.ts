@@ -278,6 +278,23 @@ test('no money: 402 before anything is sent; the key that may not use the model:
   await draw('pgt-image-2', {}, { key: 'sk-wrong', status: 401, ...FREE })
 })
 
+test('a caller without a key learns nothing of a model, and its name is not looked up', async () => {
+  const seen: Json[] = []
+  for (const model of [makers[0], 'dle-2', 'no-such-model']) {
+    for (const authorization of ['', 'Bearer sk-wrong']) {
+      const path = `/v1beta/models/${model}:generateContent`
+      const response = await gateway.post(path, { contents: 7 }, { authorization })
+      const text = (await response.text()).replaceAll(/req_\w+/g, 'its id')
+      const logged = await gateway.newestLogged()
+      seen.push({ authorization, status: response.status, text, operation: logged?.operation })
+    }
+  }
+  const [none, wrong] = seen
+  expect(none).toMatchObject({ status: 401, operation: 'contents' })
+  expect(wrong).toMatchObject({ status: 401, operation: 'contents' })
+  expect(seen).toEqual([none, wrong, none, wrong, none, wrong])
+})
+
 test('a repeat with the same key is answered again, and paid once', async () => {
   const headers = { 'idempotency-key': 'fox' }
   const first = await draw('qnx-image-2.0', {}, { headers })

@@ -53,18 +53,12 @@ export function contentsRoutes(
   const methods = new Methods(world, gateway, bodies, countTokens)
   const answer = async (request: Request, path: string, listener: Listener | null): Promise<Response> => {
     const requestId = world.newId('req')
-    let names = {}
     try {
-      const { model, method } = targetOf(path)
-      const embeds = contentsMethods[method] === 'embeddings'
-      const drawn = embeds ? [] : methods.drawn(model)
-      if (embeds) names = EMBEDDING_FIELDS
-      else if (drawn.length > 0) names = PICTURE_FIELDS
-      const response = await methods.answer(request, listener, { model, method, requestId, drawn })
+      const response = await methods.answer(request, listener, { ...targetOf(path), requestId })
       for (const name in mark) response.headers.set(name, mark[name] as string)
       return response
     } catch (error) {
-      const known = inDialect(withFieldNames(error, names), 'gemini')
+      const known = inDialect(error, 'gemini')
       return bodies.answer(request, errorResponse(known, 'gemini', requestId, world.log), listener)
     }
   }
@@ -82,8 +76,6 @@ interface Target {
   model: string
   method: Method
   requestId: string
-  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
-  drawn: readonly Model[]
 }
 
 class Methods {
@@ -97,13 +89,11 @@ class Methods {
   answer(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     if (target.method === 'countTokens') return this.countTokens(request, listener, target)
     if (contentsMethods[target.method] === 'embeddings') return this.embed(request, listener, target)
-    return target.drawn.length > 0
-      ? this.draw(request, listener, target)
-      : this.generate(request, listener, target)
+    return this.generate(request, listener, target)
   }
 
-  /** The forms of a model for `Target.drawn`. */
-  drawn(model: string): readonly Model[] {
+  /** The forms of a model that makes or edits pictures and writes no texts; none for any other. */
+  private drawn(model: string): readonly Model[] {
     const { catalogue } = this.world
     const forms = formsBehind(catalogue, idOfName(catalogue, model))
     if (forms.some(({ family }) => family.operation === 'contents')) return []
@@ -134,42 +124,21 @@ class Methods {
 
   private async generate(request: Request, listener: Listener | null, target: Target): Promise<Response> {
     const { model, method, requestId } = target
-    const stream = method === 'streamGenerateContent'
-    // Both methods have one path, by which repeats with an idempotency key are found.
-    const operation = operationBehind('generateContent')
-    const response = await this.gateway.handle(
-      new AddressedIncoming(
-        { model, stream },
-        this.world,
-        this.bodies,
-        operation,
-        request,
-        listener,
-        requestId,
-      ),
-    )
-    return this.inForm(request, method, response)
-  }
-
-  private async draw(
-    request: Request,
-    listener: Listener | null,
-    { model, method, requestId, drawn }: Target,
-  ): Promise<Response> {
-    const incoming = new PictureIncoming(
-      drawn,
-      { model },
+    const incoming = new ContentsIncoming(
+      () => this.drawn(model),
+      { model, stream: method === 'streamGenerateContent' },
       this.world,
       this.bodies,
-      { ...operationBehind('generateContent'), name: 'image' },
+      // Both methods have one path, by which repeats with an idempotency key are found.
+      operationBehind('generateContent'),
       request,
       listener,
       requestId,
     )
-    const answer = await this.reworded(incoming, (pictures, headers) =>
+    const response = await this.reworded(incoming, (pictures, headers) =>
       picturesInContents(pictures, headers.get('x-gateway-model') ?? model, requestId),
     )
-    return this.inForm(request, method, answer)
+    return this.inForm(request, method, response)
   }
 
   private async embed(request: Request, listener: Listener | null, target: Target): Promise<Response> {
@@ -188,12 +157,15 @@ class Methods {
     return this.reworded(incoming, (embeddings) => embeddingAnswerOf(embeddings, isBatch))
   }
 
-  /** The answer to a request in the gateway's own form, put into Google's, with the fields that the model did not get. */
+  /** The answer to a request. One in the gateway's own form is put into Google's, with the fields that the model did not get. */
   private async reworded(
     incoming: RewordedIncoming,
     reword: (answer: unknown, headers: Headers) => object,
   ): Promise<Response> {
-    const response = await this.gateway.handle(incoming)
+    const response = await this.gateway.handle(incoming).catch((error) => {
+      throw withFieldNames(error, incoming.names ?? {})
+    })
+    if (!incoming.names) return response
     const headers = new Headers(response.headers)
     if (incoming.ignored.length > 0) headers.set('x-gateway-ignored', incoming.ignored.join(', '))
     return jsonAnswer(this.world.backlog, reword(await response.json(), headers), { headers })
@@ -216,7 +188,7 @@ interface Named {
 /** A request whose address names the model. */
 class AddressedIncoming extends HttpIncoming {
   constructor(
-    private readonly named: Named,
+    protected named: Named,
     ...of: ConstructorParameters<typeof HttpIncoming>
   ) {
     super(...of)
@@ -228,8 +200,10 @@ class AddressedIncoming extends HttpIncoming {
   }
 }
 
-/** A request that is put into the gateway's own form. */
+/** A request that may be put into the gateway's own form. */
 class RewordedIncoming extends AddressedIncoming {
+  /** Names of fields in that form, as Google's clients know them; undefined for a request that stays as it is. */
+  names: Readonly<Record<string, string>> | undefined
   /** Fields that the model does not get. */
   ignored: readonly string[] = []
 }
@@ -242,6 +216,8 @@ class EmbeddingIncoming extends RewordedIncoming {
     super(...of)
   }
 
+  override names = EMBEDDING_FIELDS
+
   reword(body: Record<string, unknown>, model: Model): Record<string, unknown> {
     const reworded = rewordEmbedding(body, model, this.isBatch)
     this.ignored = reworded.ignored
@@ -249,21 +225,28 @@ class EmbeddingIncoming extends RewordedIncoming {
   }
 }
 
-/** A request for pictures. Those in it make it an edit, which has a form of its own. */
-class PictureIncoming extends RewordedIncoming {
+/** A request for a text, or for pictures where the model makes these. Those in it make it an edit, which has a form of its own. */
+class ContentsIncoming extends RewordedIncoming {
   constructor(
-    private readonly forms: readonly Model[],
+    private readonly drawn: () => readonly Model[],
     ...of: ConstructorParameters<typeof AddressedIncoming>
   ) {
     super(...of)
   }
 
   override async body(check: CheckModel): Promise<Uint8Array | Form> {
+    // The key is known here: nobody else learns by an answer which models make pictures.
+    const forms = this.drawn()
+    const [first] = forms
+    if (!first) return super.body(check)
+    this.names = PICTURE_FIELDS
+    this.named = { model: this.named.model }
+    this.operation = { ...this.operation, name: 'image' }
     const given = parseBody(scanBody((await super.body(check)) as Uint8Array))
     const edits = picturesIn(given)
     const name = edits ? 'image-edit' : 'image'
-    const model = this.forms.find(({ family }) => family.operation === name)
-    if (!model) throw editsNothing(this.forms[0] as Model)
+    const model = forms.find(({ family }) => family.operation === name)
+    if (!model) throw editsNothing(first)
     const request = rewordPictures(given, model)
     this.ignored = request.ignored
     if (!edits) return Buffer.from(JSON.stringify(request.body))

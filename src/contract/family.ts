@@ -49,6 +49,8 @@ export interface ParsedRequest<Body = unknown> {
   outputTokens?: number
   /** How the request is held where its account cannot pay for the usual hold; absent: by its bytes. */
   lean?: LeanHold
+  /** Names of tools that were taken out of the body because their hold could not be paid; absent for none. */
+  leftOut?: readonly string[]
   /** The answer that is being made; absent unless the operation keeps its answers, or a family seals what it gives. */
   answer?: AnswerContext
 }
@@ -125,6 +127,8 @@ interface Contract<Body> {
   ignoresUnknown?: true
   /** Names of what the model does not get because clients send it unasked: a header of the answer lists them. */
   ignored?(body: Body, model: Model): readonly string[]
+  /** The body without tools whose price is held and that clients offer unasked, for an account that cannot hold it; undefined if it has none. */
+  withoutOffers?(body: Body): { body: Body; leftOut: readonly string[] } | undefined
   /** Rules that a schema cannot express; throws invalidRequest with the field named. */
   check?(body: Body, model: Model): void
   /**

@@ -488,7 +488,8 @@ function withIds(
   const { family, parsed, model } = request
   headers['x-request-id'] = logRow.id
   if (logRow.model !== null) headers['x-gateway-model'] = logRow.model
-  const ignored = [...(family.ignored?.(parsed.body, model) ?? []), ...ignoredStrict(parsed.body, model)]
+  const { body, leftOut = [] } = parsed
+  const ignored = [...leftOut, ...(family.ignored?.(body, model) ?? []), ...ignoredStrict(body, model)]
   if (ignored.length > 0) headers['x-gateway-ignored'] = ignored.join(', ')
   if (model.retirement) Object.assign(headers, retirementHeaders(model.retirement))
   Object.assign(headers, cacheHeaders(request))

@@ -97,6 +97,11 @@ export async function reserve(
       request.parsed.lean = lean
       return reserve(line, request, idempotencyKey, logRow, from)
     }
+    const spared = request.family.withoutOffers?.(request.parsed.body)
+    if (spared) {
+      Object.assign(request.parsed, spared)
+      return reserve(line, request, idempotencyKey, logRow, from)
+    }
     const outputTokens = world.config.limitToBalance ? await affordableTokens(db, request, charge) : undefined
     if (outputTokens !== undefined) {
       request.parsed.outputTokens = outputTokens

@@ -492,6 +492,36 @@ test('a search without a limit is sent with the one that is held', async () => {
   expect(Number(charge.held)).toBeGreaterThan(Number(charge.amount))
 })
 
+test('searches that Codex offers among its tools are left out, and named, where the account cannot hold them', async () => {
+  const shell = { type: 'function', name: 'shell', parameters: { type: 'object' } }
+  const search = { type: 'web_search', external_web_access: false }
+  const body = { model: 'pgt-6-luna', input: 'Hi', tools: [shell, search], tool_choice: 'auto', stream: true }
+  const ask = async (secret: string, more: object = {}) => {
+    gateway.sandbox.calls.length = 0
+    const response = await gateway.post(
+      '/v1/responses',
+      { ...body, ...more },
+      { authorization: `Bearer ${secret}` },
+    )
+    await response.text()
+    const [call] = gateway.sandbox.calls
+    const sent = call ? JSON.parse(call.body).tools.map(({ type }: Json) => type) : undefined
+    return { status: response.status, ignored: response.headers.get('x-gateway-ignored'), sent }
+  }
+  const { secret: rich } = await gateway.makeKey('rich', '1')
+  expect(await ask(rich)).toEqual({ status: 200, ignored: null, sent: ['function', 'web_search'] })
+  const { held } = (await gateway.newestCharge()) as Json
+  expect(Number(held)).toBeGreaterThan(300_000_000)
+  const { secret: poor } = await gateway.makeKey('poor', '0.05')
+  expect(await ask(poor)).toEqual({ status: 200, ignored: 'web_search', sent: ['function'] })
+  expect(Number(((await gateway.newestCharge()) as Json).held)).toBeLessThan(50_000_000)
+  // A caller who wants to search is told what is missing.
+  const refused = { status: 402, ignored: null, sent: undefined }
+  expect(await ask(poor, { tools: [search] })).toEqual(refused)
+  expect(await ask(poor, { tool_choice: 'required' })).toEqual(refused)
+  expect(await ask(poor, { tool_choice: { type: 'web_search' } })).toEqual(refused)
+})
+
 test('lists of models and quotes have the prices of searches', async () => {
   const authorization = `Bearer ${gateway.secret}`
   const listed = await fetch(`${gateway.url}/v1/models`, { headers: { authorization } })

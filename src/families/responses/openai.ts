@@ -19,7 +19,7 @@ import { callersResponse } from './native-answer'
 import { createNativeEvents } from './native-events'
 import { callWithoutReasoning, countCall, responsesCall } from './native-request'
 import { readResponse, readResponseEvent } from './reading'
-import { allTools, searchesIn, servedBody, unsentTools } from './sent-tools'
+import { allTools, searchesIn, servedBody, unsentTools, withoutSearches } from './sent-tools'
 import { needsResponses, needsResponsesForSome } from './tools-beside-effort'
 
 export const openaiResponses: MadeFamily<ResponsesBody> = {
@@ -33,6 +33,7 @@ export const openaiResponses: MadeFamily<ResponsesBody> = {
   fieldRules: responsesFieldRules,
   fields: responsesFields,
   ignored: unsentTools,
+  withoutOffers: withoutSearches,
   takes: (body, model) =>
     needsResponses(model, allTools(body as ResponsesBody), asObject(body.reasoning).effort),
   takesSome: needsResponsesForSome,

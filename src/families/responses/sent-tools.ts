@@ -75,6 +75,20 @@ export function searchesIn(body: ResponsesBody): number | undefined {
   return searches ? (body.max_tool_calls ?? OPEN_SEARCHES) : undefined
 }
 
+/**
+ * The request without the searches that it offers among other tools, as Codex does in every request; undefined if it has none, asks
+ * for a certain tool, or offers nothing else, so that its caller wants to search.
+ */
+export function withoutSearches(
+  body: ResponsesBody,
+): { body: ResponsesBody; leftOut: readonly string[] } | undefined {
+  const tools = toolsIn(body.tools)
+  const others = tools.filter(({ type }) => !isWebSearch(type))
+  const isForced = ![undefined, null, 'auto', 'none'].includes(body.tool_choice as string | null | undefined)
+  if (isForced || others.length === 0 || others.length === tools.length) return undefined
+  return { body: { ...body, tools: others } as ResponsesBody, leftOut: ['web_search'] }
+}
+
 /** All tools of a request: those of its items and of namespaces too. */
 export function allTools({ tools, input }: ResponsesBody): Fields[] {
   const added = Array.isArray(input) ? input.filter(isObject).flatMap(({ tools }) => toolsIn(tools)) : []

@@ -9,6 +9,7 @@ import type { Row } from '../../src/db/db'
 import { databaseKinds } from '../support/databases/databases'
 import { say, startTestGateway, type TestGateway, testModels, waitFor } from '../support/gateway'
 import { chatRequest, type Leaving, RawCaller } from '../support/servers/raw-caller'
+import { completion, startVendor } from '../support/vendors/vendor'
 
 setDefaultTimeout(180_000)
 
@@ -177,6 +178,49 @@ describe('a vendor that bills the whole answer anyway', () => {
       expect(gateway.sandbox.calls.at(-1)?.aborted).toBe(false)
     })
   }
+})
+
+describe('a whole answer whose caller leaves after the vendor was called', () => {
+  const vendor = startVendor()
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startWatched({
+      upstreams: { held: vendor.upstream },
+      models: { 'test-held': { ...testModels['test-chat'], upstream: 'held' } },
+    })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop()
+  })
+
+  test.each(ways)('by %s is paid, because the vendor made it, and is given to a repeat', async (how) => {
+    const gate = Promise.withResolvers<void>()
+    vendor.answer = async () => {
+      await gate.promise
+      return Response.json(completion('Hello!', 100, 20))
+    }
+    const { charge: newest } = await gateway.newest()
+    const { requests } = vendor
+    const body = { model: 'test-held', messages: say('Hello!') }
+    const headers = { 'idempotency-key': `whole-${how}` }
+    const caller = await RawCaller.connect(gateway.url)
+    caller.send(chatRequest(gateway.secret, body, headers))
+    await waitFor(() => vendor.requests > requests)
+    caller.leave(how)
+    // Bun closes the connection of a caller who has ended only the sending half, and would still read.
+    await waitFor(() => caller.closed)
+    expect(caller.head()).toBe('')
+    gate.resolve()
+    const ended = async () => (await gateway.charges(newest)).filter(({ state }) => state !== 'held')
+    await waitFor(async () => (await ended()).length > 0)
+    expect(await ended()).toMatchObject([{ state: 'settled', amount: 100 * INPUT + 20 * OUTPUT }])
+    const again = await gateway.post('/v1/chat/completions', body, headers)
+    expect(again.headers.get('idempotent-replayed')).toBe('true')
+    expect(await again.json()).toMatchObject({ usage: { prompt_tokens: 100, completion_tokens: 20 } })
+    expect(vendor.requests).toBe(requests + 1)
+    expect(await ended()).toHaveLength(1)
+  })
 })
 
 interface Moment {

@@ -103,10 +103,15 @@ describe.concurrent('with 512 descriptors', () => {
     await waitFor(() => Number(others.outcomes['200']) > 10, PATIENCE_MS)
     const partial = flood(PARTIAL)
     const isAtRest = watchCpu(running.pid)
-    partial.open(700)
+    const doors = () => events(running).filter((event) => event !== 'connections_closed')
+    // On a busy machine the first time out before the last are open: then further ones fill what is free.
+    await waitFor(() => {
+      if (doors().at(-1) !== 'connections_refused') partial.open(700 - partial.alive)
+      return Number(others.outcomes.ECONNREFUSED) > 10
+    }, PATIENCE_MS)
     expect(await others.stream).toEndWith('data: [DONE]\n\n')
     expect(isAtRest()).toBe(true)
-    await waitFor(() => events(running).includes('connections_accepted'), PATIENCE_MS)
+    await waitFor(() => doors().at(-1) === 'connections_accepted', PATIENCE_MS)
     const answer = await ask(running, secret)
     expect(answer.status).toBe(200)
     const { '200': served, ECONNREFUSED: refused, ...rest } = await others.stop()
@@ -114,10 +119,9 @@ describe.concurrent('with 512 descriptors', () => {
     expect(refused).toBeGreaterThan(10)
     // What waited to be accepted when the door was shut.
     expect(Object.values(rest).reduce((sum, count) => sum + count, 0)).toBeLessThan(10)
-    expect(events(running).filter((event) => event !== 'connections_closed')).toEqual([
-      'connections_refused',
-      'connections_accepted',
-    ])
+    expect(doors()).toEqual(
+      doors().map((_event, index) => `connections_${index % 2 === 0 ? 'refused' : 'accepted'}`),
+    )
     await end(installation, running)
   })
 })

@@ -391,6 +391,11 @@ for (const kind of databaseKinds) {
       expect(await lastItems('payment.not_credited')).toMatchObject([
         { subject: 'cs_1', reason: 'there is no account "gone"' },
       ])
+      other('charge_not_ended', { request: 'req_1', error: 'the disk is full' })
+      await pass(MINUTE)
+      expect(await lastItems('charge.failed')).toMatchObject([
+        { subject: 'charges', request: 'req_1', error: 'the disk is full' },
+      ])
       await db.close()
     })
 

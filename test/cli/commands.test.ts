@@ -290,9 +290,7 @@ test('a key from its making to its end', async () => {
   })
   const rule = { from: ['user', 'x-user'], budget_usd: '5', budget_period: 'day', requests_per_minute: 60 }
   const named = await run(`keys update alice --spenders '${JSON.stringify(rule)}'`)
-  expect(named.stdout).toMatch(
-    /^ {2}spenders +by user or x-user, \$5 a day each, 60 requests\/min each$/m,
-  )
+  expect(named.stdout).toMatch(/^ {2}spenders +by user or x-user, \$5 a day each, 60 requests\/min each$/m)
   const closed = await run(`keys update alice --spenders '{"from":["user"],"create":false}'`)
   expect(closed.stdout).toMatch(/^ {2}spenders +by user, no new ones$/m)
   expect((await run('keys update alice --spenders none')).stdout).not.toContain('spenders')

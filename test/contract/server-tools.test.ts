@@ -515,7 +515,7 @@ test('searches that Codex offers among its tools are left out, and named, where 
   const { secret: poor } = await gateway.makeKey('poor', '0.05')
   expect(await ask(poor)).toEqual({ status: 200, ignored: 'web_search', sent: ['function'] })
   expect(Number(((await gateway.newestCharge()) as Json).held)).toBeLessThan(50_000_000)
-  // A caller who wants to search is told what is missing.
+  // A caller who wants to search is informed of what is missing.
   const refused = { status: 402, ignored: null, sent: undefined }
   expect(await ask(poor, { tools: [search] })).toEqual(refused)
   expect(await ask(poor, { tool_choice: 'required' })).toEqual(refused)
